@@ -225,6 +225,9 @@ format-check:
 	@echo $(FORMATTED) | xargs -P$(NPROC) -n 50 clang-format --dry-run -Werror && \
 	    echo "format: $(words $(FORMATTED)) files as .clang-format has them"
 
+habits:
+	@tools/habits.sh $(FORMATTED)
+
 setup:
 	@tools/setup.sh
 setup-tests:
@@ -235,7 +238,7 @@ JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
 check: setup-tests
 	+@tools/check.sh $(abspath $O)/check \
 	    "build: $(JOBS) all unit-build" \
-	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" \
+	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
 	    "unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
 	    "sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 SIZE=3000 SEEDS=1 sim" \
@@ -245,7 +248,7 @@ check: setup-tests
 # During development: tests that start no real processes, in under 3 minutes.
 quick: setup-tests
 	+@tools/check.sh $(abspath $O)/check "build: $(JOBS) all unit-build" "rooms: rooms" "man: man" "docs: docs-check" \
-	    "format: format-check" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 SEEDS=1 sim"
+	    "format: format-check" "habits: habits" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 SEEDS=1 sim"
 demo: setup
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) examples/demo.sh $(FAULT)
@@ -331,10 +334,10 @@ install: all install-instrument
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
-	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check format format-check setup setup-tests clean'
+	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check format format-check habits setup setup-tests clean'
 clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: overhead help all instrument examples shop unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check setup setup-tests check quick demo eval bench calibrate eval-nezha install clean
+.PHONY: overhead help all instrument examples shop unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate eval-nezha install clean

@@ -33,7 +33,7 @@ enum {
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years after boot: no clock reports that */
 
-struct node_progress {
+struct node_stream {
 	bool joined;
 	int64_t watermark_ns;
 };
@@ -59,7 +59,7 @@ struct assemble {
 	struct map incomplete;       /* trace id to struct pending_trace */
 	struct retired_ids *retired; /* ids of traces returned or given up */
 	struct heap heaps[HEAPS];
-	struct node_progress *nodes;
+	struct node_stream *nodes;
 	uint32_t nnodes, nodes_cap;
 	/* Queue of complete traces, in order of (end, id). */
 	struct pending_trace *complete, **complete_end;
@@ -367,7 +367,7 @@ node_room(struct assemble *a, uint32_t node, struct err *e)
 	if (!array_reserve(a->nodes, a->nodes_cap, node + 1))
 		return err_set(e, ERR_MEMORY, "no memory for node %u", node);
 	for (; a->nnodes <= node; a->nnodes++)
-		a->nodes[a->nnodes] = (struct node_progress){ .watermark_ns = INT64_MIN };
+		a->nodes[a->nnodes] = (struct node_stream){ .watermark_ns = INT64_MIN };
 	return 0;
 }
 
@@ -379,7 +379,7 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 	if (rc != 0 || a->nodes[node].joined)
 		return rc;
 	/* The node may have been restarted in between, with another clock. */
-	a->nodes[node] = (struct node_progress){ true, INT64_MIN };
+	a->nodes[node] = (struct node_stream){ true, INT64_MIN };
 	return 0;
 }
 

@@ -28,7 +28,7 @@
  * max. */
 #define array_reserve_max(items, cap, n, max)                                                   \
 	__extension__({                                                                         \
-		_Static_assert((__typeof__(cap))-1 > 0 && sizeof(cap) >= 4, "type of " #cap);   \
+		_Static_assert((__typeof__(cap))-1 > 0 && sizeof cap >= 4, "type of " #cap);    \
 		const size_t array_n_ = (n), array_max_ = (max);                                \
 		size_t array_cap_ = (cap);                                                      \
 		bool array_fits_ = array_n_ <= array_cap_;                                      \

@@ -12,13 +12,13 @@
 
 enum { DIGITS_MAX = 24 }; /* 10^24 hours in ns are under 2^127 */
 
-struct unit {
+struct unit_suffix {
 	const char *name;
 	int64_t size;
 };
 
 /* In descending order: printing takes the first that divides the value. */
-static const struct unit time_units[] = {
+static const struct unit_suffix time_units[] = {
 	{ "h", 3600000000000 },
 	{ "min", 60000000000 },
 	{ "s", 1000000000 },
@@ -27,7 +27,7 @@ static const struct unit time_units[] = {
 	{ "ns", 1 },
 	{ NULL, 0 },
 };
-static const struct unit byte_units[] = {
+static const struct unit_suffix byte_units[] = {
 	{ "GiB", 1 << 30 },
 	{ "MiB", 1 << 20 },
 	{ "KiB", 1 << 10 },
@@ -57,7 +57,7 @@ piece_trim(struct piece p)
 
 /* As a whole number of the largest unit that divides it. */
 static void
-print_units(struct buf *b, int64_t v, const struct unit *units)
+print_units(struct buf *b, int64_t v, const struct unit_suffix *units)
 {
 	if (v == 0) /* in seconds or bytes: every unit divides 0 */
 		units = units == time_units ? &time_units[2] : &byte_units[3];
@@ -238,7 +238,7 @@ parse_count(struct piece p, int64_t *ret)
 
 /* Only values that are whole in the smallest unit: 1.5ms is 1500000 ns, 0.5ns is refused. */
 static bool
-parse_units(struct piece p, const struct unit *units, int64_t *ret)
+parse_units(struct piece p, const struct unit_suffix *units, int64_t *ret)
 {
 	struct piece rest;
 	__int128 digits, scale = 1, v;

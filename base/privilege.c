@@ -42,7 +42,7 @@ privilege_find(
 	const char *name = user[0] != '\0' ? user : usual;
 	const struct passwd *pw = getpwnam(name);
 
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, sizeof *ret);
 	if (user[0] == '\0' &&
 	    (pw == NULL || geteuid() != 0 || (group != NULL && getgrnam(group) == NULL)))
 		return 0;
@@ -55,8 +55,8 @@ privilege_find(
 	ret->become = true;
 	ret->uid = pw->pw_uid;
 	ret->gid = pw->pw_gid;
-	snprintf(ret->user, sizeof(ret->user), "%s", pw->pw_name);
-	snprintf(ret->home, sizeof(ret->home), "%s", pw->pw_dir);
+	snprintf(ret->user, sizeof ret->user, "%s", pw->pw_name);
+	snprintf(ret->home, sizeof ret->home, "%s", pw->pw_dir);
 	return groups_find(ret, group, e);
 }
 
@@ -80,7 +80,7 @@ privilege_folder(const struct privilege *p, const char *path, mode_t mode, struc
 	size_t len = strlen(path);
 
 	assert(p != NULL && path != NULL);
-	if (len >= sizeof(part))
+	if (len >= sizeof part)
 		return err_set(e, ERR_INPUT, "%.60s...: the path is too long", path);
 	for (size_t i = 1; i <= len; i++) {
 		if (path[i] != '/' && path[i] != '\0')

@@ -32,7 +32,7 @@
 
 static const char IPC[] = "ipc://", TCP[] = "tcp://", TLS[] = "tls://";
 
-struct call { /* in one direction; one at a time */
+struct nng_call { /* in one direction; one at a time */
 	nng_aio *aio;
 	pthread_mutex_t lock;
 	bool aborted;
@@ -40,19 +40,19 @@ struct call { /* in one direction; one at a time */
 
 struct transport {
 	nng_stream *nng;
-	struct call read, write;
+	struct nng_call read, write;
 };
 
 struct listener {
 	nng_stream_listener *nng;
-	struct call accept;
+	struct nng_call accept;
 	char *url;
 };
 
 /* ---- calls ---- */
 
 static int
-call_init(struct call *c, struct err *e)
+call_init(struct nng_call *c, struct err *e)
 {
 	pthread_mutex_init(&c->lock, NULL);
 	return nng_aio_alloc(&c->aio, NULL, NULL) == 0 ? 0
@@ -64,7 +64,7 @@ call_init(struct call *c, struct err *e)
  * waits for that, nng_aio_stop() does not.
  */
 static void
-call_release(struct call *c)
+call_release(struct nng_call *c)
 {
 	nng_aio_stop(c->aio);
 	nng_aio_free(c->aio);
@@ -72,7 +72,7 @@ call_release(struct call *c)
 }
 
 static void
-call_abort(struct call *c)
+call_abort(struct nng_call *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->aborted = true;
@@ -82,7 +82,7 @@ call_abort(struct call *c)
 
 /* Calls start(of, aio), unless the call was aborted, and waits for its end. Returns nng's code. */
 static int
-call_run(struct call *c, void (*start)(void *of, nng_aio *aio), void *of, int64_t limit_ms)
+call_run(struct nng_call *c, void (*start)(void *of, nng_aio *aio), void *of, int64_t limit_ms)
 {
 	bool aborted;
 
@@ -278,7 +278,7 @@ int
 transport_read_some(
     struct stream *s, void *data, size_t size, size_t *n, struct time_limit limit, struct err *e)
 {
-	struct call *c = &s->transport->read;
+	struct nng_call *c = &s->transport->read;
 	nng_iov part = { data, size };
 	int64_t left_ms = left_of_ms(limit.until);
 	int rc;
@@ -297,7 +297,7 @@ int
 transport_write(
     struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e)
 {
-	struct call *c = &s->transport->write;
+	struct nng_call *c = &s->transport->write;
 	nng_iov part = { (void *)(uintptr_t)data, len };
 	int rc;
 

@@ -18,9 +18,9 @@ address(struct sockaddr_un *to, const char *path)
 {
 	size_t len = path != NULL ? strlen(path) : 0;
 
-	memset(to, 0, sizeof(*to));
+	memset(to, 0, sizeof *to);
 	to->sun_family = AF_UNIX;
-	if (len < 2 || len >= sizeof(to->sun_path) || (path[0] != '/' && path[0] != '@'))
+	if (len < 2 || len >= sizeof to->sun_path || (path[0] != '/' && path[0] != '@'))
 		return 0;
 	memcpy(to->sun_path, path, len);
 	if (path[0] == '@')

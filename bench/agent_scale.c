@@ -65,7 +65,7 @@ send_frame(enum frame_kind kind, const struct buf *b)
 
 	frame_seal(header, kind, 0, b->data, b->len);
 	pthread_mutex_lock(&lock);
-	if (stream_write(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 ||
+	if (stream_write(stream, header, sizeof header, PATIENCE_MS, &e) != 0 ||
 	    stream_write(stream, b->data, b->len, PATIENCE_MS, &e) != 0)
 		die(e.text);
 	pthread_mutex_unlock(&lock);
@@ -132,7 +132,7 @@ read_all(void *unused)
 
 	(void)unused;
 	for (;;) {
-		if (stream_read(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 ||
+		if (stream_read(stream, header, sizeof header, PATIENCE_MS, &e) != 0 ||
 		    frame_open(&f, header, &e) != 0)
 			die(e.text);
 		data = malloc(f.length + 1);
@@ -160,7 +160,7 @@ greet(struct listener *l)
 	struct err e;
 
 	if (listener_accept(l, &stream, PATIENCE_MS, &e) != 0 ||
-	    stream_read(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 ||
+	    stream_read(stream, header, sizeof header, PATIENCE_MS, &e) != 0 ||
 	    frame_open(&f, header, &e) != 0)
 		die(e.text);
 	if (f.kind != FRAME_HELLO || stream_read(stream, data, f.length, PATIENCE_MS, &e) != 0)
@@ -202,7 +202,7 @@ send_want(int others, int more)
 	int64_t now_ns;
 
 	for (int i = 0; i < others + (more >= 0); i++) {
-		snprintf(names[i], sizeof(names[i]), "scale:t%04d", i < others ? 1000 + i : more);
+		snprintf(names[i], sizeof names[i], "scale:t%04d", i < others ? 1000 + i : more);
 		toggles[w.ntoggles++].name = names[i];
 	}
 	want_encode(&w, &b);
@@ -260,7 +260,7 @@ by_size(const void *a, const void *b)
 static void
 report(const char *what, double *ms, int n)
 {
-	qsort(ms, (size_t)n, sizeof(*ms), by_size);
+	qsort(ms, (size_t)n, sizeof *ms, by_size);
 	printf("  %-44s median %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, ms[n / 2],
 	    ms[(n - 1) * 99 / 100], ms[n - 1]);
 }
@@ -314,10 +314,10 @@ status_kib(const char *key)
 	long kib = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)agent);
+	snprintf(path, sizeof path, "/proc/%d/status", (int)agent);
 	if ((f = fopen(path, "r")) == NULL)
 		die("no agent");
-	while (fgets(line, sizeof(line), f) != NULL)
+	while (fgets(line, sizeof line, f) != NULL)
 		if (strncmp(line, key, strlen(key)) == 0)
 			kib = atol(line + strlen(key));
 	fclose(f);
@@ -346,14 +346,14 @@ threads_of(pid_t pid, struct thread *list)
 	int n = 0;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
 	if ((dir = opendir(path)) == NULL)
 		return 0;
 	while ((d = readdir(dir)) != NULL && n < THREADS) {
 		unsigned long long ns = 0;
 		FILE *f;
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, d->d_name);
+		snprintf(path, sizeof path, "/proc/%d/task/%s/schedstat", (int)pid, d->d_name);
 		if (d->d_name[0] == '.' || (f = fopen(path, "r")) == NULL)
 			continue;
 		if (fscanf(f, "%llu", &ns) == 1)
@@ -387,7 +387,7 @@ tracer_ns_of(void)
 		FILE *f;
 		int child;
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)sessiond,
+		snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)sessiond,
 		    (int)list[i].tid);
 		if ((f = fopen(path, "r")) == NULL)
 			continue;
@@ -478,7 +478,7 @@ main(int argc, char **argv)
 		int fd = open(argv[i], O_RDWR);
 
 		programs[nprograms] = mmap(
-		    NULL, sizeof(*programs[0]), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		    NULL, sizeof *programs[0], PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (programs[nprograms++] == MAP_FAILED)
 			die(argv[i]);
 		close(fd);

@@ -53,11 +53,11 @@ main(int argc, char **argv)
 	pthread_t watcher;
 	double due = 0;
 
-	if (fd < 0 || ftruncate(fd, sizeof(*state)) != 0) {
+	if (fd < 0 || ftruncate(fd, sizeof *state) != 0) {
 		fprintf(stderr, "usage: agent_scale_program STATE_FILE\n");
 		return 2;
 	}
-	state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (state == MAP_FAILED || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		return 1;
 	put(&state->ready, 1);

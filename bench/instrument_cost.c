@@ -62,7 +62,7 @@ static const struct pair {
 	    UNITS_ON },
 };
 
-enum { PAIRS = sizeof(pairs) / sizeof(*pairs) };
+enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 static inline void
 request(const char *type, int with_unit)
@@ -142,7 +142,7 @@ worker(void)
 {
 	char line[16];
 
-	while (fgets(line, sizeof(line), stdin) != NULL) {
+	while (fgets(line, sizeof line, stdin) != NULL) {
 		int work = atoi(line);
 
 		if (hone_request_begin == NULL && work >= REQUEST_OFF)
@@ -187,7 +187,7 @@ ask(struct peer *p, enum work work)
 
 	fprintf(p->to, "%d\n", work);
 	fflush(p->to);
-	if (fgets(line, sizeof(line), p->from) == NULL) {
+	if (fgets(line, sizeof line, p->from) == NULL) {
 		fprintf(stderr, "instrument_cost: a worker died\n");
 		exit(1);
 	}
@@ -205,7 +205,7 @@ by_size(const void *a, const void *b)
 static double
 median(double *v)
 {
-	qsort(v, ROUNDS, sizeof(*v), by_size);
+	qsort(v, ROUNDS, sizeof *v, by_size);
 	return v[ROUNDS / 2];
 }
 

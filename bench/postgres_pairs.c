@@ -60,7 +60,7 @@ run(struct server *s, const char *sql)
 	unsigned long long trace = draw() | 1, link = draw() | 1;
 	char text[512];
 
-	snprintf(text, sizeof(text),
+	snprintf(text, sizeof text,
 	    "%s /*traceparent='00-0af7651916cd43dd%016llx-%016llx-01',"
 	    "tracestate='hone%%3D%016llx-123456781'*/",
 	    sql, trace, link, link);
@@ -80,8 +80,7 @@ do_select(struct server *s, int account)
 {
 	char sql[128];
 
-	snprintf(
-	    sql, sizeof(sql), "SELECT abalance FROM pgbench_accounts WHERE aid = %d;", account);
+	snprintf(sql, sizeof sql, "SELECT abalance FROM pgbench_accounts WHERE aid = %d;", account);
 	run(s, sql);
 }
 
@@ -91,7 +90,7 @@ do_prepared(struct server *s, int account)
 	char text[16];
 	const char *values[] = { text };
 
-	snprintf(text, sizeof(text), "%d", account);
+	snprintf(text, sizeof text, "%d", account);
 	done(s, PQexecPrepared(s->db, "by_id", 1, values, NULL, NULL, 0));
 }
 
@@ -102,17 +101,17 @@ do_tpcb(struct server *s, int account)
 	char sql[256];
 
 	run(s, "BEGIN;");
-	snprintf(sql, sizeof(sql),
+	snprintf(sql, sizeof sql,
 	    "UPDATE pgbench_accounts SET abalance = abalance + %d WHERE aid = %d;", delta, account);
 	run(s, sql);
 	do_select(s, account);
-	snprintf(sql, sizeof(sql),
+	snprintf(sql, sizeof sql,
 	    "UPDATE pgbench_tellers SET tbalance = tbalance + %d WHERE tid = %d;", delta, teller);
 	run(s, sql);
-	snprintf(sql, sizeof(sql),
+	snprintf(sql, sizeof sql,
 	    "UPDATE pgbench_branches SET bbalance = bbalance + %d WHERE bid = 1;", delta);
 	run(s, sql);
-	snprintf(sql, sizeof(sql),
+	snprintf(sql, sizeof sql,
 	    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) "
 	    "VALUES (%d, 1, %d, %d, CURRENT_TIMESTAMP);",
 	    teller, account, delta);
@@ -145,7 +144,7 @@ used_us(const struct server *s)
 	double ns = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", PQbackendPID(s->db));
+	snprintf(path, sizeof path, "/proc/%d/schedstat", PQbackendPID(s->db));
 	f = fopen(path, "r");
 	if (f == NULL || fscanf(f, "%lf", &ns) != 1) {
 		perror(path);
@@ -186,12 +185,12 @@ compare(const void *a, const void *b)
 static double
 median(const double *from, int n)
 {
-	double *copy = malloc(sizeof(*copy) * (size_t)n), m;
+	double *copy = malloc(sizeof *copy * (size_t)n), m;
 
 	if (copy == NULL)
 		abort();
-	memcpy(copy, from, sizeof(*copy) * (size_t)n);
-	qsort(copy, (size_t)n, sizeof(*copy), compare);
+	memcpy(copy, from, sizeof *copy * (size_t)n);
+	qsort(copy, (size_t)n, sizeof *copy, compare);
 	m = copy[n / 2];
 	free(copy);
 	return m;
@@ -206,7 +205,7 @@ tell(const struct server *first, const struct server *s, int n)
 	for (int i = 0; i < PARTS; i++)
 		ratios[i] = median(s->took_us + i * part, part) /
 		            median(first->took_us + i * part, part);
-	qsort(ratios, PARTS, sizeof(*ratios), compare);
+	qsort(ratios, PARTS, sizeof *ratios, compare);
 	printf(" %.3f (%.3f to %.3f) |", median(s->took_us, n) / median(first->took_us, n),
 	    ratios[0], ratios[PARTS - 1]);
 }

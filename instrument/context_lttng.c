@@ -72,7 +72,7 @@ static inline const struct field *
 field_of(const void *priv)
 {
 	const struct lttng_ust_app_context *context = priv;
-	const char *name = context->ctx_name + sizeof("$app.hone:") - 1;
+	const char *name = context->ctx_name + sizeof "$app.hone:" - 1;
 	const struct field *f;
 
 	switch (name[0]) {
@@ -130,7 +130,7 @@ context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx,
 			uint64_t value;
 		} both = { f->dyn, *(const uint64_t *)field_at(f) };
 
-		chan->ops->event_write(ctx, &both, sizeof(both), 1);
+		chan->ops->event_write(ctx, &both, sizeof both, 1);
 		return;
 	}
 #endif
@@ -166,7 +166,7 @@ context_value(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_us
 }
 
 static struct lttng_ust_context_provider provider = {
-	.struct_size = sizeof(provider),
+	.struct_size = sizeof provider,
 	.name = "$app.hone",
 	.get_size = context_size,
 	.record = context_record,

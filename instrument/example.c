@@ -9,7 +9,7 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "instrument/example_tp.h"
 
-struct job {
+struct example_job {
 	struct hone_carrier carrier; /* handed over with the work */
 	int rounds;
 	unsigned int sum;
@@ -18,7 +18,7 @@ struct job {
 static void *
 work(void *arg)
 {
-	struct job *job = arg;
+	struct example_job *job = arg;
 
 	hone_unit_begin(&job->carrier, "sum");
 	lttng_ust_tracepoint(example, work_begin, job->rounds);
@@ -32,7 +32,7 @@ work(void *arg)
 static int
 serve(int rounds)
 {
-	struct job job = { .rounds = rounds };
+	struct example_job job = { .rounds = rounds };
 	pthread_t worker;
 
 	hone_request_begin("GET_SUM", NULL);

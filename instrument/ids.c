@@ -36,7 +36,7 @@ seed_poorly(uint64_t random[4])
 static __attribute__((noinline, cold)) void
 seed(struct hone_thread *t)
 {
-	if (getrandom(t->random, sizeof(t->random), GRND_NONBLOCK) != (ssize_t)sizeof(t->random))
+	if (getrandom(t->random, sizeof t->random, GRND_NONBLOCK) != (ssize_t)sizeof t->random)
 		seed_poorly(t->random);
 	t->random[0] |= t->random[1] == 0; /* the generator never leaves a state of all zeroes */
 	t->random_generation = generation;

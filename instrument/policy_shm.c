@@ -33,8 +33,8 @@ policy_init(const char *path, bool trusted, bool sample_without)
 {
 	size_t len = path != NULL ? strlen(path) : 0;
 
-	memset(&policy, 0, sizeof(policy));
-	if (len < sizeof(policy.path))
+	memset(&policy, 0, sizeof policy);
+	if (len < sizeof policy.path)
 		memcpy(policy.path, path != NULL ? path : "", len);
 	policy.trusted = trusted;
 	policy.sample_without = sample_without;
@@ -56,14 +56,14 @@ file_fits(const struct stat *st)
 static const struct hone_policy *
 table_map(int fd)
 {
-	const struct hone_policy *t = mmap(NULL, sizeof(*t), PROT_READ, MAP_SHARED, fd, 0);
+	const struct hone_policy *t = mmap(NULL, sizeof *t, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (t == MAP_FAILED)
 		return NULL;
 	if (load_first(&t->magic) == HONE_POLICY_MAGIC && t->version == HONE_POLICY_VERSION &&
 	    t->ntypes == HONE_POLICY_TYPES)
 		return t;
-	munmap((void *)t, sizeof(*t));
+	munmap((void *)t, sizeof *t);
 	return NULL;
 }
 

@@ -312,7 +312,7 @@ struct worker;
 typedef int work_on(struct report *r, uint32_t i, struct worker *w, struct err *e);
 
 /* The threads share only the index of the next group to judge. */
-struct work {
+struct judge_work {
 	struct report *r;
 	work_on *fn;
 	uint32_t count;
@@ -321,7 +321,7 @@ struct work {
 };
 
 struct worker {
-	struct work *work;
+	struct judge_work *work;
 	struct arena *found;
 	struct arena
 	    scratch; /* for one group: bootstrap rounds need far more memory than their result */
@@ -469,7 +469,7 @@ static void *
 work_some(void *arg)
 {
 	struct worker *w = arg;
-	struct work *all = w->work;
+	struct judge_work *all = w->work;
 	uint32_t i;
 
 	while (
@@ -486,7 +486,7 @@ work_some(void *arg)
 static int
 work_all(struct report *r, uint32_t count, work_on *fn, struct err *e)
 {
-	struct work work = { .r = r, .fn = fn, .count = count };
+	struct judge_work work = { .r = r, .fn = fn, .count = count };
 	uint32_t n = r->o.threads < work.count ? r->o.threads : 1;
 	struct worker workers[n];
 	pthread_t threads[n];

@@ -61,7 +61,7 @@ static const struct preload {
 #undef PRELOAD
 };
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define COUNT(a) (sizeof a / sizeof((a)[0]))
 
 static const char *
 name_of(enum hypothesis_state s)

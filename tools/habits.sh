@@ -16,7 +16,7 @@ twice=$(echo "$product" | sed 's|.*/||' | grep -v '^main\.c$' | sort | uniq -d)
 [ -z "$twice" ] || say "basenames used twice:" $twice
 twice=$(grep -hoE '^(static )?(const )?struct [a-z_0-9]+ \{' $product | sed -E 's/.*struct ([a-z_0-9]+) .*/\1/' | sort | uniq -d)
 [ -z "$twice" ] || say "struct tags defined twice:" $twice
-types='struct |union |enum |unsigned|signed|int\)|char\)|char \*|short|long|float|double|bool\)|void|const |[A-Za-z_0-9]+_t[ )*]|[A-Z][a-zA-Z]*[ )]|sqlite3|json_|u_char|z_stream|GHashTable'
+types='\(|int64_t\[\]|struct |union |enum |unsigned|signed|int\)|char\)|char \*|short|long|float|double|bool\)|void|const |[A-Za-z_0-9]+_t[ )*]|[A-Z][a-zA-Z]*[ )]|sqlite3|json_|u_char|z_stream|GHashTable'
 objects=$(grep -nE 'sizeof\(' "$@" | grep -oE '^[^:]*:[0-9]*:|sizeof\([^)]*\)' | awk '/:$/ { at = $0; next } { print at $0 }' | grep -vE "sizeof\(($types)" || true)
 [ -z "$objects" ] || say "sizeof(object), write sizeof object:" "$(echo "$objects" | head -n 20)"
 for f in "$@"; do

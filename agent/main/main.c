@@ -24,7 +24,7 @@
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
 
-struct arguments {
+struct agent_arguments {
 	const char *file;
 	char *assignments[ASSIGNMENTS_MAX];
 	int nassignments;
@@ -90,7 +90,7 @@ usage(FILE *out)
 }
 
 static bool
-arguments_read(struct arguments *a, int argc, char **argv)
+arguments_read(struct agent_arguments *a, int argc, char **argv)
 {
 	static const struct option OPTIONS[] = { { "config", required_argument, NULL, 'c' },
 		{ "set", required_argument, NULL, 'o' }, { "check", no_argument, NULL, 'n' },
@@ -265,7 +265,7 @@ sweep(const struct agent_config *c)
 int
 main(int argc, char **argv)
 {
-	struct arguments a = { 0 };
+	struct agent_arguments a = { 0 };
 	struct maps maps = { 0 };
 	struct agent_config c;
 	struct err e;

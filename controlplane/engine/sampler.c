@@ -43,7 +43,7 @@ struct node_cost {
 };
 
 /* A request type and the share of its requests that is sampled. */
-struct type_share {
+struct sampled_type {
 	struct sampler_type type;
 	double share;
 };
@@ -56,7 +56,7 @@ struct sampler {
 	struct arena arena;
 	struct node_cost *nodes;
 	uint32_t nnodes, nodes_cap;
-	struct type_share *types;
+	struct sampled_type *types;
 	uint32_t ntypes, types_cap;
 	bool open;         /* a window is open */
 	struct mono since; /* when it began, or when the next one may */
@@ -302,7 +302,7 @@ static void
 take_shares(struct sampler *s, bool diagnosed)
 {
 	for (uint32_t i = 0; i < s->ntypes; i++) {
-		struct type_share *k = &s->types[i];
+		struct sampled_type *k = &s->types[i];
 		double share = fmax(budget_probed(budget_for(s, i), i), SAMPLER_LEAST);
 
 		if (k->type.diagnosed != diagnosed)
@@ -349,10 +349,10 @@ types_take(
 	if (!array_reserve(s->types, s->types_cap, n))
 		return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
 	for (; s->ntypes < n; s->ntypes++)
-		s->types[s->ntypes] = (struct type_share){ types[s->ntypes],
+		s->types[s->ntypes] = (struct sampled_type){ types[s->ntypes],
 			types[s->ntypes].most };
 	for (uint32_t i = 0; i < n; i++) {
-		struct type_share *k = &s->types[i];
+		struct sampled_type *k = &s->types[i];
 
 		*changed |= k->type.diagnosed != types[i].diagnosed ||
 		            k->type.most != types[i].most;

@@ -24,7 +24,7 @@
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, LARGE_BYTES = 256 << 10, ARENAS = 2 };
 
-struct arguments {
+struct honed_arguments {
 	const char *file;
 	int check, verbose, detach, nset;
 	char **set; /* "section.key=value" */
@@ -66,7 +66,7 @@ misused(const char *text)
 
 /* 0 to continue; else the exit code plus one. */
 static int
-parse(struct arguments *a, int argc, char **argv)
+parse(struct honed_arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = { { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 } };
@@ -111,7 +111,7 @@ parse(struct arguments *a, int argc, char **argv)
 }
 
 static int
-configure(struct config *c, const struct arguments *a, struct err *e)
+configure(struct config *c, const struct honed_arguments *a, struct err *e)
 {
 	int rc;
 
@@ -197,7 +197,7 @@ prepare(const struct config *c, struct err *e)
 }
 
 static int
-serve(const struct config *c, const struct arguments *a)
+serve(const struct config *c, const struct honed_arguments *a)
 {
 	struct honed *h;
 	struct err e;
@@ -233,7 +233,7 @@ limit_heap(void)
 int
 main(int argc, char **argv)
 {
-	struct arguments a = { .set = calloc((size_t)argc, sizeof *a.set) };
+	struct honed_arguments a = { .set = calloc((size_t)argc, sizeof *a.set) };
 	struct config c = { 0 };
 	struct err e;
 	int code;

@@ -29,7 +29,7 @@ explore_choose(const struct explore_facts *f)
 
 /* ---- the service ---- */
 
-struct service {                /* whose tracepoints are explored */
+struct explored_service {       /* whose tracepoints are explored */
 	const struct label *of; /* a label of it */
 	struct label_set seen;  /* labels that the space has learned for this request type */
 	bool in_layer;          /* in the preload layer, what was learned does not matter */
@@ -54,7 +54,7 @@ learned_labels(struct label_set *ret, struct search_port *port, uint32_t type)
 }
 
 static bool
-is_seen(const struct search_port *port, const struct service *x, const char *name)
+is_seen(const struct search_port *port, const struct explored_service *x, const char *name)
 {
 	char text[LABEL_TEXT_MAX + 1];
 	int len = snprintf(
@@ -67,7 +67,7 @@ is_seen(const struct search_port *port, const struct service *x, const char *nam
 
 /* The space has learned a tracepoint of that service's own. */
 static bool
-knows_service(struct search_port *port, const struct service *x)
+knows_service(struct search_port *port, const struct explored_service *x)
 {
 	for (uint32_t w = 0; w < x->seen.nwords; w++)
 		for (uint64_t left = x->seen.words[w]; left != 0; left &= left - 1) {
@@ -123,7 +123,7 @@ enable_unknown(struct search_port *port, struct search *s, const char *name, str
 }
 
 static struct explore_facts
-facts_of(const struct search_port *port, const struct search *s, const struct service *x,
+facts_of(const struct search_port *port, const struct search *s, const struct explored_service *x,
     const struct tally *t, const char *name)
 {
 	struct explore_facts f = { .enabled = t->enabled };
@@ -139,7 +139,7 @@ facts_of(const struct search_port *port, const struct search *s, const struct se
 
 static int
 explore_program(struct search_port *port, struct search *s, const struct programs *all,
-    const struct program *program, const struct service *x, struct tally *t, struct err *e)
+    const struct program *program, const struct explored_service *x, struct tally *t, struct err *e)
 {
 	int rc = 0;
 
@@ -170,7 +170,7 @@ explore_program(struct search_port *port, struct search *s, const struct program
 }
 
 static int
-explore_service(struct search_port *port, struct search *s, const struct service *x,
+explore_service(struct search_port *port, struct search *s, const struct explored_service *x,
     struct tally *t, struct err *e)
 {
 	const struct programs *all;
@@ -189,7 +189,7 @@ int
 explore(struct search_port *port, struct search *s, struct err *e)
 {
 	struct exploration *x = &s->exploration;
-	struct service service = { .of = labels_get(port->labels, s->at.gap.from_unit),
+	struct explored_service service = { .of = labels_get(port->labels, s->at.gap.from_unit),
 		.in_layer = s->layer.state != LAYER_CLOSED };
 	struct tally t = { 0 };
 	int rc;
@@ -222,8 +222,8 @@ explore(struct search_port *port, struct search *s, struct err *e)
 }
 
 static void
-collect_unseen(const struct search_port *port, const struct programs *all, const struct service *x,
-    struct texts *unseen)
+collect_unseen(const struct search_port *port, const struct programs *all,
+    const struct explored_service *x, struct texts *unseen)
 {
 	for (uint32_t i = 0; i < all->nprograms; i++) {
 		const struct program *program = &all->programs[i];
@@ -242,7 +242,7 @@ collect_unseen(const struct search_port *port, const struct programs *all, const
 uint32_t
 explore_unseen(struct search_port *port, const struct search *s)
 {
-	struct service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
+	struct explored_service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
 	struct texts *unseen = texts_new(); /* nodes may run the same program */
 	const struct programs *all;
 	uint32_t n;

@@ -61,12 +61,12 @@ member_of(struct member *m, struct group *group)
 		}
 }
 
-struct sums { /* of several groups as if they were one; see struct member */
+struct member_sums { /* of several groups as if they were one; see struct member */
 	double n, x, t, xt, tt;
 };
 
 static void
-sums_add(struct sums *s, double n, double x, double t, double xt, double tt)
+sums_add(struct member_sums *s, double n, double x, double t, double xt, double tt)
 {
 	double dx = x - s->x, dt = t - s->t, all = s->n + n;
 
@@ -89,7 +89,7 @@ int
 measure_gap(struct measured *m, const struct measure_input *in, struct arena *a, struct err *e)
 {
 	uint32_t must = set_count(in->must), n = groups_count(in->groups);
-	struct sums all = { 0 };
+	struct member_sums all = { 0 };
 
 	*m = (struct measured){ .members = arena_calloc(a, n + 1, sizeof(struct member)) };
 	if (m->members == NULL)
@@ -161,7 +161,7 @@ int
 measure_separation(struct separation *ret, const struct measured *m, const struct measure_input *in,
     struct arena *a, struct err *e)
 {
-	struct sums all = { 0 };
+	struct member_sums all = { 0 };
 	struct side *sides = NULL;
 	uint32_t *of = NULL;
 	int rc = sum_sides(&sides, &of, m, in, a, e);
@@ -330,10 +330,10 @@ struct pool { /* the members that have the model's parts */
 	uint32_t **part_of; /* [n][edges] */
 };
 
-static struct sums
+static struct member_sums
 part_sums(const struct pool *p, uint32_t part)
 {
-	struct sums all = { 0 };
+	struct member_sums all = { 0 };
 
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct member *x = p->members[k];
@@ -373,7 +373,7 @@ sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts,
  * lead of the top part the same of the difference of two shares; the least certain lead counts.
  */
 static int
-standard_errors(struct measured *m, const struct pool *p, const struct sums *gap,
+standard_errors(struct measured *m, const struct pool *p, const struct member_sums *gap,
     const double *means, bool by_latency, struct arena *a)
 {
 	double *parts = arena_calloc(a, m->nparts, sizeof *parts);
@@ -426,7 +426,7 @@ static int
 shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *a)
 {
 	double *means = arena_calloc(a, m->nparts, sizeof *means), carries = 0;
-	struct sums gap = { 0 };
+	struct member_sums gap = { 0 };
 
 	if (means == NULL)
 		return ERR_MEMORY;
@@ -436,7 +436,7 @@ shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *
 		sums_add(&gap, x->n, x->x, x->t, x->xt, x->tt);
 	}
 	for (uint32_t j = 0; j < m->nparts; j++) {
-		struct sums s = part_sums(p, j);
+		struct member_sums s = part_sums(p, j);
 
 		means[j] = m->parts[j].mean_ns = s.x;
 		m->parts[j].carries = by_latency ? s.x : ratio(s.xt, s.n);

@@ -76,8 +76,8 @@ is_problem(const struct finding *f)
 }
 
 static int
-judge(struct judged *j, const struct search_port *port, const struct diagnosis *d, double slow_ns,
-    struct err *e)
+judge(struct judged_group *j, const struct search_port *port, const struct diagnosis *d,
+    double slow_ns, struct err *e)
 {
 	struct finding f;
 	struct edge_share *edges;
@@ -136,7 +136,7 @@ eligible_groups(struct eligible out[ELIGIBLE_MAX], const struct search_port *por
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	watch_only(d->watched, best, n);
 	for (uint32_t i = 0; i < n; i++) {
-		struct judged *j = &d->watched->judged[i];
+		struct judged_group *j = &d->watched->judged[i];
 		uint64_t old = late ? 0 : j->n / NEWS;
 
 		if ((j->n == 0 || best[i]->total.n > j->n + old) &&
@@ -153,7 +153,7 @@ eligible_surely(const struct eligible *r, const struct search_port *port, struct
     bool late, struct err *e)
 {
 	const struct conditions *c = &port->settings.conditions;
-	struct judged *j = r->judged;
+	struct judged_group *j = r->judged;
 	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
 	int rc;
 

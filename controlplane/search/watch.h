@@ -7,18 +7,18 @@
 
 enum { ELIGIBLE_MAX = 16 };
 
-struct judged { /* a group, and its finding when it had n traces */
+struct judged_group { /* a group, and its finding when it had n traces */
 	const struct group *group;
 	uint64_t n;             /* 0: not judged yet */
 	struct finding finding; /* its edges are allocated */
 };
 struct watched { /* the groups of highest rank, from one call of eligible_groups() to the next */
 	uint32_t n;
-	struct judged judged[ELIGIBLE_MAX];
+	struct judged_group judged[ELIGIBLE_MAX];
 };
 struct eligible { /* a group with a problem */
 	struct group *group;
-	struct judged *judged; /* the diagnosis's, until the next call of eligible_groups() */
+	struct judged_group *judged; /* the diagnosis's, until the next call of eligible_groups() */
 };
 
 /* Of the ELIGIBLE_MAX groups of highest rank, by a cheap estimate of cost, those with a problem,

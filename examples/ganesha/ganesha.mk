@@ -2,7 +2,7 @@
 # Not part of all: its source is fetched, and it takes minutes to build.
 
 # libnfs is needed here only.
-$O/examples/ganesha/ganesha-load: $O/examples/ganesha/load.o
+$O/examples/ganesha/ganesha-load: $O/examples/ganesha/nfs_load.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lnfs
 $O/examples/ganesha/ganesha-lease: $O/examples/ganesha/lease.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL)

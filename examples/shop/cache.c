@@ -150,7 +150,7 @@ settle(redisReply *reply)
 /* ---- the operations of the cache ------------------------------------------------------------- */
 
 int
-cache_get(const char *key, struct text *value)
+cache_get(const char *key, struct shop_text *value)
 {
 	redisReply *reply = run("cache.get", command("GET", key));
 	int found = reply && reply->type == REDIS_REPLY_STRING;

@@ -12,7 +12,7 @@
 void cache_use(const char *socket_path); /* once, at start */
 
 /* 1: found, and appended to *value. 0: not found. -1: failed, with a message on stderr. */
-int cache_get(const char *key, struct text *value);
+int cache_get(const char *key, struct shop_text *value);
 /* Stores a value for `seconds`; 0: without expiry. 0, or -1 as above. */
 int cache_put(const char *key, const char *value, size_t length, int seconds);
 int cache_drop(const char *key);

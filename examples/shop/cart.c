@@ -123,7 +123,7 @@ saved_items(int64_t user, struct goods *g)
 }
 
 static void
-cart_decode(struct goods *g, const struct text *from)
+cart_decode(struct goods *g, const struct shop_text *from)
 {
 	span_begin(cart_decode, (int64_t)from->length);
 	goods_read(g, text_string(from));
@@ -147,7 +147,7 @@ cart_key(char key[40], int64_t user)
 static int
 cart_load(int64_t user, struct goods *g)
 {
-	struct text kept = { 0 };
+	struct shop_text kept = { 0 };
 	char key[40];
 	int found;
 
@@ -168,7 +168,7 @@ cart_load(int64_t user, struct goods *g)
 static int
 cart_save(int64_t user, const struct goods *g)
 {
-	struct text out = { 0 };
+	struct shop_text out = { 0 };
 	char key[40];
 	int status;
 
@@ -246,7 +246,7 @@ cart_change(struct goods *g, int64_t user, int64_t product, int64_t quantity)
 static int64_t
 totals(const struct goods *g, int64_t user)
 {
-	struct text lines = { 0 }, answer = { 0 };
+	struct shop_text lines = { 0 }, answer = { 0 };
 	int64_t cents;
 	int status;
 
@@ -266,7 +266,7 @@ totals(const struct goods *g, int64_t user)
 }
 
 static void
-cart_print(const struct goods *g, int64_t cents, struct text *to)
+cart_print(const struct goods *g, int64_t cents, struct shop_text *to)
 {
 	span_begin(cart_print, g->n);
 	text_addf(to, "%" PRId64 "\n", cents);

@@ -35,7 +35,7 @@ static struct fault faults[] = { { "slow_node" }, { "input_dependent" }, { 0 } }
 /* ---- one record, from the cache or else the database ------------------------ */
 
 static int
-query(int64_t product, struct text *record)
+query(int64_t product, struct shop_text *record)
 {
 	char id[24];
 	const char *params[] = { id };
@@ -63,7 +63,7 @@ query(int64_t product, struct text *record)
 }
 
 static int
-record_load(int64_t product, struct text *record)
+record_load(int64_t product, struct shop_text *record)
 {
 	char key[40];
 	int found, rows, status;
@@ -86,7 +86,7 @@ record_load(int64_t product, struct text *record)
 }
 
 static int
-record_read(struct line *l, struct text *record)
+record_read(struct line *l, struct shop_text *record)
 {
 	char *fields[5] = { NULL };
 	int n, words = 0;
@@ -111,7 +111,7 @@ record_read(struct line *l, struct text *record)
 static int
 record_add(struct goods *g, int64_t product)
 {
-	struct text record = { 0 };
+	struct shop_text record = { 0 };
 	int rc = -1;
 
 	if (g->n < GOODS_MAX && record_load(product, &record) == 0)
@@ -198,7 +198,7 @@ arrange(struct view *v, uint64_t *digest)
 }
 
 static void
-view_print(const struct view *v, uint64_t digest, struct text *to)
+view_print(const struct view *v, uint64_t digest, struct shop_text *to)
 {
 	span_begin(view_print, v->goods.n);
 	span_begin(rows_print, v->goods.n);
@@ -213,7 +213,7 @@ view_print(const struct view *v, uint64_t digest, struct text *to)
 }
 
 static void
-view(struct view *v, struct text *to)
+view(struct view *v, struct shop_text *to)
 {
 	uint64_t digest;
 	int stocked = 0;

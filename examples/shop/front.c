@@ -17,17 +17,17 @@
 enum { CREW = 24, REPLICAS = 8, VISITORS = 1024 };
 
 /* A page that is being made. */
-struct page {
+struct front_page {
 	int64_t user;
-	struct text answer; /* of the services, in the order of the calls */
+	struct shop_text answer; /* of the services, in the order of the calls */
 	int status;
 };
 
 /* A part of a page, which the crew fetches. */
-struct part {
+struct page_part {
 	const char *port, *name, *path;
 	int64_t user;
-	struct text answer;
+	struct shop_text answer;
 	int status;
 };
 
@@ -61,7 +61,7 @@ visitor_note(int64_t user)
 }
 
 static int
-admission(const struct exchange *x, struct page *p)
+admission(const struct exchange *x, struct front_page *p)
 {
 	char session[64];
 	uint64_t h;
@@ -100,7 +100,7 @@ replica_pick(void)
 static void
 fetch_part(void *arg)
 {
-	struct part *part = arg;
+	struct page_part *part = arg;
 	int64_t lines = 0;
 
 	span_begin(part, crew_queued(crew));
@@ -114,7 +114,7 @@ fetch_part(void *arg)
 }
 
 static void
-gather_part(struct page *p, struct part *part)
+gather_part(struct front_page *p, struct page_part *part)
 {
 	if (part->status != 200)
 		p->status = 502;
@@ -123,9 +123,9 @@ gather_part(struct page *p, struct part *part)
 }
 
 static void
-gather(struct page *p)
+gather(struct front_page *p)
 {
-	struct part parts[] = {
+	struct page_part parts[] = {
 		{ replica_pick(), "catalog.featured", "/featured", p->user },
 		{ cart_arg, "cart.summary", "/summary", p->user },
 		{ price_arg, "price.promotions", "/promotions", p->user },
@@ -153,7 +153,7 @@ gather(struct page *p)
 /* ---- the page ------------------------------------------------------------------------ */
 
 static void
-parts_read(const struct page *p, struct goods *g)
+parts_read(const struct front_page *p, struct goods *g)
 {
 	int64_t cents;
 
@@ -184,7 +184,7 @@ tile_escape(const char *name, char out[128])
 }
 
 static void
-tile(const struct line *l, struct text *to)
+tile(const struct line *l, struct shop_text *to)
 {
 	static const char template[] =
 	    "<div class=\"tile\" id=\"p{id}\">\n  <h3> {name} </h3>\n"
@@ -206,9 +206,9 @@ tile(const struct line *l, struct text *to)
 }
 
 static void
-render(const struct goods *g, struct text *page)
+render(const struct goods *g, struct shop_text *page)
 {
-	struct text body = { 0 };
+	struct shop_text body = { 0 };
 	char count[24];
 	const char *const pairs[] = { "count", count, "body", NULL, NULL };
 	const char *framed[5];
@@ -232,7 +232,7 @@ render(const struct goods *g, struct text *page)
 
 /* Removes blanks that browsers do not show, and appends a tag by which pages can be compared. */
 static void
-finish(const struct text *page, struct text *reply)
+finish(const struct shop_text *page, struct shop_text *reply)
 {
 	span_begin(finish, (int64_t)page->length);
 	span_begin(squeeze, (int64_t)page->length);
@@ -247,9 +247,9 @@ finish(const struct text *page, struct text *reply)
 }
 
 static void
-compose(const struct page *p, struct text *reply)
+compose(const struct front_page *p, struct shop_text *reply)
 {
-	struct text page = { 0 };
+	struct shop_text page = { 0 };
 	struct goods g = { 0 };
 
 	span_begin(compose, (int64_t)p->answer.length);
@@ -263,7 +263,7 @@ compose(const struct page *p, struct text *reply)
 /* ---- the routes -------------------------------------------------------------------- */
 
 static void
-ask_product(struct page *p, const struct exchange *x)
+ask_product(struct front_page *p, const struct exchange *x)
 {
 	int64_t product = exchange_number(x, "id", 1);
 
@@ -281,7 +281,7 @@ ask_product(struct page *p, const struct exchange *x)
 }
 
 static void
-ask_search(struct page *p, const struct exchange *x)
+ask_search(struct front_page *p, const struct exchange *x)
 {
 	const char *q = exchange_arg(x, "q", "");
 	char escaped[512];
@@ -298,7 +298,7 @@ ask_search(struct page *p, const struct exchange *x)
 }
 
 static void
-ask_add(struct page *p, const struct exchange *x)
+ask_add(struct front_page *p, const struct exchange *x)
 {
 	int64_t product = exchange_number(x, "product", 0);
 
@@ -310,7 +310,7 @@ ask_add(struct page *p, const struct exchange *x)
 }
 
 static void
-ask_place(struct page *p, const struct exchange *x)
+ask_place(struct front_page *p, const struct exchange *x)
 {
 	(void)x;
 	span_begin(order_ask, p->user);
@@ -320,7 +320,7 @@ ask_place(struct page *p, const struct exchange *x)
 }
 
 static void
-ask_history(struct page *p, const struct exchange *x)
+ask_history(struct front_page *p, const struct exchange *x)
 {
 	(void)x;
 	span_begin(history_ask, p->user);
@@ -330,16 +330,16 @@ ask_history(struct page *p, const struct exchange *x)
 }
 
 static void
-ask_parts(struct page *p, const struct exchange *x)
+ask_parts(struct front_page *p, const struct exchange *x)
 {
 	(void)x;
 	gather(p);
 }
 
 static int
-serve_page(struct exchange *x, void (*ask)(struct page *, const struct exchange *))
+serve_page(struct exchange *x, void (*ask)(struct front_page *, const struct exchange *))
 {
-	struct page p = { 0 };
+	struct front_page p = { 0 };
 
 	span_begin(page, exchange_number(x, "user", 0));
 	if (admission(x, &p) == 0)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 void
-line_print(const struct line *l, struct text *to)
+line_print(const struct line *l, struct shop_text *to)
 {
 	text_addf(to, "%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\n", l->product, l->quantity,
 	    l->cents, l->name);
@@ -28,7 +28,7 @@ line_read(struct line *l, char *from)
 }
 
 void
-goods_print(const struct goods *g, struct text *to)
+goods_print(const struct goods *g, struct shop_text *to)
 {
 	for (int i = 0; i < g->n; i++)
 		line_print(&g->lines[i], to);
@@ -60,7 +60,7 @@ goods_cents(const struct goods *g)
 }
 
 void
-goods_print_short(const struct goods *g, struct text *to)
+goods_print_short(const struct goods *g, struct shop_text *to)
 {
 	for (int i = 0; i < g->n; i++)
 		text_addf(to, "%s%" PRId64 ":%" PRId64, i ? "," : "", g->lines[i].product,

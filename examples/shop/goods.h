@@ -19,13 +19,13 @@ struct goods {
 	int n;
 };
 
-void line_print(const struct line *l, struct text *to);
+void line_print(const struct line *l, struct shop_text *to);
 int line_read(struct line *l, char *from); /* 0; -1: malformed. Modifies `from`. */
-void goods_print(const struct goods *g, struct text *to);
+void goods_print(const struct goods *g, struct shop_text *to);
 int goods_read(struct goods *g, const char *from); /* returns the number of lines */
 int64_t goods_cents(const struct goods *g);
 
 /* Appends "12:2,15:1", product:quantity, for a query argument. */
-void goods_print_short(const struct goods *g, struct text *to);
+void goods_print_short(const struct goods *g, struct shop_text *to);
 
 #endif

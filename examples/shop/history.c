@@ -16,7 +16,7 @@ struct past {
 static int
 page_plan(int64_t user)
 {
-	struct text key = { 0 };
+	struct shop_text key = { 0 };
 	int rows;
 
 	span_begin(page_plan, user);
@@ -123,7 +123,7 @@ timeline(struct past past[], int n)
 }
 
 static void
-history_print(const struct past past[], int n, int64_t cents, struct text *to)
+history_print(const struct past past[], int n, int64_t cents, struct shop_text *to)
 {
 	span_begin(history_print, n);
 	span_begin(rows_print, n);

@@ -116,7 +116,7 @@ reserve(void *arg)
 }
 
 static int
-payment_sign(const struct text *key)
+payment_sign(const struct shop_text *key)
 {
 	uint64_t h;
 	int attempt = 0;
@@ -133,7 +133,7 @@ static void
 authorize(void *arg)
 {
 	struct order *o = arg;
-	struct text lines = { 0 }, answer = { 0 };
+	struct shop_text lines = { 0 }, answer = { 0 };
 	int status;
 
 	span_begin(authorize, o->goods.n);
@@ -190,7 +190,7 @@ insert_order(PGconn *db, struct order *o)
 
 /* One number of each line, as an array in PostgreSQL's format. */
 static const char *
-column(const struct goods *g, size_t offset, struct text *to)
+column(const struct goods *g, size_t offset, struct shop_text *to)
 {
 	for (int i = 0; i < g->n; i++)
 		text_addf(to, "%c%" PRId64, i ? ',' : '{',
@@ -202,7 +202,7 @@ column(const struct goods *g, size_t offset, struct text *to)
 static int
 insert_lines(PGconn *db, const struct order *o)
 {
-	struct text columns[3] = { 0 };
+	struct shop_text columns[3] = { 0 };
 	char id[24];
 	const char *params[] = { id, column(&o->goods, offsetof(struct line, product), &columns[0]),
 		column(&o->goods, offsetof(struct line, quantity), &columns[1]),
@@ -228,7 +228,7 @@ insert_lines(PGconn *db, const struct order *o)
 static int
 hold_goods(PGconn *db, const struct goods *g)
 {
-	struct text ids = { 0 };
+	struct shop_text ids = { 0 };
 	const char *params[] = { column(g, offsetof(struct line, product), &ids) };
 	PGresult *r;
 	int rows;
@@ -280,7 +280,7 @@ settle(struct order *o)
 /* ---- the order in the journal ---------------------------------------------------------- */
 
 static void
-entry_build(const struct order *o, struct text *entry)
+entry_build(const struct order *o, struct shop_text *entry)
 {
 	span_begin(entry_build, o->goods.n);
 	text_addf(entry, "order %" PRId64 " user %" PRId64 " cents %" PRId64 "\n", o->id, o->user,
@@ -295,7 +295,7 @@ entry_build(const struct order *o, struct text *entry)
 }
 
 static int
-journal_put(const struct text *entry)
+journal_put(const struct shop_text *entry)
 {
 	int status;
 
@@ -314,7 +314,7 @@ journal_put(const struct text *entry)
 }
 
 static int
-journal_append(const struct text *entry)
+journal_append(const struct shop_text *entry)
 {
 	uint64_t segment;
 	int status;
@@ -334,7 +334,7 @@ journal_append(const struct text *entry)
 static int
 record(const struct order *o)
 {
-	struct text entry = { 0 };
+	struct shop_text entry = { 0 };
 	int status;
 
 	span_begin(record, o->goods.n);
@@ -350,7 +350,7 @@ record(const struct order *o)
 static int
 cart_fetch(struct order *o)
 {
-	struct text cart = { 0 };
+	struct shop_text cart = { 0 };
 	const char *lines;
 	int status;
 
@@ -370,7 +370,7 @@ cart_fetch(struct order *o)
 static int
 cart_clear(int64_t user)
 {
-	struct text answer = { 0 };
+	struct shop_text answer = { 0 };
 	int status;
 
 	span_begin(cart_clear, user);

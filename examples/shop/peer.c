@@ -75,8 +75,8 @@ perform(CURL *h, const char *url)
 }
 
 int
-peer_call(const char *port, const char *name, const char *method, const struct text *body,
-    struct text *reply, const char *path, ...)
+peer_call(const char *port, const char *name, const char *method, const struct shop_text *body,
+    struct shop_text *reply, const char *path, ...)
 {
 	CURL *h = handle_of_thread();
 	struct curl_slist *headers;

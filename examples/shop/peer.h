@@ -11,7 +11,7 @@
  * Appends the answer to *reply. Returns the HTTP status, or 502 without an answer,
  * with a message on stderr.
  */
-int peer_call(const char *port, const char *name, const char *method, const struct text *body,
-    struct text *reply, const char *path, ...) __attribute__((format(printf, 6, 7)));
+int peer_call(const char *port, const char *name, const char *method, const struct shop_text *body,
+    struct shop_text *reply, const char *path, ...) __attribute__((format(printf, 6, 7)));
 
 #endif

@@ -83,7 +83,7 @@ tier_decide(int64_t user, const char *known)
 static void
 customer(struct bill *b)
 {
-	struct text known = { 0 };
+	struct shop_text known = { 0 };
 	char key[40], tier[24];
 	int found, status;
 
@@ -203,7 +203,7 @@ tax_region(struct bill *b)
 static void
 tax(struct bill *b)
 {
-	struct text note = { 0 };
+	struct shop_text note = { 0 };
 
 	span_begin(tax, b->region);
 	tax_region(b);
@@ -232,7 +232,7 @@ pricing(struct bill *b)
 /* ---- the routes -------------------------------------------------------------- */
 
 static void
-quote_print(const struct bill *b, int64_t total, struct text *to)
+quote_print(const struct bill *b, int64_t total, struct shop_text *to)
 {
 	span_begin(quote_print, b->goods.n);
 	text_addf(to, "%" PRId64 "\n", total);

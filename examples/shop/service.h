@@ -20,8 +20,8 @@ struct MHD_Connection;
 /* One HTTP request being answered. */
 struct exchange {
 	struct MHD_Connection *connection;
-	struct text body;  /* of the request */
-	struct text reply; /* the handler appends to it */
+	struct shop_text body;  /* of the request */
+	struct shop_text reply; /* the handler appends to it */
 };
 
 /* A query argument, `otherwise` if it is missing (or not a number). Strings live as long as the exchange. */

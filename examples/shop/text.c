@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void
-make_room(struct text *t, size_t more)
+make_room(struct shop_text *t, size_t more)
 {
 	if (t->length + more + 1 <= t->room)
 		return;
@@ -19,7 +19,7 @@ make_room(struct text *t, size_t more)
 }
 
 void
-text_add(struct text *t, const char *bytes, size_t length)
+text_add(struct shop_text *t, const char *bytes, size_t length)
 {
 	make_room(t, length);
 	memcpy(t->at + t->length, bytes, length);
@@ -28,13 +28,13 @@ text_add(struct text *t, const char *bytes, size_t length)
 }
 
 void
-text_adds(struct text *t, const char *string)
+text_adds(struct shop_text *t, const char *string)
 {
 	text_add(t, string, strlen(string));
 }
 
 void
-text_addf(struct text *t, const char *format, ...)
+text_addf(struct shop_text *t, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -50,7 +50,7 @@ text_addf(struct text *t, const char *format, ...)
 }
 
 void
-text_reset(struct text *t)
+text_reset(struct shop_text *t)
 {
 	t->length = 0;
 	if (t->at)
@@ -58,14 +58,14 @@ text_reset(struct text *t)
 }
 
 void
-text_release(struct text *t)
+text_release(struct shop_text *t)
 {
 	free(t->at);
-	*t = (struct text){ 0 };
+	*t = (struct shop_text){ 0 };
 }
 
 const char *
-text_string(const struct text *t)
+text_string(const struct shop_text *t)
 {
 	return t->at ? t->at : "";
 }
@@ -80,7 +80,7 @@ value_of(const char *name, size_t length, const char *const pairs[])
 }
 
 int
-text_fill(struct text *t, const char *template, const char *const pairs[])
+text_fill(struct shop_text *t, const char *template, const char *const pairs[])
 {
 	const char *open, *close, *value;
 	int replaced = 0;

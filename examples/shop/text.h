@@ -8,21 +8,21 @@
 
 /* Owns `at`, a C string of `length` bytes, or NULL while empty. All zeroes is an
  * empty text. Out of memory, the program ends. */
-struct text {
+struct shop_text {
 	char *at;
 	size_t length, room;
 };
 
-void text_add(struct text *t, const char *bytes, size_t length);
-void text_adds(struct text *t, const char *string);
-void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_reset(struct text *t); /* empties it and keeps its memory */
-void text_release(struct text *t);
-const char *text_string(const struct text *t); /* never NULL */
+void text_add(struct shop_text *t, const char *bytes, size_t length);
+void text_adds(struct shop_text *t, const char *string);
+void text_addf(struct shop_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_reset(struct shop_text *t); /* empties it and keeps its memory */
+void text_release(struct shop_text *t);
+const char *text_string(const struct shop_text *t); /* never NULL */
 
 /* Appends `template` with each {name} replaced by the value of that name. `pairs`: name, value, name,
  * value, ..., NULL. Returns the number of replacements. */
-int text_fill(struct text *t, const char *template, const char *const pairs[]);
+int text_fill(struct shop_text *t, const char *template, const char *const pairs[]);
 
 /* In place: converts to lower case, and each run of other characters than letters and digits to one
  * blank. Returns the number of words. */

@@ -9,7 +9,7 @@ static ngx_http_request_body_filter_pt next_request_body;
 static ngx_int_t
 header_filter(ngx_http_request_t *r)
 {
-	struct job *job = job_traced(r);
+	struct nginx_job *job = job_traced(r);
 	struct visit v;
 	ngx_int_t rc;
 
@@ -38,7 +38,7 @@ has_last(const ngx_chain_t *chain)
 static ngx_int_t
 body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-	struct job *job = job_traced(r);
+	struct nginx_job *job = job_traced(r);
 	struct visit v;
 	ngx_int_t rc;
 
@@ -65,7 +65,7 @@ body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 static ngx_int_t
 request_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-	struct job *job = r == r->main ? job_traced(r) : NULL;
+	struct nginx_job *job = r == r->main ? job_traced(r) : NULL;
 	struct visit v;
 	ngx_int_t rc;
 

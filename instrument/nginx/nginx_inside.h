@@ -70,21 +70,21 @@ enum span {
 	SPANS
 };
 
-struct job;
+struct nginx_job;
 
 /* Begins a span; open spans of its level or a deeper one end first. O(spans that end). */
-void span_begin(struct job *job, enum span span);
+void span_begin(struct nginx_job *job, enum span span);
 /* Ends a span and the open spans inside of it; no effect if it is not open. */
-void span_end(struct job *job, enum span span);
-void spans_end_all(struct job *job);
+void span_end(struct nginx_job *job, enum span span);
+void spans_end_all(struct nginx_job *job);
 
-static inline bool span_is_open(const struct job *job, enum span span);
+static inline bool span_is_open(const struct nginx_job *job, enum span span);
 
 /* ---- jobs and visits (nginx_request.c) -------------------------------------------------- */
 
 /* A job's use of an upstream; a job has at most one at a time. */
-struct call {
-	struct job *job;
+struct nginx_call {
+	struct nginx_job *job;
 	ngx_http_upstream_t *u;
 	const struct hone_peer *peer; /* NULL: its name was only known with the request */
 	ngx_uint_t tries;
@@ -113,33 +113,33 @@ struct call {
 #endif
 };
 
-struct job {
+struct nginx_job {
 	ngx_http_request_t *r;
-	struct job *main;         /* the request's own job, which may be this one */
-	struct job *subs, *next;  /* main: the jobs of subrequests */
-	struct hone_unit unit;    /* constant once it has begun */
-	struct hone_carrier from; /* a subrequest's link */
-	uint32_t open;            /* open spans: bit 1 << enum span */
-	ngx_uint_t waits;         /* times that the phase was left and resumed */
-	const ngx_chain_t *chain; /* while a body filter runs */
-	ngx_int_t result;         /* of the filter that ran last */
-	unsigned known : 1;       /* the sender uses Hone: a unit, not a request */
-	unsigned quiet : 1;       /* neither sampled nor probed: only the context is passed on */
+	struct nginx_job *main;        /* the request's own job, which may be this one */
+	struct nginx_job *subs, *next; /* main: the jobs of subrequests */
+	struct hone_unit unit;         /* constant once it has begun */
+	struct hone_carrier from;      /* a subrequest's link */
+	uint32_t open;                 /* open spans: bit 1 << enum span */
+	ngx_uint_t waits;              /* times that the phase was left and resumed */
+	const ngx_chain_t *chain;      /* while a body filter runs */
+	ngx_int_t result;              /* of the filter that ran last */
+	unsigned known : 1;            /* the sender uses Hone: a unit, not a request */
+	unsigned quiet : 1; /* neither sampled nor probed: only the context is passed on */
 	unsigned ended : 1;
-	unsigned left : 1; /* the phase waits for something */
-	unsigned last : 1; /* all of the reply was given to the filters */
-	struct call *call; /* the latest; NULL: none so far */
+	unsigned left : 1;       /* the phase waits for something */
+	unsigned last : 1;       /* all of the reply was given to the filters */
+	struct nginx_call *call; /* the latest; NULL: none so far */
 };
 
 static inline bool
-span_is_open(const struct job *job, enum span span)
+span_is_open(const struct nginx_job *job, enum span span)
 {
 	return (job->open >> span & 1) != 0;
 }
 
 struct visit {
 	struct visit *outer;
-	struct job *job;         /* NULL: it has ended, and its memory may be freed */
+	struct nginx_job *job;   /* NULL: it has ended, and its memory may be freed */
 	struct hone_unit before; /* the unit of the thread before; not set if nested */
 	bool on, nested;         /* visits a job; inside of a visit of the same job */
 };
@@ -147,17 +147,17 @@ struct visit {
 /* The job of r, or NULL: hone is off, or the job has not begun yet. job_traced(): NULL also for a job
  * that is quiet or has ended. Finds the job again after an internal redirect, which clears the
  * contexts of modules in r. Cost: a few loads; for a subrequest once O(subrequests). */
-struct job *job_find(ngx_http_request_t *r);
-struct job *job_traced(ngx_http_request_t *r);
+struct nginx_job *job_find(ngx_http_request_t *r);
+struct nginx_job *job_traced(ngx_http_request_t *r);
 
 /* Begins the job of r, which has none; NULL: hone is off for r, or no memory. */
-struct job *job_begin(ngx_http_request_t *r);
+struct nginx_job *job_begin(ngx_http_request_t *r);
 /* Ends the job, its open spans, its unit, and the jobs of its subrequests. */
-void job_end(struct job *job);
+void job_end(struct nginx_job *job);
 
 /* Around all work for a job; job NULL: no effect. Visits nest, and end in reverse order. A visit also
  * ends jobs that are over: subrequests that are done, and the request whose reply was sent. */
-void visit_begin(struct visit *v, struct job *job);
+void visit_begin(struct visit *v, struct nginx_job *job);
 void visit_end(struct visit *v);
 
 /* From now on events of the connection are handled in a visit. Idempotent. */
@@ -175,7 +175,7 @@ ngx_int_t variables_add(ngx_conf_t *cf);
 
 /* The job's call of r->upstream, which is begun if it is new; if `asked`, it has a link for the next
  * try. Idempotent. NULL: no memory. */
-struct call *call_of(struct job *job, bool asked);
+struct nginx_call *call_of(struct nginx_job *job, bool asked);
 
 /* The client's tracestate without members hone=, in r->pool; empty: none, or no memory. At most
  * TRACESTATE_PASSED_MAX bytes. */

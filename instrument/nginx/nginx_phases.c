@@ -27,7 +27,7 @@ may_begin(ngx_http_request_t *r, enum span phase)
 }
 
 static void
-phase_enter(struct job *job, enum span phase)
+phase_enter(struct nginx_job *job, enum span phase)
 {
 	if (!span_is_open(job, phase)) {
 		span_begin(job, phase);
@@ -42,7 +42,7 @@ phase_enter(struct job *job, enum span phase)
  * than one for each handler. */
 static ngx_int_t
 run(ngx_http_request_t *r, const struct hone_main *hm, ngx_http_phase_handler_t *engine,
-    struct job *job)
+    struct nginx_job *job)
 {
 	ngx_http_phase_handler_t *ph;
 	ngx_int_t rc;
@@ -63,7 +63,7 @@ checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 	const ngx_http_core_main_conf_t *core = ngx_http_get_module_main_conf(
 	    r, ngx_http_core_module);
 	ngx_http_phase_handler_t *engine = core->phase_engine.handlers;
-	struct job *job = job_find(r);
+	struct nginx_job *job = job_find(r);
 	struct visit v;
 	ngx_int_t rc;
 
@@ -91,7 +91,7 @@ static ngx_int_t
 logger(ngx_http_request_t *r)
 {
 	const struct hone_main *hm = ngx_http_get_module_main_conf(r, ngx_http_hone_module);
-	struct job *job = job_traced(r);
+	struct nginx_job *job = job_traced(r);
 	struct visit v;
 
 	visit_begin(&v, job);

@@ -16,7 +16,7 @@ static const struct hone_unit OUTSIDE;
 
 /* Removes a job that has ended from all visits, so that it is neither attached again nor accessed. */
 static void
-visits_forget(const struct job *job)
+visits_forget(const struct nginx_job *job)
 {
 	for (struct visit *v = innermost; v != NULL; v = v->outer) {
 		if (v->job == job)
@@ -27,9 +27,9 @@ visits_forget(const struct job *job)
 }
 
 static void
-sub_end(struct job *sub)
+sub_end(struct nginx_job *sub)
 {
-	struct job *parent = job_traced(sub->r->parent);
+	struct nginx_job *parent = job_traced(sub->r->parent);
 
 	job_end(sub);
 	if (sub->quiet || sub->r->background || parent == NULL)
@@ -43,7 +43,7 @@ sub_end(struct job *sub)
 static void
 sweep(const struct visit *v)
 {
-	struct job *sub = v->job->main->subs;
+	struct nginx_job *sub = v->job->main->subs;
 
 	if (sub == NULL && v->nested)
 		return;
@@ -54,7 +54,7 @@ sweep(const struct visit *v)
 }
 
 void
-visit_begin(struct visit *v, struct job *job)
+visit_begin(struct visit *v, struct nginx_job *job)
 {
 	v->on = job != NULL;
 	if (!v->on)
@@ -74,7 +74,7 @@ visit_begin(struct visit *v, struct job *job)
 void
 visit_end(struct visit *v)
 {
-	struct job *main;
+	struct nginx_job *main;
 
 	if (!v->on)
 		return;
@@ -94,16 +94,16 @@ visit_end(struct visit *v)
 static void
 job_cleanup(void *data)
 {
-	struct job *job = data;
+	struct nginx_job *job = data;
 
 	if (!job->ended)
 		job_end(job);
 }
 
-static struct job *
+static struct nginx_job *
 main_find(ngx_http_request_t *r)
 {
-	struct job *job = ngx_http_get_module_ctx(r, ngx_http_hone_module);
+	struct nginx_job *job = ngx_http_get_module_ctx(r, ngx_http_hone_module);
 
 	if (job != NULL || !r->internal || r->pool == NULL)
 		return job;
@@ -116,10 +116,10 @@ main_find(ngx_http_request_t *r)
 	return NULL;
 }
 
-struct job *
+struct nginx_job *
 job_find(ngx_http_request_t *r)
 {
-	struct job *job = ngx_http_get_module_ctx(r, ngx_http_hone_module);
+	struct nginx_job *job = ngx_http_get_module_ctx(r, ngx_http_hone_module);
 
 	if (job != NULL)
 		return job;
@@ -135,10 +135,10 @@ job_find(ngx_http_request_t *r)
 	return NULL;
 }
 
-struct job *
+struct nginx_job *
 job_traced(ngx_http_request_t *r)
 {
-	struct job *job = job_find(r);
+	struct nginx_job *job = job_find(r);
 
 	return job == NULL || job->quiet || job->ended ? NULL : job;
 }
@@ -278,10 +278,10 @@ type_of(ngx_http_request_t *r, const struct hone_loc *conf)
 	return type_is_one_of_few(room) ? room : "(others)";
 }
 
-static struct job *
+static struct nginx_job *
 job_new(ngx_http_request_t *r)
 {
-	struct job *job = ngx_pcalloc(r->pool, sizeof *job);
+	struct nginx_job *job = ngx_pcalloc(r->pool, sizeof *job);
 
 	if (job == NULL)
 		return NULL;
@@ -291,13 +291,13 @@ job_new(ngx_http_request_t *r)
 	return job;
 }
 
-static struct job *
+static struct nginx_job *
 main_begin(ngx_http_request_t *r, const struct hone_loc *conf)
 {
 	struct hone_carrier from;
 	struct hone_unit before;
 	ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, 0);
-	struct job *job = cleanup != NULL ? job_new(r) : NULL;
+	struct nginx_job *job = cleanup != NULL ? job_new(r) : NULL;
 	const char *type;
 
 	if (job == NULL)
@@ -322,10 +322,10 @@ main_begin(ngx_http_request_t *r, const struct hone_loc *conf)
 	return job;
 }
 
-static struct job *
+static struct nginx_job *
 sub_begin(ngx_http_request_t *r)
 {
-	struct job *main = main_find(r->main), *parent, *job;
+	struct nginx_job *main = main_find(r->main), *parent, *job;
 	struct hone_unit before;
 
 	if (main == NULL || main->ended || (job = job_new(r)) == NULL)
@@ -348,7 +348,7 @@ sub_begin(ngx_http_request_t *r)
 	return job;
 }
 
-struct job *
+struct nginx_job *
 job_begin(ngx_http_request_t *r)
 {
 	const struct hone_loc *conf = ngx_http_get_module_loc_conf(r, ngx_http_hone_module);
@@ -372,12 +372,12 @@ status_of(const ngx_http_request_t *r)
 }
 
 void
-job_end(struct job *job)
+job_end(struct nginx_job *job)
 {
 	struct hone_unit before;
 
 	if (job->main == job)
-		for (struct job *sub = job->subs; sub != NULL; sub = sub->next)
+		for (struct nginx_job *sub = job->subs; sub != NULL; sub = sub->next)
 			if (!sub->ended)
 				job_end(sub);
 	job->ended = 1;

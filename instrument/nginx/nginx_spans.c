@@ -13,7 +13,7 @@ static const u_char levels[SPANS] = {
 /* ---- fields: each is computed by the function field_NAME() ---------------------------------------------------- */
 
 #define FIELD(name, expr)                                                              \
-	static int64_t field_##name(const struct job *job)                             \
+	static int64_t field_##name(const struct nginx_job *job)                       \
 	{                                                                              \
 		ngx_http_request_t *r __attribute__((unused)) = job->r;                \
 		const ngx_http_upstream_t *u                                           \
@@ -63,7 +63,7 @@ FIELD(cache,
 /* ---- emitting ------------------------------------------------------------------------------- */
 
 static void
-emit_begin(const struct job *job, enum span span)
+emit_begin(const struct nginx_job *job, enum span span)
 {
 	switch (span) {
 #define SPAN(name, level, b1, b2, ...)                                                       \
@@ -78,7 +78,7 @@ emit_begin(const struct job *job, enum span span)
 }
 
 static void
-emit_end(const struct job *job, enum span span)
+emit_end(const struct nginx_job *job, enum span span)
 {
 	switch (span) {
 #define SPAN(name, level, b1, b2, e1, e2, e3)                                              \
@@ -96,7 +96,7 @@ emit_end(const struct job *job, enum span span)
 /* Ends the open spans of this level and deeper ones, the innermost first: enum span is in order of
  * levels. */
 static void
-end_from(struct job *job, u_char level)
+end_from(struct nginx_job *job, u_char level)
 {
 	while (job->open != 0) {
 		enum span top = (enum span)(31 - __builtin_clz(job->open));
@@ -109,7 +109,7 @@ end_from(struct job *job, u_char level)
 }
 
 void
-span_begin(struct job *job, enum span span)
+span_begin(struct nginx_job *job, enum span span)
 {
 	end_from(job, levels[span]);
 	job->open |= UINT32_C(1) << span;
@@ -117,7 +117,7 @@ span_begin(struct job *job, enum span span)
 }
 
 void
-span_end(struct job *job, enum span span)
+span_end(struct nginx_job *job, enum span span)
 {
 	if (!span_is_open(job, span))
 		return;
@@ -125,7 +125,7 @@ span_end(struct job *job, enum span span)
 }
 
 void
-spans_end_all(struct job *job)
+spans_end_all(struct nginx_job *job)
 {
 	end_from(job, 0);
 }

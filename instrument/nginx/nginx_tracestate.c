@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-struct member {
+struct tracestate_member {
 	const char *text;
 	size_t len;
 };
@@ -16,7 +16,7 @@ is_space(char c)
 
 /* The next non-empty member, without the spaces around it; false: there is none. */
 static bool
-member_next(const char **at, const char *end, struct member *ret)
+member_next(const char **at, const char *end, struct tracestate_member *ret)
 {
 	while (*at < end) {
 		const char *comma = memchr(*at, ',', (size_t)(end - *at)), *from = *at,
@@ -27,7 +27,7 @@ member_next(const char **at, const char *end, struct member *ret)
 			from++;
 		while (to > from && is_space(to[-1]))
 			to--;
-		*ret = (struct member){ from, (size_t)(to - from) };
+		*ret = (struct tracestate_member){ from, (size_t)(to - from) };
 		if (from < to)
 			return true;
 	}
@@ -35,19 +35,19 @@ member_next(const char **at, const char *end, struct member *ret)
 }
 
 static bool
-is_ours(const struct member *m)
+is_ours(const struct tracestate_member *m)
 {
 	return m->len >= 5 && memcmp(m->text, "hone=", 5) == 0;
 }
 
 static bool
-fits(const struct tracestate *t, const struct member *m)
+fits(const struct tracestate *t, const struct tracestate_member *m)
 {
 	return t->len + (t->len > 0) + m->len <= t->max;
 }
 
 static void
-put(struct tracestate *t, const struct member *m)
+put(struct tracestate *t, const struct tracestate_member *m)
 {
 	if (t->len > 0)
 		t->text[t->len++] = ',';
@@ -60,7 +60,7 @@ static void
 long_drop(struct tracestate *t)
 {
 	const char *at = t->text, *end = t->text + t->len;
-	struct member m;
+	struct tracestate_member m;
 
 	t->crowded = true;
 	t->len = 0;
@@ -71,7 +71,7 @@ long_drop(struct tracestate *t)
 
 /* Appends the first member hone=, for which space is reserved. */
 static void
-ours_keep(struct tracestate *t, const struct member *m)
+ours_keep(struct tracestate *t, const struct tracestate_member *m)
 {
 	if (t->ours)
 		return;
@@ -84,7 +84,7 @@ ours_keep(struct tracestate *t, const struct member *m)
 
 /* Appends a member of another vendor; if it does not fit, long members are dropped, then it and all that follow. */
 static void
-others_keep(struct tracestate *t, const struct member *m)
+others_keep(struct tracestate *t, const struct tracestate_member *m)
 {
 	if (!t->crowded && !fits(t, m))
 		long_drop(t);
@@ -126,7 +126,7 @@ void
 tracestate_add(struct tracestate *t, const char *line, size_t len)
 {
 	const char *at = line, *end = line + bytes_to_parse(t, line, len);
-	struct member m;
+	struct tracestate_member m;
 
 	while (member_next(&at, end, &m))
 		if (is_ours(&m))

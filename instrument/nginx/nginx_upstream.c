@@ -22,8 +22,8 @@
 
 static ngx_event_handler_pt upstream_events; /* nginx's handler, the same for all upstreams */
 
-static struct job *
-traced(struct job *job)
+static struct nginx_job *
+traced(struct nginx_job *job)
 {
 	return job == NULL || job->quiet || job->ended ? NULL : job;
 }
@@ -51,7 +51,7 @@ peer_find(ngx_http_request_t *r, const ngx_http_upstream_srv_conf_t *conf)
 
 /* The name of the link. Names must be few, so an upstream that a request determines has none of its own. */
 static const char *
-call_name(const struct job *job)
+call_name(const struct nginx_job *job)
 {
 	const ngx_http_upstream_srv_conf_t *conf = job->call->u->conf->upstream;
 	const struct hone_peer *peer = job->call->peer;
@@ -63,9 +63,9 @@ call_name(const struct job *job)
 
 /* Forks a link for the next try. */
 static void
-link_next(struct job *job)
+link_next(struct nginx_job *job)
 {
-	struct call *call = job->call;
+	struct nginx_call *call = job->call;
 	struct hone_unit before;
 
 	hone_detach(&before);
@@ -79,9 +79,9 @@ link_next(struct job *job)
 
 /* Joins the link of this try, once. Only in a visit of the job. */
 static void
-join(struct job *job)
+join(struct nginx_job *job)
 {
-	struct call *call = job->call;
+	struct nginx_call *call = job->call;
 
 	if (call->asked && !call->joined)
 		hone_join(&call->link, call_name(job));
@@ -103,9 +103,9 @@ overwrite(ngx_buf_t *b, const char *old, const char *new)
 /* Forks a new link for another try and writes its ids into the request. If the request does not
  * contain the old ids as text (HTTP/2 compresses them), the old link is kept. */
 static void
-link_again(struct job *job)
+link_again(struct nginx_job *job)
 {
-	struct call *call = job->call;
+	struct nginx_call *call = job->call;
 	ngx_buf_t *b = call->u->request_bufs != NULL ? call->u->request_bufs->buf : NULL;
 	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE];
 
@@ -140,7 +140,7 @@ answer_is_whole(const ngx_http_request_t *r, const ngx_http_upstream_t *u)
 static ngx_int_t
 on_pipe(ngx_event_pipe_t *p, ngx_buf_t *buf)
 {
-	struct job *job = job_find(p->output_ctx);
+	struct nginx_job *job = job_find(p->output_ctx);
 	struct visit v;
 	ngx_int_t rc;
 
@@ -159,9 +159,9 @@ on_pipe(ngx_event_pipe_t *p, ngx_buf_t *buf)
 /* The join comes when the whole answer was received: a join at its first part would hide the wait for
  * the rest. Only an unbuffered answer, which is passed on while it arrives, is joined at its header. */
 static void
-header_came(struct job *job)
+header_came(struct nginx_job *job)
 {
-	struct call *call = job->call;
+	struct nginx_call *call = job->call;
 	ngx_http_upstream_t *u = call->u;
 
 	call->waiting = 0;
@@ -178,7 +178,7 @@ header_came(struct job *job)
 static ngx_int_t
 on_process_header(ngx_http_request_t *r)
 {
-	struct job *job = job_find(r);
+	struct nginx_job *job = job_find(r);
 	struct visit v;
 	ngx_int_t rc;
 
@@ -195,7 +195,7 @@ on_process_header(ngx_http_request_t *r)
 static void
 on_finalize(ngx_http_request_t *r, ngx_int_t rc)
 {
-	struct job *job = job_find(r);
+	struct nginx_job *job = job_find(r);
 	struct visit v;
 
 	if (job == NULL)
@@ -238,8 +238,8 @@ upstream_watch(ngx_connection_t *c)
 static ngx_int_t
 on_output(void *data, ngx_chain_t *in)
 {
-	struct call *call = data;
-	struct job *job = call->job;
+	struct nginx_call *call = data;
+	struct nginx_job *job = call->job;
 	struct visit v;
 	ngx_int_t rc;
 
@@ -258,8 +258,8 @@ on_output(void *data, ngx_chain_t *in)
 static ngx_int_t
 on_get(ngx_peer_connection_t *pc, void *data)
 {
-	struct call *call = data;
-	struct job *job = call->job;
+	struct nginx_call *call = data;
+	struct nginx_job *job = call->job;
 	struct visit v;
 	ngx_int_t rc;
 
@@ -278,8 +278,8 @@ on_get(ngx_peer_connection_t *pc, void *data)
 static void
 on_free(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
 {
-	struct call *call = data;
-	struct job *job = call->job;
+	struct nginx_call *call = data;
+	struct nginx_job *job = call->job;
 	struct visit v;
 
 	visit_begin(&v, traced(job));
@@ -297,7 +297,7 @@ on_free(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
 static void
 on_notify(ngx_peer_connection_t *pc, void *data, ngx_uint_t type)
 {
-	struct call *call = data;
+	struct nginx_call *call = data;
 
 	call->notify(pc, call->data, type);
 }
@@ -306,7 +306,7 @@ on_notify(ngx_peer_connection_t *pc, void *data, ngx_uint_t type)
 static ngx_int_t
 on_set_session(ngx_peer_connection_t *pc, void *data)
 {
-	struct call *call = data;
+	struct nginx_call *call = data;
 
 	return call->set_session(pc, call->data);
 }
@@ -314,7 +314,7 @@ on_set_session(ngx_peer_connection_t *pc, void *data)
 static void
 on_save_session(ngx_peer_connection_t *pc, void *data)
 {
-	struct call *call = data;
+	struct nginx_call *call = data;
 
 	call->save_session(pc, call->data);
 }
@@ -323,7 +323,7 @@ on_save_session(ngx_peer_connection_t *pc, void *data)
 /* ---- wrapping ----------------------------------------------------------------------------- */
 
 static void
-peer_wrap(struct call *call, ngx_peer_connection_t *pc)
+peer_wrap(struct nginx_call *call, ngx_peer_connection_t *pc)
 {
 	call->data = pc->data;
 	call->get = pc->get;
@@ -350,8 +350,8 @@ on_init(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *conf)
 {
 	const struct hone_peer *peer = peer_find(r, conf);
 	ngx_http_upstream_t *u = r->upstream;
-	struct job *job = job_traced(r);
-	struct call *call;
+	struct nginx_job *job = job_traced(r);
+	struct nginx_call *call;
 	struct visit v;
 	ngx_int_t rc;
 
@@ -371,10 +371,10 @@ on_init(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *conf)
 	return rc;
 }
 
-static struct call *
-call_begin(struct job *job)
+static struct nginx_call *
+call_begin(struct nginx_job *job)
 {
-	struct call *call = ngx_pcalloc(job->r->pool, sizeof *call);
+	struct nginx_call *call = ngx_pcalloc(job->r->pool, sizeof *call);
 	ngx_http_upstream_t *u = job->r->upstream;
 
 	if (call == NULL)
@@ -392,10 +392,10 @@ call_begin(struct job *job)
 	return call;
 }
 
-struct call *
-call_of(struct job *job, bool asked)
+struct nginx_call *
+call_of(struct nginx_job *job, bool asked)
 {
-	struct call *call = job->call;
+	struct nginx_call *call = job->call;
 	struct visit v;
 
 	visit_begin(&v, traced(job));

@@ -90,7 +90,7 @@ passed_on(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t which)
 /* ---- for a request with a job -------------------------------------------------------------- */
 
 static void
-trace_id(struct job *job, ngx_http_variable_value_t *v)
+trace_id(struct nginx_job *job, ngx_http_variable_value_t *v)
 {
 	struct hone_carrier c = job->unit.carrier;
 	char room[HONE_TRACEPARENT_SIZE];
@@ -104,7 +104,7 @@ trace_id(struct job *job, ngx_http_variable_value_t *v)
 
 /* Sets call->state; left empty if there are no members, or no memory. */
 static void
-state_make(struct job *job, struct call *call)
+state_make(struct nginx_job *job, struct nginx_call *call)
 {
 	ngx_str_t others = client_state(job->r);
 	size_t len = ngx_strlen(call->tracestate);
@@ -123,8 +123,8 @@ state_make(struct job *job, struct call *call)
 static ngx_int_t
 get(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t which)
 {
-	struct job *job = job_find(r);
-	struct call *call;
+	struct nginx_job *job = job_find(r);
+	struct nginx_call *call;
 
 	value_set(v, NULL, 0);
 	if (job == NULL) {

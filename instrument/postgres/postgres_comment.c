@@ -353,7 +353,7 @@ setting_context(struct hone_carrier *out, const char *value)
 	size_t len = strcspn(value, " ");
 
 	*out = (struct hone_carrier){ 0 };
-	if (len >= sizeof(parent))
+	if (len >= sizeof parent)
 		return -1;
 	memcpy(parent, value, len);
 	parent[len] = '\0';

@@ -34,20 +34,20 @@ static ExecutorEnd_hook_type end_before;
 static ProcessUtility_hook_type utility_before;
 
 /* Counters of the process; they only increase. */
-struct counters {
+struct postgres_counters {
 	BufferUsage buffers;
 	WalUsage wal;
 };
 
 static inline void
-counters_now(struct counters *c)
+counters_now(struct postgres_counters *c)
 {
 	c->buffers = pgBufferUsage;
 	c->wal = pgWalUsage;
 }
 
 static struct work
-work_since(const struct counters *c, uint64 rows)
+work_since(const struct postgres_counters *c, uint64 rows)
 {
 	const BufferUsage *b = &pgBufferUsage, *b0 = &c->buffers;
 
@@ -186,7 +186,7 @@ static void
 on_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 {
 	const char *tag = CreateCommandName((Node *)query->plannedstmt);
-	struct counters before;
+	struct postgres_counters before;
 	bool counting;
 
 	if (clients_turn())
@@ -211,7 +211,7 @@ finish_next(QueryDesc *query)
 static void
 on_finish(QueryDesc *query)
 {
-	struct counters before;
+	struct postgres_counters before;
 	bool counting;
 
 	lttng_ust_tracepoint(postgres, executor_finish_begin, spans_depth);
@@ -248,7 +248,7 @@ on_utility(PlannedStmt *plan, const char *text, bool read_only, ProcessUtilityCo
 	ProcessUtility_hook_type next = utility_before != NULL ? utility_before
 	                                                       : standard_ProcessUtility;
 	const char *tag = CreateCommandName(plan->utilityStmt);
-	struct counters before;
+	struct postgres_counters before;
 	bool counting;
 
 	if (clients_turn())
@@ -266,7 +266,7 @@ on_utility(PlannedStmt *plan, const char *text, bool read_only, ProcessUtilityCo
 static void
 on_transaction(XactEvent event, void *arg)
 {
-	static struct counters before;
+	static struct postgres_counters before;
 	static bool open, counting;
 	(void)arg;
 

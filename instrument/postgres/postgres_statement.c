@@ -142,7 +142,7 @@ statement_close(void)
 		hone_unit_end();
 	if (now.request)
 		hone_request_end(now.failed);
-	memset(&now, 0, sizeof(now));
+	memset(&now, 0, sizeof now);
 }
 
 /* The statement has reached a stage. */
@@ -176,7 +176,7 @@ same_context(const char *text)
 	if (text == now.text)
 		return true;
 	text_context(&c, text);
-	return memcmp(&c, &now.said, sizeof(c)) == 0;
+	return memcmp(&c, &now.said, sizeof c) == 0;
 }
 
 void
@@ -254,7 +254,7 @@ setting_check(char **value, void **extra, GucSource source)
 
 	if (setting_context(&c, *value) != 0)
 		return true;
-	s = SETTING_ALLOC(sizeof(*s));
+	s = SETTING_ALLOC(sizeof *s);
 	if (s != NULL)
 		*s = (struct setting){ c };
 	*extra = s;

@@ -94,10 +94,10 @@ waits_start(void)
 	worker = pthread_self();
 	if (&my_wait_event_info == NULL || pgstat_get_wait_event == NULL)
 		return;
-	for (uint32_t event = 0; event < sizeof(io_kind); event++) {
+	for (uint32_t event = 0; event < sizeof io_kind; event++) {
 		const char *name = pgstat_get_wait_event((uint32_t)CLASS_IO << CLASS_SHIFT | event);
 
-		for (size_t i = 0; name != NULL && i < sizeof(io_names) / sizeof(*io_names); i++) {
+		for (size_t i = 0; name != NULL && i < sizeof io_names / sizeof *io_names; i++) {
 			if (strcasecmp(name, io_names[i].name) == 0)
 				io_kind[event] = io_names[i].kind;
 		}
@@ -109,10 +109,10 @@ kind_of(uint32_t info)
 {
 	uint32_t class = info >> CLASS_SHIFT;
 
-	if (class == CLASS_IO && (info & 0xffff) < sizeof(io_kind) &&
+	if (class == CLASS_IO && (info & 0xffff) < sizeof io_kind &&
 	    io_kind[info & 0xff] != NOTHING)
 		return io_kind[info & 0xff];
-	return class < sizeof(class_kind) ? class_kind[class] : NOTHING;
+	return class < sizeof class_kind ? class_kind[class] : NOTHING;
 }
 
 static inline bool

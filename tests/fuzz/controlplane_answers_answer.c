@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		if (!(x))        \
 			abort(); \
 	} while (0)
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+#define COUNT(a) (sizeof a / sizeof a[0])
 
 static const char *const NAMES[] = { "status", "agents", "tracepoints", "start", "stop", "learn",
 	"forest", "verdict", "history", "why", "diff", "space", "space_import", "space_use",

@@ -44,13 +44,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parent = header(PARENT, data + 1, first);
 	state = first < rest ? header(STATE, data + 1 + first, rest - first) : NULL;
 	if (hone_carrier_read(&c, parent, state) != 0) {
-		assert(memcmp(&c, &none, sizeof(c)) == 0);
+		assert(memcmp(&c, &none, sizeof c) == 0);
 	} else {
 		assert(c.trace_id != 0 && c.link_id != 0 && (hone_from_known(&c) || !c.sampled));
-		assert(hone_traceparent(&c, parent_out) == sizeof(parent_out) - 1);
+		assert(hone_traceparent(&c, parent_out) == sizeof parent_out - 1);
 		hone_tracestate(&c, state_out);
 		assert(hone_carrier_read(&again, parent_out, state_out) == 0);
-		assert(memcmp(&c, &again, sizeof(c)) == 0);
+		assert(memcmp(&c, &again, sizeof c) == 0);
 	}
 	free(parent);
 	free(state);

@@ -193,7 +193,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int rc;
 
 	for (size_t i = 0; i < size && n < ROOM - 160; i++) {
-		const char *w = words[data[i] % (sizeof(words) / sizeof(*words))];
+		const char *w = words[data[i] % (sizeof words / sizeof *words)];
 
 		memcpy(text + n, w, strlen(w));
 		n += strlen(w);
@@ -209,7 +209,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!(r.last && alone(&wanted, s, r.from, r.to)) &&
 		    !alone(&wanted, s, r.first_from, r.first_to))
 			wanted = (struct hone_carrier){ 0 };
-		assert(memcmp(&found, &wanted, sizeof(found)) == 0);
+		assert(memcmp(&found, &wanted, sizeof found) == 0);
 	}
 	free(s);
 	return 0;

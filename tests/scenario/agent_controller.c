@@ -59,7 +59,7 @@ send_frame(enum frame_kind kind, const void *data, size_t len)
 	if (stream == NULL || silent)
 		return;
 	frame_seal(header, kind, 0, data, len);
-	if (stream_write(stream, header, sizeof(header), PATIENCE_MS, NULL) == 0 && len > 0)
+	if (stream_write(stream, header, sizeof header, PATIENCE_MS, NULL) == 0 && len > 0)
 		stream_write(stream, data, len, PATIENCE_MS, NULL);
 }
 
@@ -100,14 +100,14 @@ send_bad(const char *what)
 
 	if (stream == NULL)
 		return;
-	memset(header, 'x', sizeof(header));
+	memset(header, 'x', sizeof header);
 	if (strcmp(what, "garbage") != 0) {
 		frame_seal(
 		    header, strcmp(what, "wrong") == 0 ? FRAME_STATUS : FRAME_WANT, 0, "", 0);
 		if (strcmp(what, "version") == 0)
 			header[4]++;
 	}
-	stream_write(stream, header, sizeof(header), PATIENCE_MS, NULL);
+	stream_write(stream, header, sizeof header, PATIENCE_MS, NULL);
 }
 
 static void
@@ -122,7 +122,7 @@ command(char *line)
 		epoch = strtoull(strtok(NULL, " \n"), NULL, 10);
 		lease_ms = strtoull(strtok(NULL, " \n"), NULL, 10);
 		for (nnames = 0; nnames < 64 && (word = strtok(NULL, " \n")) != NULL; nnames++)
-			snprintf(names[nnames], sizeof(names[0]), "%s", word);
+			snprintf(names[nnames], sizeof names[0], "%s", word);
 		has_want = true;
 		silent = false;
 		printf("asked %lld\n", (long long)clock_mono().ns);
@@ -147,7 +147,7 @@ listen_to_stdin(void *unused)
 	char line[16384];
 
 	(void)unused;
-	while (fgets(line, sizeof(line), stdin) != NULL) {
+	while (fgets(line, sizeof line, stdin) != NULL) {
 		pthread_mutex_lock(&lock);
 		command(line);
 		pthread_mutex_unlock(&lock);
@@ -304,7 +304,7 @@ take_hello(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (journal->incarnation != h.incarnation) {
-		memset(journal, 0, sizeof(*journal));
+		memset(journal, 0, sizeof *journal);
 		journal->incarnation = h.incarnation;
 	}
 	if (journal->have_seq + 1 < h.first_seq)
@@ -360,7 +360,7 @@ read_frame(struct stream *s, struct err *e)
 	struct frame f;
 	int rc;
 
-	if ((rc = stream_read(s, header, sizeof(header), PATIENCE_MS, e)) != 0 ||
+	if ((rc = stream_read(s, header, sizeof header, PATIENCE_MS, e)) != 0 ||
 	    (rc = frame_open(&f, header, e)) != 0)
 		return rc;
 	if (f.length > 0) {
@@ -401,8 +401,8 @@ main(int argc, char **argv)
 	struct err e;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (fd < 0 || ftruncate(fd, sizeof(*journal)) != 0 ||
-	    (journal = mmap(NULL, sizeof(*journal), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
+	if (fd < 0 || ftruncate(fd, sizeof *journal) != 0 ||
+	    (journal = mmap(NULL, sizeof *journal, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
 		MAP_FAILED) {
 		fprintf(stderr, "usage: agent_controller URL JOURNAL\n");
 		return 2;

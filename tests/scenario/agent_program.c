@@ -64,11 +64,11 @@ main(int argc, char **argv)
 	int fd = argc == 3 ? open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
 	pthread_t watcher;
 
-	if (fd < 0 || ftruncate(fd, sizeof(*state)) != 0) {
+	if (fd < 0 || ftruncate(fd, sizeof *state) != 0) {
 		fprintf(stderr, "usage: agent_program STATE_FILE REQUEST_EVERY_US\n");
 		return 2;
 	}
-	state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (state == MAP_FAILED || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		return 1;
 	for (;;) {

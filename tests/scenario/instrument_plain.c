@@ -41,7 +41,7 @@ main(void)
 {
 	char type[64];
 
-	for (int i = 0; fgets(type, sizeof(type), stdin) != NULL; i++) {
+	for (int i = 0; fgets(type, sizeof type, stdin) != NULL; i++) {
 		type[strcspn(type, "\n")] = '\0';
 		lttng_ust_tracepoint(plain, step, i, "outside");
 		serve(type, i);

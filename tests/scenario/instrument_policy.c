@@ -43,9 +43,9 @@ table_open(const char *path)
 	int fd = open(path, O_RDWR | O_CREAT, 0644);
 	struct hone_policy *t;
 
-	if (fd < 0 || ftruncate(fd, sizeof(*t)) != 0)
+	if (fd < 0 || ftruncate(fd, sizeof *t) != 0)
 		return MAP_FAILED;
-	t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return t;
 }

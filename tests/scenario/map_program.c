@@ -180,7 +180,7 @@ main(int argc, char **argv)
 		return 2;
 	}
 	control = argv[1];
-	for (uintptr_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (uintptr_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (pthread_create(&thread, NULL, parts[i], (void *)(i + 1)) != 0)
 			return 1;
 	pause();

@@ -84,7 +84,7 @@ runnable_ns(int schedstat)
 {
 	char text[128];
 	int64_t ran_ns, waited_ns;
-	ssize_t n = pread(schedstat, text, sizeof(text) - 1, 0);
+	ssize_t n = pread(schedstat, text, sizeof text - 1, 0);
 
 	text[n > 0 ? n : 0] = '\0';
 	return sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2 ? ran_ns + waited_ns
@@ -189,11 +189,11 @@ main(int argc, char **argv)
 	unsigned short dice[3] = { 1, 2, (unsigned short)getpid() };
 	pthread_t watcher;
 
-	if (fd < 0 || rate < 1 || rate > 5000 || ftruncate(fd, sizeof(*state)) != 0) {
+	if (fd < 0 || rate < 1 || rate > 5000 || ftruncate(fd, sizeof *state) != 0) {
 		fprintf(stderr, "usage: matrix_program STATE_FILE REQUESTS_PER_SECOND\n");
 		return 2;
 	}
-	state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	if (state == MAP_FAILED || schedstat < 0)
 		return 1;

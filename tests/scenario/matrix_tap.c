@@ -94,7 +94,7 @@ row_of(uint64_t pid)
 	}
 	if (state->nrows < MATRIX_PROGRAMS) {
 		oldest = &state->rows[state->nrows];
-		memset(oldest, 0, sizeof(*oldest));
+		memset(oldest, 0, sizeof *oldest);
 		add(&state->nrows, 1);
 	}
 	*oldest = (struct matrix_row){ .pid = pid, .incarnation = state->incarnation };
@@ -184,7 +184,7 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	add(&state->statuses, 1);
 	if (strcmp(trouble, s.trouble) != 0)
 		printf("%.3f trouble \"%s\"\n", (double)clock_mono().ns / 1e9, s.trouble);
-	snprintf(trouble, sizeof(trouble), "%s", s.trouble);
+	snprintf(trouble, sizeof trouble, "%s", s.trouble);
 	return 0;
 }
 
@@ -255,7 +255,7 @@ hand_on(struct way *w, struct err *e)
 	struct frame f;
 	int rc;
 
-	if ((rc = stream_read(w->from, header, sizeof(header), PATIENCE_MS, e)) != 0 ||
+	if ((rc = stream_read(w->from, header, sizeof header, PATIENCE_MS, e)) != 0 ||
 	    (rc = frame_open(&f, header, e)) != 0)
 		return rc;
 	if (f.length > 0) {
@@ -265,7 +265,7 @@ hand_on(struct way *w, struct err *e)
 	}
 	if (rc == 0 && w->up && (rc = frame_check(&f, header, data, e)) == 0)
 		rc = take_frame(&f, data, e);
-	if (rc == 0 && (rc = stream_write(w->to, header, sizeof(header), PATIENCE_MS, e)) == 0 &&
+	if (rc == 0 && (rc = stream_write(w->to, header, sizeof header, PATIENCE_MS, e)) == 0 &&
 	    f.length > 0)
 		rc = stream_write(w->to, data, f.length, PATIENCE_MS, e);
 	free(data);
@@ -316,8 +316,8 @@ main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
-	if (fd < 0 || ftruncate(fd, sizeof(*state)) != 0 ||
-	    (state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
+	if (fd < 0 || ftruncate(fd, sizeof *state) != 0 ||
+	    (state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
 		MAP_FAILED) {
 		fprintf(stderr, "usage: matrix_tap LISTEN_URL CONTROLLER_URL STATE_FILE\n");
 		return 2;

@@ -37,7 +37,7 @@ static const struct {
 	{ "soak_late", "late" },
 	{ "soak_killed", "steady", .killed = true },
 };
-enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static volatile sig_atomic_t stop;
 static struct child live[LIVE_MAX];
@@ -58,7 +58,7 @@ start(struct child *c, struct rng *dice, char **argv)
 	char path[4096];
 	char *args[] = { path, (char *)ways[way].mode, argv[4], argv[5], NULL };
 
-	snprintf(path, sizeof(path), "%s/%s", argv[3], ways[way].name);
+	snprintf(path, sizeof path, "%s/%s", argv[3], ways[way].name);
 	if (ways[way].preload)
 		setenv("LD_PRELOAD", "liblttng-ust-fork.so.1", 1);
 	else

@@ -97,7 +97,7 @@ static void
 note_end(int64_t began_ns)
 {
 	char line[128];
-	int fd, len = snprintf(line, sizeof(line), "%s %d %d %u %lld %lld\n",
+	int fd, len = snprintf(line, sizeof line, "%s %d %d %u %lld %lld\n",
 		    program_invocation_short_name, getpid(), gettid(), number, (long long)began_ns,
 		    (long long)now_ns());
 
@@ -192,7 +192,7 @@ main(int argc, char **argv)
 		fork_three(&w);
 	} else if (strcmp(argv[1], "exec") == 0) {
 		work(&w);
-		snprintf(becomes, sizeof(becomes), "%sd", argv[0]);
+		snprintf(becomes, sizeof becomes, "%sd", argv[0]);
 		execl(becomes, becomes, "brief", argv[2], argv[3], NULL);
 		return 1;
 	} else if (strcmp(argv[1], "crash") == 0) {

@@ -72,7 +72,7 @@ take_hello(struct link *l, const uint8_t *data, size_t len)
 	while (i < NODES_MAX - 1 && nodes[i].name[0] != '\0' && strcmp(nodes[i].name, h.node) != 0)
 		i++;
 	l->node = &nodes[i];
-	snprintf(l->node->name, sizeof(l->node->name), "%s", h.node);
+	snprintf(l->node->name, sizeof l->node->name, "%s", h.node);
 	if (l->node->incarnation != h.incarnation)
 		l->node->have_seq = 0;
 	l->node->incarnation = h.incarnation;
@@ -95,11 +95,11 @@ take_request(
 		SILENT_NS) { /* a new one, or after exec(), or the pid came again */
 		if (l != NULL)
 			l->over = true;
-		if ((l = calloc(1, sizeof(*l))) == NULL)
+		if ((l = calloc(1, sizeof *l)) == NULL)
 			abort();
 		*l = (struct life){ *bucket, r->pid, r->tid, "", 0, r->time_ns, r->time_ns, false };
 		snprintf(
-		    l->name, sizeof(l->name), "%.*s", (int)strcspn(label->text, "/"), label->text);
+		    l->name, sizeof l->name, "%.*s", (int)strcspn(label->text, "/"), label->text);
 		*bucket = l;
 	}
 	last = l->last;
@@ -115,10 +115,10 @@ static bool
 is_request(const struct batch_label *l)
 {
 	static const char start[] = "soak_", end[] = "/hone:request_end(WORK)";
-	size_t len = sizeof(end) - 1;
+	size_t len = sizeof end - 1;
 
 	return l->kind == RECORD_REQUEST_END && l->len > len &&
-	       memcmp(l->text, start, sizeof(start) - 1) == 0 &&
+	       memcmp(l->text, start, sizeof start - 1) == 0 &&
 	       memcmp(l->text + l->len - len, end, len) == 0 && l->nfields > 0;
 }
 
@@ -203,7 +203,7 @@ downwards(void *arg)
 	uint8_t bytes[65536];
 	ssize_t n;
 
-	while ((n = read(l->controller, bytes, sizeof(bytes))) > 0 &&
+	while ((n = read(l->controller, bytes, sizeof bytes)) > 0 &&
 	       write_all(l->agent, bytes, (size_t)n))
 		;
 	shutdown(l->agent, SHUT_RDWR);
@@ -219,13 +219,13 @@ upwards(struct link *l)
 	struct frame f;
 	struct err e;
 
-	while (read_all(l->agent, header, sizeof(header)) && frame_open(&f, header, &e) == 0) {
-		if ((more = realloc(bytes, sizeof(header) + f.length)) == NULL)
+	while (read_all(l->agent, header, sizeof header) && frame_open(&f, header, &e) == 0) {
+		if ((more = realloc(bytes, sizeof header + f.length)) == NULL)
 			break;
 		bytes = more;
-		memcpy(bytes, header, sizeof(header));
-		if (!read_all(l->agent, bytes + sizeof(header), f.length) ||
-		    !write_all(l->controller, bytes, sizeof(header) + f.length) ||
+		memcpy(bytes, header, sizeof header);
+		if (!read_all(l->agent, bytes + sizeof header, f.length) ||
+		    !write_all(l->controller, bytes, sizeof header + f.length) ||
 		    take_frame(l, bytes) != 0)
 			break;
 	}
@@ -240,9 +240,9 @@ open_socket(const char *path, bool dial)
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-	if (fd >= 0 && (dial ? connect(fd, (void *)&at, sizeof(at))
-			     : bind(fd, (void *)&at, sizeof(at)) | listen(fd, 16)) == 0)
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	if (fd >= 0 && (dial ? connect(fd, (void *)&at, sizeof at)
+			     : bind(fd, (void *)&at, sizeof at) | listen(fd, 16)) == 0)
 		return fd;
 	if (fd >= 0)
 		close(fd);

@@ -206,8 +206,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->learn_s = atof(word[1]);
 	else if (strcmp(w, "unit") == 0) {
 		*u = &a->units[a->nunits++];
-		snprintf((*u)->service, sizeof(*u)->service, "%s", word[1]);
-		snprintf((*u)->name, sizeof(*u)->name, "%s", word[2]);
+		snprintf((*u)->service, sizeof((*u)->service), "%s", word[1]);
+		snprintf((*u)->name, sizeof((*u)->name), "%s", word[2]);
 	} else if (strcmp(w, "key") == 0) {
 		snprintf(a->keys[a->nkeys].name, 24, "%s", word[1]);
 		a->keys[a->nkeys].low = atof(word[2]);

@@ -53,7 +53,7 @@ no_privilege_is_left(void)
 	struct rlimit core;
 
 	HOLDS(f != NULL);
-	while (fgets(line, sizeof(line), f) != NULL) {
+	while (fgets(line, sizeof line, f) != NULL) {
 		if (strncmp(line, "Cap", 3) == 0 && strncmp(line, "CapBnd", 6) != 0) {
 			HOLDS(strtoull(line + 7, NULL, 16) == 0);
 			seen++;
@@ -167,7 +167,7 @@ only_new_folders_change_their_owner(void **state)
 	(void)state;
 
 	assert_non_null(mkdtemp(top));
-	snprintf(path, sizeof(path), "%s/a/b", top);
+	snprintf(path, sizeof path, "%s/a/b", top);
 	assert_int_equal(privilege_find(&p, geteuid() == 0 ? "nobody" : "", "nobody", NULL, &e), 0);
 	assert_int_equal(privilege_folder(&p, path, 0700, &e), 0);
 	assert_int_equal(stat(path, &st), 0);

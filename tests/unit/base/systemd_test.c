@@ -38,7 +38,7 @@ manager(const char *path)
 static const char *
 hear(int fd)
 {
-	ssize_t n = recv(fd, heard, sizeof(heard) - 1, 0);
+	ssize_t n = recv(fd, heard, sizeof heard - 1, 0);
 
 	heard[n > 0 ? n : 0] = '\0';
 	return heard;
@@ -50,8 +50,8 @@ notifications_arrive_unchanged(void **state)
 	char path[2][64];
 	(void)state;
 
-	snprintf(path[0], sizeof(path[0]), "/tmp/notify-test-%ld", (long)getpid());
-	snprintf(path[1], sizeof(path[1]), "@notify-test-%ld", (long)getpid());
+	snprintf(path[0], sizeof path[0], "/tmp/notify-test-%ld", (long)getpid());
+	snprintf(path[1], sizeof path[1], "@notify-test-%ld", (long)getpid());
 	for (int i = 0; i < 2; i++) {
 		int fd = manager(path[i]);
 
@@ -84,7 +84,7 @@ a_manager_that_does_not_read_is_not_waited_for(void **state)
 	int fd, sent = 0;
 	(void)state;
 
-	snprintf(path, sizeof(path), "@notify-full-%ld", (long)getpid());
+	snprintf(path, sizeof path, "@notify-full-%ld", (long)getpid());
 	fd = manager(path);
 	while (systemd_notify("STATUS=again"))
 		assert_in_range(++sent, 1, 100000);
@@ -99,8 +99,8 @@ the_watchdog_is_notified_twice_per_interval(void **state)
 	int fd, count = 0;
 	(void)state;
 
-	snprintf(path, sizeof(path), "@notify-dog-%ld", (long)getpid());
-	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	snprintf(path, sizeof path, "@notify-dog-%ld", (long)getpid());
+	snprintf(pid, sizeof pid, "%ld", (long)getpid());
 	fd = manager(path);
 	setenv("WATCHDOG_USEC", "2000000", 1);
 	setenv("WATCHDOG_PID", pid, 1);

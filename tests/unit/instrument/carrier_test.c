@@ -31,7 +31,7 @@ static const struct hone_carrier FULL = {
 static void
 assert_same(const struct hone_carrier *a, const struct hone_carrier *b)
 {
-	assert_memory_equal(a, b, sizeof(*a));
+	assert_memory_equal(a, b, sizeof *a);
 }
 
 static void
@@ -39,7 +39,7 @@ assert_refused(const char *traceparent)
 {
 	struct hone_carrier c;
 
-	memset(&c, 0x55, sizeof(c));
+	memset(&c, 0x55, sizeof c);
 	assert_int_equal(hone_carrier_read(&c, traceparent, STATE), -1);
 	assert_same(&c, &NONE);
 	assert_int_equal(hone_from_known(&c), 0);
@@ -119,11 +119,11 @@ any_wrong_byte_or_length_is_refused(void **state)
 		for (const char *bad = "gGA -\xff"; *bad != '\0'; bad++) {
 			if (*bad == VALID[i])
 				continue;
-			memcpy(s, VALID, sizeof(s));
+			memcpy(s, VALID, sizeof s);
 			s[i] = *bad;
 			assert_refused(s);
 		}
-		memcpy(s, VALID, sizeof(s));
+		memcpy(s, VALID, sizeof s);
 		s[i] = '\0';
 		assert_refused(s);
 	}
@@ -197,7 +197,7 @@ our_member_is_found_among_others(void **state)
 	struct hone_carrier c;
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		assert_int_equal(hone_carrier_read(&c, VALID, states[i]), 0);
 		assert_same(&c, &FULL);
 	}
@@ -227,7 +227,7 @@ a_member_that_is_not_ours_is_no_acquaintance(void **state)
 	struct hone_carrier c;
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		assert_int_equal(hone_carrier_read(&c, VALID, states[i]), 0);
 		assert_int_equal(hone_from_known(&c), 0);
 		assert_true(c.trace_id == FULL.trace_id && c.sampled == 0 && c.probed == 0);

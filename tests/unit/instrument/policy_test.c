@@ -33,10 +33,10 @@ table_make(size_t size)
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
-	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(table != MAP_FAILED);
 	close(fd);
-	if (size < sizeof(*table))
+	if (size < sizeof *table)
 		return; /* touching what is not there would kill us */
 	table->version = HONE_POLICY_VERSION;
 	table->ntypes = HONE_POLICY_TYPES;
@@ -61,7 +61,7 @@ static int
 fresh(void **state)
 {
 	(void)state;
-	snprintf(path, sizeof(path), "%s/policy", folder);
+	snprintf(path, sizeof path, "%s/policy", folder);
 	unlink(path);
 	policy_init(path, true, false);
 	return 0;
@@ -129,7 +129,7 @@ a_rate_of_0_is_never_and_of_all_ones_always(void **state)
 	struct counts n;
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	e = entry_put(TYPE, TYPE, UINT32_MAX, 0);
 	n = decide_many(TYPE, 1);
 	assert_true(n.sampled == IDS && n.probed == 0);
@@ -154,7 +154,7 @@ the_ends_of_the_range_hold_for_the_rarest_ids(void **state)
 	struct hone_policy_entry *e;
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	e = entry_put(TYPE, TYPE, 0, 0);
 	assert_int_equal(decided(DRAWS_LEAST, TYPE, 1).sampled, 0);
 	e->sample_rate = 1;
@@ -171,7 +171,7 @@ rates_are_shares_and_probed_is_among_sampled(void **state)
 	struct hone_policy_entry *e;
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	e = entry_put(TYPE, TYPE, 1u << 31, 1u << 30);
 	assert_counts(decide_many(TYPE, 1), 0.5, 0.25);
 	e->probe_rate = UINT32_MAX;
@@ -187,7 +187,7 @@ ids_that_are_not_random_are_shared_out_too(void **state)
 	int sampled = 0;
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	table->sample_rate = 1u << 31;
 	for (uint64_t i = 1; i <= IDS; i++)
 		sampled += decided(i, TYPE, 1).sampled;
@@ -199,12 +199,12 @@ who_decides_about_the_same_request_decides_the_same(void **state)
 {
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	entry_put(TYPE, TYPE, 1u << 31, 1u << 30);
 	for (uint64_t i = 1; i < 1000; i++) {
 		struct hone_carrier a = decided(i, TYPE, 1), b = decided(i, TYPE, 50 * SECOND_NS);
 
-		assert_memory_equal(&a, &b, sizeof(a));
+		assert_memory_equal(&a, &b, sizeof a);
 	}
 }
 
@@ -215,7 +215,7 @@ past_its_lease_a_rate_is_0(void **state)
 	struct counts n;
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	e = entry_put(TYPE, TYPE, UINT32_MAX, UINT32_MAX);
 	e->probe_until_ns = 10 * SECOND_NS;
 	n = decide_many(TYPE, 10 * SECOND_NS - 1);
@@ -239,7 +239,7 @@ an_expired_table_is_still_a_table(void **state)
 {
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	policy_init(path, true, true);
 	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
 	assert_int_equal(decided(1, TYPE, LEASE_NS).sampled, 0);
@@ -251,7 +251,7 @@ entries_that_collide_are_found_around_the_end(void **state)
 	uint32_t type = 5 * HONE_POLICY_TYPES - 1; /* its slot is the last one */
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	entry_put(HONE_POLICY_TYPES - 1, type - HONE_POLICY_TYPES, 0, 0);
 	entry_put(0, type - 2 * HONE_POLICY_TYPES, 0, 0);
 	entry_put(1, type, UINT32_MAX, UINT32_MAX);
@@ -264,7 +264,7 @@ a_full_table_ends_the_search(void **state)
 {
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++)
 		entry_put(i, 1000000 + i, 0, 0);
 	assert_int_equal(decided(1, 77, 1).sampled, 1); /* the rate of types without an entry */
@@ -278,7 +278,7 @@ a_table_that_comes_late_is_found_within_a_second(void **state)
 	(void)state;
 
 	assert_int_equal(decided(1, TYPE, now_ns).sampled, 0);
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	assert_int_equal(
 	    decided(1, TYPE, now_ns + SECOND_NS - 1).sampled, 0); /* no look at every request */
 	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS).sampled, 1);
@@ -289,10 +289,10 @@ a_table_that_was_replaced_is_found_when_the_old_one_expires(void **state)
 {
 	(void)state;
 
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
 	assert_int_equal(rename(path, strcat(strcpy((char[80]){ 0 }, path), ".old")), 0);
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	table->sample_until_ns = 2 * LEASE_NS;
 	assert_int_equal(decided(1, TYPE, LEASE_NS).sampled, 1);
 }
@@ -310,14 +310,14 @@ a_table_that_is_not_one_is_ignored(void **state)
 {
 	(void)state;
 
-	for (size_t size = 0; size < sizeof(*table); size += 4095) {
+	for (size_t size = 0; size < sizeof *table; size += 4095) {
 		table_make(size);
 		assert_ignored();
 	}
-	table_make(sizeof(*table) - 1);
+	table_make(sizeof *table - 1);
 	assert_ignored();
 	for (int what = 0; what < 3; what++) {
-		table_make(sizeof(*table));
+		table_make(sizeof *table);
 		table->sample_rate = 0;
 		if (what == 0)
 			table->magic ^= 1;
@@ -347,7 +347,7 @@ a_strangers_file_is_not_mapped(void **state)
 		print_message("# skipped: only root can give a file to another user\n");
 		return; /* cmocka's skip() is "not ok" in TAP */
 	}
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	table->sample_rate = 0;
 	assert_int_equal(chown(path, 65534, 65534), 0);
 	policy_init(path, false, true);
@@ -366,7 +366,7 @@ static int
 knocks(int heard)
 {
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n = read(heard, events, sizeof(events));
+	ssize_t n = read(heard, events, sizeof events);
 	int count = 0;
 
 	for (char *at = events; at < events + n; at += sizeof(struct inotify_event), count++)
@@ -382,7 +382,7 @@ who_is_recorded_by_nobody_knocks(void **state)
 	(void)state;
 
 	policy_unwritten(now_ns); /* nobody is there */
-	table_make(sizeof(*table));
+	table_make(sizeof *table);
 	assert_true(heard >= 0 && inotify_add_watch(heard, path, IN_ACCESS) > 0);
 	policy_init(path, true, false);
 	assert_int_equal(decided(1, TYPE, now_ns).sampled, 1);
@@ -408,7 +408,7 @@ what_is_no_table_is_not_read(void **state)
 
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	snprintf(target, sizeof(target), "/proc/self/fd/%d", ends[0]);
+	snprintf(target, sizeof target, "/proc/self/fd/%d", ends[0]);
 	assert_int_equal(symlink(target, path), 0);
 	policy_init(path, true, false);
 	policy_unwritten(SECOND_NS);

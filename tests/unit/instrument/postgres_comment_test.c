@@ -35,7 +35,7 @@ read_exactly(struct hone_carrier *c, const char *sql, size_t len)
 
 	assert_non_null(copy);
 	memcpy(copy, sql, len);
-	memset(c, 0x55, sizeof(*c));
+	memset(c, 0x55, sizeof *c);
 	rc = comment_context(c, copy, len);
 	free(copy);
 	return rc;
@@ -46,7 +46,7 @@ assert_found(const char *sql)
 {
 	struct hone_carrier c;
 
-	if (read_exactly(&c, sql, strlen(sql)) != 0 || memcmp(&c, &FULL, sizeof(c)) != 0)
+	if (read_exactly(&c, sql, strlen(sql)) != 0 || memcmp(&c, &FULL, sizeof c) != 0)
 		fail_msg("not found: %s", sql);
 }
 
@@ -55,7 +55,7 @@ assert_nothing(const char *sql)
 {
 	struct hone_carrier c;
 
-	if (read_exactly(&c, sql, strlen(sql)) != -1 || memcmp(&c, &NONE, sizeof(c)) != 0)
+	if (read_exactly(&c, sql, strlen(sql)) != -1 || memcmp(&c, &NONE, sizeof c) != 0)
 		fail_msg("found in: %s", sql);
 }
 
@@ -149,10 +149,10 @@ what_is_not_quite_the_form_gives_nothing(void **state)
 	char sql[512];
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
-		snprintf(sql, sizeof(sql), "SELECT 1 /*%s*/", inside[i]);
+	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+		snprintf(sql, sizeof sql, "SELECT 1 /*%s*/", inside[i]);
 		assert_nothing(sql);
-		snprintf(sql, sizeof(sql), "/*%s*/ SELECT 1", inside[i]);
+		snprintf(sql, sizeof sql, "/*%s*/ SELECT 1", inside[i]);
 		assert_nothing(sql);
 	}
 }
@@ -222,7 +222,7 @@ later_versions_and_strangers_are_understood(void **state)
 	struct hone_carrier c;
 	(void)state;
 
-	assert_int_equal(read_exactly(&c, sql, sizeof(sql) - 1), 0);
+	assert_int_equal(read_exactly(&c, sql, sizeof sql - 1), 0);
 	assert_true(c.trace_id == FULL.trace_id && c.link_id == UINT64_C(0xb7ad6b7169203331));
 	assert_int_equal(hone_from_known(&c), 0);
 }
@@ -257,13 +257,13 @@ work_is_bounded(void **state)
 	    "\n'--' " COMMENT); /* -- in the last line, the text too long to read */
 	assert_nothing(s);
 	free(s);
-	memset(pad, 'x', sizeof(pad));
-	s = malloc(2 * sizeof(pad));
+	memset(pad, 'x', sizeof pad);
+	s = malloc(2 * sizeof pad);
 	assert_non_null(s);
-	snprintf(s, 2 * sizeof(pad), "SELECT 1 /*a='%.*s',traceparent='" PARENT "'*/",
+	snprintf(s, 2 * sizeof pad, "SELECT 1 /*a='%.*s',traceparent='" PARENT "'*/",
 	    COMMENT_MAX_BYTES, pad);
 	assert_nothing(s);
-	snprintf(s, 2 * sizeof(pad),
+	snprintf(s, 2 * sizeof pad,
 	    "SELECT 1 /*a='%.*s',traceparent='" PARENT "',tracestate='" STATE "'*/",
 	    COMMENT_MAX_BYTES - 200, pad);
 	assert_found(s);
@@ -277,16 +277,16 @@ the_setting_has_both_headers_as_they_are(void **state)
 	(void)state;
 
 	assert_int_equal(setting_context(&c, PARENT " " STATE), 0);
-	assert_memory_equal(&c, &FULL, sizeof(c));
+	assert_memory_equal(&c, &FULL, sizeof c);
 	assert_int_equal(setting_context(&c, PARENT " congo=1," STATE), 0);
-	assert_memory_equal(&c, &FULL, sizeof(c));
+	assert_memory_equal(&c, &FULL, sizeof c);
 	assert_int_equal(setting_context(&c, PARENT), 0);
 	assert_int_equal(hone_from_known(&c), 0);
 	for (const char *const *bad =
 		 (const char *const[]){ "", " ", "x", " " PARENT, PARENT "x " STATE, STATE, NULL };
 	     *bad; bad++) {
 		assert_int_equal(setting_context(&c, *bad), -1);
-		assert_memory_equal(&c, &NONE, sizeof(c));
+		assert_memory_equal(&c, &NONE, sizeof c);
 	}
 }
 

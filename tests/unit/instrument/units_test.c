@@ -32,7 +32,7 @@ assert_outside(void)
 
 	assert_true(hone_trace_id() == 0 && hone_unit_id() == 0 && hone_probed() == 0);
 	hone_fork("probe", &c);
-	assert_memory_equal(&c, &NONE, sizeof(c));
+	assert_memory_equal(&c, &NONE, sizeof c);
 }
 
 static void
@@ -153,7 +153,7 @@ deeper_units_are_not_traced_and_do_no_harm(void **state)
 	for (int i = 0; i < 100; i++) {
 		hone_unit_begin(&c, "too deep");
 		hone_fork("x", &deeper);
-		assert_memory_equal(&deeper, &NONE, sizeof(deeper));
+		assert_memory_equal(&deeper, &NONE, sizeof deeper);
 	}
 	for (int i = 0; i < 100; i++) {
 		assert_true(hone_unit_id() == 0 && hone_trace_id() == 0);
@@ -191,7 +191,7 @@ static void *
 attach_and_end(void *arg)
 {
 	const struct hone_unit *u = arg;
-	uint64_t *seen = malloc(2 * sizeof(*seen));
+	uint64_t *seen = malloc(2 * sizeof *seen);
 
 	hone_attach(u);
 	seen[0] = hone_trace_id();
@@ -273,8 +273,8 @@ names_may_be_long(void **state)
 	struct hone_carrier c;
 	(void)state;
 
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
 	assert_int_equal(
 	    hone_request_type(name), hone_request_type(name + 1000)); /* 63 bytes count */
 	hone_request_begin(name, NULL);
@@ -296,7 +296,7 @@ request_types_are_told_apart_and_never_0(void **state)
 	for (int i = 0; i < 100000; i++) {
 		uint32_t t;
 
-		snprintf(name, sizeof(name), "GET_%d", i);
+		snprintf(name, sizeof name, "GET_%d", i);
 		t = hone_request_type(name);
 		assert_true(t != 0 && t <= INT32_MAX);
 	}
@@ -314,7 +314,7 @@ by_value(const void *a, const void *b)
 static void
 assert_all_differ(uint64_t *ids, size_t n)
 {
-	qsort(ids, n, sizeof(*ids), by_value);
+	qsort(ids, n, sizeof *ids, by_value);
 	for (size_t i = 0; i < n; i++)
 		assert_true(ids[i] != 0 && (i == 0 || ids[i] != ids[i - 1]));
 }
@@ -338,7 +338,7 @@ make_ids(void *arg)
 static void
 threads_do_not_repeat_ids(void **state)
 {
-	uint64_t *ids = calloc(THREADS * IDS, sizeof(*ids));
+	uint64_t *ids = calloc(THREADS * IDS, sizeof *ids);
 	pthread_t t[THREADS];
 	(void)state;
 
@@ -362,7 +362,7 @@ children(int fd, int generations)
 		make_some(mine, 100);
 		mine[100] = hone_trace_id();
 		mine[101] = hone_unit_id();
-		if (write(fd, mine, sizeof(mine)) != (ssize_t)sizeof(mine))
+		if (write(fd, mine, sizeof mine) != (ssize_t)sizeof mine)
 			_exit(1);
 		if (generations > 1)
 			pid = fork();
@@ -388,9 +388,9 @@ forked_children_make_ids_of_their_own_and_are_in_no_request(void **state)
 		children(pipes[1], 3);
 	make_some(ids, 100);
 	for (int i = 1; i <= 3; i++) {
-		assert_int_equal(read(pipes[0], got, sizeof(got)), sizeof(got));
+		assert_int_equal(read(pipes[0], got, sizeof got), sizeof got);
 		assert_true(got[100] == 0 && got[101] == 0);
-		memcpy(ids + i * 100, got, 100 * sizeof(*ids));
+		memcpy(ids + i * 100, got, 100 * sizeof *ids);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

@@ -87,7 +87,7 @@ another_version_is_named_with_ours(void **state)
 	struct err e;
 	(void)state;
 
-	snprintf(ours, sizeof(ours), "this side %d:", FRAME_VERSION);
+	snprintf(ours, sizeof ours, "this side %d:", FRAME_VERSION);
 	frame_seal(header, FRAME_HELLO, 0, "", 0);
 	header[4] = 200;
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);

@@ -21,9 +21,9 @@ enum { BEGIN, END, STEP, FOREIGN, QUEUED, STARTED, DONE, LABELS }; /* indexes of
 
 static const char *const OP[] = { "op" }, *const JOB[] = { "job", "size" },
 			 *const ASSIGN[] = { "job", "task" }, *const TASK[] = { "task" };
-#define LABEL(text, n, fields)                                                            \
-	{                                                                                 \
-		RECORD_POINT, sizeof(text) - 1, n, text, (const char **)(uintptr_t)fields \
+#define LABEL(text, n, fields)                                                           \
+	{                                                                                \
+		RECORD_POINT, sizeof text - 1, n, text, (const char **)(uintptr_t)fields \
 	}
 static struct batch_label labels[LABELS] = {
 	LABEL("broker/b:call_begin", 1, OP),
@@ -106,7 +106,7 @@ static const char MAP[] =
 static struct tape *
 tape_new(enum mapped_choice choice)
 {
-	struct tape *t = calloc(1, sizeof(*t));
+	struct tape *t = calloc(1, sizeof *t);
 	struct mapped_options o = { .choose = choose, .of = t, .seed = 5 };
 	const struct source inner = { t, tape_poll, tape_stats, tape_labels, tape_close };
 	struct err e = { 0 };
@@ -114,7 +114,7 @@ tape_new(enum mapped_choice choice)
 
 	strcpy(t->folder, "/tmp/mapped-XXXXXX");
 	assert_non_null(mkdtemp(t->folder));
-	snprintf(t->file, sizeof(t->file), "%s/broker.map", t->folder);
+	snprintf(t->file, sizeof t->file, "%s/broker.map", t->folder);
 	assert_non_null(f = fopen(t->file, "w"));
 	fputs(MAP, f);
 	fclose(f);

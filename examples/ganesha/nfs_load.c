@@ -29,7 +29,7 @@ static const struct kind {
 } kinds[KINDS] = { { "read", 60 }, { "stat", 20 }, { "write", 12 }, { "list", 8 } };
 
 /* Times of one kind on one client; after SEEN_MAX turns they are counted, but not kept. */
-struct times {
+struct load_times {
 	uint64_t count, errors;
 	double ms[SEEN_MAX];
 };
@@ -38,7 +38,7 @@ struct nfs_client {
 	pthread_t thread;
 	unsigned number;
 	struct nfs_context *nfs;
-	struct times *times[KINDS];
+	struct load_times *times[KINDS];
 	char first_error[256];
 };
 
@@ -138,8 +138,8 @@ turn(struct nfs_context *nfs, uint64_t number, unsigned kind)
 	struct nfs_stat_64 st;
 	char path[32];
 
-	snprintf(path, sizeof(path), kind == 2 ? "/w%u" : "/f%u",
-	    (unsigned)(chance(number, 1) % nfiles));
+	snprintf(
+	    path, sizeof path, kind == 2 ? "/w%u" : "/f%u", (unsigned)(chance(number, 1) % nfiles));
 	switch (kind) {
 	case 1:
 		return nfs_stat64(nfs, path, &st);
@@ -177,7 +177,7 @@ make_files(struct nfs_context *nfs)
 	int rc = 0;
 
 	for (unsigned i = 0; i < 2 * nfiles && rc == 0; i++) {
-		snprintf(path, sizeof(path), "/%c%u", i % 2 == 0 ? 'f' : 'w', i / 2);
+		snprintf(path, sizeof path, "/%c%u", i % 2 == 0 ? 'f' : 'w', i / 2);
 		rc = make_file(nfs, path);
 	}
 	return rc;
@@ -195,11 +195,11 @@ client_mount(struct nfs_client *c, const char *server, const char *export)
 	if (c->nfs == NULL)
 		return -ENOMEM;
 	/* Clients of the same name would lose their open files to each other. */
-	snprintf(name, sizeof(name), "ganesha-load %d.%u", (int)getpid(), c->number);
+	snprintf(name, sizeof name, "ganesha-load %d.%u", (int)getpid(), c->number);
 	nfs4_set_client_name(c->nfs, name);
 	nfs4_set_verifier(c->nfs, name + strlen(name) - 8);
 	nfs_set_timeout(c->nfs, 10000);
-	snprintf(url, sizeof(url), "nfs://%s%s?version=4&nfsport=%d", server, export, port);
+	snprintf(url, sizeof url, "nfs://%s%s?version=4&nfsport=%d", server, export, port);
 	u = nfs_parse_url_dir(c->nfs, url);
 	if (u == NULL)
 		return -EINVAL;
@@ -216,13 +216,13 @@ client_run(void *arg)
 		uint64_t number = k * nclients + c->number;
 		double due_s = (double)number / rate;
 		unsigned kind = kind_of(number);
-		struct times *t = c->times[kind];
+		struct load_times *t = c->times[kind];
 
 		if ((seconds > 0 && due_s >= seconds) || !sleep_until(due_s))
 			return NULL;
 		if (turn(c->nfs, number, kind) != 0 && t->errors++ == 0 &&
 		    c->first_error[0] == '\0')
-			snprintf(c->first_error, sizeof(c->first_error), "%s: %s", kinds[kind].name,
+			snprintf(c->first_error, sizeof c->first_error, "%s: %s", kinds[kind].name,
 			    nfs_get_error(c->nfs));
 		if (t->count < SEEN_MAX)
 			t->ms[t->count] = (now_s() - due_s) * 1e3;
@@ -235,7 +235,7 @@ client_new(struct nfs_client *c, unsigned number)
 {
 	c->number = number;
 	for (unsigned k = 0; k < KINDS; k++) {
-		c->times[k] = calloc(1, sizeof(*c->times[k]));
+		c->times[k] = calloc(1, sizeof *c->times[k]);
 		if (c->times[k] == NULL)
 			return false;
 	}
@@ -256,21 +256,21 @@ by_ms(const void *a, const void *b)
 static uint64_t
 tell(const struct nfs_client *clients, unsigned kind)
 {
-	double *ms = malloc(sizeof(*ms) * SEEN_MAX * nclients);
+	double *ms = malloc(sizeof *ms * SEEN_MAX * nclients);
 	uint64_t n = 0, count = 0, errors = 0;
 
 	if (ms == NULL)
 		return 1;
 	for (unsigned i = 0; i < nclients; i++) {
-		const struct times *t = clients[i].times[kind];
+		const struct load_times *t = clients[i].times[kind];
 		uint64_t kept = t->count < SEEN_MAX ? t->count : SEEN_MAX;
 
-		memcpy(ms + n, t->ms, kept * sizeof(*ms));
+		memcpy(ms + n, t->ms, kept * sizeof *ms);
 		n += kept;
 		count += t->count;
 		errors += t->errors;
 	}
-	qsort(ms, n, sizeof(*ms), by_ms);
+	qsort(ms, n, sizeof *ms, by_ms);
 	if (n > 0)
 		printf("%-6s %8ju %8ju %9.2f %9.2f %9.2f %9.2f\n", kinds[kind].name,
 		    (uintmax_t)count, (uintmax_t)errors, ms[n / 2], ms[n * 95 / 100],
