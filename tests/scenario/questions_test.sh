@@ -102,7 +102,7 @@ check "a trace and a tracepoint at once" says 2 "cannot be combined" hone why sl
 check "a run beside itself" says 2 "the same diagnosis twice" hone diff 1 1
 check "a trace id that is none" says 2 "16 or 32 hex digits" hone why 0123456789abcdef0
 check "a trace that nobody knows" says 1 "unknown trace" hone why 0123456789abcdef
-check "a tracepoint that nobody has" says 1 "no program has such" hone why --tracepoint no:such
+check "a tracepoint that nobody has" says 1 "no program has this" hone why --tracepoint no:such
 check "a diagnosis that was never begun" says 1 "no diagnosis 999" hone forest --run 999
 check "a flag of another command" says 2 "does not apply to space" hone space stats --dot -
 
