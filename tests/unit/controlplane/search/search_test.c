@@ -84,10 +84,12 @@ traces_count_only_when_they_began_after_the_confirmation(void **state)
 	fake_times(&f, PROGRAM, -1, time_ns);
 	before = s->cycle.traces;
 	fake_trace(&f, &x, PROGRAM, time_ns, false);
+	x.t.end_ns += s->cycle.ready.ns + SETTLE_NS - x.t.begin_ns; /* its response time stays */
 	x.t.begin_ns = s->cycle.ready.ns + SETTLE_NS;
 	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
 	assert_int_equal(s->cycle.traces, before);
 	x.t.begin_ns++;
+	x.t.end_ns++;
 	x.t.probed = false;
 	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
 	assert_int_equal(s->cycle.traces, before);
