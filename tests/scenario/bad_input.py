@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trace files with one defect each, in every format, and the expected messages.
 
-bad_input.py FOLDER makes FOLDER/FORMAT-CASE files and prints a line for each, separated by tabs: file, flags for hone analyze,
-the exit status, how many traces are analysed, the reason (formats/skips.tbl.h) that one thing is counted for ("-": nothing
-is), the offset that is said ("-": any; "none": that it is not known)."""
+bad_input.py FOLDER writes the files FOLDER/FORMAT-CASE and prints a line for each, with fields separated by tabs: file, flags
+for hone analyze, exit status, number of analysed traces, reason (formats/skips.tbl.h) for which one item is skipped ("-": no
+item is), printed offset ("-": any; "none": unknown)."""
 import gzip
 import json
 import struct
@@ -33,7 +33,7 @@ def hexa(n, digits=16):
     return '%0*x' % (digits, n)
 
 
-# ---- formats: traces of spans to pieces of bytes, each a span's or None's; the span's own bytes are its piece
+# ---- formats: each turns traces of spans into (span, bytes) pieces; the span is None for bytes between spans
 
 
 def jaeger(traces):
@@ -117,7 +117,7 @@ def nezha(traces):
 
 
 def xtrace(traces):
-    """Events after each other, of what spans begin; a parent is the event before."""
+    """Writes one event for the beginning of each span; its parent is the previous event."""
     yield None, b'['
     for i, spans in enumerate(traces):
         yield None, (b',' if i else b'') + b'{"id":"%d","reports":[' % i
@@ -138,7 +138,7 @@ JSONS = ('jaeger', 'zipkin', 'otlp_json', 'xtrace')
 
 
 def written(pieces):
-    """The bytes, and the offset of the span that is marked `bad`."""
+    """Joins the pieces; returns the bytes and the offset of the span that is marked `bad`."""
     out, at = b'', None
     for s, piece in pieces:
         if s is not None and s.get('bad') and at is None:
@@ -147,7 +147,7 @@ def written(pieces):
     return out, at
 
 
-# ---- cases of spans: what stands between the third and the fourth good trace; how many traces are analysed; the reason
+# ---- cases of spans: traces between the third and the fourth good trace, number of analysed traces, reason
 
 
 def changed(s, **more):
@@ -188,7 +188,7 @@ KEY = dict(jaeger=b'traceID', zipkin=b'traceId', otlp_json=b'traceId', xtrace=b'
 
 
 def middle(data, name):
-    """Where a span in the middle begins."""
+    """The offset at which a span in the middle begins."""
     at = len(data) // 2
     return data.index(b'{"%s": ' % KEY[name], at)
 
@@ -201,7 +201,7 @@ def broken_gzip(data):
 
 
 def byte_cases(name, data):
-    """case, bytes, exit status, traces (None: some), reason, offset"""
+    """Yields case, bytes, exit status, number of traces (None: at least one), reason, offset."""
     yield 'good', data, 0, GOOD, '-', '-'
     yield 'empty', b'', 1, 0, 'file', 'none'
     yield 'gzip', gzip.compress(data), 0, GOOD, '-', '-'
@@ -236,7 +236,7 @@ def byte_cases(name, data):
 
 
 def hostile(path):
-    """Names and tags of what JSON can say and a terminal should not get."""
+    """Names and tags of characters that JSON permits and that must not reach a terminal."""
     words = [b'a\\u0000b', b'\\u001b[2J', b'\\ud800', b'\\udc00x', b'\xff\xfe', b'\xc3', b'</script>', b'\\u202e', b'\\"\\\\', b'\xed\xa0\x80',
              b'\\n\\t', b'\xf0\x9f\x98\x80' * 100]
     with open(path, 'wb') as f:

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bursts of seeded pace that fill a traced program's rings on purpose, and what the controller made of each.
+"""Bursts of records, at paces drawn from a seed, that fill the rings of a traced program, and the controller's reaction.
 
 usage: burst_drive.py HONE PROGRAM_IN PROGRAM_OUT CONSUMER_PID DATABASE BURSTS SEED FOLDER
 
-Prints a table of what was and TAP lines of what has to be. A burst is held (the consumer daemon is stopped while it
-lasts, as a slow disk would: then the program alone says how fast a ring fills) or free (as fast as it can, against a
-consumer that works). Counted are those in which a ring takes longer than the sampling interval to fill: twice the time
-from half full to the first loss.
+Prints a table of the measurements and TAP lines for the requirements. A burst is held (the consumer daemon is stopped
+during it, as by a slow disk, so that the program alone determines how fast a ring fills) or free (as fast as possible,
+with a running consumer daemon). Only bursts count in which a ring takes longer than the sampling interval to fill; that
+time is twice the time from half full to the first loss.
 
-One may be missed however few they are: one of ten says little of 99 %. Two of ten say more: where it is 99 % that comes once
-in 230 runs, where it is 99.7 % once in 2,500.
+One missed burst is permitted, however few count: one of ten is no evidence against a rate of 99 %. Two of ten are: at a
+rate of 99 % this happens once in 230 runs, at 99.7 % once in 2,500.
 """
 import json, math, os, random, signal, sqlite3, subprocess, sys, time
 
 HONE, CONSUMER, DATABASE, BURSTS, SEED, FOLDER = sys.argv[1], int(sys.argv[4]), *sys.argv[5:6], int(sys.argv[6]), int(sys.argv[7]), sys.argv[8]
-INTERVAL_NS = 10_000_000        # in which a filling ring has to be seen, and told
-STALL_US = 4_000                # the machine itself stood still: even a thread that only looks did not run
+INTERVAL_NS = 10_000_000        # a filling ring must be seen and reported within this time
+STALL_US = 4_000                # a longer gap means that the machine stalled: the sampling thread did not run
 MISSED_MOST = 0.01
 
 to_program = open(sys.argv[2], "w")
@@ -71,7 +71,7 @@ def one_burst(rng):
     percent = 400 if not held else 75 if rng.random() < 0.2 else 240
     s = until(60, at_rest, "the queues are empty and the controller goes on")
     keep_searching(s)
-    say("map")                      # tracepoints that were added since may have rings of their own
+    say("map")                      # tracepoints added since then may have new rings
     before = s["queues"]
     if held:
         os.kill(CONSUMER, signal.SIGSTOP)
@@ -86,7 +86,7 @@ def one_burst(rng):
     while half and after["pauses"] == before["pauses"] and time.monotonic() < limit:
         after = status()["queues"]
     paused = after["since_ns"] if after["pauses"] > before["pauses"] else 0
-    # At the pace of its second half; before that, the program may have stood still.
+    # Extrapolated from the second half of the ring; the program may have been stalled before.
     took = 2 * (lost_at - half) if lost_at and half else end - start
     return dict(held=held, us=us, start=start, half=half, lost_at=lost_at, lost=lost, gap=gap, wrote=wrote, took=took,
                 fullest=fullest / 1e6, paused=paused, repeated=after["pauses"] - before["pauses"] > 1)
@@ -98,7 +98,7 @@ def ms(values, share):
 
 
 def settled_on_lost():
-    """Evidence whose request overlaps a time in which a record was lost; how many rows there are in all."""
+    """Counts traces in evidence: overlapping a loss, of known requests, all; and all requests that overlap a loss."""
     say(f"dump {FOLDER}/dump")
     requests, losses = {}, []
     for line in open(f"{FOLDER}/dump"):
@@ -118,14 +118,14 @@ def main():
     first = arrived(until(60, at_rest, "nothing is congested at first"))
     say("work 1")
     until(30, lambda: any(t["type"] == "WORK" and t["traces"] > 50 for t in status()["types"]), "requests are seen")
-    say("burst 300000 10")          # the type is known then
+    say("burst 300000 10")          # makes the request type known
     until(30, lambda: any(t["type"] == "BURST" for t in status()["types"]), "requests of bursts are seen")
     bursts = [one_burst(rng) for _ in range(BURSTS)]
     say("work 0")
     hone("stop")
     until(60, at_rest, "the queues are empty again")
     last = None
-    while (now := arrived(status())) != last:       # what is on its way
+    while (now := arrived(status())) != last:       # until no more records arrive
         last = now
         time.sleep(1)
     wrote, sampled = map(int, say("wrote")[1:])

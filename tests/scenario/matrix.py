@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kills every part of a node at seeded moments, and looks from outside at what is left.
+"""Kills each process of a node at seeded moments, and checks from outside what remains.
 
-Nodes stand side by side (examples/node.sh: each has its own /run/lttng, /dev/shm and /tmp, and its own session daemon).
-On each: two programs with 150 tracepoints under requests, another team's LTTng session, an agent, and between it and its
-controller a tap (matrix_tap.c) that is the network and keeps account of what arrives. The controller is honed with the
-program hone where one of these is killed; elsewhere it is agent_controller, which wants what it is told to want, so that
-the moment can be chosen: while the session is opened, while few or many tracepoints go on, or off, while all is quiet,
-while the agent ends. Which phase, which tracepoints and how long after its beginning: all drawn from SEED, kind and number.
+Several nodes run side by side (examples/node.sh: each has its own /run/lttng, /dev/shm and /tmp, and its own session
+daemon). On each run two programs with 150 tracepoints that serve requests, another team's LTTng session, an agent, and a
+tap (matrix_tap.c) between the agent and its controller, which plays the network and counts what arrives. The controller
+is honed, with the program hone, for the moments that kill one of these two; for the others it is agent_controller, whose
+desired state this script sets, so that the moment can be chosen: while the session is opened, while few or many
+tracepoints are enabled, while they are disabled, while nothing changes, while the agent ends. The phase, the tracepoints
+and the delay after the beginning of the phase are drawn from SEED, kind and number.
 
-What counts is what the programs themselves say: the state words of their tracepoints, how long calls held them up.
+The measure is what the programs themselves see: the state words of their tracepoints, and how long calls blocked them.
 
 matrix.py [--moments N] [--kinds K,K...] [--nodes N] [--seed S] [--suspend SECONDS] [--rate R] [--log FILE]
-Prints tables (Markdown); 0: all as promised, 1: not. Needs root. O: the folder that `make matrix-scenario` built."""
+Prints tables (Markdown). Exits 0 if every promise was kept, else 1. Needs root. O: the folder that `make
+matrix-scenario` built."""
 import argparse
 import collections
 import json
@@ -36,15 +38,22 @@ O = os.path.realpath(os.environ.get('O', os.path.join(TOP, 'build')))
 NODE_SH = os.path.join(TOP, 'examples', 'node.sh')
 
 LEASE_S = 2.0
-OFF_S = 10.0       # promised: after this time no tracepoint is enabled that should not be
-BACK_S = 30.0      # the parts being back, what is always on arrives again; programs look for a new daemon every 5 s
-LEFT_S = 15.0      # folders are gone; what a dead program left half written the agent gives up after 10 s, and keeps 2 s more
-BLOCKED_S = 0.5    # one call into the tracer, beyond waiting for a processor
-CALM_S = 0.5       # off is what stays off: between two states it is for a moment, too
-RESTART_S = 1.0    # a supervisor starts again what died: Restart=on-failure, RestartSec=1
+# The promise: after this time no tracepoint is enabled that should not be.
+OFF_S = 10.0
+# Within this time after the restart the always-on records arrive again. Programs look for a new session daemon every 5 s.
+BACK_S = 30.0
+# Within this time folders are removed. The agent waits 10 s for what a dead program left half written, then keeps it 2 s more.
+LEFT_S = 15.0
+# Limit for one call into the tracer, without the time that it waited for a processor.
+BLOCKED_S = 0.5
+# Tracepoints count as disabled after this time: between two states they are disabled for a moment, too.
+CALM_S = 0.5
+# The delay of a supervisor (Restart=on-failure, RestartSec=1).
+RESTART_S = 1.0
 NAMES = ['agentp:ev%03d' % i for i in range(150)]
-SHARED = 149       # the other session has this one on as well, so its word says nothing of us
-CALM, MANY = 5, 40  # up to so many changes go one by one; beyond, tracing is stopped
+SHARED = 149       # also enabled by the other session, so its state word does not show what Hone enabled
+# Most changes in a small and in a large desired state. The agent makes few changes one by one, and stops tracing for many.
+CALM, MANY = 5, 40
 
 KINDS = {
     'application': 'one of the programs',
@@ -62,7 +71,7 @@ WITH_HONED = ('controller', 'operator')
 
 
 class Wrong(Exception):
-    """The stage itself does not do what the test needs."""
+    """A step of the test itself failed, or a condition that it waited for did not become true."""
 
 
 def now():
@@ -70,7 +79,7 @@ def now():
 
 
 def wait(seconds, is_true):
-    """Until is_true() is; False when it does not come in time."""
+    """Waits until is_true() returns true; returns False after that many seconds."""
     end = now() + seconds
     while not is_true():
         if now() > end:
@@ -100,8 +109,8 @@ def signal_to(pid, number):
 
 
 class Share(threading.Thread):
-    """How much slower than alone everything is here: what little work takes, by the processor's time that it took. Where
-    others leave us next to nothing of a processor, seconds of a clock say nothing of who is slow."""
+    """Measures how busy the machine is: every 0.2 s, the elapsed time of 2 ms of processor time. If other work leaves
+    hardly any processor time, elapsed time does not show which program is slow."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -116,6 +125,7 @@ class Share(threading.Thread):
             time.sleep(0.2)
 
     def slower(self, since):
+        """Elapsed time divided by processor time, since that moment: 1.0 on an idle machine."""
         seen = [s for s in self.seen if s[0] >= since] or self.seen[-1:]
         return sum(s[1] for s in seen) / sum(s[2] for s in seen) if seen else 1.0
 
@@ -140,7 +150,7 @@ class Words:
 
 PROGRAM_FIELDS = ('pid looked armed0 armed1 armed2 armed_ns others requests numbered failed suspended '
                   'blocked_longest_ns took_longest_ns').split()
-STARVED = 10       # so many times slower than alone: what went wrong then is tried again, and said
+STARVED = 10       # from this slowdown on (Share.slower), a moment that failed is repeated and reported
 TRIES = 3
 BUCKETS_AT, BUCKETS = len(PROGRAM_FIELDS), 160
 TAP_FIELDS = ('connections hellos batches records incarnation have_seq dones held_epoch statuses tracer_ok guard_ok added '
@@ -171,7 +181,7 @@ class Program:
         return self.process.poll() is None
 
     def armed(self):
-        """The numbers of what is on, without what the other session has on too."""
+        """The numbers of the enabled tracepoints, without the one that the other session enables too."""
         w = self.words
         bits = (w.armed0 & 2**64 - 1) | (w.armed1 & 2**64 - 1) << 64 | (w.armed2 & 2**64 - 1) << 128
         return {i for i in range(150) if bits >> i & 1 and i != SHARED}
@@ -181,7 +191,7 @@ class Program:
 
 
 class Cell:
-    """A node with everything on it, and its controller."""
+    """A node with its programs, its agent and its other session; and the tap and the controller, which run outside of it."""
 
     def __init__(self, base, name, real, rate):
         self.base, self.name, self.real, self.rate = base, name, real, rate
@@ -191,7 +201,7 @@ class Cell:
         self.epoch = 0
         self.agent = self.tap = self.controller = None
         self.programs = []
-        self.helpers = []    # operators' programs that may still run
+        self.helpers = []    # processes of hone that may still run
 
     # ---- processes
 
@@ -202,7 +212,7 @@ class Cell:
             return subprocess.Popen(command, stdin=stdin, stdout=log, stderr=log, start_new_session=True)
 
     def ask(self, *command, seconds=20):
-        """What a command in the node prints; None when it fails."""
+        """The output of a command that runs in the node; None if it fails or takes too long."""
         try:
             done = subprocess.run(self.enter + list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, timeout=seconds)
@@ -211,7 +221,7 @@ class Cell:
         return done.stdout.decode() if done.returncode == 0 else None
 
     def pids(self):
-        """All processes of the node but the one that holds it open: pid to name."""
+        """Names by pid of all processes of the node, except the one that keeps its namespace."""
         found = {}
         for entry in os.listdir('/proc'):
             if not entry.isdigit() or int(entry) == self.holder:
@@ -229,7 +239,7 @@ class Cell:
     def named(self, name):
         return [pid for pid, comm in self.pids().items() if comm.startswith(name) and alive(pid)]
 
-    # ---- the stage
+    # ---- start and end
 
     def start(self):
         subprocess.run([NODE_SH, 'start', self.base, self.name], check=True, stdin=subprocess.DEVNULL)
@@ -253,7 +263,7 @@ class Cell:
             need(60, 'it learns', lambda: self.hone('learn', '--seconds', '3', '--wait') is not None)
 
     def own_tmp(self):
-        """An empty /tmp, so that whatever is left in it is this node's; with what was built there, if it was."""
+        """Mounts an empty /tmp, so that every file left in it is of this node. O stays visible if it is below /tmp."""
         script = 'mount -t tmpfs hone-tmp /tmp'
         if O.startswith('/tmp/'):
             script = ('keep=/run/lttng/keep; mkdir $keep && mount --bind "$1" $keep && %s && mkdir -p "$1" && '
@@ -266,7 +276,7 @@ class Cell:
              all(self.next_of(p) > 0 for p in self.programs))
 
     def stop(self):
-        """Ends all of it; words for what an agent that ended cleanly has left."""
+        """Ends everything; returns texts for what an agent that ended on SIGTERM left behind."""
         left = []
         if self.agent is not None and self.agent.poll() is None:
             self.agent.terminate()
@@ -301,7 +311,7 @@ class Cell:
 
     def daemon_start(self):
         pidfile = os.path.join(self.dir, 'sessiond.pid')
-        for _ in range(3):    # the port may have been taken by somebody meanwhile
+        for _ in range(3):    # another program may have taken the port
             command = ['env', 'LTTNG_APP_SOCKET_TIMEOUT=1', 'lttng-sessiond', '--no-kernel', '--background', '--pidfile', pidfile,
                        '--agent-tcp-port', str(random.randrange(10000, 30000))]
             with open(os.path.join(self.dir, 'sessiond.log'), 'ab') as log:
@@ -310,7 +320,7 @@ class Cell:
         raise Wrong('no session daemon')
 
     def daemon(self):
-        """The session daemon's process; None: it has ended. Its pid file is not to be relied on after a kill."""
+        """The pid of the session daemon; None if it has ended. Its pid file is not reliable after a kill."""
         return next(iter(self.named('lttng-sessiond')), None)
 
     def controller_start(self):
@@ -327,7 +337,7 @@ class Cell:
             self.want([])
         need(20, 'the controller', lambda: os.path.exists(sock))
 
-    # ---- wanting
+    # ---- the desired state
 
     def want(self, numbers):
         self.epoch += 1
@@ -345,19 +355,19 @@ class Cell:
         return [os.path.join(O, 'bin/hone'), *words, '--socket', self.operators()]
 
     def operator(self, *words):
-        """An operator's program, that goes on."""
+        """Starts a hone command and returns its process without waiting for its end."""
         process = self.run('hone', *self.hone_command(*words), inside=False)
         self.helpers = [p for p in self.helpers if p.poll() is None] + [process]
         return process
 
     def hone(self, *words):
-        """Its output if it exits with 0; else None."""
+        """The output of a hone command that exits with 0; else None."""
         done = subprocess.run(self.hone_command(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, timeout=60)
         return done.stdout.decode() if done.returncode == 0 else None
 
     def runs(self):
-        """Whether honed diagnoses or learns; None: it does not answer."""
+        """Whether honed diagnoses or learns; None if it does not answer."""
         said = self.hone('status', '--json')
         return None if said is None else not json.loads(said)['quiet']
 
@@ -368,7 +378,7 @@ class Cell:
         else:
             self.want([])
 
-    # ---- looking
+    # ---- observing
 
     def next_of(self, program):
         pid = program.words.pid
@@ -381,7 +391,7 @@ class Cell:
         return all(not p.armed() for p in self.programs if p.lives())
 
     def off_after(self, since):
-        """Seconds from then until nothing was on in any program; None: not within what is promised, and a bit."""
+        """Seconds from `since` until no program had an enabled tracepoint; None if not within OFF_S + 2 s."""
         def last():
             return max([since] + [p.words.armed_ns / 1e9 for p in self.programs if p.lives()])
         if not wait(OFF_S + 2, lambda: self.all_off() and now() - last() > CALM_S):
@@ -400,7 +410,7 @@ class Cell:
                 raise Wrong('the other session: ' + ' '.join(command))
 
     def somebody(self):
-        """The other team's session and its rules, as the session daemon tells; None: it is gone."""
+        """The other team's session and its event rules, as the session daemon lists them; None if the session is gone."""
         text = self.ask('lttng', '--mi', 'xml', 'list', 'somebody')
         if text is None:
             return None
@@ -410,7 +420,7 @@ class Cell:
                 sorted([e.findtext('name'), e.findtext('enabled')] for e in session.iter('event')))
 
     def files(self):
-        """What lies where something could be left behind."""
+        """The paths of all files and folders where something could be left behind."""
         found = set()
         for place in ('/dev/shm', '/tmp', '/run/lttng'):
             for folder, _, names in os.walk(self.root + place):
@@ -422,7 +432,7 @@ class Cell:
         return found
 
     def left_by(self, agent_pid):
-        """Words for each thing that is of Hone and belongs to nobody who lives. agent_pid: who may have some."""
+        """A text for each object that Hone left behind. agent_pid: the agent whose objects are permitted, or None."""
         mine = re.compile(r'hone-%s-%s(?!\d)' % (self.name, agent_pid))
         left = ['session ' + s for s in self.sessions() if s.startswith('hone-') and not mine.match(s)]
         for path in self.files() - self.before:
@@ -433,7 +443,7 @@ class Cell:
                     pid_of and not os.path.exists('/proc/' + pid_of.group(1))):
                 continue
             if path.startswith('/run/lttng/') or '/lttng-ust-' in path:
-                continue    # the daemons' own; theirs are bounded, and not ours to judge
+                continue    # of LTTng, bounded, and not judged here
             left.append(path)
         pids = self.pids()
         left += ['process %s %d' % (comm, pid) for pid, comm in pids.items() if comm.startswith('hone-') and
@@ -443,23 +453,23 @@ class Cell:
         return left
 
 
-# ---- a moment
+# ---- one moment
 
 
 class Moment:
-    """One kill: what was going on, when it came, what was seen afterwards."""
+    """One kill: the phase in which it happened, its delay, and what was observed afterwards."""
 
     def __init__(self, kind, number, options):
         self.kind, self.number, self.options = kind, number, options
         self.dice = random.Random('%s:%s:%d' % (options.seed, kind, number))
-        self.words = []    # texts of what was wrong
+        self.words = []    # one text for each broken promise
         self.off_s = self.back_s = None
         self.restored = False
 
     def run(self, cell):
         self.cell = cell
         self.before()
-        self.phase = self.phases()[self.number % len(self.phases())]    # as often each
+        self.phase = self.phases()[self.number % len(self.phases())]    # each phase equally often
         getattr(self, 'phase_' + self.phase)()
         time.sleep(max(0.0, self.began + self.delay_s - now()))
         self.on = max(len(p.armed()) for p in cell.programs)
@@ -472,7 +482,7 @@ class Moment:
         self.works_again()
         self.after()
 
-    # ---- what goes on when it strikes: from `began` on
+    # ---- phases: each starts an activity and sets `began` and `delay_s`, when the kill follows
 
     def phases(self):
         if self.kind == 'controller':
@@ -493,7 +503,7 @@ class Moment:
         need(20, 'epoch %d holds' % self.cell.epoch, self.cell.held)
 
     def phase_opening(self):
-        """An agent starts, sweeps, opens its session, measures, and switches on what is wanted."""
+        """An agent starts: it removes what dead agents left, opens its session, measures, and enables the desired state."""
         self.end_agent()
         self.cell.want(self.some(MANY))
         self.cell.agent_start()
@@ -566,7 +576,7 @@ class Moment:
         self.operate('stop')
         self.begin(0.03 if self.kind == 'operator' else 0.06)
 
-    # ---- strikes: each returns since when nothing may be on
+    # ---- kills: each returns the moment from which the promise of OFF_S counts
 
     def kill(self, pid):
         if pid:
@@ -676,8 +686,8 @@ class Moment:
             cell.agent_start()
 
     def daemon_anew(self):
-        """A session daemon of LTTng 2.13 whose consumer daemon died never traces again, for nobody: what the agent says
-        is that it has to be started anew. Until then the other session stays as it is, as far as it can be asked."""
+        """Restarts the session daemon. That of LTTng 2.13 never traces again, in any session, after its consumer daemon has
+        died; the agent reports that it must be restarted. Until then the other session must be listed as before."""
         cell = self.cell
         if 'somebody' not in cell.sessions() or any(p.words.others != 3 for p in cell.programs):
             self.words.append('the other session went with the consumer daemon: %s, %s' % (
@@ -689,7 +699,7 @@ class Moment:
             need(5, 'the session daemon ends', lambda: not alive(daemon))
 
     def works_again(self):
-        """Numbered requests that begin from now on arrive; what is wanted then goes on and off as it should."""
+        """Checks that new numbered requests arrive, and that a new desired state is enabled, then disabled."""
         cell, since = self.cell, now()
         numbers = {p: p.words.numbered for p in cell.programs}
         if not wait(BACK_S, lambda: cell.tap_words.tracer_ok and
@@ -755,7 +765,7 @@ class Moment:
             self.words.append('something was on for %.1f s' % self.off_s)
 
     def account(self):
-        """All requests up to now arrive; where some are missing, their loss is told."""
+        """Checks that all requests up to now arrive, or are reported as lost."""
         cell = self.cell
         numbers = {p: p.words.numbered for p in cell.programs}
         if not wait(10, lambda: all(cell.next_of(p) >= numbers[p] for p in cell.programs)):
@@ -790,7 +800,7 @@ class Moment:
         return {k: getattr(self, k, None) for k in keep}
 
 
-# ---- all of them
+# ---- all moments
 
 
 class Matrix:
@@ -798,8 +808,8 @@ class Matrix:
         self.options = options
         self.base = tempfile.mkdtemp(prefix='hone-matrix.', dir='/var/tmp')
         self.done = []
-        self.trouble = []    # of cells: not of a moment
-        self.starved = collections.Counter()    # moments that were tried again
+        self.trouble = []    # of nodes, outside of a moment
+        self.starved = collections.Counter()    # repetitions for each moment, see STARVED
         self.share = Share()
         self.share.start()
         self.lock = threading.Lock()
@@ -814,7 +824,7 @@ class Matrix:
                 self.queues[kind in WITH_HONED].put((kind, number))
 
     def cells(self):
-        """Nodes are shared out by how much there is to do."""
+        """For each node, whether its controller is honed: nodes are divided by the expected duration of the moments."""
         long = {'host suspended': self.options.suspend + 5, 'session daemon': 10}
         cost = {real: sum(long.get(k, 5) for k in self.options.kinds if (k in WITH_HONED) == real) for real in (True, False)}
         with_honed = round(self.options.nodes * cost[True] / (cost[True] + cost[False]))
@@ -826,7 +836,7 @@ class Matrix:
 
     def run(self):
         threads = [threading.Thread(target=self.serve, args=('m%d' % i, real)) for i, real in enumerate(self.cells())]
-        for number in (signal.SIGINT, signal.SIGTERM):    # the moments that run come to their end, and their nodes
+        for number in (signal.SIGINT, signal.SIGTERM):    # running moments and their nodes end first
             signal.signal(number, self.end_soon)
         for t in threads:
             t.start()
@@ -839,7 +849,7 @@ class Matrix:
         self.ending = True
 
     def serve(self, name, real):
-        """One node after the other, each for as many moments as it stands."""
+        """Runs nodes one after the other, each for as many moments as it stays intact."""
         generation = 0
         while not self.ending and not self.queues[real].empty():
             cell = Cell(self.base, '%s-%d' % (name, generation), real, self.options.rate)
@@ -857,7 +867,7 @@ class Matrix:
                 return
 
     def moments_on(self, cell):
-        """Until one goes wrong: then others begin on a node of their own."""
+        """Runs moments until one fails; the others then get a new node."""
         while not self.ending:
             try:
                 kind, number = self.queues[cell.real].get_nowait()
@@ -899,7 +909,7 @@ class Matrix:
                 self.logs(cell, '%s-%d' % (moment.kind.replace(' ', '_'), moment.number))
 
     def logs(self, cell, name):
-        """Keeps the programs' output for later inspection."""
+        """Copies the output of all processes for inspection."""
         folder = os.path.join(self.base, 'failed-' + name)
         os.makedirs(folder, exist_ok=True)
         for entry in os.listdir(cell.dir):

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The upstream and the clients of nginx in nginx_test.sh, and the reader of its traces.
 
-nginx_peer.py upstream PORT            answers with the context that it got, as JSON; the path says how
-nginx_peer.py traces FOLDER [PID...]   checks the records of a CTF trace and prints what is in it, as JSON; the traces of
+nginx_peer.py upstream PORT            answers with the received context, as JSON; the path selects how
+nginx_peer.py traces FOLDER [PID...]   checks the records of a CTF trace and prints its content, as JSON; the traces of
                                        processes that were killed (PID...) may lack their end
-nginx_peer.py hostile PORT SEED N      sends N requests with strange trace contexts to /api (nobody trusted) and /trust, and
-                                       looks at what the upstream got
+nginx_peer.py hostile PORT SEED N      sends N requests with unusual trace contexts to /api (no client is trusted) and /trust,
+                                       and checks what the upstream received
 nginx_peer.py streams PORT PATH N      N requests at once, as streams of one HTTP/2 connection; prints the status of each
-nginx_peer.py raw PORT                 what stands in stdin, as one connection; prints all that comes back"""
+nginx_peer.py raw PORT                 sends stdin over one connection; prints all that is received"""
 import collections
 import http.client
 import json
@@ -47,7 +47,7 @@ class Upstream(BaseHTTPRequestHandler):
             time.sleep(0.4)
         if 'hang' in self.path:
             time.sleep(2)
-        if 'cut' in self.path:  # the connection ends where an answer should begin
+        if 'cut' in self.path:  # closes the connection instead of an answer
             self.close_connection = True
             return
         if 'big' in self.path:
@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, address):
-        pass  # whoever went away
+        pass  # a client that disconnected
 
 
 def upstream(port):
@@ -107,7 +107,7 @@ def records(folder):
 
 
 class Trace:
-    """All records of a trace id; what is wrong with them is told to `fault`."""
+    """Checks all records of one trace id; calls `fault` with each defect."""
 
     def __init__(self, rows, fault):
         self.rows, self.fault = rows, fault
@@ -183,13 +183,13 @@ def traces(folder, *killed):
     json.dump({'faults': faults, 'lost': lost, 'traces': briefs}, sys.stdout)
 
 
-# ---- strange contexts ---------------------------------------------------------------------------
+# ---- unusual contexts ---------------------------------------------------------------------------
 
 PARENT = re.compile(r'([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?\Z', re.S)
 
 
 def parent_of(value):
-    """The trace id that W3C Trace Context reads out of it, or None. Ours: its low half must not be 0 either."""
+    """The trace id in a traceparent by W3C Trace Context, or None. Hone also refuses an id whose low half is 0."""
     m = PARENT.match(value)
     if m is None or m.group(1) == 'ff' or (m.group(1) == '00' and m.group(5) is not None):
         return None
@@ -234,7 +234,7 @@ def strange_state(rng):
 
 
 def clean(value):
-    """What a header's value is to who reads it: without the blanks around it."""
+    """The value of a header without the surrounding blanks, which are not part of it."""
     return value.strip(' \t')
 
 
@@ -248,20 +248,20 @@ def ask(conn, path, headers):
 
 
 def passed_on(members):
-    """Those that W3C has handed on where there is room for 480 bytes: without the long ones, if not all fit; the first, if not these."""
+    """The members to forward in 480 bytes by W3C: all; else without those over 128 bytes; else the first of these that fit."""
     if len(','.join(members)) > 480:
         members = [m for m in members if len(m) <= 128]
     return members[:next(n for n in range(len(members), -1, -1) if len(','.join(members[:n])) <= 480)]
 
 
 def wrong(path, parents, states, got):
-    """What is wrong with what the upstream got, or None."""
+    """A text for the first defect of the context that the upstream received, or None."""
     if len(got['traceparent']) != 1 or parent_of(got['traceparent'][0]) is None:
         return 'the upstream got no traceparent'
     ours = got['traceparent'][0]
     wanted = parent_of(clean(parents[0])) if len(parents) == 1 else None
     if len(parents) == 1 and len(clean(parents[0])) >= 1024:
-        wanted = None  # longer than anybody's: not looked at
+        wanted = None  # too long: ignored
     if (wanted is not None) != (parent_of(ours) == wanted) and wanted is not None:
         return 'the trace id was not kept: %s' % ours
     if wanted is None and any(parent_of(ours) in p for p in parents):
@@ -298,7 +298,7 @@ def hostile(port, seed, n):
             faults.append('request %d: %r: %r' % (i, e, headers))
             conn.close()
             continue
-        if status == 400:  # nginx itself would have none of it
+        if status == 400:  # nginx itself refused it
             refused += 1
             conn.close()
             continue
@@ -319,7 +319,7 @@ def raw(port):
 
 
 def literal(name, value):
-    """A header field as HPACK has it that keeps no table: RFC 7541, 6.2.2."""
+    """A header field in HPACK without indexing: RFC 7541, 6.2.2."""
     return b'\0%c%s%c%s' % (len(name), name, len(value), value)
 
 
@@ -341,7 +341,7 @@ def streams(port, path, n):
         for kind, flags, stream, payload in frames(s):
             if kind == 4 and not flags & 1:
                 s.sendall(frame(4, 1, 0))
-            if kind == 1:  # indexed: 0x88 is ":status: 200" in the table that all have
+            if kind == 1:  # HEADERS; 0x88 is the index of ":status: 200" in the static table
                 print(200 if 0x88 in payload[:3] else payload[:8])
             if kind in (0, 1) and flags & 1:
                 left.discard(stream)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""postgres_client.py SOCKET MESSAGE...: speaks to a PostgreSQL server word by word.
+"""postgres_client.py SOCKET MESSAGE...: sends protocol messages to a PostgreSQL server one by one.
 
     Q SQL            simple query
     P NAME SQL       parse; NAME - is the unnamed statement
     B PORTAL NAME    bind; PORTAL - is the unnamed portal
-    E PORTAL ROWS    execute, at most so many rows (0: all)
+    E PORTAL ROWS    execute, at most ROWS rows (0: all)
     X PORTAL         close
     S                sync
 
-What is sent up to Q or S goes in one piece; then its answer is read and printed in one line: command tags, s for a
-portal that has more rows, ! and the code of an error, and the transaction's state (I, T, E)."""
+Messages up to a Q or S are sent in one write; then the answer is read and printed in one line: command tags, s for a
+suspended portal (it has more rows), ! and the code of an error, and the transaction state (I, T, E)."""
 import socket
 import struct
 import sys

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads what postgres_test.sh recorded, a line for each record (time event key=value...), and says of each trace
+"""Reads the records of postgres_test.sh, one on each line (time event key=value...), and prints for each trace
 
-    N units K            how many units it has
-    N shape TEXT         its units, in the order of their beginnings: name{spans inside}, repeats once, with +
-    N ns NAME=SUM...     how long its spans were, together
-    N last KEY=VALUE...  fields, as event.field, of the last such event
+    N units K            the number of its units
+    N shape TEXT         its units in the order of their beginnings: name{spans inside}; + marks repeats, printed once
+    N ns NAME=SUM...     the total duration of its spans, by name
+    N last KEY=VALUE...  the fields, as event.field, of the last record of each event
 
-and of the whole, in lines that begin with "broken", what must not be: a span that ends what did not begin, a unit of
-two processes, a record of a unit before its beginning or after its end, an id outside of any unit. A unit that never
-ended is "N open". Waits for table files are left out of shapes: whether they come depends on what is in memory."""
+and for all traces, in lines that begin with "broken", the contradictions: an end of a span without its beginning, a unit
+in two processes, a record of a unit before its beginning or after its end, an id outside of any unit. A unit without an
+end is "N open". Shapes leave out waits for table files, which depend on what is cached in memory."""
 import sys
 
 BEGINS = ("hone:unit_begin", "hone:request_begin")

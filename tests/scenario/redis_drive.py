@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Clients of Redis for redis_test.sh. Each way of use says what is wrong on stdout, and exits 1 if something is.
+# Clients of Redis for redis_test.sh. Each mode prints what is wrong on stdout, and exits 1 if anything is.
 #
 #   redis_drive.py replies MODULE PLAIN      the same commands, wrapped and unwrapped: the same bytes must come back
-#   redis_drive.py hostile MODULE PLAIN      contexts that are none, and wrappers that are not whole: the same
+#   redis_drive.py hostile MODULE PLAIN      invalid contexts and incomplete wrappers: the same bytes must come back
 #   redis_drive.py many MODULE N             N clients at once, pipelined: each gets its own answers
-#   redis_drive.py wait MODULE               clients that wait for another one's command, before and after their own
+#   redis_drive.py wait MODULE               clients that wait for the command of another client, before and after their own
 #   redis_drive.py alone MODULE              commands without a context for some seconds, then some with
 #   redis_drive.py unblocked MODULE          commands that were sent behind one that blocks
-#   redis_drive.py dies MODULE               a client that is gone before its command ends, and in the middle of another
-#   redis_drive.py sizes MODULE PLAIN        a key of each type, in several databases, is read; the server's counts are as without
-#   redis_drive.py contexts                  a good pair of contexts, to be used in a shell
-#   redis_drive.py trace MODULE WHAT         what a trace must show (text of babeltrace2 on stdin; see the functions)
+#   redis_drive.py dies MODULE               a client that disconnects during its command, and in the middle of sending the next
+#   redis_drive.py sizes MODULE PLAIN        reads a key of each type in several databases; hits and misses must be as without
+#   redis_drive.py contexts                  a valid pair of contexts, for use in a shell
+#   redis_drive.py trace MODULE WHAT         checks a trace (output of babeltrace2 on stdin; see the functions)
 import collections, os, random, re, socket, struct, sys, threading, time
 
 TRACE = 0x0123456789abcdef
@@ -54,7 +54,7 @@ class Client:
         self.got += data
 
     def reply(self):
-        """The bytes of one reply, of any type of RESP2 or RESP3."""
+        """Reads one reply, of any type of RESP2 or RESP3, and returns its bytes."""
         line = self.line()
         kind, rest = line[:1], line[1:-2]
         if kind in b"$=!" and rest != b"-1":
@@ -189,7 +189,7 @@ def hostile(module, plain):
     return wrong
 
 
-# ---- many at once -------------------------------------------------------------
+# ---- many clients at once -------------------------------------------------------------
 
 def many(module, n):
     wrong, lock, each = [], threading.Lock(), 100
@@ -218,7 +218,7 @@ def many(module, n):
 # ---- what a request waits for ---------------------------------------------------
 
 def server_is(module, where):
-    """Until the server waits in the kernel at a place of this name."""
+    """Waits until the server blocks in a kernel function whose name contains `where`; 20 s at most."""
     client = Client(module)
     pid = struct.unpack("3i", client.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
     until = time.monotonic() + 20
@@ -229,19 +229,19 @@ def server_is(module, where):
 
 
 def asleep(module):
-    """Until the other client's DEBUG SLEEP is running."""
+    """Waits until the DEBUG SLEEP of the other client is running."""
     server_is(module, "nanosleep")
 
 
 def idle(module):
-    """Until nothing is to be done, and was not for so long that the module has seen it."""
+    """Waits until the server is idle, and has been for long enough that the module has noticed."""
     time.sleep(0.15)
     server_is(module, "poll")
 
 
 def wait(module):
     ours, other = Client(module), Client(module)
-    ours.wrapped("PING")	# from now on the loop is looked at
+    ours.wrapped("PING")	# from now on the module observes the event loop
     idle(module)
     other.send("DEBUG", "SLEEP", "1.5")
     asleep(module)
@@ -271,7 +271,7 @@ def unblocked(module):
 
 
 def alone(module):
-    """Commands without a context until the module has left the loop, which it does a second after the last one with."""
+    """Sends commands without a context until the module stops observing the event loop, one second after the last context."""
     client = Client(module)
     client.wrapped("PING")
     until = time.monotonic() + 3
@@ -290,7 +290,7 @@ def dies(module):
 
 
 def read_sizes(path, wrapped):
-    """Keyspace hits and misses that reading them has made."""
+    """The keyspace hits and misses that reading these keys has caused."""
     c = Client(path)
     read = c.wrapped if wrapped else c.ask
 
@@ -323,7 +323,7 @@ def sizes(module, plain):
     return ours != theirs
 
 
-# ---- what the trace must show ------------------------------------------------------
+# ---- checks of the trace ------------------------------------------------------
 
 Record = collections.namedtuple("Record", "at_ns pid event trace unit fields")
 LINE = re.compile(r"^\[(\d+):(\d+):(\d+)\.(\d+)\] \(\S+\) \S+ (\S+):?:? \{ cpu_id")
@@ -353,7 +353,7 @@ def units(all_records):
 
 
 def trace_whole():
-    """Every unit is whole and in order, and nothing of a request is outside of one."""
+    """Every unit is complete and in order, and no record of a request is outside of a unit."""
     wrong, seen = 0, units(all_records := records())
     order = ["hone:unit_begin", "redis:queue", "redis:command_begin", "redis:command_end", "redis:reply_begin", "redis:key", "redis:reply_end", "hone:unit_end"]
     for u in seen:
@@ -368,7 +368,7 @@ def trace_whole():
 
 
 def trace_many(n):
-    """Each command that was sent is one unit, with its own link."""
+    """Each command is one unit with its own link id."""
     links = collections.Counter(int(r.fields["link_id"]) for r in records() if r.event == "hone:unit_begin" and r.fields["name"] == "echo")
     wanted = {(i + 1) << 32 | j + 1 for i in range(n) for j in range(100)}
     print(len(links), "links;", len(wanted - set(links)), "missing; twice:", [l for l, c in links.items() if c > 1][:3])
@@ -384,7 +384,7 @@ def ms(a, b):
 
 
 def trace_wait():
-    """Who waits knows for whom, and how long; who does not wait, waits for nobody."""
+    """A command that waited names the command that it waited for, and the duration; other commands have no wait."""
     seen, wrong = units(records()), 0
     behind, before, nobody = (one(seen, "get", i) for i in range(3))
     sleep = one(seen, "debug", 0)
@@ -407,7 +407,7 @@ def trace_wait():
 
 
 def trace_unblocked():
-    """What blocks has a unit until it blocks; what comes behind it has none, rather than one that is too long."""
+    """A blocking command has a unit until it blocks; commands behind it have no unit, which would be too long."""
     seen = units(records())
     for u in seen:
         print([(r.event, r.fields.get("name")) for r in (u[0], u[-1])], ms(u[0], u[-1]))
@@ -416,14 +416,14 @@ def trace_unblocked():
 
 
 def trace_dies():
-    """The command goes on to its end; what came in half never begins."""
+    """The command of the closed connection runs to its end; the incomplete command never begins."""
     seen = units(records())
     print([(u[0].fields, ms(u[0], u[-1])) for u in seen])
     return [u[0].fields.get("name") for u in seen] != ["debug", "ping"] or any(u[-1].event != "hone:unit_end" for u in seen) or ms(seen[0][0], seen[0][-1]) < 1500
 
 
 def trace_sizes():
-    """The first key's type and size, in whichever database it is."""
+    """The type and size of the first key are recorded, in every database."""
     got = [tuple(r.fields[k] for k in ("key_type", "key_len", "keys")) for r in records() if r.event == "redis:key"]
     wanted = [("list", "1000", "1"), ("hash", "100", "1"), ("string", "5000", "1"), ("string", "5000", "3"), ("ambiguous", "1", "1"), ("none", "0", "1"),
               ("none", "0", "1"), ("zset", "25", "1")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory, descriptors and threads of processes, each second, and whether they have grown.
+"""Samples memory, descriptors and threads of processes each second, and judges whether they grew.
 
     soak.py sample OUT NAME=PID... shm:NAME=FOLDER... file:NAME=PATH...
         appends a line a second to OUT until SIGTERM: time, name, then anonymous and resident KiB, descriptors and threads
@@ -8,19 +8,18 @@
         prints a table of SAMPLES. PHASES: lines "NAME BEGAN ENDED" (seconds): base, load, end. Exit 1 when a process of
         ours has grown.
     soak.py lost TAPS ENDS-NODE...
-        whether each number that is missing was told as a loss; TAPS: what soak_tap said, ENDS: what soak_program did.
-        Numbers are missing from the middle or the end of a thread's, or from its beginning, up to all of them: then the
-        program was not traced yet. LTTng lets a program go on untraced when its session daemon has not taken it in within
-        three seconds. Those of soak_untraced must be missing, all of them.
+        checks that each missing number was reported as a loss. TAPS: output of soak_tap; ENDS: output of soak_program.
+        Numbers of a thread may be missing from the middle, from the end, or from the beginning up to all of them; in the
+        last case the program was not traced yet. LTTng lets a program continue untraced if its session daemon has not
+        registered it within three seconds. All numbers of soak_untraced must be missing.
 
-Flat is, and was before anything was measured:
-  - descriptors and threads in the phase `end` are at most those in `base`, both being the most seen in it, with the same
-    programs there;
-  - anonymous memory in `end` is at most 1 MiB over that in `base` and SLOPE_MAX for each minute between (medians);
-    (a load of less than ten minutes: at most QUICK_MAX instead, since buffers still find their size)
-  - where the load lasts ten minutes or more: its slope over the second half of the load is below SLOPE_MAX, by the upper end
-    of its interval (Theil 1950 and Sen 1968, on medians of thirty seconds; 95 %).
-  - no number is missing untold
+Flat means (defined before anything was measured):
+  - the maximum of descriptors and of threads in the phase `end` is at most that in `base`, with the same programs running;
+  - the median of anonymous memory in `end` exceeds that in `base` by at most 1 MiB plus SLOPE_MAX for each minute between
+    them (for a load of less than ten minutes by at most QUICK_MAX, since buffers still grow to their size);
+  - for a load of ten minutes or more: the upper end of the 95 % confidence interval of the slope of anonymous memory over
+    the second half of the load is below SLOPE_MAX (Theil 1950 and Sen 1968, on medians of thirty seconds);
+  - every missing number was reported as a loss.
 LTTng's own daemons are shown, not judged.
 """
 import math, os, signal, sys, time
@@ -47,7 +46,7 @@ def folder(path):
                 size += os.lstat(os.path.join(where, name)).st_blocks * 512
                 files += 1
             except OSError:
-                pass        # gone meanwhile
+                pass        # removed meanwhile
     return [size // 1024, files]
 
 
@@ -75,7 +74,7 @@ def median(values):
 
 
 def slope(points):
-    """KiB a minute with its interval, of (seconds, KiB)."""
+    """The slope of (seconds, KiB) points in KiB a minute, with its confidence interval."""
     blocks = {}
     for t, v in points:
         blocks.setdefault(int(t // BLOCK_S), []).append(v)
@@ -159,7 +158,7 @@ def lost(taps, ends):
     told = lambda node, a, b: any(f <= b and t >= a for f, t, _ in losses.get(node, []))
 
     def since(g):
-        """Of a thread whose first numbers are missing: when it began; of one that crashed: longer ago than it lived."""
+        """When the gap began. If first numbers are missing, the start of the thread; after a crash, a time before it."""
         if g[4] != "1":
             return int(g[6])
         return min((b for b, e in began_ns.get((g[2], g[3]), []) if b <= int(g[7]) <= e), default=int(g[7]) - BRIEF_NS)

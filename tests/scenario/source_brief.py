@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What became of each number of source_brief's programs.
+"""Accounts for each number that the programs of source_brief recorded.
 
     source_brief.py LIVES OURS SAID THEIRS
 
-LIVES: what the programs said; OURS: records that source_dump delivered, SAID: the losses that it told; THEIRS: records that
-babeltrace2 found in the same files. Prints one line of numbers, as shell variables, and a line for each life that misses any:
+LIVES: the output of the programs; OURS: the records that source_dump delivered; SAID: the losses that it reported; THEIRS:
+the records that babeltrace2 found in the same files. A life is the time of a program from main() to its end or exec. Prints
+one line of numbers, as shell variables, and a line for each life with a missing number:
   lives, again (lives after an exec), fired, armed   numbers whose tracepoint was armed
-  unarmed      lives no number of which was armed: LTTng let the program go on untraced
-  unwritten    numbers that were armed and are not in the files; unwritten_whole: lives all of whose are not
-  told         of the unarmed and of those who miss a number: lives of which every moment, from main() on, is in told losses
-  unseen       of those not told: lives over within BRIEF_NS of which nothing shows. After an exec: the daemon refuses one while
-               the folder of the life before is there, and may take that away after the end of both. After a wait of
-               REGISTER_NS for the daemon: it may never have made a folder
+  unarmed      lives without an armed number: LTTng let the program continue untraced
+  unwritten    armed numbers that are not in the files; unwritten_whole: lives with all their numbers unwritten
+  told         lives, unarmed or with a missing number, that reported losses cover completely, from main() on
+  unseen       unarmed lives that are not told and shorter than BRIEF_NS, after an exec or after a wait of REGISTER_NS for
+               the daemon. After an exec the daemon refuses a life while the folder of the previous one exists, and may
+               remove that folder after the end of both. After such a wait it may never have created a folder
   undelivered  numbers in the files that were not delivered
 """
 import re, sys
@@ -30,7 +31,7 @@ def records(path):
 
 
 def covered(losses, begin, end):
-    for f, t in losses:     # in order of their beginnings
+    for f, t in losses:     # ordered by beginning
         if f <= begin <= t:
             begin = t
     return begin >= end
