@@ -6,11 +6,11 @@
 #   demo.sh --json ...   the verdict as JSON on standard output, all else on standard error
 #   demo.sh --list       lists the faults
 #
-# O=: where the programs were built. KEEP=1: leave everything running and say where. LEARN_SECONDS, RATE; DEGREE: of the
-# fault, where it has degrees (shop/README.md).
-# ONLY=1: all requests are of the type that the fault is in. STRATEGY, K: of the search.
-# For the benchmarks: DELAY_TO=FILE, the controller's status at the end; BEFORE_SECONDS: the fault is on for so long
-# before the diagnosis begins, and the JSON says what other requests took then, and meanwhile.
+# O=: where the programs were built. KEEP=1: leave everything running and print where. LEARN_SECONDS, RATE; DEGREE: the
+# degree N of a fault that has one (shop/README.md).
+# ONLY=1: all requests have the type that the fault slows. STRATEGY, K: settings of the search.
+# For the benchmarks: DELAY_TO=FILE receives the controller's status at the end; BEFORE_SECONDS: the fault is enabled
+# this long before the diagnosis begins, and the JSON gives the response times of other requests before and during it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-$here/../build}
@@ -64,7 +64,7 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# p50_between FROM TO: of the requests of other types that were answered then, in ms; how many there were.
+# p50_between FROM TO: the median response time (ms) of requests of other types answered in this period; their number.
 p50_between() {
   awk -v from="$1" -v to="$2" -v type="$type" '$1 >= from && $1 < to && $2 != type && $4 == 200 { print $3 }' "$stage/answers" |
     sort -n | awk '{ ms[NR] = $1 } END { print NR ? ms[int((NR + 1) / 2)] : "null", NR }'

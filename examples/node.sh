@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Nodes on one machine. A node is a mount namespace with an empty /run/lttng and
-# an empty /dev/shm of its own, a home, and an LTTng session daemon: programs in
+# a separate, empty /dev/shm, a home folder and an LTTng session daemon: programs in
 # different nodes trace as if on different machines. Nodes share the network,
 # the processes and all other files. Any number runs side by side.
 #
-#   node.sh start DIR NAME                 make the node; its things are in DIR/NAME
+#   node.sh start DIR NAME                 create the node; its files are in DIR/NAME
 #   node.sh exec DIR NAME CMD...           run CMD in the node
 #   node.sh run DIR NAME LABEL CMD...      the same, in the background: DIR/NAME/LABEL.pid, .log
-#   node.sh join DIR NAME OTHER            another name for a node that is there, with things of its own in DIR/NAME
+#   node.sh join DIR NAME OTHER            another name for an existing node, with its own files in DIR/NAME
 #   node.sh pids DIR NAME                  the processes that run in the node
-#   node.sh stop DIR NAME                  end all that runs in the node, leave nothing
+#   node.sh stop DIR NAME                  end all processes of the node and remove DIR/NAME
 #
-# NODE_CLOCKS="NAME=SECONDS...": these nodes' CLOCK_MONOTONIC is so far ahead of the
-# machine's (or behind, with a minus; not before 0), as if they had been started at another time: a time namespace.
+# NODE_CLOCKS="NAME=SECONDS...": CLOCK_MONOTONIC of these nodes is ahead of the machine's by SECONDS
+# (negative: behind; not below 0), as if they had been booted at another time. Made by a time namespace.
 #
 # Root is required: only root may mount. Sourced, it gives node_start, node_exec,
 # node_run and node_stop instead.
@@ -26,7 +26,7 @@ node_root() {
     node_fail "only root can make nodes (each is a mount namespace): run this as root, e.g. with sudo"
 }
 
-# node_wait SECONDS CMD...: until CMD succeeds.
+# node_wait SECONDS CMD...: repeats CMD until it succeeds; 1 if it does not in time.
 node_wait() {
   local n=$(( $1 * 50 )); shift
   until "$@" 2>/dev/null; do
@@ -35,7 +35,7 @@ node_wait() {
   done
 }
 
-# A TCP port of 127.0.0.1 that nobody has at the moment.
+# Prints a TCP port of 127.0.0.1 that is free at the moment.
 node_free_port() {
   local port
   while :; do
@@ -45,14 +45,14 @@ node_free_port() {
   echo $port
 }
 
-# The processes whose /run/lttng is this node's.
+# Prints the ids of the processes that see the /run/lttng of this node.
 node_pids() {
   local token
   token=$(cat "$1/$2/token" 2>/dev/null) || return 0
   grep -ls -- "$token " /proc/[0-9]*/mountinfo | cut -d/ -f3
 }
 
-# What NODE_CLOCKS says of a node: seconds, or nothing.
+# Prints the seconds that NODE_CLOCKS gives for a node, or an empty text.
 node_clock() {
   local word
   for word in ${NODE_CLOCKS:-}; do
@@ -60,8 +60,8 @@ node_clock() {
   done
 }
 
-# The mounts bear a name that no other node has: by it the node's processes are
-# known when it is stopped, whoever started them.
+# The mounts have a unique name. It identifies the processes of the node when it is stopped, no matter how they
+# were started.
 node_start() {
   local dir=$1/$2 token ready clock
   node_root || return 1
@@ -92,8 +92,8 @@ node_start() {
     node_stop "$1" "$2"
     return 1
   fi
-  # It returns when the daemon can be spoken to. A frozen program may hold a
-  # command up for a second, not for five.
+  # Returns when the daemon accepts connections. A frozen program may delay a
+  # command by one second, instead of five.
   LTTNG_APP_SOCKET_TIMEOUT=1 node_exec "$1" "$2" lttng-sessiond --no-kernel --background \
     --pidfile "$dir/sessiond.pid" --agent-tcp-port "$(node_free_port)" </dev/null >"$dir/sessiond.log" 2>&1 &&
     node_wait 10 test -s "$dir/sessiond.pid" && return 0
@@ -107,7 +107,7 @@ node_join() {
   [ ! -e "$1/$3/clock" ] || cp "$1/$3/clock" "$1/$2"
 }
 
-# Becomes CMD, in the node.
+# Replaces this process by CMD, in the node.
 node_enter() {
   local dir=$1/$2 holder time
   node_root || exit 1
@@ -120,7 +120,7 @@ node_enter() {
 
 node_exec() { (node_enter "$@"); }
 
-# In a session of its own: what ends the caller's terminal does not end it.
+# In a new process session, so that the end of the caller's terminal does not end it.
 node_run() {
   local dir=$1 name=$2 label=$3
   shift 3
@@ -132,7 +132,7 @@ node_gone() { [ -z "$(node_pids "$1" "$2")" ]; }
 
 node_only_holder() { [ "$(node_pids "$1" "$2")" = "$(cat "$1/$2/holder.pid")" ]; }
 
-# First all but the holder, so that the session daemon can tidy up in its own place.
+# Ends the holder last, so that the session daemon can still remove its files in the node's mounts.
 node_stop() {
   local dir=$1/$2 pid holder
   node_root || return 1

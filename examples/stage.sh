@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the demo, the tests and the benchmarks: the shop in a folder of its own, with a controller and an agent on
-# each of its nodes. Needs $here (the examples' folder) and $O (where the programs were built).
+# Sourced by the demo, the tests and the benchmarks: the shop in a new folder, with a controller, and an agent on
+# each of its nodes. Needs $here (the folder examples) and $O (the build folder).
 #
-#   stage_shop             the shop comes up; $stage is the folder, $nodes the nodes' names
-#   stage_honed            the controller, until it answers; $honed is its pid
-#   stage_agents           an agent on each node, until each is connected and traces; its two halves: stage_agents_start,
+#   stage_shop             starts the shop; sets $stage (its folder) and $nodes (names of the nodes)
+#   stage_honed            starts the controller and waits until it answers; sets $honed (its pid)
+#   stage_agents           starts an agent on each node and waits until each is connected and traces; in two steps: stage_agents_start,
 #                          stage_agents_known
-#   stage_unhone           ends controller and agents (by their pids), and waits for what they started
-#   stage_down             all of it, and removes the folder; 1 when the shop did not end cleanly
-#   stage_added            what the nodes' own session daemons have on, beside what is always on and what an agent measures
-#                          with: "node event" lines
-#   hone ...               the operator's program, on this stage
-#   until_true SECONDS WORDS COMMAND...   waits for it; says WORDS when it does not come
+#   stage_unhone           ends controller and agents (by their pids), and waits for their child processes
+#   stage_down             ends everything and removes the folder; 1 if the shop did not end cleanly
+#   stage_added            added tracepoints according to the nodes' session daemons (without always-on ones and those with which
+#                          an agent measures): "node event" lines
+#   hone ...               runs hone with this controller
+#   until_true SECONDS WORDS COMMAND...   waits until COMMAND succeeds; prints WORDS if it does not in time
 
 set -o pipefail	# jq -e takes no answer at all for yes
 stage= nodes= honed=

@@ -1,7 +1,7 @@
-# A real program from Debian that has LTTng-UST tracepoints of its own and knows nothing of Hone: nfs-ganesha (docs/ganesha.md).
-# Not part of all: its source is fetched, and it takes minutes to build.
+# nfs-ganesha, a program from Debian that has its own LTTng-UST tracepoints and does not use Hone (docs/ganesha.md).
+# Not part of the target all: its source is downloaded, and it takes minutes to build.
 
-# libnfs is needed here only.
+# Only this program needs libnfs.
 $O/examples/ganesha/ganesha-load: $O/examples/ganesha/nfs_load.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lnfs
 $O/examples/ganesha/ganesha-lease: $O/examples/ganesha/lease.o

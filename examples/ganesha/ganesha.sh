@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# nfs-ganesha, an NFS server with LTTng-UST tracepoints of its own, on a node of its own (../node.sh).
+# nfs-ganesha, an NFS server that brings its own LTTng-UST tracepoints, on a separate node (../node.sh).
 #
 #   ganesha.sh get                     fetch its source by Debian's package manager
-#   ganesha.sh build                   build what is needed of it: NFSv4, files of this machine, tracepoints
-#   ganesha.sh start DIR [mem]         serve DIR/share, with 200 files in it, on a port of its own; DIR is made
-#                                      mem: files in memory, read and written by threads of their own, up to 1 ms later
+#   ganesha.sh build                   build the parts that are needed: NFSv4, local file systems, tracepoints
+#   ganesha.sh start DIR [mem]         serve DIR/share, with 200 files in it, on a free port; creates DIR
+#                                      mem: files in memory, read and written by separate threads, up to 1 ms later
 #   ganesha.sh load DIR [ARG...]       users: ganesha-load with these arguments
 #   ganesha.sh fault DIR on|off|N      another server holds leases on 20 files; its clients take N ms to write back (40)
 #   ganesha.sh exec DIR CMD...         run CMD in the node
-#   ganesha.sh stop DIR                end all of it, and remove what start made
+#   ganesha.sh stop DIR                end everything, and remove what start created
 #
-# HONE_GANESHA: the folder where get and build put things (build-ganesha beside O, which is build if not set).
-# start needs root, for the node. No port below 1024, no rpcbind, nothing outside of DIR.
+# HONE_GANESHA: the folder for source and build (build-ganesha beside O, which is build if not set).
+# start needs root, for the node. It uses no port below 1024 and no rpcbind, and writes nothing outside of DIR.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../node.sh"
@@ -27,9 +27,9 @@ fail() { echo "ganesha.sh: $*" >&2; exit 1; }
 
 # ---- the program -------------------------------------------------------------
 
-# apt-get with lists of its own, so the machine's sources stay as they are. The
+# apt-get with separate package lists, so that the machine's sources stay unchanged. The
 # tarball is checked against Debian's signature by apt-get itself. Debian's own
-# changes are not needed: they are about packaging.
+# changes concern the packaging and are not needed.
 get() {
   [ ! -d "$place/source" ] || { echo "ganesha: the source is there: $place/source"; return 0; }
   command -v apt-get >/dev/null || fail "the source comes from Debian by apt-get, which is not here"
@@ -45,9 +45,9 @@ get() {
     mv unpacked source && rm -rf apt || exit 1
 }
 
-# Debian builds the package without tracepoints, so we build it with them, and without what needs other daemons.
-# NTIRPC_LTTNG: Debian's libntirpc has no tracepoints of its own. The linker would drop liblttng-ust, since
-# only libganesha_trace.so asks for it by name; what the tracepoints' inline parts call lies in it.
+# Debian builds the package without tracepoints, so it is built here with them, and without the parts that need other daemons.
+# NTIRPC_LTTNG: Debian's libntirpc has no tracepoints. The linker would drop liblttng-ust, since only
+# libganesha_trace.so names it as a dependency; but the inline code of the tracepoints calls functions in it.
 configure() {
   local link="-Wl,--no-as-needed -llttng-ust -llttng-ust-common -ldl -lacl" off= f
   for f in FSAL_CEPH FSAL_RGW FSAL_GLUSTER FSAL_GPFS FSAL_LUSTRE FSAL_LIZARDFS FSAL_KVSFS FSAL_PROXY_V4 \
@@ -62,7 +62,7 @@ configure() {
     -DCMAKE_SHARED_LINKER_FLAGS="$link" -DCMAKE_MODULE_LINKER_FLAGS="$link" -DCMAKE_EXE_LINKER_FLAGS="$link"
 }
 
-# The server looks for its FSALs in one folder.
+# The server loads its FSALs from one folder.
 plugins() {
   mkdir -p "$place/server/plugins" && ln -sf ../FSAL/FSAL_VFS/vfs/libfsalvfs.so ../FSAL/FSAL_MEM/libfsalmem.so "$place/server/plugins"
 }
@@ -116,7 +116,7 @@ make_share() {
   local n
   mkdir -p "$1/share" "$1/recovery"
   [ "$2" != mem ] || return 0	# there the users make them
-  # The server keeps what was written to open, so those are files of their own: nobody could take a lease on them.
+  # Separate files: the server keeps files open that were written, and no lease can be taken on an open file.
   for (( n = 0; n < 100; n++ )); do head -c 16384 /dev/zero | tee "$1/share/f$n" >"$1/share/w$n" || return 1; done
 }
 
@@ -136,7 +136,7 @@ start() {
   echo "$port" >"$dir/port"
   place=$(cd "$place" && pwd)
   make_share "$dir" "${2:-}" && configuration "$dir" "$port" "$fsal" >"$dir/ganesha.conf" && node_start "$dir" nfs || exit 1
-  # Its tracepoints are in a library that is to be preloaded: without it they are not there.
+  # The tracepoints are in a library that must be preloaded.
   node_run "$dir" nfs server env LD_LIBRARY_PATH="$place/server/MainNFSD" \
     LD_PRELOAD="$place/server/tracing/libganesha_trace.so" LTTNG_UST_REGISTER_TIMEOUT=-1 \
     "$place/server/ganesha.nfsd" -F -f "$dir/ganesha.conf" -L "$dir/ganesha.log" -p "$dir/ganesha.pid" -N NIV_EVENT

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by shop.sh: the servers around the services, as Debian ships them, each with Hone's module where that was
-# built; and the faults that are theirs. Needs node.sh, $here, fail().
+# Sourced by shop.sh: the servers of the shop in the version that Debian ships, each with Hone's module if that was
+# built, and the faults inside these servers. Needs node.sh, $here, fail().
 #
-#   servers                     node, module, what makes it: one line for each
-#   servers_untraced            the nodes whose module is not there; says on stderr what to install
+#   servers                     one line for each server: node, module, make target, package
+#   servers_untraced            the nodes whose module was not built; prints on stderr what to install
 #   start_redis DIR, start_postgres DIR, start_nginx DIR, end_servers DIR
-#   server_fault DIR NAME on|off|N     1 when there is no such fault
+#   server_fault DIR NAME on|off|N     returns 1 for an unknown fault
 # edge: nginx. cache: Redis. store: PostgreSQL, as the user postgres.
 
 modules=$(realpath -m "${O:-$here/../../build}/lib/hone")
@@ -33,7 +33,7 @@ pg_bin() {
   echo "${found:-$(dirname "$(command -v initdb)")}"
 }
 
-# Ends the process whose id is in the file, if it is the program that is named.
+# end_process FILE NAME SIGNAL: ends the process whose id is in FILE, if its program is NAME.
 end_process() {
   local pid
   pid=$(head -1 "$1" 2>/dev/null)
@@ -59,7 +59,7 @@ redis_fill() { [ "$(redis "$1" eval "$redis_lists" 0 "$2")" = OK ] || fail "Redi
 redis() { redis-cli -s "$1/redis.sock" "${@:2}"; }
 redis_answers() { [ "$(redis "$1" ping)" = PONG ]; }
 
-# Lists of goods that no customer can ask for: ARGV[1] in that of one group of six, 50 in the others.
+# Lists of products called back, by customer group: ARGV[1] entries in group 2 of 0 to 5, else 50; no product has these ids.
 redis_lists='for g = 0, 5 do
     local n, entries = g == 2 and tonumber(ARGV[1]) or 50, {}
     redis.call("DEL", "recalled:" .. g)
@@ -70,8 +70,8 @@ redis_lists='for g = 0, 5 do
 
 # ---- PostgreSQL -------------------------------------------------------------------
 
-# DIR/pg, or where the user postgres may not come so far (mktemp makes folders
-# that are root's alone): a folder of its own, and DIR/pg points to it.
+# Creates DIR/pg. If the user postgres cannot enter DIR (mktemp makes folders that only
+# root can enter), the folder is in /tmp and DIR/pg is a symbolic link to it.
 prepare_postgres_dir() {
   local data=$1/pg
   if as_postgres test -x "$1"; then
@@ -81,7 +81,7 @@ prepare_postgres_dir() {
   fi && chown postgres:postgres "$data" && chmod 700 "$data" || fail "$1/pg: no folder for PostgreSQL"
 }
 
-# The module where the user postgres may read it; libhone lies above it.
+# Prints a folder with the module that the user postgres can read; libhone is in its parent folder.
 postgres_module() {
   local to=$1/hone
   [ -e "$modules/hone_postgres.so" ] || return 0
@@ -93,7 +93,7 @@ postgres_module() {
   fi
 }
 
-# Commits reach the disk, as anywhere. initdb alone need not wait for it.
+# Commits wait for the disk, as by default. Only initdb does not.
 start_postgres() {
   local dir=$1 data bin module preload=
   data=$(realpath "$1/pg")
@@ -118,7 +118,7 @@ EOF
   [ -z "$module" ] || preload=liblttng-ust-fork.so.1
   [ ! -e "$module/libhone_postgres_waits.so" ] || preload="$module/libhone_postgres_waits.so $preload"
   node_run "$dir" store postgres setpriv --reuid=postgres --regid=postgres --clear-groups \
-    env -C / ${preload:+LD_PRELOAD="$preload"} "$bin/postgres" -D "$data"	# it has to be let into where it stands
+    env -C / ${preload:+LD_PRELOAD="$preload"} "$bin/postgres" -D "$data"	# -C /: postgres needs a working folder that it can enter
   node_wait 20 pg_answers "$dir" || fail "PostgreSQL does not start: $(tail -3 "$dir/store/postgres.log")"
   pg "$dir" -f "$here/schema.sql" >"$dir/store/schema.log" 2>&1 || fail "the schema: $(tail -3 "$dir/store/schema.log")"
 }
@@ -127,7 +127,7 @@ pg() { psql -h "$1/pg" -U shop -d postgres -qAt -v ON_ERROR_STOP=1 "${@:2}" </de
 
 pg_answers() { pg "$1" -c 'SELECT 1' >/dev/null; }
 
-# pg_session DIR NAME on|off SQL...: a session of somebody else's, that goes on until it is ended.
+# pg_session DIR NAME on|off SQL...: starts a foreign session that runs until it is switched off.
 pg_session() {
   local dir=$1 name=$2 on=$3
   shift 3
@@ -145,7 +145,7 @@ pg_session_there() {
 
 # ---- nginx ------------------------------------------------------------------------
 
-# nginx_conf DIR LIMIT: searches a second that are let through, as they come otherwise.
+# nginx_conf DIR LIMIT: the permitted searches a second; empty: no limit.
 nginx_conf() {
   local dir=$1 limit=$2 hone= type
   [ ! -e "$modules/ngx_http_hone_module.so" ] || hone=1
@@ -206,7 +206,7 @@ start_nginx() {
 
 nginx_answers() { curl -sf --noproxy '*' -o "$1/edge/health" "http://127.0.0.1:$(cat "$1/edge/listen")/health"; }
 
-# A master that got SIGHUP makes workers of the new configuration, then ends the old ones.
+# On SIGHUP the master starts workers with the new configuration, then ends the old ones.
 nginx_reload() {
   local dir=$1 master
   master=$(cat "$dir/edge/nginx.pid")
@@ -222,9 +222,9 @@ nginx_renewed() { nginx_workers "$1" | grep -vxFf "$2" | grep -q .; }
 
 # ---- faults and end ----------------------------------------------------------------
 
-# What a report writes to: 52 MB, a quarter of each page written each time. After a checkpoint the log (WAL) gets every page
-# whole that is changed for the first time (full_page_writes): twenty times as much. The report
-# itself need not wait (synchronous_commit); whoever commits meanwhile has to bring all of it to the disk.
+# The table that the fault checkpoint writes to: 52 MB, of which each UPDATE changes one row in each page. After a
+# checkpoint the first change of a page writes the whole page to the log (WAL, full_page_writes): twenty times as much.
+# The session itself does not wait (synchronous_commit = off); every other commit waits until all of it is on the disk.
 ledger=("SET client_min_messages = error" "SET synchronous_commit = off" "DROP TABLE IF EXISTS ledger"
   "CREATE TABLE ledger (product integer PRIMARY KEY, seen bigint NOT NULL, note text NOT NULL) WITH (fillfactor = 75)"
   "INSERT INTO ledger SELECT n, 0, repeat('-', 1800) FROM generate_series(1, 20000) AS n")

@@ -3,19 +3,19 @@
 #
 # The shop: nine nodes. nginx in front, a service on each of six, Redis, PostgreSQL.
 #
-#   shop.sh start DIR                bring it up in DIR (made when it is not there)
-#   shop.sh stop DIR                 end all of it, and remove what start made
-#   shop.sh fault DIR NAME on|off|N  switch a fault (README.md tells which there are, and what N is)
+#   shop.sh start DIR                start the shop in DIR (created if missing)
+#   shop.sh stop DIR                 end everything, and remove what start created
+#   shop.sh fault DIR NAME on|off|N  switch a fault (README.md lists them and explains N)
 #   shop.sh load DIR [ARG...]        users: shop-load with these arguments
-#   shop.sh nodes DIR                the nodes' names: those with a session daemon of their own
-#   shop.sh port DIR NODE            the port that a node's service took; edge: nginx, where users come in
+#   shop.sh nodes DIR                names of the nodes that have a session daemon
+#   shop.sh port DIR NODE            the port of a node's service; edge: nginx, which receives all requests
 #
-# Programs are taken from $O/examples/shop, O being build beside examples if not
-# set. Any number of shops runs side by side, each in a DIR of its own. Root is
-# required, for the nodes; PostgreSQL then runs as the user postgres, nginx' workers as www-data.
+# The programs are in $O/examples/shop; O defaults to the folder build beside examples.
+# Any number of shops can run side by side, each in its own DIR. Root is required, for
+# the nodes; PostgreSQL runs as the user postgres, the workers of nginx as www-data.
 #
-# A server whose module was not built runs all the same, untraced, on no node of its own.
-# SHOP_HOSTS=1: all on one node, with one session daemon.
+# A server whose module was not built runs untraced and without a separate node.
+# SHOP_HOSTS=1: everything on one node, with one session daemon.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../node.sh"
@@ -27,7 +27,7 @@ server_nodes="edge cache store"
 fail() { echo "shop.sh: $*" >&2; exit 1; }
 . "$here/servers.sh"
 
-# The nodes whose service has a fault.
+# Prints the nodes whose service contains the fault.
 fault_nodes() {
   case $1 in
   slow_function) echo price ;;
@@ -41,10 +41,10 @@ fault_nodes() {
 
 # ---- the services ----------------------------------------------------------------
 
-# It listens, or is gone already.
+# The service listens, or has ended.
 service_settled() { [ -s "$1/port" ] || { [ -s "$1/$2.pid" ] && process_gone "$(cat "$1/$2.pid")"; }; }
 
-# start_service DIR NODE PROGRAM ARG...: returns when it listens.
+# start_service DIR NODE PROGRAM ARG...: returns when the program listens.
 start_service() {
   local dir=$1 node=$2 program=$3
   shift 3
@@ -75,7 +75,7 @@ start_services() {
   start_nginx "$dir"
 }
 
-# Waits for this shell's jobs; fails when one of them failed.
+# Waits for the jobs of this shell; fails if one of them failed.
 wait_all() {
   local job status rc=0
   for job in $(jobs -p); do
@@ -90,7 +90,7 @@ wait_all() {
   [ $rc = 0 ] || exit 1
 }
 
-# ---- up and down -----------------------------------------------------------------
+# ---- start and stop -----------------------------------------------------------------
 
 need() {
   local missing= p
@@ -118,7 +118,7 @@ start_all() {
   start_services "$1"
 }
 
-# Those that get a session daemon.
+# Prints the nodes that get a session daemon.
 shop_nodes() {
   local untraced n
   untraced=" $(servers_untraced | tr '\n' ' ')"
@@ -137,7 +137,7 @@ start() {
   [ ! -e "$dir/shop" ] || fail "$dir: there is a shop already, or its rest: shop.sh stop $dir"
   [ ${#dir} -le 80 ] || fail "$dir: too long a path for Unix sockets (80 bytes at most)"
   shop_nodes >"$dir/shop"
-  # An interrupted start first gets to its end, soon; else it would go on building while stop tears down.
+  # Waits for the end of an interrupted start, which would otherwise create files while stop removes them.
   trap 'stop "$dir"; exit 130' INT TERM
   (trap : INT TERM; start_all "$dir")
   rc=$?

@@ -1,4 +1,4 @@
-# What a record costs: a program of its own, run by hone-agent (agent/main/cost.c).
+# A separate program that measures the cost of a record, run by hone-agent (agent/main/cost.c).
 $O/lib/hone/hone-cost: $O/agent/cost/main.o $O/lib/libhone.so $(call libs,agent/tracer)
 	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o %.a,$^) $(LDFLAGS_ALL) -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/..' \
 	    $(call foreign,agent/tracer) -llttng-ust
@@ -19,7 +19,7 @@ agent-bench: agent-scenario $O/bench/agent_scale $O/bench/agent_scale_program
 
 .PHONY: agent-scenario agent-bench
 
-# A program that fills its rings on purpose; see tests/scenario/burst_test.sh.
+# A program that fills its rings; see tests/scenario/burst_test.sh.
 $O/tests/scenario/burst_program: $O/tests/scenario/burst_program.o $O/lib/libhone.so $(call libs,agent/reader)
 	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o %.a,$^) $(LDFLAGS_ALL) $(HONE_LINK) $(call foreign,agent/reader) -llttng-ust
 agent-scenario: $O/tests/scenario/burst_program

@@ -8,7 +8,7 @@ deep-scenario: $O/tests/scenario/deep_program $O/tests/scenario/deep_library.so
 scenario: deep-scenario
 .PHONY: deep-scenario
 
-# What the helpers cost with all off; see bench/preload_cost.sh.
+# The cost of the helpers with all tracepoints disabled; see bench/preload_cost.sh.
 $O/bench/preload_program: $O/bench/preload_program.o
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) -ldl
 preload-bench: $O/bench/preload_program

@@ -1,8 +1,8 @@
-# Who may die, killed at any moment: every part of a node, on many nodes side by side (tests/scenario/matrix.py), and honed
-# at every write and toggle of a diagnosis (tests/scenario/kill_test.sh). `make check` tries a few of these moments.
+# Kills each process of a node at many moments, on many nodes side by side (tests/scenario/matrix.py), and honed at each
+# write and toggle of a diagnosis (tests/scenario/kill_test.sh). `make check` tries a few of these moments.
 #
 #   make kill-matrix    MOMENTS=200 of each kind; KINDS='agent,network cut' (all), NODES=10 side by side, SEED=1,
-#                       SUSPEND=60 seconds that a host is suspended, KILL_POINTS=all (or how many; 0: none) of honed's
+#                       SUSPEND=60 seconds that a host is suspended, KILL_POINTS=all (or a number; 0: none) for honed
 
 $O/tests/scenario/matrix_program: $O/tests/scenario/matrix_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust

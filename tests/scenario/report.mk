@@ -1,4 +1,4 @@
-# What a report says of a live program; see tests/scenario/report_test.sh.
+# The report on a running program; see tests/scenario/report_test.sh.
 
 $O/tests/scenario/report_rounds: $O/tests/scenario/report_rounds.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust

@@ -1,4 +1,4 @@
-# Hours of work in minutes: programs that come, go and crash, diagnoses and operators, and what it leaves; tests/scenario/soak.sh.
+# Load with programs that start, end and crash, diagnoses and operators; checks that no process grows: tests/scenario/soak.sh.
 
 $O/tests/scenario/soak_program: $O/tests/scenario/soak_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust -ldl
@@ -17,7 +17,7 @@ scenario: soak-scenario
 
 .PHONY: soak soak-scenario
 
-# Peers that talk nonsense to a controller and an agent that run, built with sanitizers; see tests/scenario/bad_peer.sh.
+# Peers that send invalid data to a running controller and agent, built with sanitizers; see tests/scenario/bad_peer.sh.
 $O/tests/scenario/bad_peer: $O/tests/scenario/bad_peer.o $O/tests/scenario/bad_peer_make.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 bad-peer-scenario: soak-scenario $O/tests/scenario/bad_peer $O/bin/hone

@@ -1,4 +1,4 @@
-# The reader against real sessions; see tests/scenario/source_test.sh, bench/agent_reader_read.sh.
+# The reader on real LTTng sessions; see tests/scenario/source_test.sh, bench/agent_reader_read.sh.
 
 $O/tests/scenario/source_program: $O/tests/scenario/source_program.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust
