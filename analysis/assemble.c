@@ -294,7 +294,7 @@ forget_losses(struct assemble *a, int64_t watermark_ns)
 /* ---- decisions by watermarks ---- */
 
 /* The least watermark of all joined nodes. INT64_MIN while one of them has sent no batch, and
- * while none is joined: then nothing is decided. */
+ * while no node is joined: then no trace is decided. */
 static int64_t
 least_watermark(const struct assemble *a)
 {

@@ -7,7 +7,7 @@
  *	child        unit_begin-x-unit_end
  *
  * A unit is only walked below the events that were walked before (`low`). So no event is walked
- * twice and the walk ends, whatever the records contain.
+ * twice, and the walk ends for any records, malformed ones included.
  *
  * Times: the joined unit ended before the join, so no time inside it is later than that of the
  * join (`high`); what it did after its answer counts as at the join. This limits times on the
@@ -162,7 +162,7 @@ seen_before(const struct path_walk *w, uint32_t unit, uint32_t at, bool joins)
 	return TRACE_NONE;
 }
 
-/* When the unit was done, for a unit that had its result at join_ns. */
+/* The time at which `unit` was done, for the unit that received its result at join_ns. */
 static int64_t
 done_ns(const struct path_walk *w, uint32_t unit, int64_t join_ns)
 {
@@ -234,7 +234,7 @@ enter(struct path_walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t
  * Passes the join at `at`. Joins without visible events between them waited together (for
  * several calls): the path continues in the unit that was done last, if that was after the
  * parent's previous event. If the parent's previous event is the fork of that unit, the parent
- * only waited, whatever the child's clock says.
+ * only waited, also if the child's clock shows another time.
  */
 static void
 pass_joins(struct path_walk *w, uint32_t at)

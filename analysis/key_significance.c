@@ -307,7 +307,7 @@ p_of_f(double less, double more, double df, double df_rest)
 	                : 0;
 }
 
-/* 1 - part / of, adjusted for the share that so many categories explain by chance. */
+/* 1 - part / of, adjusted for the share that the categories explain by chance, by their number. */
 static double
 share_adjusted(double of, double part, double df_of, double df_part)
 {

@@ -156,8 +156,8 @@ addition_begin(struct profile_addition *d)
 		d->node[u] = PROFILE_NONE;
 		d->self_ns[u] = d->way_ns[u] = -1;
 	}
-	for (uint32_t u = t->nunits;
-	     u-- > 0;) { /* backwards, so that lists are in the order of units */
+	/* backwards, so that lists are in the order of units */
+	for (uint32_t u = t->nunits; u-- > 0;) {
 		uint32_t fork = t->units[u].fork;
 
 		if (fork == TRACE_NONE || u == t->root)
@@ -177,8 +177,8 @@ begin_label(const struct profile_addition *d, uint32_t u)
 }
 
 /* The label that a forwarding unit calls. In spans the fork was made by the reader, and a
- * client's span contains nothing but the server's. In live traces a unit with one fork may be
- * any worker, and is the same whatever it calls. */
+ * client's span contains only the server's. In live traces a unit with one fork may be
+ * any worker, so its label does not depend on what it calls. */
 static uint32_t
 far_of(const struct profile_addition *d, uint32_t u)
 {
@@ -260,8 +260,8 @@ common_unit(const struct profile_addition *d, uint32_t a, uint32_t b)
 }
 
 /* Adds the time of an edge of the path. An edge between a caller and its call is transfer time
- * if it leads to another service or was handed over: it cannot be told which of both the time
- * was lost in. All other time is spent in the unit that contains both ends. */
+ * if it leads to another service or was handed over: it is unknown in which of both the time
+ * was spent. All other time is spent in the unit that contains both ends. */
 static void
 spend_edge(struct profile_addition *d, const struct step *from, const struct step *to)
 {

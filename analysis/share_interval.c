@@ -122,8 +122,8 @@ scale_edge(struct sample_columns *c, const struct group *g, uint32_t edge, doubl
 	}
 	deviation = sqrt(sum);
 	sum = 0;
-	for (uint32_t i = 0; i < c->n;
-	     i++) { /* An edge that is proportional to the response time has no rest. */
+	/* An edge that is proportional to the response time has no rest. */
+	for (uint32_t i = 0; i < c->n; i++) {
 		double f = c->of == SHARE_OF_VARIANCE ? c->u[i] : 1;
 		double r = deviation > 1e-9 ? column[i][edge % LANES] / deviation : 0;
 

@@ -238,7 +238,7 @@ same_record(const struct pending_record *a, const struct pending_record *b)
 }
 
 /*
- * Removes exact copies. A thread records nothing twice in one nanosecond, so a record that
+ * Removes exact copies. A thread never makes two equal records in one nanosecond, so a record that
  * equals another in all fields was delivered twice; a second request_begin would make the trace
  * malformed, any other copy would add a loop. After sorting, copies are at most TIES_MAX
  * records apart. Returns how many records are left.

@@ -178,8 +178,8 @@ get_key(EVP_PKEY **ret, const char *path, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	*ret = PEM_read_bio_PrivateKey(b, NULL, NULL,
-	    (void *)""); /* an empty password, so that OpenSSL does not ask for one */
+	/* An empty password, so that OpenSSL does not ask for one. */
+	*ret = PEM_read_bio_PrivateKey(b, NULL, NULL, (void *)"");
 	BIO_free(b);
 	ERR_clear_error();
 	return *ret != NULL ? 0

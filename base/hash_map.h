@@ -32,7 +32,8 @@ bool map_put(struct map *m, uint64_t key, void *value);
 void *map_take(struct map *m, uint64_t key);
 
 /* The next value, NULL at the end; *at is 0 to begin with. *key is set unless `key` is NULL. During
- * an iteration keys may be removed, but not added. */
+ * an iteration keys may be removed, but map_put() must not add a key or replace a value: it may
+ * compact the map, which moves the entries, so the iteration would skip some of them. */
 void *map_next(const struct map *m, size_t *at, uint64_t *key);
 
 #endif

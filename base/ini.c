@@ -249,8 +249,8 @@ ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err 
 		const char *s = keys[i].fallback == NULL ? "" : keys[i].fallback;
 
 		rc = ini_value_set(&keys[i], config, (struct piece){ s, strlen(s) }, e);
-		assert(rc == 0 ||
-		       rc == ERR_MEMORY); /* otherwise the default in the table is malformed */
+		/* Any other error: the default in the table is malformed. */
+		assert(rc == 0 || rc == ERR_MEMORY);
 		if (rc != 0)
 			return rc;
 	}

@@ -292,7 +292,7 @@ transport_read_some(
 	return 0;
 }
 
-/* nng writes as much as fits at once; the loop goes on until all is written. */
+/* nng writes as much as fits at once, so the loop repeats until all bytes are written. */
 int
 transport_write(
     struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e)

@@ -32,8 +32,8 @@ struct secure {
 	struct tls_session *session;
 	pthread_mutex_t lock;
 	uint8_t in[PIECE_BYTES]; /* the reader's */
-	uint8_t out[PIECE_BYTES +
-		    OVERHEAD_BYTES]; /* the writer's; large enough for an encrypted piece */
+	/* the writer's; large enough for an encrypted piece */
+	uint8_t out[PIECE_BYTES + OVERHEAD_BYTES];
 };
 
 /* ---- between session and transport ---- */

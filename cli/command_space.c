@@ -52,7 +52,8 @@ find_path(struct invocation *c, const char **path, struct err *e)
 	return 0;
 }
 
-/* Replaces the error for a missing file of honed: the user did not name it; nothing was learned. */
+/* Replaces the error for a missing file of honed, which the user did not name: the space has not
+ * been learned. */
 static int
 explain_missing(const struct invocation *c, const char *path, int rc, struct err *e)
 {

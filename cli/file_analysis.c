@@ -59,8 +59,8 @@ take(void *ctx, struct trace *t, struct err *e)
 	return err_set(e, ERR_BUSY, "the analysis has ended");
 }
 
-static uint64_t
-    tree_bytes; /* for add_size(), since nftw() passes no context; analysing thread only */
+/* for add_size(), since nftw() passes no context; analysing thread only */
+static uint64_t tree_bytes;
 
 static int
 add_size(const char *path, const struct stat *st, int what, struct FTW *ftw)

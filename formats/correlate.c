@@ -52,8 +52,8 @@ struct correlate {
 	struct batch_label *labels;
 	uint32_t labels_cap;
 	int64_t newest_ns;
-	uint64_t events, placed, threadless,
-	    foreign;               /* foreign: events of programs that the mapping does not name */
+	/* foreign: events of programs that the mapping does not name */
+	uint64_t events, placed, threadless, foreign;
 	struct mapping *pair;      /* of the rule; NULL: none */
 	const struct mapping *map; /* `pair`, or the reading's; NULL: correlate by context alone */
 };

@@ -38,8 +38,8 @@ static bool
 resolve(struct dag *d, struct arena *a)
 {
 	struct hash_table by_id;
-	uint32_t *seen = arena_calloc(a, d->nevents,
-	    sizeof *seen); /* of each predecessor: the last event that named it, + 1 */
+	/* of each predecessor: the last event that named it, + 1 */
+	uint32_t *seen = arena_calloc(a, d->nevents, sizeof *seen);
 	uint64_t total = 0;
 	uint32_t n = 0;
 
@@ -175,12 +175,12 @@ struct dag_builder {
 	const struct dag *d;
 	struct trace *t;
 	uint32_t *unit; /* of each event of the graph */
-	uint32_t *
-	    fork_from; /* of each unit: the event that forks it; TRACE_NONE: the begin of the request */
+	/* of each unit: the event that forks it; TRACE_NONE: the begin of the request */
+	uint32_t *fork_from;
 	uint32_t *next; /* of each event: the one after it in its unit; TRACE_NONE */
 	uint32_t *head; /* of each unit */
-	uint32_t
-	    *forks; /* of each event of the graph: the first unit that it forks, or TRACE_NONE */
+	/* of each event of the graph: the first unit that it forks, or TRACE_NONE */
+	uint32_t *forks;
 	uint32_t *more;   /* of each unit: the next unit that the same event forks */
 	uint32_t further; /* the first unit without predecessors, except the root */
 	uint32_t silent_begin, silent_fork, silent_join, begin, end;

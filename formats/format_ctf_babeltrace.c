@@ -45,8 +45,8 @@ struct ctf_sink {
 	bt_message_iterator *iterator;
 	struct map classes; /* event class -> class_info */
 	struct arena arena; /* of those */
-	int64_t *
-	    wall_ns; /* of each node: wall clock minus monotonic clock at its first event; 0: none yet */
+	/* of each node: wall clock minus monotonic clock at its first event; 0: none yet */
+	int64_t *wall_ns;
 	uint32_t nwall, wall_cap;
 	int64_t newest_ns; /* since the epoch, of all events that were taken */
 	int64_t after_ns;  /* events up to here were taken by an earlier graph */

@@ -35,9 +35,9 @@ static const char *const COLUMNS[KNOWN] = { "TraceID", "SpanID", "ParentID", "Po
 enum cut {
 	CUT_DONE,
 	CUT_BLANK,
-	CUT_SHORT,
+	CUT_SHORT, /* the record continues after the end of the input at hand */
 	CUT_MALFORMED
-}; /* SHORT: the record goes on after the end */
+};
 
 struct csv {
 	struct reading *r;
@@ -298,11 +298,11 @@ take_header(struct csv *c, struct err *e)
 
 /*
  * A pod of a Deployment is NAME-HASH-SUFFIX. The suffix is 5 characters out of
- * "bcdfghjklmnpqrstvwxz2456789" (k8s.io/apimachinery/pkg/util/rand: no vowels, nothing
- * that looks like another), the hash is a 32-bit number, its decimal digits written in the
+ * "bcdfghjklmnpqrstvwxz2456789" (k8s.io/apimachinery/pkg/util/rand: no vowels, no characters
+ * that look alike), the hash is a 32-bit number, its decimal digits written in the
  * same alphabet (SafeEncodeString), so rarely under 8 and never over 10 characters. Names of other
- * kinds of pods are left as they are: in "redis-0" or "mail-smtpx" nothing says
- * what is a name and what is not.
+ * kinds of pods are left as they are: "redis-0" or "mail-smtpx" does not show which part is
+ * generated.
  */
 static const bool generated[256] = { ['2'] = true,
 	['4' ... '9'] = true,
@@ -313,8 +313,8 @@ static const bool generated[256] = { ['2'] = true,
 	['v' ... 'x'] = true,
 	['z'] = true };
 
-/* How long "-GENERATED" at the end is; 0: there is none of `least` to `most` characters, or nothing
- * before it. */
+/* The length of "-GENERATED" at the end, with `least` to `most` generated characters. 0: there is
+ * no such end, or the name consists of it alone. */
 static uint32_t
 generated_tail(const char *s, uint32_t len, uint32_t least, uint32_t most)
 {

@@ -31,8 +31,8 @@ struct otlp_json {
 	struct json j;
 	struct otlp_resource resource;
 	bool has_resource;
-	struct waiting_span *waiting,
-	    **waiting_end; /* spans that precede their resource, in `arena` */
+	/* spans that precede their resource, in `arena` */
+	struct waiting_span *waiting, **waiting_end;
 	struct arena arena;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];

@@ -24,14 +24,14 @@
 #include "base/hash_map.h"
 
 enum {
-	EVENTS_MAX = 1
-	             << 28, /* and ids that they name; what is kept of them has its bound before */
+	/* of events, and of ids that they name; the memory limit is normally reached before */
+	EVENTS_MAX = 1 << 28,
 	ID_DIGITS = 16,
 	SERVICE_MAX = 96,
 	CLASS_MAX = 128,
-	APART_MAX_NS =
-	    10000000 /* ten ticks of a timestamp. If a host's clocks are apart by sums that differ
-	                by more, one was set, or its processes' steady clocks are not the same */
+	/* Ten ticks of a timestamp. If a host's clocks are apart by sums that differ by more, one
+	 * was set, or its processes' steady clocks are not the same. */
+	APART_MAX_NS = 10000000
 };
 
 enum word {

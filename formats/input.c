@@ -276,7 +276,7 @@ read_whole(struct input_inside *in, struct err *e)
 
 /*
  * Decompresses a whole file by libdeflate, which takes half the time of zlib, but handles only whole
- * members and returns nothing of damaged ones. NULL: the file is not one intact member; zlib
+ * members and returns no data of damaged ones. NULL: the file is not one intact member; zlib
  * decompresses it.
  */
 static struct input_block *

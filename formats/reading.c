@@ -186,7 +186,7 @@ read_input(struct reading *r, struct input *in, struct err *e)
 	return rc;
 }
 
-/* Counts a file of which nothing could be read. In a folder, a file that cannot be opened is treated
+/* Counts a file that could not be read at all. In a folder, a file that cannot be opened is treated
  * the same way. */
 static int
 failed(struct reading *r, bool in_folder, int rc, struct err *e)

@@ -453,8 +453,8 @@ matching_init(struct matching *m, const struct match_path *p, const struct label
 	uint32_t nlabels = labels_count(m->labels), n = m->g->nvertices + 1;
 
 	m->blocked = arena_calloc(m->tmp, nlabels + 1, sizeof *m->blocked);
-	m->at = calloc(
-	    n, sizeof *m->at); /* calloc: only the pages that are visited are allocated */
+	/* calloc() allocates only the pages that are visited. */
+	m->at = calloc(n, sizeof *m->at);
 	/* A vertex may be in it twice: as a start, and when it is reached. */
 	m->queue = arena_alloc(m->tmp, 2 * n * sizeof *m->queue);
 	if (m->blocked == NULL || m->at == NULL || m->queue == NULL || !list_new(m, &m->marked) ||

@@ -3,13 +3,13 @@
  * Parts of equal learned time: requests can lose time where they spend it. Cut i minimises the
  * expected time of the part that remains of the two parts around it. A cut at the fraction f of
  * their time leaves f with probability f and 1 - f otherwise, if the cause is equally likely at
- * any time; traces that do not pass its tracepoint learn nothing from it and keep everything:
+ * any time. Traces that do not pass its tracepoint cannot narrow the gap, all of it is left:
  *
  *	left = share * (f * f + (1 - f) * (1 - f)) + (1 - share)
  *
  * Times were learned while the system was healthy, and the cause may be where no time was spent
  * then. So each cut stays within half a part of where `flat` would cut: with k = 1 no part has
- * more than three quarters of the tracepoints, whatever the times are.
+ * more than three quarters of the tracepoints for any times.
  */
 #include <assert.h>
 #include <math.h>

@@ -78,8 +78,8 @@ control_take_want(struct agent *a, struct mono now)
 }
 
 /*
- * If this agent is stopped, the tracer goes on writing until sampling ends. So the lease is the time
- * in which queue.files would fill at the rate since the last renewal, within limits:
+ * If this agent is stopped, the tracer continues to write until sampling ends. So the lease is the
+ * time in which queue.files would fill at the rate since the last renewal, within limits:
  *
  *	lease = files_bytes / ((bytes - renewed_bytes) / seconds)
  */
@@ -92,7 +92,7 @@ sampling_lease_ns(const struct agent *a, struct mono now)
 
 	if (c->renewed_at.ns == 0) /* the rate is not known yet */
 		return SAMPLING_LEASE_MIN_NS;
-	if (bytes <= c->renewed_bytes) /* nothing was written, or the session is a new one */
+	if (bytes <= c->renewed_bytes) /* no bytes were written, or the session is new */
 		return SAMPLING_LEASE_NS;
 	lease_ns = (double)a->config->files_bytes * seconds / (double)(bytes - c->renewed_bytes) *
 	           1e9;

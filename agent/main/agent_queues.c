@@ -8,7 +8,7 @@
 
 /*
  * The share of queue.files, or of what the file system can hold if that is less, that is unread.
- * 1: there is no room for another sub-buffer, whatever takes the room.
+ * 1: there is no room for another sub-buffer, also if other files occupy the file system.
  */
 static double
 files_fill(const struct agent *a)

@@ -26,7 +26,7 @@ tracing_lost(struct agent *a, const struct err *e, struct mono now)
 	a->report.due = true;
 }
 
-/* The guardian took this agent for hung and ended the session: nothing is enabled any more. */
+/* The guardian considered this agent hung and ended the session: no tracepoint is enabled now. */
 static void
 session_buried(struct agent *a, struct mono now)
 {

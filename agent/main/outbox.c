@@ -142,8 +142,8 @@ outbox_put(struct outbox *o, struct parcel *p)
 		}
 		free(i);
 	} else {
-		while (drop_oldest(
-		    o)) /* out of memory: all that wait are dropped, since there is one hole only */
+		/* Out of memory: all that wait are dropped, since there is only one hole. */
+		while (drop_oldest(o))
 			;
 	}
 	hole_widen(o, p);

@@ -8,8 +8,8 @@
  *
  *	{ 1, record, kind, event, service, name, n, { field, value } * n } * , 0, return code, error
  *
- * The child is forked from a process with other threads. It may, because none of these uses
- * libbabeltrace2 or glib, and glibc keeps malloc() usable in it.
+ * The child is forked from a process with other threads. That is safe, because the other threads do
+ * not use libbabeltrace2 or glib, and glibc keeps malloc() usable in the child.
  */
 #define _GNU_SOURCE
 #include "agent/reader/packets_babeltrace2.h"

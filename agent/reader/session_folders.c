@@ -251,8 +251,8 @@ folder_found(struct lttng_source *src, const char *name)
 		f->seen = true;
 }
 
-/* All tracepoints of its session have been disabled: of an idle ring every record was read,
- * whatever the daemons still write to it. The other rings are read as far as possible. */
+/* Called when all tracepoints of the folder's session have been disabled. All records of an idle
+ * ring were read, even if the daemons still write to it. The others are read as far as possible. */
 static void
 withdraw(struct lttng_source *src, struct session_folder *f, int64_t now_ns)
 {

@@ -102,7 +102,10 @@ struct source_stats {
 struct source {
 	void *state;
 	/* Returns all records up to a new watermark. now: CLOCK_MONOTONIC, read just before the
-	 * call. 0; ERR_MEMORY, ERR_SYSTEM: try again later. Does not block. */
+	 * call. 0; ERR_MEMORY, ERR_SYSTEM: try again later. Does not wait for the tracer or for
+	 * programs. Only source_babeltrace2.c waits for child processes: at most every 200 ms, for
+	 * one child after the other, one for each trace with new packets. A child normally takes
+	 * some ms, and an alarm ends it after 20 s. */
 	int (*poll)(void *state, struct mono now, struct source_output *ret, struct err *e);
 	void (*stats)(void *state, struct source_stats *ret);
 	/* All labels so far; a label's index does not change while the source lives. Texts and

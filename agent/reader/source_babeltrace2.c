@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The source of LTTng records through libbabeltrace2, for LTTng versions that Hone's own decoder
- *does not understand. An object of its own, which sources.c loads.
+ * does not understand. It is a shared object, which sources.c loads.
  *
  * libbabeltrace2 reads complete traces, not files that grow. So every READ_EVERY_NS this source
  *
  *  1. reads the new entries of all packet indexes below FOLDER/N/out (any buffering domain:
- *ust/pid, ust/uid, kernel);
+ *     ust/pid, ust/uid, kernel);
  *  2. copies these packets and the metadata of one trace at a time to a folder of their own, and
- *runs a graph over it;
+ *     runs a graph over it;
  *  3. keeps the records until the watermark passes them.
  *
- *	out/ust/pid/NAME/metadata, CHANNEL_CPU, index/CHANNEL_CPU.idx	--copy-->
- *FOLDER/babeltrace2-XXXXXX/ shm/ust/pid/NAME/metadata (newer, as text, while the process lives)
+ *	out/ust/pid/NAME/metadata, CHANNEL_CPU, index/CHANNEL_CPU.idx
+ *	shm/ust/pid/NAME/metadata (newer, as text, while the process lives)
+ *		--copy--> FOLDER/babeltrace2-XXXXXX/
  *
  * Limits, compared with source_lttng.h:
  *  - The rings' state is not used: a record is assumed to be in the files SETTLE_NS after its time,
@@ -21,9 +22,9 @@
  *  - Packet indexes must be of version 1.1 (LTTng 2.8 and later write it), times in nanoseconds.
  *  - Processes that share buffers (ust/uid) are not listed; their service needs the context procname.
  *  - A lock's address is not replaced by its name, and processes that run untraced are not
- *reported.
- *  - Cost: a child process and a graph for each process with new packets and round, some ms, and some
- *    us a record. poll() waits for the child.
+ *    reported.
+ *  - Cost: in each round, a child process and a graph for each trace with new packets: some ms, and
+ *    some us a record. poll() waits for each child, at most 20 s.
  */
 #define _GNU_SOURCE
 #include <assert.h>

@@ -180,7 +180,7 @@ source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kin
 		    has_name(&l->labels[slot->entry], base_len, clean, len))
 			return slot->entry;
 	id = make_named(l, base, kind, clean, len, fields, nfields);
-	/* the label "other" stands for many names and is found by none of them */
+	/* The label "other" stands for many names, so it is not found by name. */
 	if (id != UINT32_MAX && has_name(&l->labels[id], base_len, clean, len)) {
 		l->base_of[id] = base;
 		hash_table_put(&l->named, hash, id);

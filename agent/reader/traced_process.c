@@ -17,9 +17,10 @@
 #include "agent/reader/lttng_source.h"
 
 enum {
-	SETTLED_MS =
-	    300, /* metadata of a dead process is complete if it did not grow for this long */
-	GIVE_UP_S = 10, /* after the death: metadata that is still incomplete stays so */
+	/* The metadata of a dead process is complete if it did not grow for this long. */
+	SETTLED_MS = 300,
+	/* Metadata that is still incomplete so long after the death remains incomplete. */
+	GIVE_UP_S = 10,
 	CPUS_MAX = 65536,
 	READ_BYTES = 1 << 20
 };
@@ -191,7 +192,7 @@ report_unknown(struct lttng_source *src, const struct traced_process *p, const s
 	trouble_set(&src->losses, &e);
 }
 
-/* Parses all whole statements. After a malformed one parsing goes on behind it, so that only the
+/* Parses all whole statements. Parsing continues after a malformed statement, so that only the
  * records that it describes are lost. */
 static void
 parse(

@@ -4,12 +4,12 @@
  *
  *  1. When a process ends, the daemons remove its folder and all empty folders around it. That may
  *     include the folder of a process that is just registering, between the folder and the first
- *     file in it. The registration fails, the process goes on. Sign: a folder came and went in
- *     shm_dir, and none came in output_dir.
+ *     file in it. The registration fails, the process runs on. Sign: a folder appeared and
+ *     vanished in shm_dir, and none appeared in output_dir.
  *  2. A process that replaces itself by exec within a second would get the same folder name again,
- *     and is refused. Sign: a folder went, its process lives, and no other folder of it comes.
- *  3. A process that waited 3 s for its registration goes on, and is traced once the session daemon
- *     gets to it. Sign: a folder comes when its process is older than that.
+ *     and is refused. Sign: a folder vanished, its process lives, and no new folder appears.
+ *  3. A process waits at most 3 s for its registration, then runs untraced until the session daemon
+ *     registers it. Sign: its folder appears when the process is older than 3 s.
  *
  * libhone reports it itself when it samples a request that is not recorded (instrument/policy.h),
  * also for a process that ends before the session daemon sees it. This file is for processes

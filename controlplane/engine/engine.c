@@ -250,7 +250,7 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		return 0;
 	}
 	if (p->types.n > known)
-		nodes_changed(&p->nodes); /* while learning it is to be probed as well */
+		nodes_changed(&p->nodes); /* while learning, the new type is probed as well */
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
 	request_type_trace(type, t, engine_sampled(g, type), now);
@@ -309,7 +309,7 @@ engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, i
 	/* Its clock jumped: times that were mapped before do not fit those that will be. */
 	if (p->nodes.items[node].connected) {
 		assemble_leave(p->assemble, node);
-		assemble_join(p->assemble, node, NULL); /* needs no memory: it was there */
+		assemble_join(p->assemble, node, NULL); /* needs no memory: it was joined before */
 	}
 	return true;
 }

@@ -19,9 +19,8 @@
  * node over its budget has a share that falls. */
 #define UNFILTERED_SAVES 0.01
 
-enum {
-	PASSES_SURE = 10
-}; /* probed traces after which the measured rate replaces the learned one */
+/* The number of probed traces after which the measured rate replaces the learned one. */
+enum { PASSES_SURE = 10 };
 enum { POINT_NONE = (1 << 30) - 1 };
 
 /* ---- counters by (type, point, node) ---- */
@@ -116,8 +115,8 @@ struct overhead {
 	struct type_cost types[TYPES_MAX];
 	struct counters came;    /* traces with a unit on the node, ever */
 	struct counters records; /* of this window */
-	struct counters
-	    passes; /* records and probed traces while enabled, since the space is in use */
+	/* records and probed traces while enabled, since the space is in use */
+	struct counters passes;
 	struct label_set unknown; /* points that were asked for and are not in the space */
 
 	struct costed *costed;

@@ -37,7 +37,7 @@ queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono no
 	nodes_changed(nodes);
 }
 
-/* A node whose agent has left may be backing off; it delays nothing. */
+/* A node without a connected agent may be backing off too; q->backing_off does not include it. */
 static void
 end_backoffs(struct queues *q, struct nodes *nodes, struct mono now)
 {

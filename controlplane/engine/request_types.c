@@ -114,8 +114,8 @@ estimate_offered(struct request_type *type, double sampled, double seconds)
 		type->offered += OFFERED_NEW * (came / seconds / sampled - type->offered);
 }
 
-/* If the sampled share changed during the window, the number of requests cannot be told from the
- * number of traces: the estimate stays. */
+/* If the sampled share changed during the window, the number of requests cannot be computed from
+ * the number of traces, so the estimate stays as it is. */
 static void
 end_window(struct request_type *type, double sampled, struct mono now)
 {

@@ -6,7 +6,7 @@
 
 /* The weight of a window relative to the next later one. */
 #define FADE 0.8
-/* The weight, in windows, of the initial assumption that no records cost nothing. */
+/* The weight, in windows, of the initial assumption that zero records have zero cost. */
 #define ORIGIN 0.1
 
 const char *

@@ -18,7 +18,7 @@ struct forest_keeper {
 	char trouble[400];        /* why the last commit failed, or "" */
 	struct mono tried;        /* the last commit that failed */
 	struct err prune_trouble; /* logged once */
-	struct mono pruned;       /* when the last pruning found nothing more */
+	struct mono pruned;       /* when the last pruning was complete */
 };
 
 /* Opens the database and ends what was active when an earlier controller died: leases have disabled

@@ -207,8 +207,8 @@ take_mail(struct honed *h)
 	}
 }
 
-/* A decision and its commit take time. Statuses that came meanwhile are taken before anything goes
- * out: if one reports a full queue, nothing more is enabled from then on. */
+/* A decision and its commit take time. Statuses that arrived in the meantime are processed before
+ * any desired state is sent: if one reports a full queue, no further tracepoint is enabled. */
 static bool
 take_statuses(struct honed *h)
 {

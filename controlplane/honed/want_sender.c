@@ -38,7 +38,7 @@ adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 	return true;
 }
 
-/* Makes w the payload. False: out of memory, and nothing has changed. */
+/* Makes w the payload. False: out of memory, and the payload is unchanged. */
 static bool
 encode(struct sent *s, const struct want *w)
 {
