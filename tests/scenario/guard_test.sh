@@ -246,7 +246,7 @@ check "what is wanted is on" wait_for 20 both $ON -eq 1
 kill $AGENT
 wait $AGENT
 check "SIGTERM: exit 0" test $? = 0
-check "no session" no_session
+check "no session" wait_for 10 no_session
 "$D/p/bin/hone-agent" -o agent.user=no-such-user 2> "$D/a"
 check "a user that is not there: exit 1" test $? = 1
 check "and its name" grep -q 'there is no user no-such-user' "$D/a"
