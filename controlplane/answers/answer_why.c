@@ -226,11 +226,8 @@ why_trace(
 	struct live_request found;
 
 	add_evidence(f, id, matches);
-	if (in_report(g, id, &found)) {
-		if (json_array_size(matches) == 0)
-			add_live(g, f, &found, matches);
-		live = live_json(g, &found);
-	}
+	/* The verdict comes before the live report, which knows only always-on labels and is empty
+	 * after a restart: the answer is the same on both sides of one. */
 	if (json_array_size(matches) == 0 && named != NULL &&
 	    forest_get(f, named->hypothesis) != NULL)
 		json_array_append_new(
@@ -238,6 +235,11 @@ why_trace(
 				 named->slowest.low == id.low ? (double)named->slowest_ns
 							      : (double)named->fastest_ns,
 				 NAN, named->mean_ns, named->mean_ns * named->latency_share));
+	if (in_report(g, id, &found)) {
+		if (json_array_size(matches) == 0)
+			add_live(g, f, &found, matches);
+		live = live_json(g, &found);
+	}
 	if (json_array_size(matches) == 0 && json_is_null(live)) {
 		json_decref(matches);
 		return answer_refuse(ERR_MISSING,
