@@ -52,7 +52,7 @@ CALM_S = 0.5
 RESTART_S = 1.0
 NAMES = ['agentp:ev%03d' % i for i in range(150)]
 SHARED = 149       # also enabled by the other session, so its state word does not show what Hone enabled
-# Most changes in a small and in a large desired state. The agent makes few changes one by one, and stops tracing for many.
+# The most tracepoints in a small and in a large desired state.
 CALM, MANY = 5, 40
 
 KINDS = {
