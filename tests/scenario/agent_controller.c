@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_controller URL JOURNAL: the controller's end of the link, to test an agent with. Says on standard output what
- * comes, does on standard input what it is told:
+ * agent_controller URL JOURNAL: the controller's end of an agent link, for tests of an agent.
+ * Prints what it receives on standard output and reads commands from standard input:
  *
- *	want EPOCH LEASE_MS [tracepoint...]	repeated every 300 ms: samples everything, probes WORK
- *	silent					says nothing any more
- *	garbage | version | wrong | ack		sends bytes that are no frame; of another version; a kind that is not
- *						ours; an acknowledgement of what was never sent
- *	refuse WORDS				turns the agent away
+ *	want EPOCH LEASE_MS [tracepoint...]	sent every 300 ms: samples everything, probes WORK
+ *	silent					stops sending
+ *	garbage | version | wrong | ack		sends bytes that are no frame; a frame of another version; a
+ *						frame of an unknown kind; an acknowledgement of a batch
+ *						that was never sent
+ *	refuse WORDS				rejects the agent
  *
- * What has arrived is kept in JOURNAL before it is acknowledged, so that this may be killed at any time.
+ * What has arrived is stored in JOURNAL before it is acknowledged, so that this program may be
+ * killed at any time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,9 +30,9 @@
 
 enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16, LOSSES = 64 };
 
-struct journal { /* mapped: outlives us */
+struct journal { /* mapped from JOURNAL, survives this process */
 	uint64_t incarnation, have_seq;
-	uint64_t records, ticks, gaps; /* gaps: in the numbers, with no loss told */
+	uint64_t records, ticks, gaps; /* gaps: in the numbers, without a reported loss */
 	struct {
 		uint32_t pid;
 		uint64_t next;
@@ -44,7 +46,7 @@ struct journal { /* mapped: outlives us */
 
 static struct journal *journal;
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of writing to the stream, and of what follows */
+    PTHREAD_MUTEX_INITIALIZER; /* guards writes to the stream and the variables below */
 static struct stream *stream;
 static bool silent, has_want;
 static uint64_t epoch, lease_ms;
@@ -157,7 +159,7 @@ listen_to_stdin(void *unused)
 
 /* ---- what the agent sends ---- */
 
-/* Whether a loss that we were told of lies between two records. */
+/* Whether a reported loss lies between two records. */
 static bool
 explained(int64_t from_ns, int64_t to_ns)
 {
@@ -180,7 +182,7 @@ take_tick(const struct record *r, uint64_t n)
 		journal->process[i].next = n;
 	}
 	if (n < journal->process[i].next)
-		return; /* we were killed between taking it and noting the batch */
+		return; /* killed between storing the record and storing the batch number */
 	if (journal->process[i].next != n && !explained(journal->process[i].last_ns, r->time_ns)) {
 		printf("gap pid %u wanted %llu got %llu\n", r->pid,
 		    (unsigned long long)journal->process[i].next, (unsigned long long)n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * agent_program STATE_FILE REQUEST_EVERY_US: a traced program. Its requests of type WORK fire
- * agentp:ev000 with a number that counts the records written, so that a reader sees whether one is
- * missing.
+ * agentp:ev000 with a number that counts the written records, so that a reader detects missing
+ * ones.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
 
 static struct program_state *state;
 
-/* Whether a tracepoint is armed is one word in the program's memory. */
+/* Watches the enabled tracepoints: the state of each is one word in the program's memory. */
 static void *
 watch(void *unused)
 {

@@ -35,7 +35,7 @@ any_double(struct rng *dice)
 	return one_in(dice, 2) ? rng_unit(dice) : edges[rng_below(dice, 10)];
 }
 
-/* Near now, mostly; else anywhere. */
+/* Mostly near the present, otherwise any time. */
 static int64_t
 any_time(struct rng *dice)
 {
@@ -167,7 +167,7 @@ make_done(struct rng *dice, struct buf *b)
 	done_encode(&d, b);
 }
 
-/* Few that are there; sometimes as many as may be, and sometimes more. */
+/* Mostly few existing tracepoints; sometimes as many as the limit permits, sometimes more. */
 void
 make_want(struct rng *dice, uint64_t epoch, struct buf *b)
 {
@@ -196,8 +196,8 @@ make_want(struct rng *dice, uint64_t epoch, struct buf *b)
 		    (unsigned)rng_below(dice, 2000));
 		rates[i] = (struct rate){ types[i], any_double(dice), any_double(dice) };
 	}
-	/* What lasts for ever by its lease, ends with the connection's silence; it must be in the
-	 * way of nothing. */
+	/* An endless lease still ends when the connection is silent; it must not disturb anything
+	 * else. */
 	want_encode(
 	    &(struct want){ epoch, lease_ms, any_double(dice), nrates, n, rates, toggles }, b);
 	free(toggles);
@@ -238,7 +238,7 @@ put_value(struct rng *dice, struct buf *b, int depth)
 	}
 }
 
-/* folder: of files that a question may name: rubbish, a database of another kind, a fifo. */
+/* folder: contains the files that a question may name: random bytes, another database, a fifo. */
 void
 make_question(struct rng *dice, const char *folder, struct buf *b)
 {

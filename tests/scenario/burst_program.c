@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * burst_program RUN_DIR: a traced program that fills its rings on purpose, and knows when. It reads commands and
- * answers each with a line:
+ * burst_program RUN_DIR: a traced program that fills its rings on purpose and records when. It
+ * reads commands and answers each with a line:
  *
- *	work 1|0		begins or ends requests of type WORK, one every 5 ms or so, one step of them slow at times
+ *	work 1|0		starts or stops requests of type WORK, about one every 5 ms, one
+ *				step of them sometimes slow
  *	map			finds its rings below RUN_DIR: "rings N BYTES"
- *	burst US PERCENT	requests of type BURST, at a pace that fills a ring in US microseconds (0: as fast as it can),
- *				until so much of a ring was written or tried: "burst START END HALF LOST COUNT GAP WROTE FULLEST",
- *				times in ns of CLOCK_MONOTONIC: half: a ring was seen half full; lost: the last look
- *				before the first lost record, 0: none; count: lost; gap: the longest between two looks, us
- *	wrote			"wrote ALL SAMPLED": records that passed their filters, lost or not; requests that were sampled
- *	dump FILE		requests ("request ID BEGIN END") and when records were lost ("lost FROM TO"): "dumped"
+ *	burst US PERCENT	requests of type BURST, at a rate that fills a ring in US
+ *				microseconds (0: as fast as possible), until PERCENT of a ring is written or tried:
+ *				"burst START END HALF LOST COUNT GAP WROTE FULLEST". Times are ns of
+ *				CLOCK_MONOTONIC. HALF: a ring was seen half full; LOST: the last
+ *				check before the first lost record, 0: none; COUNT: lost records;
+ *				GAP: the longest time between two checks, us
+ *	wrote			"wrote ALL SAMPLED": records that passed their filters, lost or
+ *				not; sampled requests
+ *	dump FILE		writes the requests ("request ID BEGIN END") and the times of loss
+ *				("lost FROM TO"): "dumped"
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -46,7 +51,7 @@ enum {
 	UNSAMPLED_MAX = 1000
 };
 
-struct seen { /* by the watch, in a burst */
+struct seen { /* by the watching thread, during a burst */
 	_Atomic int64_t half_ns, lost_ns, gap_ns;
 	_Atomic uint64_t fullest; /* in millionths */
 };
@@ -108,7 +113,7 @@ step(int which)
 	return n;
 }
 
-/* A request: begin, a fork that nobody joins, its steps, end. Gives how many records that were. */
+/* A request: begin, a fork without a join, its steps, end. Returns the number of its records. */
 static uint64_t
 request(const char *type, int rounds, int64_t each_us, int slow, int64_t slow_us)
 {
@@ -273,7 +278,7 @@ produced_in_all(void)
 	return sum;
 }
 
-/* What is written of a ring by then, if it is filled in `us`. */
+/* Fires BURST requests at a rate that fills a ring in `us`, until `percent` is written. */
 static void
 burst(int64_t us, int64_t percent)
 {
@@ -286,7 +291,7 @@ burst(int64_t us, int64_t percent)
 
 	sched_getaffinity(0, sizeof any, &any);
 	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one); /* one ring takes it all */
+	CPU_SET(sched_getcpu(), &one); /* one ring receives all records */
 	sched_setaffinity(0, sizeof one, &one);
 	seen.half_ns = seen.lost_ns = seen.gap_ns = 0;
 	seen.fullest = 0;
@@ -302,9 +307,9 @@ burst(int64_t us, int64_t percent)
 			wait_us(early_us > 60 ? early_us - 60 : 0);
 			continue;
 		}
+		/* After it was descheduled, it keeps its rate and does not catch up. */
 		if (us > 0 && early_us < -500)
-			start_ns -= early_us * 1000; /* it stood still: it goes on at its pace, and
-			                                does not make up for it */
+			start_ns -= early_us * 1000;
 		uint64_t one_more = request("BURST", BURST_STEPS, 0, -1, 0);
 
 		unsampled = one_more == 0 ? unsampled + 1 : 0;

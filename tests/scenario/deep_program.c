@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * deep_program mutex|work|library REQUEST_EVERY_US: a booking desk. Four threads serve requests of type BOOK, with two
- * tracepoints around the book; between them lie locks, memory, and what makes some requests slow:
+ * deep_program mutex|work|library REQUEST_EVERY_US: a booking desk. Four threads serve requests of
+ * type BOOK, with two tracepoints around the access to the book. Between these lie locks, memory
+ * allocations and the cause of slow requests:
  *
- *	mutex    an auditor now and then keeps the book, and its mutex, for some 20 ms
- *	work     one in five has to be thought about for as long
- *	library  one in five needs a library whose constructor takes as long (its path: DESK_LIBRARY)
+ *	mutex    an auditor sometimes holds the book's mutex for about 20 ms
+ *	work     one request in five computes for as long
+ *	library  one in five loads a library whose constructor takes as long (its path: DESK_LIBRARY)
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@ static enum { MUTEX, WORK, LIBRARY } mode;
 static long every_us;
 static char *volatile pages[16];
 
-/* Some memory, as any code takes it. */
+/* Allocates some memory, as ordinary code does. */
 static void
 scribble(unsigned *dice)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * soak_program MODE ENDS LATE_LIBRARY: a traced program that lives, or dies, as MODE says:
+ * soak_program MODE ENDS LATE_LIBRARY: a traced program whose lifetime and end MODE selects:
  *
  *	steady	two threads work until SIGTERM
  *	brief	works for 50 ms
  *	fork	three children of fork() work; the parent waits for them
- *	exec	works, then becomes a brief one, whose name has a d more
- *	crash	two threads work until one of them runs into a null pointer
+ *	exec	works, then executes the brief mode under its name with a "d" appended
+ *	crash	two threads work until one of them dereferences a null pointer
  *	late	loads LATE_LIBRARY while it works
  *	three	works until three of its requests were sampled, or for 20 s
  *
- * Each thread numbers its sampled requests, from 1: the number is the status of hone:request_end. A thread that ends as
- * it should appends "NAME PID TID LAST_NUMBER BEGAN_NS ENDED_NS" to the file ENDS. Children of fork() are numbered only
- * where liblttng-ust-fork is loaded: else they bear their parent's pid (facts of LTTng).
+ * Each thread numbers its sampled requests, from 1: the number is the status of hone:request_end. A thread that ends normally appends "NAME PID TID LAST_NUMBER BEGAN_NS ENDED_NS" to the file ENDS. Children of fork() are numbered only where liblttng-ust-fork is loaded: otherwise LTTng records their
+ * parent's pid.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,7 +44,7 @@ static volatile sig_atomic_t stop;
 static const char *ends;
 static bool numbered = true;
 static __thread uint32_t
-    number; /* of the thread's last request; it goes on over several stretches of work */
+    number; /* of the thread's last request; continues over several calls of work */
 
 static bool
 sampled(void)
@@ -57,7 +56,7 @@ sampled(void)
 	return u.carrier.sampled;
 }
 
-/* Every eighth request or so thinks deeply, at random: something to find. */
+/* About every eighth request, at random, is slow: the cause to be found. */
 static void
 think(uint32_t n, unsigned *dice)
 {

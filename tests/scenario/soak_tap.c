@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * soak_tap LISTEN DIAL: stands between agents and their controller (paths of sockets), passes everything on, and reads the
- * batches that pass: each thread's requests WORK are numbered from 1 (soak_program), so it is seen here which are missing.
- * Says on standard output, times being the node's CLOCK_MONOTONIC in ns:
+ * soak_tap LISTEN DIAL: a proxy between agents and their controller (paths of sockets) that
+ * forwards everything and decodes the batches. The WORK requests of each thread are numbered from 1
+ * (soak_program), so that missing ones are detected. Prints on standard output, with times in ns of
+ * the node's CLOCK_MONOTONIC:
  *
- *	loss NODE REASON COUNT FROM TO		what an agent tells
- *	gap NODE NAME PID TID WANTED GOT FROM TOnumbers that are missing, between two records of these times
- *	life NODE NAME PID TID LAST FROM TO	at the end, for each thread, or program after an exec: first and last record
+ *	loss NODE REASON COUNT FROM TO		a loss that an agent reported
+ *	gap NODE NAME PID TID WANTED GOT FROM TO	missing numbers between two records of these times
+ *	life NODE NAME PID TID LAST FROM TO	at the end, for each thread, or program after an exec:
+ *						its last number, times of its first and last record
  *	hello NODE				an agent has connected
- *	bad WORDS				what no agent of ours may send
+ *	bad WORDS				a message that no correct agent sends
  *	records COUNT				at the end
  */
 #define _GNU_SOURCE
@@ -27,15 +29,15 @@
 #include "wire/frame.h"
 
 enum { NODES_MAX = 8, BUCKETS = 4096 };
-#define SILENT_NS INT64_C(60000000000) /* no thread rests for so long between two requests */
+#define SILENT_NS INT64_C(60000000000) /* longer than any pause of a thread between two requests */
 
 struct life {
 	struct life *next; /* of its bucket */
 	uint32_t pid, tid;
-	char name[16]; /* the process' */
+	char name[16]; /* of the process */
 	uint64_t last;
 	int64_t from_ns, to_ns;
-	bool over; /* there is a later one of this pid and tid */
+	bool over; /* a later life has the same pid and tid */
 };
 
 struct node {
@@ -50,12 +52,12 @@ struct link {
 };
 
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of all that follows, and of standard output */
+    PTHREAD_MUTEX_INITIALIZER; /* guards the variables below and standard output */
 static struct node nodes[NODES_MAX];
 static unsigned long long records;
 static const char *controller_path;
 
-/* ---- what is read ---- */
+/* ---- reading ---- */
 
 static void
 take_hello(struct link *l, const uint8_t *data, size_t len)
@@ -91,8 +93,7 @@ take_request(
 		l = l->next;
 	if (l == NULL || number <= l->last ||
 	    strncmp(l->name, label->text, strcspn(label->text, "/")) != 0 ||
-	    r->time_ns - l->to_ns >
-		SILENT_NS) { /* a new one, or after exec(), or the pid came again */
+	    r->time_ns - l->to_ns > SILENT_NS) { /* new thread, exec(), or reused pid */
 		if (l != NULL)
 			l->over = true;
 		if ((l = calloc(1, sizeof *l)) == NULL)
@@ -133,7 +134,7 @@ take_records(struct node *n, uint64_t seq, const uint8_t *data, size_t len)
 		printf("bad batch %llu\n", (unsigned long long)seq);
 		return;
 	}
-	if (seq <= n->have_seq) /* again, after a new connection */
+	if (seq <= n->have_seq) /* sent again after a new connection */
 		return;
 	n->have_seq = seq;
 	if (batch_decode(&b, &a, data, len, &e) != 0) {
@@ -172,7 +173,7 @@ take_frame(struct link *l, const uint8_t *bytes)
 	return rc;
 }
 
-/* ---- passing on ---- */
+/* ---- forwarding ---- */
 
 static bool
 read_all(int fd, uint8_t *to, size_t len)
@@ -210,8 +211,8 @@ downwards(void *arg)
 	return NULL;
 }
 
-/* What the controller has refused is no batch that it has: what was read is what was passed on
- * whole. */
+/* Decodes a batch only after it was forwarded whole: a batch that the controller refused does not
+ * count. */
 static void
 upwards(struct link *l)
 {

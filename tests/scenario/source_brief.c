@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source_brief COUNT AT_ONCE LIVES SEED: runs that many programs, so many at once, each of which
- * lives for 5 to 50 ms and fires a numbered kinds:hot each half millisecond; one in eight becomes
- * itself by exec after that, and lives once more. Each life appends a line to LIVES: "PID BORN_NS
- * MAIN_NS ENDED_NS FIRST LAST FIRST_ARMED ARMED": born when it was started, main() reached and
- * left, its first and last number (lives of one pid go on counting), the first number whose
- * tracepoint was armed (0: none), and how many were.
+ * source_brief COUNT AT_ONCE LIVES SEED: runs COUNT programs, at most AT_ONCE in parallel. Each
+ * lives for 5 to 50 ms and fires a numbered kinds:hot every half millisecond; one in eight then
+ * executes itself and lives once more. Each life appends a line to the file LIVES: "PID BORN_NS
+ * MAIN_NS ENDED_NS FIRST LAST FIRST_ARMED ARMED": the times when it was started, reached main() and
+ * left it, its first and last number (the second life of a pid continues the count), the first
+ * number whose tracepoint was enabled (0: none), and the number of firings while it was enabled.
  */
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -45,7 +45,7 @@ live(char **argv)
 	char line[256], born[32], next[32];
 
 	for (;; n++) {
-		/* as armed counts what was so before and after it, and cannot have been missed */
+		/* counts only firings that were enabled before and after, which must be recorded */
 		bool before = lttng_ust_tracepoint_enabled(kinds, hot);
 		lttng_ust_tracepoint(kinds, hot, n);
 		if (before && lttng_ust_tracepoint_enabled(kinds, hot)) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Plays random applications (random.h) through the real engine, each in a process
- * of its own, and says how often their causes are found and with what effort.
+ * of its own, and prints how often their causes are found and with what effort.
  *
- * Without --strategy: all there are, but for the yardsticks random and exhaustive.
+ * Without --strategy: all strategies except the baselines random and exhaustive.
  *
  *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
- *	random --seed N --strategy NAME --verbose	one of them (with the same --size-max): its truth, all hypotheses,
+ *	random --seed N --strategy NAME --verbose	one application (same --size-max): its truth, all hypotheses,
  *							the verdict
  *
- * Application i has the seed --seed + i, so a miss is played again by its own. Exit 1: a target of the search was missed
- * (random_tally.c); 2: misused.
+ * Application i has the seed --seed + i, so a miss can be repeated alone. Exit 1: a target of the search was
+ * missed (random_tally.c); 2: wrong usage.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -34,11 +34,12 @@ struct options {
 };
 struct job {
 	pid_t pid;
-	int from; /* a pipe */
+	int from; /* read end of a pipe */
 	uint32_t app;
 };
 
-/* Some traces with everything on, few at a time: with 100,000 tracepoints each is large. */
+/* Learns from few traces at a time with everything enabled: with 100,000 tracepoints, each trace is
+ * large. */
 static void
 play(const struct options *o, const char *strategy, uint64_t seed, struct result *ret)
 {
@@ -94,7 +95,8 @@ start(const struct options *o, const char *strategy, uint32_t app, struct job *j
 	j->app = app;
 }
 
-/* One that has ended; less than PIPE_BUF, so what it wrote waits whole in the pipe. */
+/* Waits for one job and takes its result, which is shorter than PIPE_BUF and thus complete in the
+ * pipe. */
 static void
 take(const struct options *o, struct job *jobs, uint32_t *njobs, struct result *results)
 {

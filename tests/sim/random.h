@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random applications from a seed, with planted causes, and what is true of them.
+ * Random applications that are generated from a seed, with planted causes and their ground truth.
  *
- * An application is a tree of units, each called once by its parent: one after the other, or
- * several at the same time. A unit is a block: stretches of tracepoints (begin/end pairs that nest,
- * and single points; now and then a label stands in two places), and between stretches calls,
- * branches, loops and waits. Time passes in stretches: each has learned mean times between its
- * points and one draw of noise a request, log-normal or heavy-tailed (Pareto, third moment
- * infinite). Waits (queues, locks) are the workload of an M/G/1 queue that other traffic fills: how
- * long one waits depends on who holds it.
+ * An application is a tree of units. Each unit is called once by its parent, either one after the
+ * other or several in parallel. A unit is a block: stretches of tracepoints (nested begin/end pairs
+ * and single points; some labels stand in two positions), and between the stretches calls,
+ * branches, loops and waits. Time passes in stretches: each has fixed mean times between its
+ * points and one draw of noise per request, which is log-normal or heavy-tailed (Pareto, infinite
+ * third moment). Waits (queues, locks) are the workload of an M/G/1 queue that other traffic fills:
+ * the duration of a wait depends on the current holder.
  *
- * What is fair, and checked by sampling 1,500 requests before an application is used (else another
- * is drawn):
- *  - Healthy: each group of requests with the same critical path by structure that is 5 % of all or
- * more has a coefficient of variation of 2.5 to 7.5 % (threshold: 10 %), and no group of 0.5 % or
- * more has its mean beyond the 95th percentile.
- *  - With one cause, it makes 60 % or more of the variance of each such group; with several, each
- * makes as much as all healthy noise or more, and none more than four times another's. CV is 14 %
- * or more.
+ * The conditions below make an application fair. They are checked on a sample of 1,500 requests
+ * before an application is used; if one is not met, another application is drawn.
+ *  - Healthy: each group of requests with the same structural critical path that holds 5 % of all
+ *    requests or more has a coefficient of variation (CV) of 2.5 to 7.5 % (threshold: 10 %), and no
+ *    group of 0.5 % or more has its mean beyond the 95th percentile.
+ *  - A single cause makes 60 % or more of the variance of each such group. Of several causes, each
+ *    makes as much variance as all healthy noise or more, and none makes more than four times that
+ *    of another. The CV is 14 % or more.
  *  - A `slow` cause takes 55 % or more of the mean latency of its group, whose mean is beyond the
- * 95th percentile.
- *  - Of calls at the same time one takes twice as long as the others, and causes are planted where
- * all requests pass (`slow` but for): else the cause itself would change the critical path.
+ *    95th percentile.
+ *  - Of parallel calls, one takes twice as long as the others. Causes other than `slow` are planted
+ *    where all requests pass: otherwise the cause itself would change the critical path.
  *
- * Harder ones (enum hard) may: with `weak` a healthy group's CV is 8 to 9.5 %, the cause makes 30
- * to 60 % of its variance, and CV is 11.5 % or more.
+ * Harder applications (enum hard) may differ: with `weak`, a healthy group has a CV of 8 to 9.5 %,
+ * the cause makes 30 to 60 % of its variance, and the CV is 11.5 % or more.
  *
- * All that a run claims is judged, see random_claims.c.
+ * All claims of a run are judged, see random_claims.c.
  *
- * Where a cause is. A queue for a unit's threads: from its fork to its begin. Else its gap is the
- * two tracepoints nearest around it that this application has, A and B (at the begin or end of a
- * unit that is a label always on, hone:unit_begin and the like). A `sometimes` with tracepoints of
- * its own has C1..Ck on the slow path between A and B.
- *  - both ends: the first verdict's edge leads from A (or a C) to B (or a C); or it says that a C
- * separates.
- *  - either end: the one or the other is so.
- * The first verdict is rank 1, the one that costs most; with several causes any of them will do.
+ * Position of a cause. For a queue before a unit's threads, it is the edge from the unit's fork to
+ * its begin. Otherwise its gap lies between the two nearest tracepoints of the application around
+ * it, A and B (at the begin or end of a unit, an always-on label such as hone:unit_begin). A
+ * `sometimes` cause with tracepoints of its own has C1..Ck on the slow path between A and B.
+ *  - both ends: the edge of the first verdict leads from A (or a C) to B (or a C), or the verdict
+ *    says that a C separates.
+ *  - either end: at least one of the two ends is correct.
+ * The first verdict has rank 1, the highest cost. With several causes, any of them counts.
  */
 #ifndef TESTS_SIM_RANDOM_H
 #define TESTS_SIM_RANDOM_H
@@ -64,14 +64,14 @@ enum trouble {
 	TROUBLE_KILLED,
 	TROUBLES
 };
-/* What makes an application harder, one of it in half of them:
- *  - loop: causes are inside loops, of fixed, random, or (by key) keyed rounds
- *  - places: a unit with a cause is called from two places
- *  - alone: work that nobody joins, begun after a delay that varies by as much as the request takes
- *  - weak: the cause makes 30 to 60 % of the variance, the rest varies nearly as much as what is a
- * problem
- *  - few: ten traces are all that was learned
- *  - version: it was learned before an eighth of its tracepoints went and another one came */
+/* Difficulties; half of the applications have one:
+ *  - loop: causes are inside loops with a fixed, random or key-dependent number of iterations
+ *  - places: a unit with a cause is called from two positions
+ *  - alone: work without a join, which begins after a delay that varies by as much as the duration
+ *    of the request
+ *  - weak: the cause makes 30 to 60 % of the variance, the rest varies almost enough to be a problem
+ *  - few: the space was learned from ten traces only
+ *  - version: after learning, an eighth of the tracepoints is removed and another is added */
 enum hard {
 	HARD_NONE,
 	HARD_LOOP,
@@ -86,12 +86,12 @@ enum life {
 	LIFE_ALL,
 	LIFE_OLD,
 	LIFE_NEW
-}; /* of a tracepoint: OLD ended with what was learned, NEW began after it */
+}; /* of a tracepoint: OLD exists while learning only, NEW after learning only */
 enum reuse {
 	REUSE_NONE,
 	REUSE_NEAR,
 	REUSE_FAR
-}; /* labels in several places: near each other, all over a unit */
+}; /* labels in several positions: near each other, anywhere in a unit */
 enum seg_kind { SEG_STRETCH, SEG_CALL, SEG_ALONE, SEG_BRANCH, SEG_LOOP, SEG_WAIT, SEG_CAUSE };
 enum {
 	REPLICAS_MAX = 4,
@@ -110,37 +110,37 @@ struct block {
 };
 struct seg {
 	enum seg_kind kind;
-	int what;            /* stretch, wait, cause; CALL: how many */
-	int unit[CALLS_MAX]; /* CALL: at the same time */
-	double share;        /* BRANCH: of requests that take it */
-	int low, high;       /* LOOP: rounds */
-	int by_key;        /* LOOP: rounds are this key's value, counted from 1; 0: they are not */
-	struct block body; /* BRANCH, LOOP */
+	int what;            /* index of the stretch, wait or cause; CALL: number of units */
+	int unit[CALLS_MAX]; /* CALL: called in parallel */
+	double share;        /* BRANCH: of the requests that take it */
+	int low, high;       /* LOOP: iterations */
+	int by_key;          /* LOOP: key with the iteration count, from 1; 0: none */
+	struct block body;   /* BRANCH, LOOP */
 };
 struct point {
 	uint32_t label, tracepoint, stretch;
 	uint32_t next;    /* point of the same tracepoint; UINT32_MAX: none */
-	int key;          /* whose value it carries; -1 */
-	double offset_ns; /* mean, from the stretch's begin */
+	int key;          /* whose value it carries; -1: none */
+	double offset_ns; /* mean, from the begin of the stretch */
 };
 struct stretch {
 	uint32_t first, n; /* points */
 	double mean_ns, sigma;
-	bool varies; /* lies where not every request passes equally often */
+	bool varies; /* requests pass it unequally often */
 	struct on {
 		uint32_t n, room, *points;
 		bool mixed;
-	} on[REPLICAS_MAX]; /* sorted; of each node of its service */
+	} on[REPLICAS_MAX]; /* enabled points, sorted; one per node of its service */
 };
 struct replica { /* of a node */
 	int number;
-	bool all;                /* everything is on */
+	bool all;                /* all tracepoints are enabled */
 	uint32_t *on, non, room; /* tracepoints */
 };
-/* A queue's workload over time, as far as it was asked. */
+/* The workload of a queue over time, up to the latest time that was requested. */
 struct wait {
-	double gap_ns, serve_ns, long_share,
-	    long_times; /* between arrivals; of one: exponential; now and then long */
+	/* mean time between arrivals; mean service time (exponential); share and factor of long ones */
+	double gap_ns, serve_ns, long_share, long_times;
 	double scale;
 	struct rng rng;
 	int64_t *at_ns;
@@ -149,34 +149,34 @@ struct wait {
 };
 struct unit_made {
 	int service, parent, depth;
-	int queue;     /* the cause that is its queue; -1: none */
+	int queue;     /* index of the cause that is its queue; -1: none */
 	bool critical; /* all requests pass it, and wait for it */
 	uint32_t npoints;
 	char name[24];
 	uint32_t begin, end;                             /* labels */
-	uint32_t fork[SERVICES_MAX], join[SERVICES_MAX]; /* at who calls it */
-	int other; /* parent, if it is called from two places; -1 */
+	uint32_t fork[SERVICES_MAX], join[SERVICES_MAX]; /* labels in the calling service */
+	int other; /* second parent if it is called from two positions; -1: none */
 	struct block block;
 };
 struct cause {
 	enum cause_class class;
 	int unit, key, bad, wait; /* bad: replica */
-	bool looped;              /* inside a loop, ... */
-	bool rounds;              /* ... whose rounds are its key */
-	bool queue;               /* CONTENTION: before the unit begins, else inside */
-	double share, ns, sd_ns;  /* how often, how long, by how much that varies */
+	bool looped;              /* inside a loop */
+	bool rounds;              /* the iteration count of the loop is its key */
+	bool queue;               /* CONTENTION: before the unit begins; false: inside */
+	double share, ns, sd_ns;  /* frequency, duration and its standard deviation */
 	double want_sd_ns;
 	uint32_t from[ENDS_MAX], to[ENDS_MAX], own[OWN_MAX]; /* labels: the truth */
-	int nfrom, nto, nown, own_at; /* own_at: where on the slow path the time passes */
-	uint32_t key_label;           /* KEY: carries it */
-	struct stretch slow;          /* its points, if it has some of its own */
+	int nfrom, nto, nown, own_at; /* own_at: index in own after which the time passes */
+	uint32_t key_label;           /* KEY: the label that carries it */
+	struct stretch slow;          /* tracepoints of its own, if any */
 };
 
 struct made {
 	uint64_t seed;
 	struct stage stage;
 	struct arena arena;
-	struct rng rng; /* of making; playing has the stage's */
+	struct rng rng; /* for generation; playing uses that of the stage */
 	enum cause_class class;
 	enum trouble trouble;
 	enum hard hard;
@@ -185,7 +185,7 @@ struct made {
 	double rate, mean_ns, healthy_cv, cause_cv, cause_share;
 	bool heavy, learn_faulty;
 	enum reuse reuse;
-	double reused; /* share of points whose label stands elsewhere too */
+	double reused; /* share of the points whose label has other positions */
 	int nservices, replicas[SERVICES_MAX];
 	struct stage_node *nodes[SERVICES_MAX][REPLICAS_MAX];
 	int nunits, nwaits, ncauses, nkeys;
@@ -198,64 +198,62 @@ struct made {
 	uint32_t npoints, nstretches, stretch_room, spare;
 	struct texts *names; /* of tracepoints, "provider:event" */
 	uint32_t *points_of; /* [tracepoints]: the first; UINT32_MAX: none */
-	double sigma,
-	    calm; /* noise; what is not the same for all requests takes so much of its time */
-	/* while it is played */
+	/* sigma of the noise; scale of the times that differ between requests */
+	double sigma, calm;
+	/* state while it is played */
 	bool faulty, learning;
-	uint8_t *on_now, *on_ever; /* [tracepoints]: on how many nodes; once, in the diagnosis */
+	/* [tracepoints]: number of nodes where it is enabled; whether it ever was in the run */
+	uint8_t *on_now, *on_ever;
 	uint32_t non, on_most, used;
-	struct map path_of; /* traces of the diagnosis: which way they went; struct went */
+	struct map path_of; /* trace of the diagnosis to its struct went */
 };
 
-/* random_make.c: all of it from the seed, of 100 to size_max tracepoints; aborts the program where
- * that cannot be. */
+/* random_make.c: generates an application of 100 to size_max tracepoints from the seed. Aborts the
+ * program where that is impossible. */
 struct made *made_new(uint64_t seed, uint32_t size_max);
 void made_free(struct made *m);
 const char *class_word(enum cause_class c);
 const char *trouble_word(enum trouble t);
 const char *hard_word(enum hard h);
 
-/* random_fair.c: scales noise and causes, and checks that it is fair by playing dry. */
+/* random_fair.c: scales noise and causes, plays without records, and returns whether the
+ * application is fair. */
 bool fair(struct made *m);
 
 /* random_play.c */
-struct went { /* which way a request of the diagnosis took */
+struct went { /* path of a request of the diagnosis */
 	uint64_t path;
 	uint32_t took;
 };
 struct outing {                                /* of one request */
 	double total_ns, cause_ns[CAUSES_MAX]; /* cause_ns: on its critical path */
-	double
-	    edge_ns[CAUSES_MAX]; /* of the planted edge: that, and what healthy time lies on it */
-	double first_ns[CAUSES_MAX]; /* of that, where it stands first */
-	uint64_t path;               /* of the structure on its critical path */
-	bool slow;                   /* a `slow` cause was in it */
-	uint32_t took;               /* causes whose slow path it took, as bits */
+	double edge_ns[CAUSES_MAX];            /* of the planted edge: cause and healthy time */
+	double first_ns[CAUSES_MAX];           /* the first occurrence of the planted edge only */
+	uint64_t path;                         /* hash of the structure on its critical path */
+	bool slow;                             /* contained a `slow` cause */
+	uint32_t took;                         /* bit set of the causes whose slow path it took */
 };
 void play_dry(struct made *m, int64_t at_ns, struct outing *ret);
 void play_request(void *made, int64_t at_ns);
-/* The new version is installed: agents say anew what they have. */
+/* Installs the new version: the agents announce their tracepoints again. */
 void play_version(struct made *m);
 void play_obeyed(void *made, struct stage_node *n, const struct want *w);
 double wait_at(struct wait *w, int64_t at_ns); /* ns, at scale 1 */
 
 /* random_claims.c */
-struct claims { /* of all verdicts of a run, not only the first */
-	uint32_t verdicts,
-	    planted;     /* how many name a place; of these those whose edge is a cause's */
-	uint32_t spread; /* verdicts that name none: spread over an edge */
-	uint32_t found;  /* causes that a verdict names */
+struct claims {                     /* counts over all verdicts of a run */
+	uint32_t verdicts, planted; /* verdicts that name an edge; those of a planted edge */
+	uint32_t spread;            /* verdicts without a position: spread over an edge */
+	uint32_t found;             /* causes that a verdict names */
 	uint32_t keys,
-	    false_keys; /* verdicts with a key; with one that has nothing to do with the cause */
-	uint32_t keys_due, keys_missed; /* verdicts of a cause that has a key; of these those that
-	                                   do not name it */
-	uint32_t intervals, held;       /* shares whose truth is known; whose interval holds it */
-	uint32_t waits, waits_held; /* the same of queues and locks, where requests near each other
-	                               wait alike */
-	uint32_t kinds, fields;     /* verdicts of a kind, or with fields, that are not so */
-	uint32_t unsettled;         /* hypotheses that the end left open */
-	uint32_t log; /* tracepoints that were on without a line in the log, or without their off */
-	uint32_t blank; /* settled hypotheses that say nothing of what was measured */
+	    false_keys; /* verdicts with a key; those whose key is unrelated to the cause */
+	uint32_t keys_due, keys_missed; /* verdicts of a cause with a key; those without the key */
+	uint32_t intervals, held;       /* shares with known truth; intervals that hold it */
+	uint32_t waits, waits_held; /* the same for queues and locks, whose waits are correlated */
+	uint32_t kinds, fields;     /* verdicts with a false kind; with false fields */
+	uint32_t unsettled;         /* hypotheses still open at the end of the run */
+	uint32_t log;   /* tracepoints enabled without a log entry, or never logged as disabled */
+	uint32_t blank; /* settled hypotheses without measurements */
 };
 void claims_of(struct made *m, const struct run *r, bool verbose, struct claims *ret);
 
@@ -272,13 +270,13 @@ struct result {
 	uint64_t requests;
 	double healthy_cv, cause_cv, cause_share, seconds, wall_s;
 	struct claims claims;
-	char outcome[400]; /* the kind of its first verdict, or the reason for none */
+	char outcome[400]; /* kind of the first verdict, or the reason why there is none */
 };
 bool judge_edge(const struct made *m, const struct cause *c, const char *from, const char *to);
 void judge(struct made *m, const struct run *r, bool quiet, struct result *ret);
 void judge_truth(const struct made *m); /* prints */
 void judge_verbose(const struct made *m, const struct run *r);
-/* Prints the tables; how many targets were missed for certain. */
+/* Prints the tables. Returns the number of targets that were missed with certainty. */
 int tally(const struct result *results, uint32_t n, const char *strategy, int per_cycle);
 
 #endif

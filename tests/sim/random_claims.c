@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Everything that a run claims, held against the truth: each verdict's edge, kind, key, fields and
- * interval, the states of its hypotheses, the log of what was switched.
+ * Compares all claims of a run with the truth: edge, kind, key, fields and interval of each
+ * verdict, the states of its hypotheses, and the log of enabled and disabled tracepoints.
  *
- * The truth of a share is what the planted edge makes of the variance (of the latency, where that
- * is claimed) in the same group of requests: those that went the way of the verdict's slowest
- * exemplar. Many more of them are played dry.
+ * The true share is the part of the variance (or of the latency, where the verdict claims that)
+ * that the planted edge makes in the same group of requests: those that took the path of the
+ * verdict's slowest exemplar. It is computed from many more requests, played without records.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { OUTINGS = 12000, OUTINGS_MIN = 300, APART_NS = 7 * MS };
 
 /* ---- shares ---- */
 
-struct moment { /* of a cause's time x and the response time t */
+struct moment { /* sums over a cause's time x and the response time t */
 	double n, x, t, xt, tt;
 };
 
@@ -33,7 +33,7 @@ add(struct moment *m, double x, double t)
 	m->tt += dt * (t - m->t);
 }
 
-/* Whether the requests that the verdict speaks of are those that took that way. */
+/* Whether the verdict is about the requests that took this path. */
 static bool
 is_of(const struct verdict *v, const struct cause *c, int number, const struct went *like,
     const struct outing *o)
@@ -44,7 +44,7 @@ is_of(const struct verdict *v, const struct cause *c, int number, const struct w
 	       (!split || (o->took >> number & 1) == (like->took >> number & 1));
 }
 
-/* Does the edge lead over the point in time where the cause is? Else it is beside it, on the slow
+/* Whether the edge contains the point in time of the cause. Otherwise it lies beside it, on the slow
  * path. */
 static bool
 over_cause(const struct made *m, const struct cause *c, const struct verdict *v)
@@ -88,7 +88,7 @@ has(const char *text, const char *what)
 	return strstr(text, what) != NULL;
 }
 
-/* A unit's own events have its name in theirs; forks and joins are its parent's. */
+/* Events of a unit contain its name; its forks and joins are events of its parent. */
 static bool
 of_unit(const char *label, const struct unit_made *u)
 {
@@ -100,7 +100,7 @@ of_unit(const char *label, const struct unit_made *u)
 	       (has(label, structure) && !has(label, ":fork(") && !has(label, ":join("));
 }
 
-/* Whether that key has to do with the cause by the way the application is made. */
+/* Whether the key is related to the cause in the generated application. */
 static bool
 key_is_fair(const struct made *m, const struct cause *c, const char *key)
 {
@@ -111,7 +111,7 @@ key_is_fair(const struct made *m, const struct cause *c, const char *key)
 			   strncmp(key, "thread of ", 10) == 0) &&
 		       of_unit(key, &m->units[c->unit]);
 	if (c->looped && strncmp(key, "iterations of ", 14) == 0)
-		return true; /* the more rounds, the longer */
+		return true; /* more iterations take longer */
 	if (c->class != CAUSE_KEY)
 		return false;
 	snprintf(amount, sizeof amount, "%s.amount", texts_get(m->stage.labels, c->key_label));
@@ -136,8 +136,8 @@ cause_of(const struct made *m, const struct verdict *v)
 	return -1;
 }
 
-/* One end is a cause's, the other one not: what lies between is the cause's other end, a
- * tracepoint. */
+/* Whether one end of the edge belongs to a cause and the other does not: then the other end of the
+ * cause, a tracepoint, lies between them. */
 static bool
 beyond(const struct made *m, const struct verdict *v)
 {
@@ -183,8 +183,7 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 	double truth = 0;
 
 	if (cause < 0 && v->kind == VERDICT_SPREAD)
-		ret->spread++; /* no place: it says where healthy noise is, and that it is
-		                  everywhere there */
+		ret->spread++; /* no position: the verdict says that healthy noise is spread over the edge */
 	else
 		ret->verdicts++;
 	ret->planted += cause >= 0;
@@ -237,7 +236,8 @@ hypothesis_claims(const struct made *m, const struct run *r, struct claims *ret)
 	}
 }
 
-/* For each hypothesis and tracepoint as many offs as ons, and an on for each that a node had on. */
+/* For each hypothesis and tracepoint the log has as many disables as enables, and at least one
+ * enable for each tracepoint that a node had enabled. */
 static void
 log_claims(const struct made *m, const struct run *r, struct claims *ret)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is fair to ask of a search is measured, not hoped: by playing the application dry, with and
- * without its causes. */
+/* Measures whether an application is fair: plays it without records, with and without its causes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 
 enum { OUTINGS = 1500, PATHS_MAX = 64, ROUNDS = 8, APART_NS = 7 * MS };
 
-struct path { /* requests with the same path by structure */
+struct path { /* requests with the same structural path */
 	uint64_t path;
 	bool slow;
 	double n, sum, sum2, cause_sum[CAUSES_MAX], cause_sum2[CAUSES_MAX];
@@ -41,7 +40,7 @@ by_size(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* false: it has more paths than one would search. */
+/* Returns false where the application has too many paths to search. */
 static bool
 look(struct made *m, bool faulty, struct seen *s)
 {
@@ -98,8 +97,8 @@ cv_most(const struct seen *s)
 	return most;
 }
 
-/* What differs by the way through the code first, since that has no end of its own; then noise
- * makes up the rest. */
+/* First scales down the times that differ between code paths, to at most 0.6 of the target CV; then
+ * sets the noise so that the CV reaches the target. */
 static bool
 calm_down(struct made *m, struct seen *s)
 {
@@ -127,7 +126,7 @@ calm_down(struct made *m, struct seen *s)
 	return true;
 }
 
-/* Whether the healthy application is so by the conditions that the engine is given. */
+/* Whether the healthy application meets the conditions of random.h. */
 static bool
 healthy(struct made *m, struct seen *s)
 {
@@ -160,7 +159,7 @@ wait_sd(struct wait *w)
 	return sqrt(variance(2 * OUTINGS, sum, sum2));
 }
 
-/* Scales the cause so that it varies by that much. */
+/* Scales the cause to this standard deviation. */
 static void
 size_cause(struct made *m, struct cause *c, double sd_ns)
 {
@@ -195,7 +194,7 @@ slow_is_fair(struct made *m, const struct seen *s)
 		n += p->n;
 		if (p->n >= 5 && (p->sum / p->n <= p95_ns || cv(p) > 0.1))
 			return false;
-		if (p->n >= OUTINGS * 0.005) /* not where two of them meet */
+		if (p->n >= OUTINGS * 0.005) /* excludes groups where two causes coincide */
 			share = fmin(share, cause / p->sum);
 	}
 	m->cause_share = share;
@@ -241,7 +240,7 @@ plant(struct made *m, struct seen *s)
 		sd_ns = m->mean_ns * 0.05;
 	for (int k = 0; k < m->ncauses; k++) {
 		times[k] = 0.9 + 0.2 * rng_unit(&m->rng);
-		m->causes[k].ns = m->mean_ns * (1.6 + 2.4 * rng_unit(&m->rng)); /* of slow ones */
+		m->causes[k].ns = m->mean_ns * (1.6 + 2.4 * rng_unit(&m->rng)); /* of slow causes */
 	}
 	for (int i = 0; i < ROUNDS; i++, sd_ns *= 1.2) {
 		for (int k = 0; k < m->ncauses; k++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Holds what the forest says against what was planted, and counts. */
+/* Compares the forest with the planted causes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct said {
 	bool separates;
 };
 
-/* The first verdict; where no edge could be kept, what the hypothesis that ended the run says. */
+/* The first verdict; where no edge was kept, the result of the hypothesis that ended the run. */
 static bool
 said_by(const struct made *m, const struct run *r, struct said *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plays requests: in time proportional to segments, structure, and tracepoints that are on. */
+/* Plays requests, in time proportional to segments, structure and enabled tracepoints. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct playing {
 	bool dry, probed;
 	uint64_t trace;
 	int keys[KEYS_MAX];
-	double tail_ns; /* of the latest stretch: behind its last point */
+	double tail_ns; /* time of the latest stretch after its last point */
 	struct outing *out;
 };
 struct here { /* a unit being played */
@@ -94,7 +94,7 @@ mix(uint64_t path, uint64_t what)
 	return hash_u64(path * 31 + what);
 }
 
-/* Heavy tails: Pareto with exponent 3, shifted and stretched to mean 1 and that sigma. */
+/* Heavy tails: Pareto with exponent 3, shifted and scaled to mean 1 and this sigma. */
 static double
 noise(struct rng *r, double sigma, bool heavy)
 {
@@ -163,8 +163,8 @@ play_unit(struct playing *p, int unit, uint64_t link, uint64_t *path, int64_t at
 	return at_ns;
 }
 
-/* All at the same time, waits for all; the path by structure goes through the last one that was
- * waited for. */
+/* Calls the units in parallel and waits for all. The structural path leads through the last one that
+ * the caller had to wait for. */
 static int64_t
 play_call(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 {
@@ -194,7 +194,7 @@ play_call(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 	return at_ns;
 }
 
-/* Nobody waits for it, and it begins late. */
+/* Plays a unit without a join, which begins after a delay. */
 static int64_t
 play_alone(struct playing *p, const struct here *h, const struct seg *s, int64_t at_ns)
 {
@@ -210,7 +210,7 @@ static bool
 in_branch(struct playing *p, double share)
 {
 	if (p->m->learning && share < 0.25)
-		share = 0.25; /* tests that cover an application take its rare ways too */
+		share = 0.25; /* tests that cover an application also take its rare branches */
 	return rng_unit(p->rng) < share;
 }
 
@@ -222,7 +222,7 @@ lognormal(struct rng *r, double mean, double cv)
 	return mean * exp(sigma * rng_normal(r) - sigma * sigma / 2);
 }
 
-/* The points of a slow path of its own, the time passing after one of them. */
+/* Plays the tracepoints of a slow path; the time passes after one of them. */
 static int64_t
 play_own(struct playing *p, const struct here *h, const struct cause *c, double ns, int64_t at_ns)
 {
@@ -294,7 +294,7 @@ play_loop(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 		at_ns = play_block(p, h, &s->body, at_ns);
 		path = i == 0 ? h->path : path;
 	}
-	h->path = path; /* rounds are laid on each other */
+	h->path = path; /* iterations are folded */
 	return at_ns;
 }
 
@@ -345,7 +345,7 @@ play_dry(struct made *m, int64_t at_ns, struct outing *ret)
 	ret->path = h.path;
 }
 
-/* For what is said of a trace later. */
+/* Stores the path of a trace for judging its verdicts later. */
 static void
 remember(struct made *m, uint64_t trace, uint64_t path, uint32_t took)
 {
@@ -380,7 +380,7 @@ play_request(void *made, int64_t at_ns)
 		remember(m, p.trace, h.path, out.took);
 }
 
-/* ---- what is on ---- */
+/* ---- enabled tracepoints ---- */
 
 static int
 by_number(const void *x, const void *y)
@@ -401,7 +401,7 @@ grown(uint32_t *list, uint32_t *room, uint32_t n)
 	return list;
 }
 
-/* Slow paths of their own are numbered from the end. */
+/* Stretches of slow paths are numbered from the end. */
 static struct stretch *
 stretch_of(struct made *m, uint32_t point)
 {
