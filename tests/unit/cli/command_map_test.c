@@ -55,7 +55,7 @@ put(const char *path, const char *text)
 	fclose(f);
 }
 
-/* What `hone map` with these words says; {code} and out, err must hold the words. */
+/* Runs `hone map` with these arguments; checks the exit code and the texts in out and err. */
 static void
 says(enum exit_code code, const char *out_words, const char *err_words, const char *first, ...)
 {

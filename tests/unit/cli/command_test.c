@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole program but its main(), with a controller on a real socket that answers what a test
- * tells it to. */
+/* The whole program but its main(), with a controller on a real socket that gives the answers
+ * which a test sets. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,8 +66,7 @@ struct honed {
 	struct listener *listener;
 	pthread_t thread;
 	char url[96], path[80];
-	const char *const
-	    *answers; /* the n-th for the n-th question; NULL at the end: says nothing */
+	const char *const *answers; /* the n-th for the n-th question; NULL at the end: no answer */
 	enum frame_kind kind;
 	char *asked; /* all questions, one a line */
 };
@@ -320,7 +319,7 @@ a_hung_controller_ends_in_a_timeout(void **state)
 	struct stream *s;
 	(void)state;
 
-	/* accepted by the kernel, and nobody answers */
+	/* accepted by the kernel, but never answered */
 	snprintf(h.path, sizeof h.path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
 	snprintf(h.url, sizeof h.url, "ipc://%s", h.path);
 	assert_int_equal(listener_open(&h.listener, h.url, 0600, NULL), 0);

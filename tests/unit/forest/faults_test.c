@@ -47,8 +47,8 @@ cycles_of(const struct forest *f)
 	return n;
 }
 
-/* In the child: what a controller does. Each cycle that is safe is told; the rest of the script is
- * played to its end. */
+/* Runs in the child and does what a controller does: plays the rest of the script and acknowledges
+ * each cycle that is safe. */
 static void
 diagnose(const char *path, int tell)
 {
@@ -69,7 +69,7 @@ diagnose(const char *path, int tell)
 	forest_free(f);
 }
 
-/* How many cycles were said to be safe; *done: it came to its end. */
+/* The number of cycles acknowledged as safe; *done: the script came to its end. */
 static uint32_t
 killed_at(const char *path, uint64_t n, enum fault what, bool *done)
 {
@@ -113,12 +113,12 @@ kill_at_each(const struct place *p, enum fault what)
 		f = loaded(s, 0);
 		there = cycles_of(f);
 		assert_in_range(there, acknowledged,
-		    acknowledged + 1); /* the next one may be safe, and not told */
+		    acknowledged + 1); /* the next one may be safe but not acknowledged */
 		assert_true(there <= CYCLES);
 		same_forest(want[there], f);
 		forest_free(f);
 		store_close(s);
-		if (n % 7 == 0 || done) { /* and it goes on, to the same end */
+		if (n % 7 == 0 || done) { /* continued, it ends in the same state */
 			diagnose(p->path, -1);
 			s = open_store(p->path);
 			f = loaded(s, 0);

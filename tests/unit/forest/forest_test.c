@@ -184,8 +184,8 @@ putting_back_keeps_ids_and_refuses_what_cannot_be(void **state)
 	bad = bare(13, 5, 10);
 	bad.state = (enum hypothesis_state)99;
 	refused(f, bad);
-	assert_int_equal(forest_changes(f)->nhypotheses + forest_changes(f)->nruns,
-	    0); /* nothing to be written */
+	assert_int_equal(
+	    forest_changes(f)->nhypotheses + forest_changes(f)->nruns, 0); /* no change to write */
 	assert_int_equal(forest_hypothesis_new(f, 5, 12)->id, 13);
 	assert_int_equal(forest_run_new(f, "A")->id, 6);
 	forest_continue(f, 20, 3);
@@ -206,8 +206,7 @@ judged(struct forest *f, uint64_t run, double cost_ns)
 	return forest_verdict_new(f, &v);
 }
 
-/* In each of all orders in which four verdicts, two of them alike and one without a cost, can come.
- */
+/* In all orders of four verdicts, two of the same cost and one without a cost. */
 static void
 verdicts_are_ranked_by_cost_however_they_come(void **state)
 {
@@ -253,7 +252,7 @@ verdicts_are_ranked_by_cost_however_they_come(void **state)
 	}
 }
 
-/* What costs most is not the first that is told if its edge may as well have none of the problem.
+/* The verdict with the highest cost is not first if its confidence interval includes a share of 0.
  */
 static void
 verdicts_that_are_sure_come_before_those_that_are_not(void **state)

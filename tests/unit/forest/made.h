@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of the store share: a folder of their own, forests full of chance, and ways to
+/* What the tests of the store share: a folder of their own, random forests, and ways to
  * compare them. */
 #ifndef TESTS_UNIT_FOREST_MADE_H
 #define TESTS_UNIT_FOREST_MADE_H
@@ -27,7 +27,7 @@ void fill_evidence(struct rng *r, struct forest *f, const struct hypothesis *h);
 /* One cycle, from 1, of diagnoses that always go the same way: goes on with what is in the forest.
  */
 void play(struct forest *f, uint32_t cycle);
-struct forest *played(uint32_t cycles); /* so many of them; nothing is to be written */
+struct forest *played(uint32_t cycles); /* that number of cycles; no change is left to write */
 void same_forest(const struct forest *a, const struct forest *b);
 
 #endif

@@ -219,7 +219,7 @@ the_audit_goes_by_age_and_by_size(void **state)
 	assert_int_equal(store_prune(s, f, (struct wall){ 501 }, 0, &e), 0);
 	assert_int_equal(
 	    sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 25000501);
-	/* no run can go, and it is still too large: the newest thousand stay, whatever the size */
+	/* no run can go, and it is still too large: the newest thousand stay, at any size */
 	assert_int_equal(store_prune(s, f, (struct wall){ 0 }, 1, &e), 0);
 	assert_int_equal(store_prune(s, f, (struct wall){ 0 }, 1, &e), 0);
 	assert_int_equal(
@@ -291,7 +291,7 @@ what_is_old_goes_and_the_file_shrinks(void **state)
 	s = open_store(p->path);
 	forest_free(f);
 	f = loaded(s, 0);
-	assert_int_equal(prune_all(s, f, 0, 0), 0); /* nothing was asked */
+	assert_int_equal(prune_all(s, f, 0, 0), 0); /* without limits */
 	assert_int_equal(prune_all(s, f, 31 * INT64_C(3000000000), 0), 30);
 	assert_null(forest_run(f, 30));
 	assert_non_null(forest_run(f, 31));
@@ -303,7 +303,7 @@ what_is_old_goes_and_the_file_shrinks(void **state)
 	g = loaded(s, 0);
 	same_forest(f, g);
 	forest_free(g);
-	play(f, 181); /* and it goes on */
+	play(f, 181); /* the forest is still usable */
 	commit(s, f);
 	store_close(s);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);

@@ -86,7 +86,7 @@ what_is_whole_is_saved_whole(void **state)
 	release(&b);
 }
 
-/* Each page in turn: whatever goes with it, all that is saved is as it was, and not much else is
+/* Damages one page after the other: all rows that are salvaged are unchanged, and few others are
  * lost. */
 static void
 one_page_lost_costs_little(void **state)
@@ -136,7 +136,7 @@ one_page_lost_costs_little(void **state)
 		forest_free(f);
 	}
 	assert_true(refused > b.len / PAGE / 8);
-	assert_true(named > refused / 2); /* where SQLite tells it */
+	assert_true(named > refused / 2); /* where SQLite reports it */
 	assert_true(tried > 0);
 	assert_true(poor <= 3); /* the roots of runs and of hypotheses, and their first pages */
 	release(&b);

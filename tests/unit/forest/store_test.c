@@ -422,8 +422,7 @@ a_truncated_database_is_told_so(void **state)
 	free(data);
 }
 
-/* A flipped bit may be one that nobody can notice; what must not happen is a crash, or words
- * without a cause. */
+/* A flipped bit may go undetected, but must cause neither a crash nor an error without a cause. */
 static void
 flipped_bytes_are_an_error_or_harmless(void **state)
 {

@@ -164,8 +164,8 @@ members_come_one_after_the_other(void **state)
 	buf_release(&z);
 }
 
-/* Cut at every place, and with any byte wrong: what comes is a beginning of what was there, then it
- * is said. */
+/* Truncated anywhere or with any byte changed, the input gives a prefix of the original and then an
+ * error. */
 static void
 any_damage_gives_a_beginning(void **state)
 {
@@ -201,7 +201,7 @@ any_damage_gives_a_beginning(void **state)
 	buf_release(&z);
 }
 
-/* Plain bytes behind a member are no gzip: said, not read as something. */
+/* Plain bytes behind a gzip member are reported as damage. */
 static void
 rubbish_behind_gzip_is_damage(void **state)
 {
@@ -267,7 +267,7 @@ pipes_come_to_their_end(void **state)
 	close(ends[0]);
 }
 
-/* Nobody writes, and nobody closes: closing the input must not wait for them. */
+/* Closing the input must not wait for the other end of a pipe that neither writes nor closes. */
 static void
 closing_does_not_wait_for_a_silent_pipe(void **state)
 {
@@ -308,7 +308,8 @@ the_window_moves_at_any_place(void **state)
 	buf_release(&b);
 }
 
-/* Nothing is taken: the window grows to its bound, says so, and goes on once there is room. */
+/* If no bytes are consumed, the window grows to its bound and reports that; reading continues once
+ * there is room. */
 static void
 the_window_has_a_bound(void **state)
 {

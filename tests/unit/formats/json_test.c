@@ -6,7 +6,7 @@
 #include "formats/json.h"
 #include "tests/unit/formats/kit.h"
 
-enum { PIECES = 24 }; /* windows that move after so many bytes are tried */
+enum { PIECES = 24 }; /* largest tested number of bytes after which the window moves */
 
 struct at {
 	struct input in;

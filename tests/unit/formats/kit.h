@@ -164,7 +164,7 @@ kit_path(const struct kit *k, const struct trace *t, int64_t unit_ns)
 
 /* ---- whole files ---- */
 
-/* Reads that file; format: NULL tells it by its content. */
+/* Reads that file; format: NULL detects it from the content. */
 static inline struct kit *
 kit_file(const char *path, const char *format)
 {
@@ -194,7 +194,7 @@ kit_bytes(const void *data, size_t len, const char *format)
 	return k;
 }
 
-/* Text, of a format that is told by its content. */
+/* Reads a text whose format is detected from its content. */
 static inline struct kit *
 kit_text(const char *text)
 {

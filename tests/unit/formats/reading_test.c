@@ -75,7 +75,7 @@ formats_are_told_by_content(void **state)
 	kit_end(&k);
 }
 
-/* Each with its reason, and the reading goes on. */
+/* Each file is skipped with its reason, and reading continues. */
 static void
 what_is_no_trace_file_is_said(void **state)
 {
@@ -141,7 +141,7 @@ folders_are_read_by_name(void **state)
 	put("all/c/1.json", "[" TRACE("3") "," TRACE("4") "]");
 	put("all/.hidden", TRACE("5"));
 	put("none/README", "Dear reader,\n");
-	assert_int_equal(mkfifo(in_folder("all/b.pipe"), 0600), 0); /* nobody writes */
+	assert_int_equal(mkfifo(in_folder("all/b.pipe"), 0600), 0); /* without a writer */
 	assert_int_equal(symlink("a.json", in_folder("all/d.json")), 0);
 	assert_int_equal(symlink("nowhere", in_folder("all/e.json")), 0);
 	kit_begin(&k, 0);
@@ -170,7 +170,7 @@ a_folder_in_itself_ends(void **state)
 	kit_end(&k);
 }
 
-/* File, offset and words of the first; the count of all. */
+/* File, offset and message of the first skip; the count of all. */
 static void
 skips_have_a_place(void **state)
 {
@@ -240,8 +240,8 @@ ask(void *arg)
 	return NULL;
 }
 
-/* Another thread asks all the time; the one that is handed a trace looks up its nodes.
- * (ThreadSanitizer looks on.) */
+/* One thread asks for the progress all the time while the one that receives a trace looks up its
+ * nodes. ThreadSanitizer finds races. */
 static void
 progress_may_be_asked_by_others(void **state)
 {

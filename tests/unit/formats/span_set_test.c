@@ -88,7 +88,7 @@ unit_of(const struct trace *t, uint64_t id)
 	return 0;
 }
 
-/* Whatever came in: what every trace promises (trace.h). */
+/* Checks what trace.h guarantees for every trace. */
 static void
 check_trace(const struct kit *k, const struct trace *t)
 {
@@ -139,7 +139,7 @@ a_span_is_forked_and_joined(void **state)
 	expect_path(&k, "s.1 10 s.2 5 s.3 5 s.2 10 s.1 70");
 }
 
-/* In whatever order they come. */
+/* In any order of arrival. */
 static void
 order_of_arrival_does_not_matter(void **state)
 {
@@ -338,8 +338,7 @@ the_root_may_have_to_be_guessed(void **state)
 	rows_to_trace(&k, { 1, 77, 0, 100 }, { 2, 1, 10, 30 }); /* its parent was not recorded */
 	assert_false(k.traces[0]->lossy);
 	expect_path(&k, "s.1 10 s.2 20 s.1 70");
-	rows_to_trace(
-	    &k, { 1, 1, 0, 100 }, { 2, 1, 10, 30 }); /* its own parent, and nobody else's child */
+	rows_to_trace(&k, { 1, 1, 0, 100 }, { 2, 1, 10, 30 }); /* its own parent */
 	expect_path(&k, "s.1 10 s.2 20 s.1 70");
 	rows_to_trace(&k, { 1, 77, 0, 100 }, { 2, 78, 10, 30 });
 	assert_int_equal(k.ntraces, 0);

@@ -253,7 +253,7 @@ find(const struct simple *all, uint32_t n, const char *id)
 	return NULL;
 }
 
-/* Whether there is a way back from one to the other. */
+/* Whether `early` is reachable backwards from `late`. */
 static bool
 comes_after(
     const struct simple *all, uint32_t n, const struct simple *late, const struct simple *early)

@@ -337,7 +337,7 @@ a_table_that_is_not_one_is_ignored(void **state)
 	assert_ignored();
 }
 
-/* Whoever owns the file can shorten it under us, and that kills. */
+/* The owner of a mapped file can truncate it, which would kill this process. */
 static void
 a_strangers_file_is_not_mapped(void **state)
 {
@@ -398,7 +398,7 @@ who_is_recorded_by_nobody_knocks(void **state)
 	close(heard);
 }
 
-/* Somebody may have put a link in its place. */
+/* Another user may have put a link in its place. */
 static void
 what_is_no_table_is_not_read(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a client sends for a command's name becomes one of few names, or none of them. */
+/* A command's name as a client sends it becomes one of few names, or no name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

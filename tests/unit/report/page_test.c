@@ -201,7 +201,7 @@ only_the_script_with_the_number_of_the_document_may_run(void **state)
 	free(page);
 }
 
-/* The page itself loads nothing: no address of anything but the names of SVG. */
+/* The page loads no other resource: its only addresses are the namespaces of SVG. */
 static void
 without_data_it_is_small_and_asks_nobody(void **state)
 {

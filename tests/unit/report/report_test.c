@@ -132,8 +132,8 @@ problems_of_all_types_are_ranked_by_cost(void **state)
 	shop_free(s);
 }
 
-/* Who asks for the dearest problems alone is told the same of them, and of the others their
- * measures. */
+/* A report limited to the most costly problems has the same details of these, and only the measures
+ * of the others. */
 static void
 only_the_problems_asked_for_are_looked_into(void **state)
 {

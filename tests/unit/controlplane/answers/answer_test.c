@@ -176,8 +176,8 @@ plant(struct forest *f)
 	none = hypothesis(f, other->id, 0, "", HYPOTHESIS_BOTTOM, 9);
 	none->settled_traces = 60;
 	none->settled_high = 0.1;
-	/* the same group as at first, and the problem elsewhere in it; the lock is not dear any
-	 * more */
+	/* the same group as at first, and the problem elsewhere in it; the lock is no longer
+	 * costly */
 	root = hypothesis(f, again->id, 0, "", HYPOTHESIS_BOTTOM, 77);
 	verdict(f, root, "cart/shop:render_begin", "cart/shop:render_end", 1e9, 0.6, 0.1);
 }
@@ -589,7 +589,7 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 	plant(h->forest);
 	j = told(h, "{\"ask\":\"diff\",\"runs\":[1,3]}");
 	assert_int_equal(json_array_size(at(j, "changes")), 2);
-	/* the dearer of the first run has the same group as the one of the second: it moved; the
+	/* the more costly one of the first run has the same group as the one of the second: it moved; the
 	 * other is gone */
 	says(j, "changes.0.what", "moved");
 	says(j, "changes.0.before.edge.from", "cart/a:b");

@@ -5,7 +5,7 @@
 
 static const struct decide_thresholds LIMITS = { .traces_min = 30, .isolate_min = 0.3 };
 
-/* Facts by which decide() narrows to the top part: every test changes what its step looks at. */
+/* Facts by which decide() narrows to the top part: every test changes what its step checks. */
 static struct decide_facts
 clear_case(void)
 {

@@ -7,7 +7,7 @@
 
 #include "controlplane/search/explore.h"
 
-/* Each step decides alone, whatever the later ones would say. */
+/* Each step decides independently of the later ones. */
 static void
 the_earliest_step_decides(void **state)
 {
@@ -32,7 +32,7 @@ the_earliest_step_decides(void **state)
 	}
 }
 
-/* Carried out over a list, cycle after cycle: each affordable tracepoint is enabled once, each that
+/* Carried out over a list, cycle after cycle: each tracepoint within the budget is enabled once, each that
  * is over budget even alone is left out once, and the cycles come to an end. */
 static void
 every_tracepoint_has_its_turn(void **state)

@@ -28,7 +28,7 @@ struct fake {
 	struct rng rng;
 	/* what the owner answers */
 	bool confirmed, over_budget, any_fresh;
-	struct label_set refused; /* labels that are not affordable */
+	struct label_set refused; /* labels that are over budget */
 	const struct programs *programs;
 	/* what the owner was asked */
 	uint32_t enabled, audits, ended;
