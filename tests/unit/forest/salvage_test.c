@@ -86,8 +86,8 @@ what_is_whole_is_saved_whole(void **state)
 	release(&b);
 }
 
-/* Damages one page after the other: all rows that are salvaged are unchanged, and few others are
- * lost. */
+/* Zeroes every fifth page, one at a time: all rows that are salvaged are unchanged, and few others
+ * are lost. */
 static void
 one_page_lost_costs_little(void **state)
 {

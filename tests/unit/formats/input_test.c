@@ -308,8 +308,8 @@ the_window_moves_at_any_place(void **state)
 	buf_release(&b);
 }
 
-/* If no bytes are consumed, the window grows to its bound and reports that; reading continues once
- * there is room. */
+/* If no bytes are consumed, or all are held, the window grows to its bound and reports that;
+ * reading continues once there is room. */
 static void
 the_window_has_a_bound(void **state)
 {

@@ -6,7 +6,7 @@
 #include "formats/json.h"
 #include "tests/unit/formats/kit.h"
 
-enum { PIECES = 24 }; /* largest tested number of bytes after which the window moves */
+enum { PIECES = 24 }; /* pieces of up to PIECES - 1 bytes are tried; 0: large ones */
 
 struct at {
 	struct input in;

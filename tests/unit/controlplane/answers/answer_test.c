@@ -589,8 +589,8 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 	plant(h->forest);
 	j = told(h, "{\"ask\":\"diff\",\"runs\":[1,3]}");
 	assert_int_equal(json_array_size(at(j, "changes")), 2);
-	/* the more costly one of the first run has the same group as the one of the second: it moved; the
-	 * other is gone */
+	/* the more costly one of the first run has the same group as the one of the second:
+	 * it moved; the other is gone */
 	says(j, "changes.0.what", "moved");
 	says(j, "changes.0.before.edge.from", "cart/a:b");
 	says(j, "changes.0.after.edge.from", "cart/shop:render_begin");

@@ -32,8 +32,8 @@ the_earliest_step_decides(void **state)
 	}
 }
 
-/* Carried out over a list, cycle after cycle: each tracepoint within the budget is enabled once, each that
- * is over budget even alone is left out once, and the cycles come to an end. */
+/* Carried out over a list, cycle after cycle: each tracepoint within the budget is enabled once,
+ * each that is over budget even alone is left out once, and the cycles come to an end. */
 static void
 every_tracepoint_has_its_turn(void **state)
 {
