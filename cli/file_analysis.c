@@ -256,14 +256,14 @@ source_json(const struct analysis *a)
 	for (int i = 0; i < a->nfiles; i++)
 		json_array_append_new(files, text_json(a->files[i], strlen(a->files[i])));
 	return json_pack(
-	    "{s:o, s:b, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}",
+	    "{s:o, s:b, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}",
 	    "files", files, "live", 0, "failed", a->failed, "counts", "files", (json_int_t)n.files,
-	    "files_failed", (json_int_t)n.files_failed, "spans", (json_int_t)n.spans, "events",
-	    (json_int_t)n.events, "traces", (json_int_t)n.traces, "passed_over",
-	    (json_int_t)r.passed_over, "corrected", (json_int_t)n.skipped[SKIP_SKEW].count, "moved",
-	    (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions",
-	    (json_int_t)r.collisions, "inexact", (json_int_t)r.inexact, "skipped",
-	    skipped_json(&n, &r));
+	    "files_failed", (json_int_t)n.files_failed, "spans", (json_int_t)n.spans, "spans_used",
+	    (json_int_t)n.spans_used, "events", (json_int_t)n.events, "traces",
+	    (json_int_t)n.traces, "passed_over", (json_int_t)r.passed_over, "corrected",
+	    (json_int_t)n.skipped[SKIP_SKEW].count, "moved", (json_int_t)r.moved, "other_groups",
+	    (json_int_t)r.other, "collisions", (json_int_t)r.collisions, "inexact",
+	    (json_int_t)r.inexact, "skipped", skipped_json(&n, &r));
 }
 
 static void

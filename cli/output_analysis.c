@@ -308,6 +308,19 @@ print_types(struct pen *p, const json_t *document)
 
 /* ---- what it was made of, and what was not used ---- */
 
+/* What was read: "14 of 866 spans", if some are in no request. */
+static const char *
+pieces_of(struct pen *p, const json_t *counts)
+{
+	double spans = number_of(counts, "spans"), used = number_of(counts, "spans_used");
+	const char *all = spans > 0 ? plural(p, spans, "span", "spans")
+	                            : plural(p, number_of(counts, "events"), "event", "events");
+
+	return spans > 0 && used < spans && !is_null(counts, "spans_used")
+	           ? pen_printf(p, "%s of %s", pen_count(p, used), all)
+	           : all;
+}
+
 static void
 print_source(struct pen *p, const json_t *document)
 {
@@ -326,10 +339,7 @@ print_source(struct pen *p, const json_t *document)
 	if (is_true(source, "live"))
 		fprintf(p->out, ", live since %s\n", text_of(p, source, "since"));
 	else
-		fprintf(p->out, ", from %s in %s\n",
-		    number_of(n, "spans") > 0
-			? plural(p, number_of(n, "spans"), "span", "spans")
-			: plural(p, number_of(n, "events"), "event", "events"),
+		fprintf(p->out, ", from %s in %s\n", pieces_of(p, n),
 		    plural(p, number_of(n, "files"), "file", "files"));
 }
 

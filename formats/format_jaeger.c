@@ -172,15 +172,15 @@ finish_span(struct jaeger *g, struct jaeger_span *w, int64_t begin_us, int64_t d
 	struct span *s = &w->span;
 	int64_t duration_ns = from_us(duration_us);
 
-	if (s->id == 0 || !has_begin || !has_duration) {
-		reading_skip_at(g->r, SKIP_INCOMPLETE, reading_origin(g->r, s), "a span without %s",
-		    s->id == 0   ? "an id"
-		    : !has_begin ? "a begin"
-				 : "a duration");
+	if (s->id == 0) {
+		reading_skip_at(
+		    g->r, SKIP_INCOMPLETE, reading_origin(g->r, s), "a span without an id");
 		g->nattributes = w->first;
 		g->lossy = true;
 		return;
 	}
+	s->no_begin = !has_begin;
+	s->no_end = !has_begin || !has_duration;
 	s->begin_ns = from_us(begin_us);
 	if (__builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns))
 		s->end_ns = INT64_MAX;

@@ -362,7 +362,6 @@ take_span(struct csv *c, struct err *e)
 	struct text_view known[KNOWN] = { 0 };
 	struct span s = { .attributes = attributes, .offset = input_offset(c->in) };
 	int64_t duration_ns = 0;
-	bool timed;
 
 	for (uint32_t i = 0; i < c->ncells && i < COLUMNS_MAX; i++) {
 		if (c->columns[i] < KNOWN)
@@ -371,13 +370,12 @@ take_span(struct csv *c, struct err *e)
 			attributes[s.nattributes++] = (struct attribute){ c->names[i].s,
 				c->names[i].len, typed_value(c->cells[i]) };
 	}
-	timed = to_ns(known[BEGIN], 1, &s.begin_ns) &&
-	        (to_ns(known[END], 1, &s.end_ns) ||
-		    (to_ns(known[DURATION], 1000, &duration_ns) &&
-			!__builtin_add_overflow(s.begin_ns, duration_ns, &s.end_ns)));
-	if (known[TRACE].len == 0 || known[SPAN].len == 0 || !timed) {
-		fail(c, SKIP_INCOMPLETE,
-		    timed ? "a line without an id" : "a line without its times");
+	s.no_begin = !to_ns(known[BEGIN], 1, &s.begin_ns);
+	s.no_end = !to_ns(known[END], 1, &s.end_ns) &&
+	           (s.no_begin || !to_ns(known[DURATION], 1000, &duration_ns) ||
+		       __builtin_add_overflow(s.begin_ns, duration_ns, &s.end_ns));
+	if (known[TRACE].len == 0 || known[SPAN].len == 0) {
+		fail(c, SKIP_INCOMPLETE, "a line without an id");
 		return 0;
 	}
 	s.trace = trace_of(c, known[TRACE]);

@@ -224,15 +224,16 @@ struct zipkin_times { /* as they are written */
 	bool has_timestamp, has_duration;
 };
 
-static bool
+static void
 to_ns(const struct zipkin_times *t, struct span *s)
 {
 	int64_t duration_ns;
 
-	return t->has_timestamp && t->has_duration &&
-	       !__builtin_mul_overflow(t->timestamp_us, 1000, &s->begin_ns) &&
-	       !__builtin_mul_overflow(t->duration_us, 1000, &duration_ns) &&
-	       !__builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns);
+	s->no_begin = !t->has_timestamp ||
+	              __builtin_mul_overflow(t->timestamp_us, 1000, &s->begin_ns);
+	s->no_end = s->no_begin || !t->has_duration ||
+	            __builtin_mul_overflow(t->duration_us, 1000, &duration_ns) ||
+	            __builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns);
 }
 
 /* An object that was entered. */
@@ -243,7 +244,7 @@ read_span(struct zipkin *x, struct err *e)
 	struct span s = { .offset = input_offset(x->in) - 1 }; /* of the bracket */
 	struct zipkin_times times = { 0 };
 	struct text_view key, trace = { 0 }, id = { 0 }, parent = { 0 }, kind = { 0 };
-	bool shared = false, timed;
+	bool shared = false;
 
 	while (json_key(j, &key)) {
 		if (text_is(key, "traceId"))
@@ -269,12 +270,12 @@ read_span(struct zipkin *x, struct err *e)
 	}
 	if (j->code != 0)
 		return 0;
-	timed = to_ns(&times, &s);
-	if (trace.len == 0 || id.len == 0 || !timed) {
-		reading_skip_at(x->r, SKIP_INCOMPLETE, reading_origin(x->r, &s),
-		    "a span without %s", timed ? "an id" : "its times");
+	if (trace.len == 0 || id.len == 0) {
+		reading_skip_at(
+		    x->r, SKIP_INCOMPLETE, reading_origin(x->r, &s), "a span without an id");
 		return 0;
 	}
+	to_ns(&times, &s);
 	s.trace = trace_id_of(trace.s, trace.len);
 	s.id = span_id_of(id.s, id.len);
 	s.parent = parent.len > 0 ? span_id_of(parent.s, parent.len) : 0;

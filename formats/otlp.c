@@ -56,11 +56,8 @@ otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource 
 	span->id = number_of(s->id, s->id_len);
 	span->parent = number_of(s->parent, s->parent_len);
 	span->has_parent = span->parent != 0;
-	if (span->begin_ns <= 0 || span->end_ns <= 0) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, span),
-		    "span %016llx: without its times", (unsigned long long)span->id);
-		return 0;
-	}
+	span->no_begin = span->begin_ns <= 0;
+	span->no_end = span->end_ns <= 0;
 	span->service = o->service;
 	for (int i = 0; i < OTLP_NODES && span->node.len == 0; i++)
 		span->node = o->nodes[i];

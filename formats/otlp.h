@@ -38,7 +38,7 @@ struct otlp_span {
 };
 
 /* Completes the span by its ids and its resource and passes it to reading_span(), whose result it
- * returns. A span without a time is counted as incomplete: 0. */
+ * returns. */
 int otlp_hand_on(
     struct reading *r, struct otlp_span *s, const struct otlp_resource *o, struct err *e);
 

@@ -413,26 +413,45 @@ in_range(int64_t ns)
 	return ns >= -TIME_MAX_NS && ns <= TIME_MAX_NS;
 }
 
+/* The span with unknown times in place of those that cannot be. Counts it. */
+static struct span
+without_nonsense(struct reading *r, const struct span *from)
+{
+	struct span s = *from;
+
+	s.no_begin |= !in_range(s.begin_ns);
+	s.no_end |= !in_range(s.end_ns);
+	if (s.no_begin || s.no_end) {
+		reading_skip_at(r, SKIP_UNTIMED, reading_origin(r, &s), "span %016llx: no %s",
+		    (unsigned long long)s.id,
+		    !s.no_end     ? "begin"
+		    : !s.no_begin ? "end"
+				  : "begin and no end");
+	} else {
+		reading_skip_at(r, SKIP_NEGATIVE, reading_origin(r, &s),
+		    "span %016llx ends before it begins", (unsigned long long)s.id);
+		s.no_end = true;
+	}
+	return s;
+}
+
 int
 reading_span(struct reading *r, const struct span *s, struct err *e)
 {
+	int64_t resolution_ns = r->format != NULL ? r->format->resolution_ns : 0;
+	struct span kept;
+
 	if (s->id == 0 || (s->trace.high == 0 && s->trace.low == 0)) {
 		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, s),
 		    "a span without an id, or of no trace");
 		return 0;
 	}
-	if (!in_range(s->begin_ns) || !in_range(s->end_ns)) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, s),
-		    "span %016llx: a time that cannot be", (unsigned long long)s->id);
-		return 0;
-	}
-	if (s->end_ns < s->begin_ns) {
-		reading_skip_at(r, SKIP_NEGATIVE, reading_origin(r, s),
-		    "span %016llx ends before it begins", (unsigned long long)s->id);
-		return 0;
-	}
 	r->counts.spans++;
-	return span_set_add(r->spans, s, r->format != NULL ? r->format->resolution_ns : 0, e);
+	if (!s->no_begin && !s->no_end && in_range(s->begin_ns) && in_range(s->end_ns) &&
+	    s->begin_ns <= s->end_ns)
+		return span_set_add(r->spans, s, resolution_ns, e);
+	kept = without_nonsense(r, s);
+	return span_set_add(r->spans, &kept, resolution_ns, e);
 }
 
 int

@@ -30,6 +30,7 @@ struct reading_counts {
 	uint64_t files;         /* opened, or tried in a folder */
 	uint64_t files_failed;  /* of these, files of which nothing could be read */
 	uint64_t spans, events; /* read */
+	uint64_t spans_used;    /* of these, spans that are in a trace that was handed out */
 	uint64_t traces;        /* handed out */
 	struct skipped skipped[SKIPS];
 };
@@ -98,8 +99,9 @@ struct format {
 
 extern const struct format *const formats[]; /* NULL at the end */
 
-/* Passes on a span, which is copied. An incomplete or negative one is counted. 0, ERR_MEMORY or the
- * error of take(). */
+/* Passes on a span, which is copied. One without an id is counted and left out. A time that is out of
+ * range counts as not known, and so does the end of a span that ends before it begins; such a span
+ * is counted and kept. 0, ERR_MEMORY or the error of take(). */
 int reading_span(struct reading *r, const struct span *s, struct err *e);
 
 /* All spans of the trace have been read: hands it out. For formats that keep a trace's spans

@@ -310,6 +310,8 @@ keep(struct span_set *s, struct pending *p, const struct span *span, struct err 
 		.begin_ns = span->begin_ns,
 		.end_ns = span->end_ns,
 		.follows = span->follows,
+		.no_begin = span->no_begin,
+		.no_end = span->no_end,
 		.node_known = span->node.len > 0,
 		.file = at.file,
 		.offset = at.offset };

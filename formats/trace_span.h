@@ -27,6 +27,9 @@ struct span {
 	/* Its parent caused it and does not wait for it (FOLLOWS_FROM, a consumer of a queue). */
 	bool follows;
 	bool failed; /* its status is an error */
+	/* Not known: the span was not finished, or its record is damaged. It is kept as structure:
+	 * tree.h bounds its times. The time itself is then ignored. */
+	bool no_begin, no_end;
 	int64_t begin_ns, end_ns;
 	struct text_view service, name; /* "" becomes "unknown" */
 	struct text_view node;          /* host, pod or instance; "": not known */

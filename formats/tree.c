@@ -24,6 +24,8 @@ struct tree_span {                /* derived data of a span */
 	uint32_t unit, fork; /* fork: the event */
 	uint8_t fate;        /* enum fate */
 	bool joined;
+	bool untimed; /* its own times and its children do not say how long it took */
+	bool nowhere; /* nor when that was */
 };
 
 struct tree_mark { /* a fork or a join in the parent's unit */
@@ -121,24 +123,53 @@ count_span(struct tree_builder *b, uint32_t span, enum skip why, const char *wor
 	    (unsigned long long)b->trace->id_high, (unsigned long long)b->trace->id, words);
 }
 
+static bool
+is_timed(const struct kept_span *s)
+{
+	return !s->no_begin && !s->no_end;
+}
+
+/* Of two spans with one id: the one whose times are known, or what both know of them. */
+static void
+merge_times(struct kept_span *kept, struct kept_span *other)
+{
+	struct kept_span first = *kept;
+
+	if (is_timed(kept))
+		return;
+	if (is_timed(other)) {
+		*kept = *other;
+		*other = first;
+	} else if (kept->no_begin && !other->no_begin && other->begin_ns <= kept->end_ns) {
+		kept->begin_ns = other->begin_ns;
+		kept->no_begin = false;
+	} else if (kept->no_end && !other->no_end && kept->begin_ns <= other->end_ns) {
+		kept->end_ns = other->end_ns;
+		kept->no_end = false;
+	}
+}
+
 static void
 index_ids(struct tree_builder *b)
 {
 	struct tree *t = b->t;
+	uint32_t first;
 
 	hash_table_clear(&t->by_id);
 	for (uint32_t i = 0; i < b->n; i++) {
 		t->members[i] = (struct tree_span){
 			.parent = NONE, .first_child = NONE, .next = NONE
 		};
-		if (hash_table_claim(&t->by_id, hash_u64(b->spans[i].id), i) != i) {
+		first = hash_table_claim(&t->by_id, hash_u64(b->spans[i].id), i);
+		if (first != i) {
+			merge_times(&b->spans[first], &b->spans[i]);
 			t->members[i].fate = DROPPED;
 			count_span(b, i, SKIP_DUPLICATE, " was there already");
 		}
 	}
 }
 
-/* The earliest, of those the longest. */
+/* The earliest, of those the longest; one without a begin or an end only if there is no other. */
 static uint32_t
 better_root(const struct tree_builder *b, uint32_t a, uint32_t c)
 {
@@ -148,6 +179,8 @@ better_root(const struct tree_builder *b, uint32_t a, uint32_t c)
 		return c;
 	x = &b->spans[a];
 	y = &b->spans[c];
+	if (!is_timed(x) || !is_timed(y))
+		return !is_timed(x) && is_timed(y) ? c : a;
 	return y->begin_ns < x->begin_ns || (y->begin_ns == x->begin_ns && y->end_ns > x->end_ns)
 	           ? c
 	           : a;
@@ -266,6 +299,55 @@ count_unreached(struct tree_builder *b)
 
 /* ---- times ---- */
 
+struct proved_times { /* what children prove of the times of their parent */
+	int64_t begin_ns, end_ns;
+	bool any;
+};
+
+static struct proved_times
+bounds_of(const struct tree_builder *b, uint32_t span)
+{
+	const struct tree_span *m = b->t->members;
+	struct proved_times by = { INT64_MAX, INT64_MIN, false };
+
+	for (uint32_t c = m[span].first_child; c != NONE; c = m[c].next) {
+		const struct kept_span *s = &b->spans[c];
+		int64_t end_ns = s->follows ? s->begin_ns : s->end_ns;
+
+		if (m[c].nowhere)
+			continue;
+		by.any = true;
+		by.begin_ns = s->begin_ns < by.begin_ns ? s->begin_ns : by.begin_ns;
+		by.end_ns = end_ns > by.end_ns ? end_ns : by.end_ns;
+	}
+	return by;
+}
+
+/* Bounds the unknown times of all spans in use by their children, from the leaves to the root. */
+static void
+bound_times(struct tree_builder *b)
+{
+	for (uint32_t at = b->nused; at-- > 0;) {
+		uint32_t span = b->t->queue[at];
+		struct kept_span *s = &b->spans[span];
+		struct tree_span *m = &b->t->members[span];
+		struct proved_times by;
+
+		if (is_timed(s))
+			continue;
+		b->trace->lossy = true;
+		by = bounds_of(b, span);
+		m->untimed = !by.any;
+		m->nowhere = !by.any && s->no_begin && s->no_end;
+		if (s->no_begin)
+			s->begin_ns = s->no_end                           ? by.begin_ns
+			              : by.any && by.begin_ns < s->end_ns ? by.begin_ns
+			                                                  : s->end_ns;
+		if (s->no_end)
+			s->end_ns = by.any && by.end_ns > s->begin_ns ? by.end_ns : s->begin_ns;
+	}
+}
+
 static inline int64_t
 add_ns(int64_t a, int64_t b)
 {
@@ -297,10 +379,10 @@ move(struct tree_builder *b, const struct tree_span *p, uint32_t parent, uint32_
 	int64_t skew;
 
 	c->shift_ns = p->shift_ns;
-	c->begin_ns = add_ns(cs->begin_ns, c->shift_ns);
-	c->end_ns = add_ns(cs->end_ns, c->shift_ns);
-	if (!ps->node_known || !cs->node_known || ps->node == cs->node ||
-	    (skew = skew_ns(p, c, cs->follows)) == 0)
+	c->begin_ns = c->nowhere ? p->begin_ns : add_ns(cs->begin_ns, c->shift_ns);
+	c->end_ns = c->nowhere ? p->begin_ns : add_ns(cs->end_ns, c->shift_ns);
+	if (!is_timed(ps) || !is_timed(cs) || !ps->node_known || !cs->node_known ||
+	    ps->node == cs->node || (skew = skew_ns(p, c, cs->follows)) == 0)
 		return;
 	count_span(b, child, SKIP_SKEW,
 	    " lay outside of its parent by another node's clock, and was moved");
@@ -320,7 +402,7 @@ cut(struct tree_builder *b, uint32_t parent, uint32_t child)
 	bool outside = (before && c->end_ns <= ps->begin_ns) ||
 	               (after && c->begin_ns >= ps->end_ns);
 
-	c->joined = !outside && !(after && cs->follows);
+	c->joined = !outside && !(after && cs->follows) && !c->untimed;
 	cs->begin_ns = before && c->joined ? ps->begin_ns : c->begin_ns;
 	cs->end_ns = after && c->joined ? ps->end_ns : c->end_ns;
 }
@@ -551,6 +633,15 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 	}
 	link_children(&b);
 	reach(&b, root);
+	bound_times(&b);
+	if (t->members[root].untimed) {
+		reading_skip_at(r, SKIP_ROOTLESS, origin_of(&spans[root]),
+		    "trace %016llx%016llx, of %u spans: nothing says how long its root took",
+		    (unsigned long long)id.high, (unsigned long long)id.low, n);
+		return 0;
+	}
+	if (!is_timed(&spans[root]))
+		count_span(&b, root, SKIP_OPEN, " is the request's");
 	if (b.nused < n)
 		count_unreached(&b);
 	trace.arena = *a;
@@ -559,6 +650,7 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
 	}
 	*a = (struct arena){ 0 };
+	reading_count(r)->spans_used += b.nused;
 	*made = trace;
 	*ret = made;
 	return 0;

@@ -19,6 +19,11 @@
  *    it is moved into the parent by the least distance, with its descendants. More than the least
  *    distance would assume message delays (Jaeger centres the child, which assumes equal delays
  *    both ways).
+ *  - A span without a begin, or without an end, gets the closest one that its children prove: the
+ *    begin of the first of them, the end of the last (of a child that follows: its begin). So its
+ *    children stay where they are, and the rest of its time counts as its parent's. If they prove
+ *    nothing, the span is forked at the time that is known, or with its parent, and not joined:
+ *    nothing says that anybody waited for it. The trace is lossy.
  */
 #ifndef FORMATS_TREE_H
 #define FORMATS_TREE_H
@@ -36,6 +41,7 @@ struct kept_span { /* a span of a pending trace */
 	uint64_t offset : 48;
 	uint64_t nvalues : 8; /* at most RECORD_VALUES_MAX */
 	uint64_t has_parent : 1, follows : 1, node_known : 1;
+	uint64_t no_begin : 1, no_end : 1; /* not known */
 };
 
 struct tree; /* working memory, reused from trace to trace */
@@ -47,10 +53,13 @@ void tree_free(struct tree *t);
  * Makes a trace. *ret takes over the arena `a`, which is empty then; without a trace the arena stays
  * the caller's. The root is the earliest span without a parent (of several, the longest); without
  * one, a span that is its own parent; without one, the only span whose parent is missing. *ret is
- * NULL, and the trace counted as rootless, if there is no root; also NULL, not counted, if n is 0.
+ * NULL, and the trace counted as rootless, if there is no root, or no time of it is known nor proved
+ * by its children; also NULL, not counted, if n is 0. A root without a begin or an end is the last choice. A
+ * trace whose root has no begin or no end is counted, since its response time is a lower bound.
  *
- * Counts the spans that it leaves out: with a repeated id (the first is kept), below another root,
- * their own parent, with ancestors in a cycle or missing (these two make the trace lossy), each
+ * Counts the spans that it uses, and those that it leaves out: with a repeated id (kept is the first
+ * of those whose times are known; of others the first, with the times that a later one knows), below
+ * another root, their own parent, with ancestors in a cycle or missing (these two make the trace lossy), each
  * with all descendants. Changes the times in `spans`. O(n log n), O(n) for children in the order of
  * time; no recursion. ERR_MEMORY.
  */

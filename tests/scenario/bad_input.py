@@ -165,9 +165,9 @@ def span_cases():
     yield 'rootless', [changed(root, parent=0xa2), dict(cart, parent=0xa3), dict(ads, parent=0xa1)], GOOD, 'rootless'
     yield 'skewed', [root, changed(cart, begin=root['begin'] - 3 * 10**9), ads], GOOD + 1, 'clock_skewed'
     yield 'no-id', [root, cart, changed(ads, id=0)], GOOD + 1, 'incomplete'
-    yield 'latest-time', [root, cart, changed(ads, begin=INT64_MAX - 999, took=0)], GOOD + 1, 'incomplete'
-    yield 'overflow', [root, cart, changed(ads, begin=INT64_MAX // 2, took=INT64_MAX // 2 + 10**6)], GOOD + 1, 'incomplete'
-    yield 'before-1970', [root, cart, changed(ads, begin=-INT64_MAX + 10**6)], GOOD + 1, 'incomplete'
+    yield 'latest-time', [root, cart, changed(ads, begin=INT64_MAX - 999, took=0)], GOOD + 1, 'untimed'
+    yield 'overflow', [root, cart, changed(ads, begin=INT64_MAX // 2, took=INT64_MAX // 2 + 10**6)], GOOD + 1, 'untimed'
+    yield 'before-1970', [root, cart, changed(ads, begin=-INT64_MAX + 10**6)], GOOD + 1, 'untimed'
 
 
 def xtrace_cases():
@@ -219,8 +219,8 @@ def byte_cases(name, data):
         yield 'no-last-newline', data[:-1], 0, GOOD, '-', '-'
         lines = data.split(b'\n')
         yield 'short-line', b'\n'.join(lines[:4] + [b'1,2,3'] + lines[4:]), 0, GOOD, 'malformed', str(sum(map(len, lines[:4])) + 4)
-        yield 'letters-for-a-time', data + b'9,9,root,p,o,soon,later,5\n', 0, GOOD, 'incomplete', str(len(data))
-        yield 'time-out-of-range', data + b'9,9,root,p,o,%s,1,5\n' % (b'9' * 60), 0, GOOD, 'incomplete', str(len(data))
+        yield 'letters-for-a-time', data + b'9,9,root,p,o,soon,later,5\n', 0, GOOD, 'untimed', str(len(data))
+        yield 'time-out-of-range', data + b'9,9,root,p,o,%s,1,5\n' % (b'9' * 60), 0, GOOD, 'untimed', str(len(data))
         yield 'open-quote', data + b'"9,9,root,p,o,1,2,3\n' + data.split(b'\n', 1)[1], 0, GOOD, 'malformed', str(len(data))
         yield 'quoted', b'\n'.join(b'"' + line.replace(b',', b'","') + b'"' if line else line for line in lines), 0, GOOD, '-', '-'
         return

@@ -4,9 +4,11 @@
 #include "formats/span_names.h"
 #include "tests/unit/formats/kit.h"
 
+enum { UNKNOWN = -1 };
+
 struct row { /* a span; parent 0: none */
 	uint64_t id, parent;
-	int64_t begin_ns, end_ns;
+	int64_t begin_ns, end_ns; /* UNKNOWN: not known */
 	const char *node;
 	bool follows;
 };
@@ -26,6 +28,8 @@ add(struct kit *k, uint64_t trace, const struct row *row)
 		.parent = row->parent,
 		.has_parent = row->parent != 0,
 		.follows = row->follows,
+		.no_begin = row->begin_ns == UNKNOWN,
+		.no_end = row->end_ns == UNKNOWN,
 		.begin_ns = row->begin_ns,
 		.end_ns = row->end_ns,
 		.service = text_of("s"),
@@ -359,14 +363,102 @@ nonsense_is_counted(void **state)
 	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 30, 10 }, { 0, 1, 1, 2 },
 	    { 3, 1, INT64_MIN, INT64_MAX }, { 4, 1, 0, INT64_MAX });
 	assert_int_equal(kit_skipped(&k, SKIP_NEGATIVE), 1);
-	assert_int_equal(kit_skipped(&k, SKIP_INCOMPLETE), 3);
-	assert_int_equal(kit_counts(&k).spans, 1);
+	assert_int_equal(kit_skipped(&k, SKIP_INCOMPLETE), 1);
+	assert_int_equal(kit_skipped(&k, SKIP_UNTIMED), 2);
+	assert_int_equal(kit_counts(&k).spans, 4);
+	assert_int_equal(kit_counts(&k).spans_used, 4);
+	assert_true(k.traces[0]->lossy);
 	expect_path(&k, "s.1 100");
 	kit_begin(&k, 0);
 	assert_int_equal(reading_complete(k.r, (struct trace_id){ 0, 1 }, &k.e), 0);
 	assert_int_equal(reading_end(k.r, &k.e), 0);
 	assert_int_equal(k.ntraces, 0);
 	kit_end(&k);
+}
+
+/* ---- spans whose times are not known ---- */
+
+static void
+a_span_without_an_end_keeps_what_is_below_it(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 10, UNKNOWN }, { 3, 2, 20, 50 },
+	    { 4, 2, 50, 70 }, { 5, 4, 55, 60 });
+	assert_int_equal(k.traces[0]->nunits, 5);
+	assert_true(k.traces[0]->lossy);
+	assert_int_equal(kit_skipped(&k, SKIP_UNTIMED), 1);
+	assert_int_equal(kit_skipped(&k, SKIP_ORPHAN), 0);
+	assert_int_equal(kit_skipped(&k, SKIP_OPEN), 0);
+	assert_int_equal(kit_counts(&k).spans_used, 5);
+	expect_path(&k, "s.1 10 s.2 10 s.3 30 s.4 5 s.5 5 s.4 10 s.1 30");
+}
+
+/* The bounds pass through spans none of whose times are known. */
+static void
+bounds_come_from_the_closest_below_whose_times_are_known(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, UNKNOWN, UNKNOWN }, { 3, 2, UNKNOWN, UNKNOWN },
+	    { 4, 3, 20, 50 }, { 5, 3, 50, 60 }, { 6, 2, UNKNOWN, UNKNOWN });
+	assert_int_equal(k.traces[0]->nunits, 6);
+	assert_int_equal(kit_skipped(&k, SKIP_UNTIMED), 3);
+	expect_path(&k, "s.1 20 s.4 30 s.5 10 s.1 40");
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, UNKNOWN, 80 }, { 3, 2, 20, 50 });
+	expect_path(&k, "s.1 20 s.3 30 s.2 30 s.1 20");
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 10, UNKNOWN }, { 3, 2, 20, 90, "", true });
+	expect_path(&k, "s.1 10 s.2 10 s.1 80");
+}
+
+/* Nothing says that anybody waited for it. */
+static void
+without_an_end_or_children_a_span_is_not_on_the_path(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 10, UNKNOWN }, { 3, 1, UNKNOWN, 60 },
+	    { 4, 1, UNKNOWN, UNKNOWN }, { 5, 1, 20, 30 });
+	assert_string_equal(unit_text(&k, k.traces[0], 0), "b0 f4@0 f2@10 f5@20 j5@30 f3@60 e100");
+	expect_path(&k, "s.1 20 s.5 10 s.1 70");
+}
+
+static void
+a_request_without_an_end_took_at_least_what_is_below(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	rows_to_trace(&k, { 1, 0, 5, UNKNOWN }, { 2, 1, 10, 30 }, { 3, 1, 40, 90 });
+	assert_int_equal(kit_skipped(&k, SKIP_OPEN), 1);
+	assert_true(k.traces[0]->lossy);
+	expect_path(&k, "s.1 5 s.2 20 s.1 10 s.3 50");
+	rows_to_trace(&k, { 1, 0, 5, UNKNOWN }, { 2, 1, 10, UNKNOWN });
+	assert_int_equal(kit_skipped(&k, SKIP_OPEN), 1);
+	expect_path(&k, "s.1 5");
+	rows_to_trace(&k, { 1, 0, 5, UNKNOWN }, { 2, 1, UNKNOWN, UNKNOWN });
+	assert_int_equal(k.ntraces, 0);
+	assert_int_equal(kit_skipped(&k, SKIP_ROOTLESS), 1);
+	assert_int_equal(kit_counts(&k).spans_used, 0);
+	kit_end(&k);
+}
+
+/* Some programs write a span when it begins, and again when it is over. */
+static void
+of_duplicates_the_one_whose_times_are_known_is_kept(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	rows_to_trace(&k, { 1, 0, 0, UNKNOWN }, { 2, 1, 10, UNKNOWN }, { 2, 1, 10, 40 },
+	    { 3, 1, 50, UNKNOWN }, { 3, 1, UNKNOWN, 70 }, { 1, 0, 0, 100 });
+	assert_int_equal(kit_skipped(&k, SKIP_DUPLICATE), 3);
+	assert_int_equal(kit_skipped(&k, SKIP_OPEN), 0);
+	assert_false(k.traces[0]->lossy);
+	expect_path(&k, "s.1 10 s.2 30 s.1 10 s.3 20 s.1 30");
 }
 
 /* ---- large ones ---- */
@@ -699,6 +791,11 @@ main(void)
 		cmocka_unit_test(of_several_roots_the_earliest_counts),
 		cmocka_unit_test(the_root_may_have_to_be_guessed),
 		cmocka_unit_test(nonsense_is_counted),
+		cmocka_unit_test(a_span_without_an_end_keeps_what_is_below_it),
+		cmocka_unit_test(bounds_come_from_the_closest_below_whose_times_are_known),
+		cmocka_unit_test(without_an_end_or_children_a_span_is_not_on_the_path),
+		cmocka_unit_test(a_request_without_an_end_took_at_least_what_is_below),
+		cmocka_unit_test(of_duplicates_the_one_whose_times_are_known_is_kept),
 		cmocka_unit_test(a_trace_may_be_deep),
 		cmocka_unit_test(a_trace_may_be_wide),
 		cmocka_unit_test(traces_come_in_the_order_they_began),
