@@ -87,56 +87,56 @@ controller_start
 agent_start
 
 # ---- toggling -------------------------------------------------------------------
-check "the agent greets" wait_for 20 after '^hello n1 '
-check "it tells of the programs and their tracepoints" wait_for 20 after '^programs 2 names 300: .*one\([0-9]*\)=150'
+check "the agent connects and sends HELLO" wait_for 20 after '^hello n1 '
+check "it reports the programs and their tracepoints" wait_for 20 after '^programs 2 names 300: .*one\([0-9]*\)=150'
 want 5000
-check "an empty state holds" wait_for 10 after "^done $EPOCH results \."
+check "an empty desired state is confirmed" wait_for 10 after "^done $EPOCH results \."
 check "requests are sampled" wait_for 10 after '^records [1-9]'
-check "what nobody asked for is off" is one $ON -eq 0
+check "tracepoints that the state does not name are disabled" is one $ON -eq 0
 want 5000 agentp:ev000 agentp:ev149 no:such
-check "done says what became of each" wait_for 10 after "^done $EPOCH results \+\+\?\. from [0-9]"
-check "on, in both programs" is one $ON -eq 1
-check "on, in both programs" is two $ON -eq 1
-check "its records arrive" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
-check "the status counts them" wait_for 10 after "^status epoch $EPOCH added 3 programs 2 tracer ok"
+check "DONE reports the outcome of each rule" wait_for 10 after "^done $EPOCH results \+\+\?\. from [0-9]"
+check "the tracepoint is enabled in the first program" is one $ON -eq 1
+check "the tracepoint is enabled in the second program" is two $ON -eq 1
+check "records of the tracepoint arrive" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
+check "the status counts the added tracepoints" wait_for 10 after "^status epoch $EPOCH added 3 programs 2 tracer ok"
 want 5000
-check "off again" wait_for 10 after "^done $EPOCH results \."
-check "off, in both programs" is one $ON -eq 0
-check "off, in both programs" is two $ON -eq 0
+check "an empty state is confirmed again" wait_for 10 after "^done $EPOCH results \."
+check "the tracepoint is disabled in the first program" is one $ON -eq 0
+check "the tracepoint is disabled in the second program" is two $ON -eq 0
 want 5000 'agentp:*' hone:request_begin
-check "a wildcard, and what is always on" wait_for 10 after "^done $EPOCH results \+\+\."
-check "on by the wildcard" is two $ON -eq 1
+check "a wildcard and an always-on tracepoint are confirmed" wait_for 10 after "^done $EPOCH results \+\+\."
+check "the wildcard enables the tracepoint" is two $ON -eq 1
 want 5000
 wait_for 10 after "^done $EPOCH results \."
-check "off with it" is two $ON -eq 0
+check "without the wildcard the tracepoint is disabled" is two $ON -eq 0
 controller_mark
-check "what is always on stays on" wait_for 10 after '^records'
+check "an always-on tracepoint stays enabled" wait_for 10 after '^records'
 # ---- many at once, in several sessions ----------------------------------------------
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH results \+\."
 LOSSES=$(losses)
 want 5000 agentp:ev0{00..39}
-check "forty at once" wait_for 20 after "^done $EPOCH results \+{40}\."
-check "in sessions of eight" test "$(sessions)" -ge 6
-check "each on once, in one of them" one_each 40
+check "forty tracepoints are enabled by one state" wait_for 20 after "^done $EPOCH results \+{40}\."
+check "they are in sessions of eight rules" test "$(sessions)" -ge 6
+check "each is enabled once, in one of the sessions" one_each 40
 controller_mark
-check "the records of what was on before go on" wait_for 10 after 'ticks [1-9]'
-check "without a gap" test "$(gaps)" = "gaps 0"
-check "and none said to be" test "$(losses)" = "$LOSSES"
+check "records of the tracepoint that was enabled before still arrive" wait_for 10 after 'ticks [1-9]'
+check "they have no gap" test "$(gaps)" = "gaps 0"
+check "no loss is reported" test "$(losses)" = "$LOSSES"
 want 5000 'agentp:*' agentp:ev0{00..39}
-check "a wildcard over all of them" wait_for 20 after "^done $EPOCH results \+{41}\."
-check "they are with it in one session, or each would be written twice" one_each 41 "hone-n1-$AGENT"
-check "what was off meanwhile is told as a gap" wait_for 10 after '^loss reason 0 count 1 '
+check "a wildcard that matches all of them is confirmed" wait_for 20 after "^done $EPOCH results \+{41}\."
+check "they are in one session with the wildcard, since two sessions would record them twice" one_each 41 "hone-n1-$AGENT"
+check "the time in which they were disabled is reported as a loss" wait_for 10 after '^loss reason 0 count 1 '
 want 5000 agentp:ev000
-check "all off but one" wait_for 20 after "^done $EPOCH results \+\."
-check "it is on" is one $ON -eq 1
+check "all but one are disabled" wait_for 20 after "^done $EPOCH results \+\."
+check "that one is enabled" is one $ON -eq 1
 controller_mark
-check "and written once" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
+check "each of its records is written once" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
 program_start three
-check "a program that starts has it on" wait_for 10 is three $ON -eq 1
-check "and is told of" wait_for 20 after '^programs 3 names 450:'
+check "the tracepoint is enabled in a program that starts now" wait_for 10 is three $ON -eq 1
+check "the agent reports this program" wait_for 20 after '^programs 3 names 450:'
 kill -9 "$PROGRAM_three"
-check "a program that was killed is not missed" wait_for 20 after '^programs 2 names'
+check "the agent no longer reports a program that was killed" wait_for 20 after '^programs 2 names'
 
 # ---- the controller dies, hangs, sends garbage ------------------------------------
 want 5000 agentp:ev000
@@ -147,74 +147,74 @@ for i in 1 2 3; do
 	wait "$CONTROLLER" 2> /dev/null
 	rm -f "$D/controller.sock"
 	at=$(word one $FIRED)
-	check "kill -9 of the controller: records go on being written" wait_for 10 is one $FIRED -gt $((at + 200))
+	check "kill -9 of the controller: the program still writes records" wait_for 10 is one $FIRED -gt $((at + 200))
 	controller_mark
 	controller_start
 	say want $EPOCH 5000 agentp:ev000
-	check "it comes back, and the epoch holds" wait_for 10 after "^done $EPOCH results \+\."
-	check "all records arrive" wait_for 10 after '^records'
+	check "a new controller is sent the outcome of the same epoch" wait_for 10 after "^done $EPOCH results \+\."
+	check "the records arrive there" wait_for 10 after '^records'
 done
-check "none is missing" test "$(gaps)" = "gaps 0"
-check "and none said to be" test "$(losses)" = "$LOSSES"
+check "no record is missing" test "$(gaps)" = "gaps 0"
+check "no loss is reported" test "$(losses)" = "$LOSSES"
 for nonsense in garbage version wrong ack; do
 	controller_mark
 	say $nonsense
-	check "$nonsense: the agent hangs up" wait_for 10 after '^closed'
-	check "$nonsense: says why" after '^refused .'
-	check "$nonsense: and comes back" wait_for 10 after '^hello n1'
-	check "$nonsense: with its records" wait_for 10 after '^records'
+	check "$nonsense: the agent closes the connection" wait_for 10 after '^closed'
+	check "$nonsense: the controller is told the reason" after '^refused .'
+	check "$nonsense: the agent connects again" wait_for 10 after '^hello n1'
+	check "$nonsense: its records arrive" wait_for 10 after '^records'
 done
-check "another version is named as such" told 'version'
+check "the reason names the other protocol version" told 'version'
 controller_mark
 say refuse there is another node of that name
-check "a refusal is logged with its words" wait_for 10 told 'refuses this agent: there is another node'
-check "and the agent tries again" wait_for 10 after '^hello n1'
+check "a refusal is logged with the controller's reason" wait_for 10 told 'refuses this agent: there is another node'
+check "after a refusal the agent connects again" wait_for 10 after '^hello n1'
 controller_mark
 say want $EPOCH 5000 agentp:ev000
 say silent
-check "a controller that hangs is dialled again" wait_for 20 after '^hello n1'
+check "the agent connects again when the controller hangs" wait_for 20 after '^hello n1'
 say want $EPOCH 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
-check "none is missing" test "$(gaps)" = "gaps 0"
-check "and none said to be" test "$(losses)" = "$LOSSES"
+check "after the hang no record is missing" test "$(gaps)" = "gaps 0"
+check "after the hang no loss is reported" test "$(losses)" = "$LOSSES"
 want 1000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
 kill -STOP "$CONTROLLER"
 check "a lease that is not renewed ends" wait_for 20 is one $ON -eq 0
 kill -CONT "$CONTROLLER"
-check "and a controller that goes on has it again" wait_for 20 is one $ON -eq 1
+check "when the controller continues, the tracepoint is enabled again" wait_for 20 is one $ON -eq 1
 
 # ---- the session daemon dies ------------------------------------------------------
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
 kill -9 "$SESSIOND"
 wait "$SESSIOND" 2> /dev/null
-check "the session daemon is killed: trouble is reported" wait_for 20 after 'tracer down .*trouble ".*session daemon'
-check "and all is off" is one $ON -eq 0
+check "kill -9 of the session daemon is reported as trouble" wait_for 20 after 'tracer down .*trouble ".*session daemon'
+check "without a session daemon the tracepoint is disabled" is one $ON -eq 0
 controller_mark
 daemon_start
-check "it is back: so is the session" wait_for 30 after 'tracer ok .*trouble ""'
-check "and what was on" wait_for 30 is one $ON -eq 1
+check "the new session daemon gets a session" wait_for 30 after 'tracer ok .*trouble ""'
+check "the tracepoint is enabled in it" wait_for 30 is one $ON -eq 1
 controller_mark
-check "and the records" wait_for 30 after 'ticks [1-9]'
-check "the time between is told as a loss" grep -q '^loss reason 0 count 1' "$D/controller.log"
+check "its records arrive" wait_for 30 after 'ticks [1-9]'
+check "the time between the two daemons is reported as a loss" grep -q '^loss reason 0 count 1' "$D/controller.log"
 kill -STOP "$SESSIOND"
 want 5000 agentp:ev001
-check "the session daemon hangs: trouble is reported" wait_for 20 after 'trouble "the session daemon has not answered'
+check "a session daemon that hangs is reported as trouble" wait_for 20 after 'trouble "the session daemon has not answered'
 kill -CONT "$SESSIOND"
-check "and when it goes on, so does the agent" wait_for 20 after "^done $EPOCH results \+\."
+check "when the session daemon continues, the agent confirms the state" wait_for 20 after "^done $EPOCH results \+\."
 
 # ---- the agent dies ---------------------------------------------------------------
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
-check "on" is one $ON -eq 1
+check "the tracepoint is enabled before the agent is killed" is one $ON -eq 1
 killed=$(now)
 kill -9 "$AGENT"
-check "kill -9 of the agent: all is off" wait_for 20 is one $ON -eq 0
-check "in every program" wait_for 20 is two $ON -eq 0
-check "within a second" test $(($(word one $OFF_NS) - killed)) -lt 1000000000
-check "no session stays" wait_for 10 no_session
-check "nor a folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
+check "kill -9 of the agent: the tracepoint is disabled in the first program" wait_for 20 is one $ON -eq 0
+check "kill -9 of the agent: the tracepoint is disabled in the second program" wait_for 20 is two $ON -eq 0
+check "this takes less than a second" test $(($(word one $OFF_NS) - killed)) -lt 1000000000
+check "the guardian leaves no session" wait_for 10 no_session
+check "the guardian leaves no folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
 # while the agent measures the cost of a record, it has two sessions
 measuring() {
 	local pid
@@ -222,12 +222,12 @@ measuring() {
 }
 no_folder() { test -z "$(ls /run/hone/agent-n1)"; }
 agent_start
-check "it measures what a record costs" wait_for 20 measuring
+check "a new agent measures what a record costs" wait_for 20 measuring
 kill -9 "$AGENT"
 wait "$AGENT" 2> /dev/null
-check "killed meanwhile: neither session stays" wait_for 10 no_session
-check "nor a folder of either" wait_for 10 no_folder
-check "nor what measured" wait_for 10 not pgrep -f "hone-cost hone-n1-$AGENT-cost"
+check "the agent is killed while it measures: no session stays" wait_for 10 no_session
+check "the agent is killed while it measures: no folder stays" wait_for 10 no_folder
+check "the agent is killed while it measures: the program that measures ends" wait_for 10 not pgrep -f "hone-cost hone-n1-$AGENT-cost"
 # the cost measurement is stopped after its program has finished and before it ends its session
 has_measured() {
 	local pid
@@ -236,15 +236,15 @@ has_measured() {
 no_cost() { told 'a record costs' && ! lttng -n list 2> /dev/null | grep -- "hone-n1-$AGENT-cost"; }
 : > "$D/agent.log"
 agent_start
-check "what measures hangs" wait_for 40 has_measured
-check "its session is ended all the same, though it is known what a record costs" wait_for 60 no_cost
+check "the program that measures hangs after the measurement" wait_for 40 has_measured
+check "its session is ended, and the measured cost is used" wait_for 60 no_cost
 kill -9 "$AGENT"
 wait "$AGENT" 2> /dev/null
 wait_for 20 no_session
 controller_mark
 agent_start
-check "it starts anew" wait_for 20 after "^done $EPOCH results \+\."
-check "and switches on again" is two $ON -eq 1
+check "the next agent confirms the state" wait_for 20 after "^done $EPOCH results \+\."
+check "it enables the tracepoint" is two $ON -eq 1
 # two sessions: that of the always-on tracepoints, and a spare one
 its_sessions() { test "$(sessions)" = 2 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
 # agent and guardian die: only the next agent can clean up
@@ -253,13 +253,13 @@ guard=$(pgrep -x hone-guard -P "$AGENT")
 kill -STOP "$guard"	# the guardian must not run in between
 kill -9 "$AGENT" "$guard"
 wait "$AGENT" 2> /dev/null
-check "agent and guardian killed: the sessions stay" test "$(sessions)" = 2
+check "agent and guardian are killed at once: their sessions stay" test "$(sessions)" = 2
 controller_mark
 agent_start
-check "but the next agent sweeps it" wait_for 20 after "^done $EPOCH results \+\."
-check "so that there are its own, and one folder" wait_for 60 its_sessions	# after it has measured the cost of a record
-check "a second agent of the node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
-check "and does no harm" is one $ON -eq 1
+check "the next agent starts" wait_for 20 after "^done $EPOCH results \+\."
+check "it removed the old sessions and folder, and has its own" wait_for 60 its_sessions	# after it has measured the cost of a record
+check "a second agent of the same node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
+check "the refused agent leaves the tracepoint enabled" is one $ON -eq 1
 
 # ---- too much, too long -----------------------------------------------------------
 kill "$AGENT"
@@ -269,79 +269,79 @@ agent_start -o queue.memory=1MiB
 want 600000 agentp:ev000
 wait_for 20 after "^done $EPOCH results \+\."
 kill -STOP "$CONTROLLER"
-check "queues fill up: the agent switches off by itself" wait_for 60 is one $ON -eq 0
-check "and says so" told 'queue "agent" is 9[0-9] % full: all 1 added tracepoints go off'
+check "a full queue makes the agent disable its tracepoints" wait_for 60 is one $ON -eq 0
+check "the agent logs the queue and how full it was" told 'queue "agent" is 9[0-9] % full: all 1 added tracepoints go off'
 at=$(word one $REQUESTS)
 wait_for 60 is one $REQUESTS -gt $((at + 5000))
 kill -CONT "$CONTROLLER"
-check "the controller is told" wait_for 20 after '^status .* shed 1'
-check "and what had to be dropped is counted" wait_for 20 after '^loss reason 1 count [1-9]'
+check "the controller is told that the agent has shed load" wait_for 20 after '^status .* shed 1'
+check "dropped records are counted in a loss" wait_for 20 after '^loss reason 1 count [1-9]'
 controller_mark
 wait_for 20 statuses 5
-check "the same epoch does not bring it back" is one $ON -eq 0
+check "the same epoch does not enable the tracepoint again" is one $ON -eq 0
 want 5000 agentp:ev000
-check "a newer one does" wait_for 10 after "^done $EPOCH results \+\."
-check "on again" is one $ON -eq 1
+check "a newer epoch is confirmed" wait_for 10 after "^done $EPOCH results \+\."
+check "a newer epoch enables the tracepoint again" is one $ON -eq 1
 kill -STOP "$SESSIOND"
-check "the session daemon hangs" wait_for 10 after 'trouble "the session daemon has not answered'
+check "the session daemon hangs before the agent is ended" wait_for 10 after 'trouble "the session daemon has not answered'
 began=$(date +%s%N)
 kill "$AGENT"
 wait "$AGENT"
-check "SIGTERM then: exit 0" test $? = 0
+check "SIGTERM while the session daemon hangs: exit 0" test $? = 0
 # Normally 1 to 2 s; closing an inotify descriptor waits for kernel threads, which takes seconds on a busy machine.
-check "within ten seconds all the same" test $(($(date +%s%N) - began)) -lt 10000000000
+check "SIGTERM while the session daemon hangs: the agent ends within ten seconds" test $(($(date +%s%N) - began)) -lt 10000000000
 at=$(word one $PROBED)
 wait_for 10 is one $REQUESTS -gt $(($(word one $REQUESTS) + 200))
-check "nothing is probed, though it is on" test $(($(word one $PROBED) - at)) -lt 50
+check "the tracepoint is still enabled, but no request is probed" test $(($(word one $PROBED) - at)) -lt 50
 kill -CONT "$SESSIOND"
-check "the guardian ends the session as soon as it can" wait_for 20 nothing_left
-check "off" is one $ON -eq 0
+check "when the session daemon continues, the guardian ends the session" wait_for 20 nothing_left
+check "then the tracepoint is disabled" is one $ON -eq 0
 controller_mark
 agent_start -o tracer.idle_session=1s
 want 5000 agentp:ev000
 wait_for 20 after "^done $EPOCH results \+\."
 wait_for 20 after "^records"
-check "what is missing was said to be" test "$(gaps)" = "gaps 0"
+check "every missing record was reported as lost" test "$(gaps)" = "gaps 0"
 
 want 5000 agentp:ev0{00..19}
-check "twenty at once" wait_for 20 after "^done $EPOCH results \+{20}\."
-check "in more sessions" test "$(sessions)" -ge 4
+check "twenty tracepoints are enabled" wait_for 20 after "^done $EPOCH results \+{20}\."
+check "they are in four or more sessions" test "$(sessions)" -ge 4
 want 5000
-check "off" wait_for 20 after "^done $EPOCH results \."
+check "all are disabled" wait_for 20 after "^done $EPOCH results \."
 sessions_are() { [ "$(sessions)" = "$1" ] || { sessions; return 1; }; }
-check "and when they have been for a while, sessions are ended" wait_for 20 sessions_are 2
+check "sessions without rules are ended after tracer.idle_session" wait_for 20 sessions_are 2
 controller_mark
-check "which loses nothing" wait_for 10 after 'ticks [0-9]* gaps 0'
+check "ending these sessions loses no record" wait_for 10 after 'ticks [0-9]* gaps 0'
 
 # ---- the end ----------------------------------------------------------------------
 began=$(date +%s%N)
 kill "$AGENT"
 wait "$AGENT"
 check "SIGTERM: exit 0" test $? = 0
-check "within two seconds" test $(($(date +%s%N) - began)) -lt 2000000000
-check "all is off" is one $ON -eq 0
-check "nothing is left" wait_for 20 nothing_left
-check "not even the folder" wait_for 20 not test -e /run/hone/agent-n1
+check "SIGTERM: the agent ends within two seconds" test $(($(date +%s%N) - began)) -lt 2000000000
+check "SIGTERM: the tracepoint is disabled" is one $ON -eq 0
+check "SIGTERM: no session stays" wait_for 20 nothing_left
+check "SIGTERM: the node's folder is removed" wait_for 20 not test -e /run/hone/agent-n1
 lttng -n create other --output="$D/other" > /dev/null
 kill "$SESSIOND"
 wait "$SESSIOND"
 controller_mark
 agent_start
-check "without a session daemon: says what to do" wait_for 20 after 'trouble ".*no session daemon answers: start lttng-sessiond'
+check "without a session daemon the agent says what to do" wait_for 20 after 'trouble ".*no session daemon answers: start lttng-sessiond'
 kill -INT "$AGENT"
 wait "$AGENT"
-check "SIGINT then: exit 0" test $? = 0
+check "SIGINT without a session daemon: exit 0" test $? = 0
 daemon_start
 controller_mark
 mkdir -m 700 "$D/nobody" && chmod 711 "$D"
-check "without permission: says what to do" bash -c "timeout 5 setpriv --reuid=65534 --regid=65534 --clear-groups \
+check "without permission to trace the agent says what to do" bash -c "timeout 5 setpriv --reuid=65534 --regid=65534 --clear-groups \
 	'$O/bin/hone-agent' -o agent.node=n2 -o controller.url='$URL' -o agent.run_dir=/dev/shm/n2 \
 	-o agent.policy=/dev/shm/n2-policy 2>&1 | grep 'no permission to trace: add .* to the group'"
-check "-n takes the defaults" "$O/bin/hone-agent" -n
-check "-nv prints what reads back" bash -c "'$O/bin/hone-agent' -nv > '$D/a' && '$O/bin/hone-agent' -nv -c '$D/a' | cmp '$D/a' -"
+check "-n accepts the defaults" "$O/bin/hone-agent" -n
+check "-nv prints a configuration that reads back the same" bash -c "'$O/bin/hone-agent' -nv > '$D/a' && '$O/bin/hone-agent' -nv -c '$D/a' | cmp '$D/a' -"
 "$O/bin/hone-agent" --nonsense 2> /dev/null
-check "misuse: exit 2" test $? = 2
+check "an unknown flag is misuse: exit 2" test $? = 2
 "$O/bin/hone-agent" -n -o tracer.sub_buffers=3 2> /dev/null
-check "a wrong configuration: exit 1, as honed -n does" test $? = 1
+check "a wrong configuration: exit 1, as of honed -n" test $? = 1
 echo "1..$N"
 exit $FAILED

@@ -60,15 +60,15 @@ check "the document has its name and version" is '.document == "hone.analysis" a
 check "the planted edge carries the variance, in the service that is slow" \
   is "$TOP | .owner_service == \"cart\" and .share > 0.9 and .low <= .share and .share <= .high" "$D/all.json"
 check "its key explains it" is '.types[0].groups[0].keys | any(.name | test("items")) and all(.p < 0.01)' "$D/all.json"
-check "without it requests would be steady" is '.types[0].groups[0].what_if | .then.cv < 0.05 and .now.cv > 0.2' "$D/all.json"
-check "shares add up to 1, edges to the mean, steps end at it" is '.types[0].groups[0] |
+check "without the edge's variance requests would be predictable" is '.types[0].groups[0].what_if | .then.cv < 0.05 and .now.cv > 0.2' "$D/all.json"
+check "shares add up to 1, edges to the mean, and steps end at it" is '.types[0].groups[0] |
   ((.edges | map(.share) | add) - 1 | fabs) < 1e-6 and ((.edges | map(.mean_ms) | add) - .mean_ms | fabs) < 1e-6 and
   (.steps[-1].first_ms - .mean_ms | fabs) < 1e-6' "$D/all.json"
 check "exemplars are requests of the file" is '.types[0].groups[0].exemplars |
   .slowest.total_ms > .median.total_ms and .median.total_ms > .fastest.total_ms and (.slowest.trace | length) >= 16' "$D/all.json"
-check "steady requests are no problem" is '.problems == [] and .types[0].groups[0].problem == "none"' "$D/steady.json"
-check "people are told the same" says 0 "HOME of front is unpredictable" hone analyze "$D/all.json"
-check "what is steady is said to be" says 0 "no problem" hone analyze "$D/steady.json"
+check "predictable requests are not listed as problems" is '.problems == [] and .types[0].groups[0].problem == "none"' "$D/steady.json"
+check "the text names the same edge" says 0 "HOME of front is unpredictable" hone analyze "$D/all.json"
+check "the text says which requests are predictable" says 0 "no problem" hone analyze "$D/steady.json"
 
 # ---- command line
 hone analyze --json "$D/all.json" >"$D/once.json"
@@ -76,51 +76,51 @@ hone analyze --json "$D/all.json" >"$D/again.json"
 check "the same input and seed give the same document" same "$D/once.json" "$D/again.json"
 gzip -k "$D/all.json"
 hone analyze --json "$D/all.json.gz" >"$D/gz.json"
-check "gzip is read as it is" same "$D/once.json" "$D/gz.json"
+check "a gzip file is recognized and read" same "$D/once.json" "$D/gz.json"
 hone analyze --json - <"$D/all.json" >"$D/stdin.json"
-check "- is standard input" same "$D/once.json" "$D/stdin.json"
+check "- reads standard input" same "$D/once.json" "$D/stdin.json"
 hone analyze --json - <"$D/all.json.gz" >"$D/stdin.json"
-check "there gzip as well" same "$D/once.json" "$D/stdin.json"
+check "standard input may be gzip" same "$D/once.json" "$D/stdin.json"
 mkdir "$D/parts"
 jaeger "$D/parts/1.json" 1 100 1000 4000
 jaeger "$D/parts/2.json" 101 200 1000 4000
 check "several files are one window" is '.types[0].count == 200 and .source.counts.files == 2' "$D/parts/1.json" "$D/parts/2.json"
 hone analyze --json "$D/parts/1.json" "$D/parts/2.json" >"$D/two.json"
 hone analyze --json "$D/parts" >"$D/folder.json"
-check "a folder stands for its files, by name" same "$D/two.json" "$D/folder.json"
-check "the format can be named" is '.types[0].count == 200' --format jaeger "$D/all.json"
+check "a folder stands for its files, sorted by name" same "$D/two.json" "$D/folder.json"
+check "--format names the format" is '.types[0].count == 200' --format jaeger "$D/all.json"
 check "--type chooses requests by name" is '.types[0].count == 200' --type 'HO*' "$D/all.json"
-check "no request of such a type is a failure that says so" says 1 "none is of a type that matches" hone analyze --type NONE "$D/all.json"
-check "--ignore takes meant waits out" is '.problems == [] and .types[0].groups[0].ignored_mean_ms > 1' --ignore 'cart/*' "$D/all.json"
-check "--bin tells requests apart" is '.types[0].groups | length == 2 and all(.path | any(test("items.*50")))' \
+check "--type without a matching request fails with a message" says 1 "none is of a type that matches" hone analyze --type NONE "$D/all.json"
+check "--ignore excludes waits" is '.problems == [] and .types[0].groups[0].ignored_mean_ms > 1' --ignore 'cart/*' "$D/all.json"
+check "--bin separates requests by their bin" is '.types[0].groups | length == 2 and all(.path | any(test("items.*50")))' \
   --bin '*unit_begin(get).items=50' "$D/all.json"
-check "--cv moves the threshold" is '.problems == []' --cv 300% "$D/all.json"
-check "--min-traces too" is '.problems == [] and .types[0].groups[0].problem == "unsure"' --min-traces 201 "$D/all.json"
-check "--confidence makes intervals wider" bash -o pipefail -c "
+check "--cv sets the threshold" is '.problems == []' --cv 300% "$D/all.json"
+check "--min-traces sets the least number of traces of a group" is '.problems == [] and .types[0].groups[0].problem == "unsure"' --min-traces 201 "$D/all.json"
+check "--confidence sets the width of intervals" bash -o pipefail -c "
   w() { '$O/bin/hone' analyze --json --confidence \$1 '$D/all.json' | jq '.types[0].groups[0] | .cv_high - .cv_low'; }
   jq -en \"\$(w 99%) > \$(w 80%)\""
-check "--samples gives single requests" is '.types[0].groups[0] | (.samples | length) >= 200 and
+check "--samples prints single requests" is '.types[0].groups[0] | (.samples | length) >= 200 and
   (.samples[0].keys | length) == (.sample_keys | length)' --samples "$D/all.json"
-check "without it there are none" is '.types[0].groups[0] | has("samples") | not' "$D/all.json"
+check "without --samples no single request is printed" is '.types[0].groups[0] | has("samples") | not' "$D/all.json"
 
 # ---- bad input
-check "no file is misuse" says 2 "needs a file" hone analyze
-check "an unknown flag is misuse" says 2 "--frob" hone analyze --frob "$D/all.json"
-check "an impossible value is misuse" says 2 "must be" hone analyze --confidence 3 "$D/all.json"
-check "an unknown format too" says 2 "unknown format" hone analyze --format word "$D/all.json"
-check "and a malformed rule" says 2 "nonsense" hone analyze --bin nonsense "$D/all.json"
-check "a missing file is named" says 1 "$D/missing" hone analyze "$D/missing"
+check "no file is misuse: exit 2" says 2 "needs a file" hone analyze
+check "an unknown flag is misuse: exit 2" says 2 "--frob" hone analyze --frob "$D/all.json"
+check "an impossible value is misuse: exit 2" says 2 "must be" hone analyze --confidence 3 "$D/all.json"
+check "an unknown format is misuse: exit 2" says 2 "unknown format" hone analyze --format word "$D/all.json"
+check "a malformed rule is misuse: exit 2" says 2 "nonsense" hone analyze --bin nonsense "$D/all.json"
+check "the error names a missing file" says 1 "$D/missing" hone analyze "$D/missing"
 head -c 4096 /dev/urandom >"$D/garbage"
-check "garbage is named" says 1 "$D/garbage" hone analyze "$D/garbage"
+check "the error names a file that is no trace file" says 1 "$D/garbage" hone analyze "$D/garbage"
 : >"$D/empty"
-check "nothing can be analysed in an empty file" says 1 "no trace could be analysed" hone analyze "$D/empty"
-check "the other files are analysed all the same" is '.types[0].count == 200 and (.source.failed | length) == 1' "$D/garbage" "$D/all.json"
+check "an empty file fails: no trace could be analysed" says 1 "no trace could be analysed" hone analyze "$D/empty"
+check "the other files are analysed, and the unreadable one is counted" is '.types[0].count == 200 and (.source.failed | length) == 1' "$D/garbage" "$D/all.json"
 head -c 60000 "$D/all.json" >"$D/cut.json"
-check "of a file cut off the whole traces are used, and the end is counted with its place" is "
+check "of a truncated file the complete traces are used, and the truncation is counted with its place" is "
   .types[0].count > 50 and (.source.skipped | any(.count > 0 and (.file | endswith(\"cut.json\")) and .offset > 0))" "$D/cut.json"
 head -c $(($(stat -c %s "$D/all.json.gz") / 2)) "$D/all.json.gz" >"$D/cut.json.gz"
-check "gzip cut off as well" is '.types[0].count > 0 and (.source.skipped | length) > 0' "$D/cut.json.gz"
-check "what cannot be printed is a failure" says 1 "standard output" bash -c "'$O/bin/hone' analyze --json '$D/all.json' >/dev/full"
+check "a truncated gzip file is handled in the same way" is '.types[0].count > 0 and (.source.skipped | length) > 0' "$D/cut.json.gz"
+check "a full output device is an error: exit 1" says 1 "standard output" bash -c "'$O/bin/hone' analyze --json '$D/all.json' >/dev/full"
 
 # ---- interrupted
 # Ctrl-C while the progress bar is shown: the line is cleared, and the signal ends the process. script provides the
@@ -138,32 +138,32 @@ interrupts() {
   grep -aq $'\r\033\\[K$' "$D/typescript"
 }
 if command -v script >/dev/null; then
-  check "Ctrl-C ends it at once, and leaves a clean line" interrupts
+  check "Ctrl-C ends hone at once and leaves a clean line" interrupts
 fi
-check "who reads no further gets no words about it" bash -c "
+check "a reader that closes the pipe gets no error message" bash -c "
   '$O/bin/hone' analyze --json --samples '$D/all.json' 2>'$D/err' | head -c 1 >/dev/null; [ ! -s '$D/err' ]"
 
 # ---- baselines
-check "a baseline is kept" says 0 "" hone baseline save healthy "$D/steady.json"
-check "it is listed" bash -o pipefail -c "'$O/bin/hone' baseline list --json | jq -e '.[0].name == \"healthy\"'"
-check "it is a document" bash -o pipefail -c "'$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
-check "an analysis is compared with it" is '.baseline.name == "healthy"' --baseline healthy "$D/all.json"
-check "a document in a file is a baseline, too" is '.baseline != null' --baseline "$D/once.json" "$D/all.json"
-check "a baseline that is not there is named" says 1 "nobody" hone analyze --baseline nobody "$D/all.json"
-check "no name leads out of the folder" says 1 "letters" hone baseline save ../x "$D/steady.json"
-check "what could not be analysed replaces nothing" bash -o pipefail -c "
+check "a baseline is saved" says 0 "" hone baseline save healthy "$D/steady.json"
+check "the list of baselines has it" bash -o pipefail -c "'$O/bin/hone' baseline list --json | jq -e '.[0].name == \"healthy\"'"
+check "baseline show prints the document" bash -o pipefail -c "'$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
+check "an analysis is compared with a baseline" is '.baseline.name == "healthy"' --baseline healthy "$D/all.json"
+check "a document in a file can be the baseline" is '.baseline != null' --baseline "$D/once.json" "$D/all.json"
+check "the error names a missing baseline" says 1 "nobody" hone analyze --baseline nobody "$D/all.json"
+check "a name cannot leave the folder of baselines" says 1 "letters" hone baseline save ../x "$D/steady.json"
+check "a failed analysis does not replace a baseline" bash -o pipefail -c "
   ! '$O/bin/hone' baseline save healthy '$D/garbage' && '$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
-check "it can be deleted" says 0 "" hone baseline delete healthy
-check "once" says 1 "no such baseline" hone baseline delete healthy
-check "an unknown verb is misuse" says 2 "save, list, show or delete" hone baseline frob
+check "a baseline can be deleted" says 0 "" hone baseline delete healthy
+check "it cannot be deleted a second time" says 1 "no such baseline" hone baseline delete healthy
+check "an unknown word after baseline is misuse: exit 2" says 2 "save, list, show or delete" hone baseline frob
 
 # ---- pictures
-check "--html writes a page that holds the document, and loads nothing" bash -c "
+check "--html writes a page that contains the document and loads nothing from elsewhere" bash -c "
   '$O/bin/hone' analyze --html '$D/page.html' '$D/all.json' && grep -q 'hone.analysis' '$D/page.html' &&
   ! grep -E '(src|href)=\"?(http|//)' '$D/page.html'"
-check "with --json beside it, single requests are in the page alone" is '.types[0].groups[0] | has("samples") | not' \
+check "with --json and --html, single requests are only in the page" is '.types[0].groups[0] | has("samples") | not' \
   --html "$D/page.html" "$D/all.json"
-check "a page that cannot be written is named" says 1 "$D/no/page.html" hone analyze --html "$D/no/page.html" "$D/all.json"
+check "the error names a page that cannot be written" says 1 "$D/no/page.html" hone analyze --html "$D/no/page.html" "$D/all.json"
 
 # ---- live, of a controller that has no records yet
 export HONE_SOCKET=ipc://$D/honed.sock
@@ -171,22 +171,22 @@ export HONE_SOCKET=ipc://$D/honed.sock
   -o storage.database="$D/forest.db" -o storage.space="$D/space.db" >"$D/honed.log" 2>&1 &
 honed_pid=$!
 check "honed answers" wait_for 20 hone status
-check "its report is a document" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.document == \"hone.analysis\" and .source.live and .types == []'"
-check "people are told since when" says 0 "live since" hone report
-check "it can be begun anew, compared, and kept" bash -o pipefail -c "
+check "hone report --json of honed is a document" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.document == \"hone.analysis\" and .source.live and .types == []'"
+check "the text says since when requests were counted" says 0 "live since" hone report
+check "the report of honed can be reset, compared and saved" bash -o pipefail -c "
   '$O/bin/hone' report --reset --baseline '$D/once.json' --json | jq -e '.baseline.types_vanished == [\"HOME\"]' &&
   '$O/bin/hone' baseline save live && '$O/bin/hone' baseline show live --json | jq -e .source.live"
-check "a type that was never seen is said to be missing" says 1 "no request of any type has been seen" hone report NOBODY
+check "hone report of an unknown type fails with a message" says 1 "no request of any type has been seen" hone report NOBODY
 
 # ---- real traces
 if [ -d "$DATA/nezha" ]; then
-  check "a day of TrainTicket" is '(.types | map(.count) | add) > 4000 and (.problems | length) > 0' "$DATA"/nezha/2023-01-29/*.csv.gz
+  check "a day of TrainTicket is analysed" is '(.types | map(.count) | add) > 4000 and (.problems | length) > 0' "$DATA"/nezha/2023-01-29/*.csv.gz
   check "every group's shares add up to 1" jq -e '[.types[].groups[] | select(.cv > 0) |
     ((.edges | map(.share) | add) - 1 | fabs) < 1e-6] | all' "$D/said.json"
   check "every group's edges add up to its mean" jq -e '[.types[].groups[] |
     ((.edges | map(.mean_ms) | add) - .mean_ms | fabs) < 1e-6 * (1 + .mean_ms)] | all' "$D/said.json"
-  check "groups and others are all requests" jq -e '[.types[] | (.groups | map(.count) | add // 0) + .other.traces == .count] | all' "$D/said.json"
-  check "an X-Trace report of HDFS" is '.source.counts.traces >= 1' "$DATA/xtrace"/*.json
+  check "all requests are in a group or counted as others" jq -e '[.types[] | (.groups | map(.count) | add // 0) + .other.traces == .count] | all' "$D/said.json"
+  check "an X-Trace report of HDFS is analysed" is '.source.counts.traces >= 1' "$DATA/xtrace"/*.json
 else
   echo "# SKIP real traces: $DATA/nezha is not there; HONE_DATA says where"
 fi

@@ -54,11 +54,11 @@ cp "$D/jaeger-good" "$D/folder/below/b" && cp "$D/jaeger-good" "$D/folder/c" && 
 ln -s nowhere "$D/folder/d"
 mkdir -m 0 "$D/folder/e"
 cp "$D/jaeger-garbage" "$D/folder/g"
-check "of a folder all is read that can be, and the rest counted" all_but_unreadable
-check "a folder that cannot be read is named" says 1 "$D/folder/e: Permission denied" nobody "$O/bin/hone" analyze "$D/folder/e"
-check "an empty folder too" says 1 "$D/void: has no files" "$O/bin/hone" analyze "$D/void"
-check "standard input is called that" says 1 "hone: standard input: is empty" "$O/bin/hone" analyze - < /dev/null
-check "where nothing is left it is said why" says 1 "1 traces without a root; first $D/rootless at byte" \
+check "in a folder every readable file is read, and the others are counted" all_but_unreadable
+check "the error names a folder that cannot be read" says 1 "$D/folder/e: Permission denied" nobody "$O/bin/hone" analyze "$D/folder/e"
+check "the error names an empty folder" says 1 "$D/void: has no files" "$O/bin/hone" analyze "$D/void"
+check "the error names standard input" says 1 "hone: standard input: is empty" "$O/bin/hone" analyze - < /dev/null
+check "if no trace is left, the error says why" says 1 "1 traces without a root; first $D/rootless at byte" \
 	bash -c "head -n 1 '$D/nezha-good' > '$D/rootless'; echo 1,1,2,p,o,10,20,1 >> '$D/rootless'
 	    echo 1,2,1,p,o,10,20,1 >> '$D/rootless'; '$O/bin/hone' analyze '$D/rootless'"
 
@@ -68,11 +68,11 @@ echo "no metadata" > "$D/ctf/words/metadata"
 cp tests/data/ctf-kinds.metadata "$D/ctf/cut/metadata" && truncate -s 7000 "$D/ctf/cut/metadata"
 cp tests/data/ctf-kinds.metadata "$D/ctf/mixed/metadata" && head -c 5000 /dev/urandom > "$D/ctf/mixed/stream_0"
 for what in words cut mixed; do
-	check "a CTF trace that is broken ($what) is named, and with what" says 1 "hone: $D/ctf/$what: " "$O/bin/hone" analyze "$D/ctf/$what"
+	check "the error names a broken CTF trace and what is broken ($what)" says 1 "hone: $D/ctf/$what: " "$O/bin/hone" analyze "$D/ctf/$what"
 done
 
 # ---- text with control characters for the terminal
-check "names of control characters, broken UTF-8 and lone surrogates are JSON that is read, and harm no terminal" bash -c "
+check "names with control characters, broken UTF-8 and lone surrogates become valid JSON and no terminal escapes" bash -c "
 	'$O/bin/hone' analyze --json --samples '$D/hostile' > '$D/out' && jq -e '.types[0].count == 40' '$D/out' &&
 	iconv -f UTF-8 -t UTF-8 '$D/out' > /dev/null && '$O/bin/hone' analyze '$D/hostile' > '$D/out' &&
 	! LC_ALL=C grep -P '[\\x00-\\x09\\x0b-\\x1f\\x7f]' '$D/out' && iconv -f UTF-8 -t UTF-8 '$D/out' > /dev/null"

@@ -88,8 +88,8 @@ good=$!
 wait_for 30 traces good
 in_node n1 "$stage/soak_steady" steady "$stage/ends-good" "$late" &
 program=$!
-check "a good agent works" wait_for 30 connected good
-check "and its requests are seen" wait_for 30 seen
+check "a well-behaved agent connects" wait_for 30 connected good
+check "its requests are seen" wait_for 30 seen
 # The baseline is taken after the first 100 steps, when caches and pools are full.
 "$O/tests/scenario/bad_peer" agent "$stage/agents.sock" 77 0 100 "$stage" >"$stage/play-first"
 "$O/tests/scenario/bad_peer" operator "$stage/honed.sock" 77 0 100 "$stage" >>"$stage/play-first"
@@ -98,23 +98,23 @@ sleep 4
 before=$(held $honed) resident=$(resident $honed)
 ask &
 asker=$!
-check "a bad agent plays to the end" played agent "$stage/agents.sock"
-check "the controller lives" alive $honed
-check "a bad operator plays to the end" played operator "$stage/honed.sock"
-check "the controller lives" alive $honed
+check "a malicious agent plays all its cases" played agent "$stage/agents.sock"
+check "the controller still runs after the malicious agent" alive $honed
+check "a malicious operator plays all its cases" played operator "$stage/honed.sock"
+check "the controller still runs after the malicious operator" alive $honed
 kill $asker; wait $asker 2>/dev/null; asker=
-check "hone status has always answered, 19 of 20 times within a second" prompt
-check "the good agent is connected, as from the beginning" connected good
-check "and was never cut off" one_hello
-check "descriptors and threads are as before" wait_for 30 back_to $honed $before
-check "memory is bounded" not_grown $honed "$resident" 192
-check "hone stop ends what the bad operator has begun" wait_for 20 eval 'hone stop; hone status --json | jq -e .quiet'
+check "hone status was always answered, 19 of 20 times within a second" prompt
+check "the well-behaved agent is still connected" connected good
+check "the well-behaved agent was never disconnected" one_hello
+check "the controller has as many descriptors and threads as before" wait_for 30 back_to $honed $before
+check "the controller's memory is bounded" not_grown $honed "$resident" 192
+check "hone stop ends what the malicious operator started" wait_for 20 eval 'hone stop; hone status --json | jq -e .quiet'
 kill $program; wait $program; program=
 sleep 2
-kill $good; check "the good agent ends with 0" wait $good; good=
-kill $honed; check "the controller ends with 0, and without a word of the sanitizers" wait $honed; honed=
+kill $good; check "the well-behaved agent exits 0" wait $good; good=
+kill $honed; check "the controller exits 0, without a report of the sanitizers" wait $honed; honed=
 kill $tap; wait $tap; tap=
-check "no record of the good agent was lost silently" python3 tests/scenario/soak.py lost "$stage/taps" "$stage/ends-good"
+check "every lost record of the well-behaved agent was reported" python3 tests/scenario/soak.py lost "$stage/taps" "$stage/ends-good"
 
 # ---- a bad controller ---------------------------------------------------------------
 on() { node_exec "$stage" n2 lttng -n list "$(node_exec "$stage" n2 lttng -n list 2>/dev/null |
@@ -134,7 +134,7 @@ good_controller() {
   honed=$!
 }
 good_controller
-check "an agent works under a good controller" wait_for 60 connected n2
+check "an agent connects to a well-behaved controller" wait_for 60 connected n2
 kill $honed; wait $honed; honed=
 "$O/tests/scenario/bad_peer" controller "$stage/bad.sock" 77 0 20 "$stage" >>"$stage/play-first"
 good_controller
@@ -142,18 +142,18 @@ wait_for 60 connected n2
 sleep 3
 before=$(held $other) resident=$(resident $other)
 kill $honed; wait $honed; honed=
-check "a bad controller plays to the end" played controller "$stage/bad.sock" held_up
-check "the agent lives, and the program" held_up
+check "a malicious controller plays all its cases" played controller "$stage/bad.sock" held_up
+check "the agent and the traced program still run" held_up
 good_controller
-check "under a good controller it works again" wait_for 60 connected n2
-check "and its requests are seen" wait_for 30 seen
-check "nothing is on that a bad controller added" wait_for 30 nothing_on
+check "the agent connects to the well-behaved controller again" wait_for 60 connected n2
+check "requests are seen again" wait_for 30 seen
+check "all tracepoints that the malicious controller added are off" wait_for 30 nothing_on
 # The program may write on another processor for the first time: one more ring, so two more descriptors.
-check "descriptors and threads are as before" wait_for 30 back_to $other $((${before% *} + 2 * $(nproc))) ${before#* }
-check "memory is bounded" not_grown $other "$resident" 192
-kill $program; check "the program ends as it should" wait $program; program=
-kill $other; check "the agent ends with 0, and without a word of the sanitizers" wait $other; other=
-kill $honed; check "the controller too" wait $honed; honed=
+check "the agent has as many descriptors and threads as before" wait_for 30 back_to $other $((${before% *} + 2 * $(nproc))) ${before#* }
+check "the agent's memory is bounded" not_grown $other "$resident" 192
+kill $program; check "the traced program exits 0" wait $program; program=
+kill $other; check "the agent exits 0, without a report of the sanitizers" wait $other; other=
+kill $honed; check "the second controller exits 0, without a report of the sanitizers" wait $honed; honed=
 sed 's/^/# /' "$stage"/play-* | awk '{ k = $2; c[k] += $9; f[k] += $11; a[k] += $14 }
   END { for (k in c) print "# " k " " c[k] " connections, " f[k] " frames, answered " a[k] " times" }'
 cat "$stage/grown"

@@ -38,9 +38,9 @@ probed_less() { jq -se '[.[] | objects | .probed | select(. > 0)] | length > 0 a
 echo 1..10
 stage_shop && stage_honed "${ALL_TRACED[@]}" -o search.budget="$SHARE_PCT%" && stage_agents || bail "the stage does not come up"
 check "every agent measures what a record costs: between 20 and 2000 ns" wait_for 90 measured
-check "nothing of the measuring stays" wait_for 10 nothing_stays
-check "its program is none of the node's" bash -c "! '$O/bin/hone' tracepoints --json | grep hone_cost"
-check "nor is its work a request" eval 'hone status --json | jq -e ".types == []"'
+check "the cost measurement leaves no session and no folder" wait_for 10 nothing_stays
+check "the program that measures is not listed among the node's programs" bash -c "! '$O/bin/hone' tracepoints --json | grep hone_cost"
+check "the program that measures has no request type" eval 'hone status --json | jq -e ".types == []"'
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 250 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 60 "requests are seen" seen
@@ -49,9 +49,9 @@ check "it learns" hone learn --seconds 6 --wait
 watch &
 watcher=$!
 check "a diagnosis begins" hone start GET_PRODUCT
-check "it ends, and has found what is wrong" eval 'wait_for 120 ended && [ "$(state)" = found ]'
+check "it ends, and has found the fault" eval 'wait_for 120 ended && [ "$(state)" = found ]'
 kill "$watcher"; wait "$watcher" 2>/dev/null; watcher=
-check "it turned tracepoints on, and they cost something" spent_some
-check "no node ever spent more than its budget" spent_ok
+check "it enabled tracepoints, and they cost something" spent_some
+check "no node exceeded its budget" spent_ok
 check "fewer than all requests were probed" probed_less
 exit $FAILED

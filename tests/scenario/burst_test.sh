@@ -49,9 +49,9 @@ mkfifo "$D/in" "$D/out"
 PROGRAM=$!
 exec 7> "$D/in" 8< "$D/out"
 agent_start
-check "the agent knows the program" wait_for 20 known
+check "the agent has reported the program" wait_for 20 known
 # A ring is created for its first record: after a little work it can be observed.
-check "its rings can be looked at" wait_for 10 mapped
+check "the agent has mapped the program's ring buffers" wait_for 10 mapped
 [ $FAILED = 0 ] || bail "nothing to fill"
 
 python3 tests/scenario/burst_drive.py "$O/bin/hone" "$D/in" "$D/out" "$(consumer)" "$D/forest.db" "${BURSTS:=16}" \
@@ -67,9 +67,9 @@ db = sqlite3.connect('file:$D/forest.db?mode=ro', uri=True)
 n = db.execute('SELECT count(*) FROM switched WHERE \"on\" = 0 AND reason = 43 AND subject = ?', ('n1/ring',)).fetchone()[0]
 sys.exit(n == 0)"; }
 check "at 90 % the agent sheds load by itself, and logs which queue" grep -q 'the queue "ring" is .* added tracepoints go off' "$D/agent.log"
-check "the controller was told why" grep -q 'agent n1 has shed load: ring' "$D/honed.log"
-check "so is who asks the forest" why_switched
-check "and the operator" eval 'hone status --json | jq -e ".queues.sheds > 0 and (.queues.shed_why | contains(\"ring\"))"'
+check "the controller logs which queue was full" grep -q 'agent n1 has shed load: ring' "$D/honed.log"
+check "hone why names it for the tracepoint" why_switched
+check "hone status counts it and names the queue" eval 'hone status --json | jq -e ".queues.sheds > 0 and (.queues.shed_why | contains(\"ring\"))"'
 
 # ---- a stopped agent ----------------------------------------------------------------
 word() { say wrote | cut -d' ' -f"$1"; }
@@ -83,32 +83,32 @@ wait_for 10 goes_on
 LOST=$(lost)
 kill -STOP "$AGENT"
 STOPPED=$SECONDS
-check "without the agent sampling ends" wait_for 12 still
+check "without an agent sampling ends" wait_for 12 still
 echo "# after $((SECONDS - STOPPED)) s, $(du -sk $RUN | cut -f1) KiB lie in the node's memory"
-check "nothing more is written" still
-check "what was written does not fill the machine" no_more_than 65536
+check "without an agent no more records are written" still
+check "the files of the tracer stay within their bound" no_more_than 65536
 kill -CONT "$AGENT"
-check "with the agent it goes on" wait_for 60 goes_on
+check "a new agent makes sampling start again" wait_for 60 goes_on
 say work 0 > /dev/null
 # After 10 s its guardian ends the session: the number of unread records in it is unknown.
-check "what nobody could read any more is told as a loss" wait_for 20 told
+check "records that were overwritten unread are reported as lost" wait_for 20 told
 
 # ---- files that are full --------------------------------------------------------------
 agent_stop
 wait_for 10 eval '! hone agents --json | jq -e ".agents[0].connected"'
 agent_start -o queue.files=1MiB
-check "an agent with little room for files" wait_for 20 known
-check "its rings can be looked at" wait_for 10 mapped
+check "an agent with little room for the tracer's files starts" wait_for 20 known
+check "it has mapped the program's ring buffers" wait_for 10 mapped
 sampled_again() { [ "$(say burst 1000 1 | cut -d' ' -f8)" -gt 0 ]; }
 wait_for 10 sampled_again
 kill -STOP "$AGENT"
 say burst 20000 2000 > /dev/null	# fills twenty rings, at a rate that the consumer can follow
 kill -CONT "$AGENT"
-check "says that they are full" wait_for 10 grep -q "the tracer's files are full" "$D/agent.log"
-check "reads them" wait_for 10 grep -q "the tracer's files are under half: requests are sampled again" "$D/agent.log"
-check "and the program is sampled again" wait_for 10 sampled_again
+check "it logs that the files are full" wait_for 10 grep -q "the tracer's files are full" "$D/agent.log"
+check "it logs that it has read them to under half" wait_for 10 grep -q "the tracer's files are under half: requests are sampled again" "$D/agent.log"
+check "the program is sampled again" wait_for 10 sampled_again
 agent_stop
 rest() { ls -d $RUN/* /dev/shm/hone-policy* 2> /dev/null; lttng -n list | grep hone-; }
-check "nothing is left" eval '! rest'
+check "no session, file or process is left" eval '! rest'
 echo "1..$N"
 exit $FAILED

@@ -55,8 +55,8 @@ agents_right() {
 
 echo 1..16
 stage_shop || bail "the shop does not come up"
-check "a node's programs have another clock, ahead" shifted cart
-check "and behind" shifted price
+check "the programs of one node have a clock that is ahead" shifted cart
+check "the programs of another node have a clock that is behind" shifted price
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 100 --json >"$stage/load.json" 2>&1 &
 load=$!
 
@@ -66,34 +66,34 @@ load=$!
 collect=$!
 stage_agents_start
 wait $collect
-check "1500 traces come out whole: causes first, edges that add up" test $? = 0
+check "1500 traces are complete: causes come first, edges add up to the response time" test $? = 0
 collect=
 sed 's/^/# /' "$stage/collected"
 # The count is of late records, tens for each trace: those of a node that the machine did not schedule for a while.
-check "nearly all, nothing is late or given up" awk '$1 == "traces" { n = 1
+check "nearly all traces are complete: no record is late and no trace is given up" awk '$1 == "traces" { n = 1
   print; if ($4 + $6 > 0.03 * $2 || $8 > 0.5 * $2) bad = 1 } END { exit !n || bad }' "$stage/collected"
-check "each node's clock is known to within its bound" offsets_right
-check "at most one step in a hundred came before its cause" awk '$1 == "steps" { n = 1
+check "each clock's estimate is within its stated bound" offsets_right
+check "at most one step in a hundred came before its cause and was moved" awk '$1 == "steps" { n = 1
   print; if ($4 > 0.01 * $2) bad = 1 } END { exit !n || bad }' "$stage/collected"
 # The median is compared: a program may be descheduled between an action and its record.
-check "every way between nodes is short, and longer than nothing" awk '$1 == "edge" && $2 >= 20 { n++
+check "every edge between nodes is short and longer than 0" awk '$1 == "edge" && $2 >= 20 { n++
   if ($4 <= 0 || $4 > 250000) { print; bad = 1 } } END { exit n < 10 || bad }' "$stage/collected"
 
 # ---- a diagnosis ----------------------------------------------------------------
 stage_honed "${ALL_TRACED[@]}" && stage_agents_known || bail "the controller does not come up"
 until_true 60 "requests are seen" seen
-check "honed knows each node's clock" until_true 10 "clocks" agents_right
+check "honed reports the clock offset of each node" until_true 10 "clocks" agents_right
 check "it learns" hone learn --seconds 6 --wait
 "$here/shop/shop.sh" fault "$stage/shop" slow_function 6
 check "a fault on a node whose clock is behind is found" hone start GET_PRODUCT --wait
-check "in the right place" bash -o pipefail -c "'$O/bin/hone' forest GET_PRODUCT --json |
+check "the verdict names the right place" bash -o pipefail -c "'$O/bin/hone' forest GET_PRODUCT --json |
   jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
-check "steps that had to be moved: few" bash -o pipefail -c "'$O/bin/hone' status --json |
+check "few steps had to be moved" bash -o pipefail -c "'$O/bin/hone' status --json |
   jq -e '.counts | .moved <= 0.1 * .traces and .clock_corrected > 100'"
 check "records are seconds old when they arrive, not days" bash -o pipefail -c "'$O/bin/hone' status --json |
   jq -e '.delay.batches > 100 and .delay.p99_ms < 5000'"
-check "nothing that was added is on" until_true 30 "nothing is added" stage_nothing_added
+check "all added tracepoints are off" until_true 30 "nothing is added" stage_nothing_added
 kill "$load" 2>/dev/null; wait "$load"; load=
-check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
-check "all of it ends" stage_down
+check "no request failed during the test" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
+check "all processes end" stage_down
 exit $FAILED

@@ -54,19 +54,19 @@ PIDS+=($!)
 AGENT=$!
 PIDS+=($AGENT)
 load $EVERY_US
-check "the node is known, with its programs" wait_for 40 known $PROGRAMS
+check "the agent has reported the node's programs" wait_for 40 known $PROGRAMS
 check "under load fewer requests are sampled" wait_for 40 less
-check "then agent and tracer use no more than the budget, by the machine's own accounts" wait_for 60 fits
+check "then agent and tracer use at most the budget, measured by the kernel's accounting" wait_for 60 fits
 under() { cost " | .now.core_pct <= $BUDGET_PCT * 1.2 and .all.cpu_s > 0 and .all.bytes > 0"; }	# of the window before
-check "what Hone says of it is over neither" wait_for 15 under
-check "requests are still sampled: at least one in a hundred" eval 'sampled | jq -e ". >= 0.01"'
+check "the cost and the overhead that Hone reports are within the budget" wait_for 15 under
+check "at least one request in a hundred is still sampled" eval 'sampled | jq -e ". >= 0.01"'
 few=$(sampled)
 seen() { "$O/bin/hone" status --json | jq -e '[.types[] | select(.type == "WORK") | .traces][0]'; }
 more() { [ "$(seen)" -gt "$1" ]; }
-check "and arrive" wait_for 10 more "$(seen)"
+check "sampled requests still arrive" wait_for 10 more "$(seen)"
 unload
 load 20000
 many() { awk -v s="$(sampled)" -v few="$few" 'BEGIN { exit !(s == 1 || s >= 4 * few) }'; }	# a slow machine is never idle
-check "with less load many more are sampled again" wait_for 90 many
-check "and that fits too" wait_for 30 fits
+check "with less load many more requests are sampled again" wait_for 90 many
+check "with less load agent and tracer use at most the budget" wait_for 30 fits
 exit $FAILED

@@ -44,37 +44,37 @@ refused() {
 
 lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) \
 	2> "$D/sessiond.log" || { cat "$D/sessiond.log"; exit 1; }
-check "LTTng records two programs, a folder for each" record pids --buffers-pid vtid '$app.hone:trace_id' '$app.hone:unit_id'
+check "LTTng records two programs, one folder for each" record pids --buffers-pid vtid '$app.hone:trace_id' '$app.hone:unit_id'
 check "LTTng records two programs in one folder" record uid --buffers-uid vpid vtid procname '$app.hone:trace_id' '$app.hone:unit_id'
 check "LTTng records without contexts" record bare --buffers-pid
 
 for kind in pids uid; do
 	check "$kind: every request is a trace" says "$D/$kind" '.source.counts.traces' 80
-	check "$kind: they are one type" says "$D/$kind" '[.types[].type]' '["GET_SUM"]'
-	check "$kind: they are one group" says "$D/$kind" '[.types[0].groups[].count]' '[80]'
-	check "$kind: its path goes through the other thread" says "$D/$kind" '.types[0].groups[0].path' '["hone-example/hone:request_begin(GET_SUM)","hone-example/hone:fork(sum)","hone-example/hone:unit_begin(sum)","hone-example/example:work_begin","hone-example/example:work_end","hone-example/hone:unit_end(sum)","hone-example/hone:join(sum)","hone-example/hone:request_end(GET_SUM)"]'
-	check "$kind: its edges are the whole of it" says "$D/$kind" '.types[0].groups[0] | ([.edges[].mean_ms] | add) - .mean_ms | fabs < 1e-6' true
-	check "$kind: nothing was skipped" says "$D/$kind" '.source.skipped' '[]'
-	check "$kind: a pair of events on a thread is a request" says "$D/$kind" \
+	check "$kind: all traces have one type" says "$D/$kind" '[.types[].type]' '["GET_SUM"]'
+	check "$kind: all traces are in one group" says "$D/$kind" '[.types[0].groups[].count]' '[80]'
+	check "$kind: the path leads through the other thread" says "$D/$kind" '.types[0].groups[0].path' '["hone-example/hone:request_begin(GET_SUM)","hone-example/hone:fork(sum)","hone-example/hone:unit_begin(sum)","hone-example/example:work_begin","hone-example/example:work_end","hone-example/hone:unit_end(sum)","hone-example/hone:join(sum)","hone-example/hone:request_end(GET_SUM)"]'
+	check "$kind: edges add up to the mean" says "$D/$kind" '.types[0].groups[0] | ([.edges[].mean_ms] | add) - .mean_ms | fabs < 1e-6' true
+	check "$kind: no record was skipped" says "$D/$kind" '.source.skipped' '[]'
+	check "$kind: --correlate makes a request of a pair of events on a thread" says "$D/$kind" \
 	    '[.source.counts.traces, .types[0].type, .types[0].groups[0].count]' '[80,"example:work_begin",80]' \
 	    --correlate thread=example:work_begin..example:work_end
 done
-check "fields of its events are tried as keys" says "$D/pids" '.types[0].groups[0].keys_tried > 0' true
-check "without contexts it says what is missing" refused 1 'app.hone:trace_id' "$D/bare"
-check "nor is a thread known" refused 1 'vtid' "$D/bare" --correlate thread=example:work_begin..example:work_end
-check "a rule that is none is misuse" refused 2 'thread=BEGIN..END' "$D/pids" --correlate thread=x
+check "fields of the events are tried as keys" says "$D/pids" '.types[0].groups[0].keys_tried > 0' true
+check "the error names the missing context of the trace id" refused 1 'app.hone:trace_id' "$D/bare"
+check "the error names the missing context of the thread" refused 1 'vtid' "$D/bare" --correlate thread=example:work_begin..example:work_end
+check "a malformed rule is misuse: exit 2" refused 2 'thread=BEGIN..END' "$D/pids" --correlate thread=x
 alone() {	# runs hone without the shared objects next to it
 	mkdir "$D/bin" && cp "$O/bin/hone" "$D/bin" || return 1
 	"$D/bin/hone" analyze "$D/pids" > "$D/out" 2>&1
 	[ $? = 1 ] && grep "cannot be loaded: .*lib/hone/ctf.so" "$D/out"
 }
-check "without the object that reads CTF it says which is missing" alone
+check "without ctf.so the error names this file" alone
 cut_short() {
 	find "$D/pids" -name 'c_*' -not -name '*.idx' -size +0 | sort | head -1 | xargs -I% truncate -s 5000 %
 	find "$D/pids" -name '*.idx' -delete
 	"$O/bin/hone" analyze "$D/pids" --json > "$D/document"
 	[ "$(jq '.source.counts.traces' "$D/document")" -ge 40 ] && jq -e '.source.skipped | length > 0' "$D/document"
 }
-check "of a folder that was cut short the rest is analysed, and the loss told" cut_short
+check "a folder that was truncated is analysed, and the loss is reported" cut_short
 echo "1..$N"
 exit $FAILED

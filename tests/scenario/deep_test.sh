@@ -50,28 +50,28 @@ wait_for 10 lttng -n list > /dev/null || bail "no session daemon"
 PIDS+=($!)
 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=ipc://$D/agents.sock" 2> "$D/agent.log" &
 PIDS+=($!)
-check "the controller is there" wait_for 20 programs 0
-check "requests are seen, of a program with helpers" desk mutex
-check "the helpers' tracepoints are there to be switched" wait_for 20 has_helpers
+check "the controller answers" wait_for 20 programs 0
+check "requests of a program with preloaded helpers are seen" desk mutex
+check "the helpers' tracepoints can be enabled" wait_for 20 has_helpers
 check "it learns" hone learn --seconds 4 --wait
-check "learning leaves the helpers out" learned
-check "somebody keeps a mutex: a diagnosis ends" diagnosed
-check "with the inside of the lock" ends lttng_ust_pthread:pthread_mutex_lock_req lttng_ust_pthread:pthread_mutex_lock_acq
-check "it says between which of the program's own it lies" says \
+check "learning leaves the helpers' tracepoints out" learned
+check "a thread holds a mutex: the diagnosis ends" diagnosed
+check "the verdict is the wait for the lock" ends lttng_ust_pthread:pthread_mutex_lock_req lttng_ust_pthread:pthread_mutex_lock_acq
+check "the verdict names the program's tracepoints around it" says \
 	'.preload | .kind == "mutex" and .edge == { from: "deep_program/deskp:priced", to: "deep_program/deskp:booked" }'
-check "and which mutex" says '.preload.object | startswith("deep_program+book")'
-check "nothing is on afterwards" wait_for 10 quiet
+check "the verdict names the mutex" says '.preload.object | startswith("deep_program+book")'
+check "after the mutex's diagnosis all added tracepoints are off" wait_for 10 quiet
 
-check "a library is loaded: a diagnosis ends" eval 'desk library && diagnosed'
-check "with where it is loaded" eval 'run ".verdict.edge | .from, .to" | grep -qx deep_program/lttng_ust_dl:dlopen'
-check "and says so" says \
+check "a library is loaded: the diagnosis ends" eval 'desk library && diagnosed'
+check "the verdict is the loading of the library" eval 'run ".verdict.edge | .from, .to" | grep -qx deep_program/lttng_ust_dl:dlopen'
+check "the verdict names the library" says \
 	'.preload.kind == "library" or .separation.tracepoint == "deep_program/lttng_ust_dl:dlopen"'
-check "nothing is on afterwards" wait_for 10 quiet
+check "after the library's diagnosis all added tracepoints are off" wait_for 10 quiet
 
-check "no helper tells of it: a diagnosis ends" eval 'desk work && diagnosed'
-check "with the edge between the program's own" ends deskp:priced deskp:booked
-check "which is where to instrument" says '.preload == null and .kind != "spread" and .kind != "cut"'
-check "nothing is on afterwards" wait_for 10 quiet
-check "records of malloc carry the request that they are of" context
-check "the program has lived through it all" kill -0 "$DESK"
+check "a cause without a helper: the diagnosis ends" eval 'desk work && diagnosed'
+check "the verdict is the edge between the program's own tracepoints" ends deskp:priced deskp:booked
+check "the verdict is this edge: not spread over several, no helper, no cut" says '.preload == null and .kind != "spread" and .kind != "cut"'
+check "after the third diagnosis all added tracepoints are off" wait_for 10 quiet
+check "records of malloc carry the trace id of their request" context
+check "the program is still running" kill -0 "$DESK"
 exit $FAILED

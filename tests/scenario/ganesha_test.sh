@@ -73,47 +73,47 @@ mkdir "$stage/maps"
 type=OP_OPEN
 mapped_by ganesha.map
 named="nfs_rpc:v4op_end nfs_rpc:v4op_start"
-check "the server comes up on a node of its own" server_start
+check "the server starts on a node of its own" server_start
 [ $FAILED = 0 ] || exit 1
-check "it knows nothing of Hone" eval '! grep -q libhone "/proc/$server/maps"'
-check "the mapping fits it" fits
+check "it has not loaded libhone" eval '! grep -q libhone "/proc/$server/maps"'
+check "the mapping fits the server" fits
 agent_start
 stage_honed "${ALL_TRACED[@]}" || bail "no controller"
-check "an agent is connected that has its mapping" wait_for 20 connected
-check "what the mapping names is on, and nothing else" wait_for 10 only_on $named
+check "an agent with the mapping is connected" wait_for 20 connected
+check "the tracepoints that the mapping names are enabled, and no others" wait_for 10 only_on $named
 load_start
-check "operations are requests, of the type that they name" wait_for 30 eval 'seen OP_OPEN && seen OP_READ && seen OP_GETATTR'
+check "operations are requests, and their type is the operation" wait_for 30 eval 'seen OP_OPEN && seen OP_READ && seen OP_GETATTR'
 
-check "they are learned" hone learn --seconds 5 --wait
-check "and of each what lies inside" eval 'hone space show OP_OPEN | grep -q state:add && ! hone space show OP_READ | grep -q state:add'
-check "after learning only what the mapping names is on" wait_for 10 only_on $named
+check "all types are learned" hone learn --seconds 5 --wait
+check "the learned space of each operation has the tracepoints inside" eval 'hone space show OP_OPEN | grep -q state:add && ! hone space show OP_READ | grep -q state:add'
+check "after learning only tracepoints that the mapping names are enabled" wait_for 10 only_on $named
 check "another server takes leases on some of the files" ganesha fault "$stage/shop" on
 check "a diagnosis of OP_OPEN ends" hone start OP_OPEN --wait
-check "its verdict is the step in which the file is opened" verdict_is mdcache:qunlock mdcache:mdc_lru_ref
-check "what it turned on is off" wait_for 10 only_on $named
+check "its verdict is the step that opens the file" verdict_is mdcache:qunlock mdcache:mdc_lru_ref
+check "after it only tracepoints that the mapping names are enabled" wait_for 10 only_on $named
 agent_ends
-check "without the agent no session of Hone's is left" wait_for 10 no_session
-check "no user met an error meanwhile" load_ends
-check "the server is the same that it was" eval '[ "$(cat "/proc/$server/comm")" = ganesha.nfsd ]'
+check "after the agent has ended, no session of Hone's is left" wait_for 10 no_session
+check "no client met an error" load_ends
+check "the server is still the same process" eval '[ "$(cat "/proc/$server/comm")" = ganesha.nfsd ]'
 stage_unhone
-check "and ends when it is told to" ganesha stop "$stage/shop"
+check "the server ends when it is asked to" ganesha stop "$stage/shop"
 
 # ---- from thread to thread ----
 type=COMPOUND
 rm -f "$stage"/*.db*
 mapped_by ganesha-rpc.map
-check "it comes up over a file system that answers later, from other threads" server_start mem
-check "another mapping fits that" fits
+check "the server starts over a file system that answers later, from other threads" server_start mem
+check "a second mapping fits it" fits
 agent_start
 stage_honed "${ALL_TRACED[@]}" || bail "no controller"
 load_start
 check "RPCs are requests" wait_for 30 seen COMPOUND
-check "they are learned" hone learn --seconds 5 --wait
-check "a diagnosis of them ends" hone start COMPOUND --wait
+check "RPCs are learned" hone learn --seconds 5 --wait
+check "a diagnosis of RPCs ends" hone start COMPOUND --wait
 # All requests have one type, whatever they ask for: the begin of the edge depends on which were sampled first.
-check "its verdict ends where a request that was put off is taken up again" verdict_is - nfs_rpc:op_end nfs_rpc:v4op_end
+check "its verdict ends where a suspended request is resumed" verdict_is - nfs_rpc:op_end nfs_rpc:v4op_end
 # Following by thread would mix them: a read begins on one thread and ends on another, and the next request on the first
 # thread is taken for a part of it.
-check "none of them is taken for longer than it is" eval 'hone status --json | jq -e "any(.types[]; .type == \"COMPOUND\" and (.mean_ms | numbers) < 20)"'
-check "no user met an error meanwhile" load_ends
+check "no RPC is counted as longer than it was" eval 'hone status --json | jq -e "any(.types[]; .type == \"COMPOUND\" and (.mean_ms | numbers) < 20)"'
+check "no client of the second server met an error" load_ends
 exit $FAILED

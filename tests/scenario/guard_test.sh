@@ -104,20 +104,20 @@ controller_start
 agent_start
 
 # ---- an ordinary user -------------------------------------------------------------
-check "programs of all users are told of, with their tracepoints" wait_for 20 after '^programs 2 names 300: .*one\([0-9]*\)=150'
-check "the agent is user hone, without capabilities" bare $AGENT $HONE
-check "in the group that may trace" grep -q '^Groups:.* 64323' /proc/$AGENT/status
-check "so is its guardian" bare "$(guardian)" $HONE
-check "neither can be looked into by that user" not setpriv --reuid=$HONE --regid=$HONE --clear-groups \
+check "programs of all users are reported with their tracepoints" wait_for 20 after '^programs 2 names 300: .*one\([0-9]*\)=150'
+check "the agent runs as user hone, without capabilities" bare $AGENT $HONE
+check "the agent is in the group that may trace" grep -q '^Groups:.* 64323' /proc/$AGENT/status
+check "its guardian runs as user hone, without capabilities" bare "$(guardian)" $HONE
+check "the user hone cannot read the memory maps of either process" not setpriv --reuid=$HONE --regid=$HONE --clear-groups \
 	cat "/proc/$AGENT/maps" "/proc/$(guardian)/maps"
-check "the table of rates is root's, so that all programs believe it" test "$(stat -c %u:%a /dev/shm/hone-policy)" = 0:644
-check "its folder is its own" test "$(stat -c %u:%a /run/hone/agent-n1)" = $HONE:700
+check "the table of rates belongs to root, so programs of all users trust it" test "$(stat -c %u:%a /dev/shm/hone-policy)" = 0:644
+check "the agent's folder belongs to user hone" test "$(stat -c %u:%a /run/hone/agent-n1)" = $HONE:700
 a=$(word one $PROBED) b=$(word two $PROBED)
-check "a state holds" want 600000 agentp:ev000
-check "on, in programs of both users" both $ON -eq 1
-check "and probed in both" wait_for 10 probed_more "$a" "$b"
+check "a desired state is confirmed" want 600000 agentp:ev000
+check "the tracepoint is enabled in programs of both users" both $ON -eq 1
+check "requests are probed in programs of both users" wait_for 10 probed_more "$a" "$b"
 check "records arrive" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
-check "what a record costs is measured" wait_for 30 grep -q 'a record costs [0-9]' "$D/agent.log"
+check "the agent measures what a record costs" wait_for 30 grep -q 'a record costs [0-9]' "$D/agent.log"
 
 # ---- the guardian dies ------------------------------------------------------------
 wait_for 10 alone	# its cost measurement has ended
@@ -126,49 +126,49 @@ another() { local g; g=$(guardian) && [ "$g" != "$1" ]; }
 mark
 began=$(date +%s%N)
 kill -9 "$first"
-check "a killed guardian is followed by another" wait_for 20 another "$first"
-check "within a second" test "$(since_ms "$began")" -lt 1000
-check "the log has it" told 'the guardian was killed'
+check "a killed guardian is replaced" wait_for 20 another "$first"
+check "the new guardian starts within a second" test "$(since_ms "$began")" -lt 1000
+check "the log says that the guardian was killed" told 'the guardian was killed'
 second=$(guardian)
-check "it is as bare" bare "$second" $HONE
+check "the second guardian has no capabilities" bare "$second" $HONE
 kill -9 "$second"
-check "so is that one" wait_for 20 another "$second"
+check "the second guardian is replaced, too" wait_for 20 another "$second"
 kill -STOP "$(guardian)"
 third=$(guardian)
-check "one that is stopped is replaced" wait_for 20 another "$third"
-check "nothing was touched meanwhile" both $ON -eq 1
+check "a guardian that is stopped is replaced" wait_for 20 another "$third"
+check "meanwhile the tracepoints stay enabled" both $ON -eq 1
 killed=$(now)
 kill -9 $AGENT
-check "then the agent is killed: all is off" wait_for 20 both $ON -eq 0
-check "within a second" eval 'is one $OFF_NS -lt $((killed + 1000000000)) && is two $OFF_NS -lt $((killed + 1000000000))'
+check "the agent is killed after three guardians: the tracepoints are disabled" wait_for 20 both $ON -eq 0
+check "this takes less than a second" eval 'is one $OFF_NS -lt $((killed + 1000000000)) && is two $OFF_NS -lt $((killed + 1000000000))'
 echo "# off after $((($(word one $OFF_NS) - killed) / 1000000)) ms, to 10 ms"
 wait $AGENT 2> /dev/null
-check "no session stays" wait_for 10 no_session
-check "nor a folder" wait_for 10 no_folder
+check "the guardian leaves no session" wait_for 10 no_session
+check "the guardian leaves no folder" wait_for 10 no_folder
 
 # ---- the agent hangs --------------------------------------------------------------
 mark
 agent_start
-check "the next agent takes the table over" wait_for 20 told 'tracing: session'
+check "the next agent uses the same table of rates" wait_for 20 told 'tracing: session'
 want 600000 agentp:ev000
 wait_for 30 told 'a record costs'
 wait_for 10 alone
 mark
 stopped=$(now)
 kill -STOP $AGENT
-check "an agent that is stopped: all is off" wait_for 10 both $ON -eq 0
-check "within what agent.hang says, and a second" is one $OFF_NS -lt $((stopped + 3000000000))
+check "the agent is stopped: the tracepoints are disabled" wait_for 10 both $ON -eq 0
+check "this takes at most agent.hang plus a second" is one $OFF_NS -lt $((stopped + 3000000000))
 echo "# off after $((($(word one $OFF_NS) - stopped) / 1000000)) ms"
-check "not before it" is one $OFF_NS -gt $((stopped + 1900000000))
-check "its session is ended" wait_for 10 no_session
-check "its guardian says so" wait_for 10 told 'hone-guard warning: the agent .* has not moved for [2-9]\.'
-check "and stays" test -n "$(guardian)"
+check "it does not happen before agent.hang" is one $OFF_NS -gt $((stopped + 1900000000))
+check "the guardian ends the agent's session" wait_for 10 no_session
+check "the guardian logs why" wait_for 10 told 'hone-guard warning: the agent .* has not moved for [2-9]\.'
+check "the guardian keeps running" test -n "$(guardian)"
 mark
 kill -CONT $AGENT
-check "it goes on: with a new session" wait_for 20 told 'tracing: session'
-check "and says why" told 'did not move for 2 s, and its guardian ended the session'
-check "what is wanted is on again" wait_for 20 both $ON -eq 1
-check "no session but its own" wait_for 10 alone
+check "an agent that continues makes a new session" wait_for 20 told 'tracing: session'
+check "it logs why it needs a new one" told 'did not move for 2 s, and its guardian ended the session'
+check "the desired tracepoints are enabled again" wait_for 20 both $ON -eq 1
+check "only the agent's own session exists" wait_for 10 alone
 mark
 guard=$(guardian)
 kill -STOP "$guard"
@@ -179,10 +179,10 @@ sleep 6		# three times agent.hang, as if the machine were suspended
 kill -CONT $AGENT
 kill -CONT "$guard"
 wait_for 10 after '^status'
-check "both stopped at once, as by a suspended machine: the session stays" eval '[ -n "$before" ] && [ "$(names)" = "$before" ]'
-check "the guardian stays" test "$(guardian)" = "$guard"
-check "nobody is blamed" not told 'has not moved'
-check "and it is still on" both $ON -eq 1
+check "agent and guardian are stopped together, as by a suspended machine: the session stays" eval '[ -n "$before" ] && [ "$(names)" = "$before" ]'
+check "the guardian is the same process" test "$(guardian)" = "$guard"
+check "the guardian does not report that the agent hangs" not told 'has not moved'
+check "the tracepoints are still enabled" both $ON -eq 1
 
 # ---- both die ---------------------------------------------------------------------
 both_die() { # neither runs between the two kills
@@ -193,64 +193,64 @@ both_die() { # neither runs between the two kills
 	wait $AGENT 2> /dev/null
 }
 sweep() { "$D/p/bin/hone-agent" --sweep -o agent.node=n1 "$@" 2>> "$D/agent.log"; }
-check "--sweep beside a living agent" sweep
-check "touches nothing of it" both $ON -eq 1
-check "nor its table" test -e /dev/shm/hone-policy
+check "--sweep exits 0 while an agent runs" sweep
+check "--sweep leaves a running agent's tracepoints enabled" both $ON -eq 1
+check "--sweep leaves a running agent's table of rates" test -e /dev/shm/hone-policy
 want 3000 agentp:ev000
 both_die
-check "agent and guardian killed at once: its sessions stay" not no_session
+check "agent and guardian are killed at once: their sessions stay" not no_session
 silent() { local n r; n=$(word one $PROBED) r=$(word one $REQUESTS); wait_for 10 is one $REQUESTS -gt $((r + 100)); is one $PROBED -eq "$n"; }
-check "but silent, by its lease" wait_for 10 silent
-check "--sweep ends it" sweep
-check "off" both $ON -eq 0
-check "nothing is left" no_session
-check "no folder, no table" test -z "$(ls -d /run/hone/agent-n1 /dev/shm/hone-policy* /dev/shm/lttng-ust-[0-9]* 2> /dev/null | grep -v wait)"
+check "at the end of the lease no request is probed" wait_for 10 silent
+check "--sweep exits 0 after the agent was killed" sweep
+check "--sweep disables the tracepoints" both $ON -eq 0
+check "--sweep leaves no session" no_session
+check "--sweep leaves no folder and no table of rates" test -z "$(ls -d /run/hone/agent-n1 /dev/shm/hone-policy* /dev/shm/lttng-ust-[0-9]* 2> /dev/null | grep -v wait)"
 mark
 agent_start
 want 600000 agentp:ev000
 both_die
-check "both killed again" not no_session
+check "agent and guardian are killed again: their sessions stay" not no_session
 mark
 agent_start -o agent.user=root
-check "the next agent is root, and ends what hone left" wait_for 20 told 'tracing: session'
-check "root without capabilities" bare $AGENT 0
-check "what is wanted is on" wait_for 20 both $ON -eq 1
-check "programs of all users are told of" wait_for 20 after '^programs 2 names 300: '
+check "the next agent runs as root and removes what user hone left" wait_for 20 told 'tracing: session'
+check "it has no capabilities" bare $AGENT 0
+check "it enables the desired tracepoints" wait_for 20 both $ON -eq 1
+check "it reports programs of all users" wait_for 20 after '^programs 2 names 300: '
 wait_for 30 told 'a record costs'
-check "no session but its own" wait_for 10 alone
+check "only its own session exists" wait_for 10 alone
 both_die
 mark
 agent_start
-check "hone again, after root left something" wait_for 20 told 'tracing: session'
-check "it has ended that" wait_for 20 alone
-check "and the folder is its own" test "$(stat -c %u /run/hone/agent-n1)" = $HONE
-check "on again" wait_for 20 both $ON -eq 1
+check "the next agent runs as user hone again and starts" wait_for 20 told 'tracing: session'
+check "it removes what root left" wait_for 20 alone
+check "its folder belongs to user hone" test "$(stat -c %u /run/hone/agent-n1)" = $HONE
+check "it enables the desired tracepoints again" wait_for 20 both $ON -eq 1
 
 # ---- the end ----------------------------------------------------------------------
 wait_for 30 told 'a record costs'
 kill $AGENT
 wait $AGENT
 check "SIGTERM: exit 0" test $? = 0
-check "all is off" both $ON -eq 0
-check "no session, no folder" test -z "$(lttng -n list 2> /dev/null | grep hone-n1; ls -d /run/hone/agent-n1 2> /dev/null)"
-check "root's table stays, and silent" silent
-check "until somebody sweeps" eval 'sweep && not test -e /dev/shm/hone-policy'
+check "SIGTERM: the tracepoints are disabled" both $ON -eq 0
+check "SIGTERM: no session and no folder stays" test -z "$(lttng -n list 2> /dev/null | grep hone-n1; ls -d /run/hone/agent-n1 2> /dev/null)"
+check "SIGTERM: no request is probed, though the table of root stays" silent
+check "--sweep removes the table" eval 'sweep && not test -e /dev/shm/hone-policy'
 mark
 setpriv --bounding-set=-all,+setuid,+setgid,+setpcap --inh-caps=-all --no-new-privs "$D/p/bin/hone-agent" -o agent.node=n1 \
 	-o "controller.url=$URL" 2>> "$D/agent.log" 9>&- &
 AGENT=$!
-check "as its unit starts it, root with three capabilities: it becomes hone" wait_for 20 told 'runs as user hone'
-check "and traces" wait_for 20 told 'tracing: session'
-check "bare" bare $AGENT $HONE
-check "what is wanted is on" wait_for 20 both $ON -eq 1
+check "an agent that starts as root with three capabilities, as in its unit, becomes user hone" wait_for 20 told 'runs as user hone'
+check "it traces" wait_for 20 told 'tracing: session'
+check "it has no capabilities left" bare $AGENT $HONE
+check "it enables the desired tracepoints" wait_for 20 both $ON -eq 1
 kill $AGENT
 wait $AGENT
-check "SIGTERM: exit 0" test $? = 0
-check "no session" wait_for 10 no_session
+check "SIGTERM of that agent: exit 0" test $? = 0
+check "SIGTERM of that agent: no session stays" wait_for 10 no_session
 "$D/p/bin/hone-agent" -o agent.user=no-such-user 2> "$D/a"
-check "a user that is not there: exit 1" test $? = 1
-check "and its name" grep -q 'there is no user no-such-user' "$D/a"
+check "an unknown user in agent.user: exit 1" test $? = 1
+check "the error names that user" grep -q 'there is no user no-such-user' "$D/a"
 "$D/p/bin/hone-agent" --guard 2> /dev/null
-check "nobody else starts a guardian: exit 2" test $? = 2
+check "--guard without an agent: exit 2" test $? = 2
 echo "1..$N"
 exit $FAILED

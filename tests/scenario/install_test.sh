@@ -17,7 +17,7 @@ here() { sed "s|/usr/local|$D/usr/local|g"; }
 block() { sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "docs/$1.md" | here; }	# PAGE LANGUAGE: prints the page's code block in that language
 built() { [ -e "$O/lib/hone/$1" ]; }
 
-check "make install" make -s O="$O" DESTDIR="$D" install
+check "make install succeeds" make -s O="$O" DESTDIR="$D" install
 named() {	# only the modules that were built
 	local path missing=0
 	for path in $(grep -oh '/usr/local/[A-Za-z0-9_./-]*' docs/*.md README.md | sed 's/[.,]$//' | sort -u); do
@@ -29,9 +29,9 @@ named() {	# only the modules that were built
 	done
 	return $missing
 }
-check "each file that a page names is there" named
+check "every file that the documentation names is installed" named
 for map in "$D"/usr/local/share/hone/maps/*.map; do
-	check "${map##*/} is a mapping" "$D/usr/local/bin/hone" map check --no-program "$map"
+	check "${map##*/} is a valid mapping" "$D/usr/local/bin/hone" map check --no-program "$map"
 done
 
 if [ -e "$O/lib/hone/ngx_http_hone_module.so" ] && command -v nginx > /dev/null; then
@@ -41,7 +41,7 @@ if [ -e "$O/lib/hone/ngx_http_hone_module.so" ] && command -v nginx > /dev/null;
 		block nginx nginx | sed 1d
 		echo 'access_log off; server { listen 127.0.0.1:1; location / { proxy_pass http://127.0.0.1:2; } } }'
 	} > "$D/nginx.conf"
-	check "nginx takes the page's lines" nginx -t -q -e "$D/nginx.log" -c "$D/nginx.conf"
+	check "nginx accepts the configuration in the documentation" nginx -t -q -e "$D/nginx.log" -c "$D/nginx.conf"
 else
 	echo "# no nginx, or no module for it: left out"
 fi
@@ -49,9 +49,9 @@ fi
 if command -v redis-server > /dev/null; then
 	block redis sh | grep -o 'loadmodule [^"]*' > "$D/redis.conf"
 	redis-server "$D/redis.conf" --port 0 --unixsocket "$D/redis.sock" --dir "$D" --save '' > "$D/redis.log" 2>&1 &
-	check "Redis starts with the page's line" wait_for 20 redis-cli -s "$D/redis.sock" PING
+	check "Redis starts with the configuration in the documentation" wait_for 20 redis-cli -s "$D/redis.sock" PING
 	block redis sh | sed -n "s|^redis-cli |redis-cli -s $D/redis.sock |p" > "$D/redis.sh"
-	check "and answers its commands" eval 'bash -e "$D/redis.sh" > "$D/redis.out" && grep -qx hone "$D/redis.out" && [ "$(tail -n 1 "$D/redis.out")" = OK ]'
+	check "Redis answers the commands in the documentation" eval 'bash -e "$D/redis.sh" > "$D/redis.out" && grep -qx hone "$D/redis.out" && [ "$(tail -n 1 "$D/redis.out")" = OK ]'
 else
 	echo "# no redis-server: left out"
 fi
@@ -63,8 +63,8 @@ if [ -e "$O/lib/hone/hone_postgres.so" ] && [ -x "$BIN/postgres" ] && [ "$(id -u
 	as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups env HOME="$PGDATA" "$@"; }
 	as_postgres "$BIN/initdb" -A trust --no-locale --no-sync > "$D/initdb.log" 2>&1
 	block postgres sh | sed -n 1p > "$D/postgres.sh"
-	check "PostgreSQL takes the page's line" bash -e "$D/postgres.sh"
-	check "and loads what it names" eval 'echo "SHOW hone.requests" | as_postgres "$BIN/postgres" --single postgres 2>&1 | tee "$D/postgres.log" | grep "hone.requests = \"off\""'
+	check "PostgreSQL accepts the configuration in the documentation" bash -e "$D/postgres.sh"
+	check "PostgreSQL loads the module that it names" eval 'echo "SHOW hone.requests" | as_postgres "$BIN/postgres" --single postgres 2>&1 | tee "$D/postgres.log" | grep "hone.requests = \"off\""'
 else
 	echo "# no PostgreSQL server, or no module for it, or not root: left out"
 fi

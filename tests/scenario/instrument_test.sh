@@ -72,20 +72,20 @@ lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-
 # ---- a program linked with libhone ---------------------------------------------
 policy GET_SUM ffffffff ffffffff 60 60
 session_start
-check "a sampled and probed program runs" equal "$("$O/bin/hone-example" 5)" "5 requests served"
+check "a program runs, sampled and probed" equal "$("$O/bin/hone-example" 5)" "5 requests served"
 session_end
 for event in request_begin request_end fork unit_begin unit_end join; do
-	check "hone:$event: one for each request" equal "$(have flags "^hone:$event ")" 5
+	check "hone:$event is recorded once for each request" equal "$(have flags "^hone:$event ")" 5
 done
-check "its own tracepoints are there too" equal "$(have flags '^example:work_(begin|end) ')" 10
-check "every record carries ids" equal "$(grep -cE ' trace_id=[1-9][0-9]* unit_id=[1-9][0-9]* ' "$D/flags.txt")" 40
+check "the program's own tracepoints are recorded" equal "$(have flags '^example:work_(begin|end) ')" 10
+check "every record carries trace id and unit id" equal "$(grep -cE ' trace_id=[1-9][0-9]* unit_id=[1-9][0-9]* ' "$D/flags.txt")" 40
 check "five requests have five trace ids" equal "$(field trace_id < "$D/flags.txt" | sort | uniq -c | awk '{ print $1 }' | xargs)" "8 8 8 8 8"
-check "and two units each" equal "$(field unit_id < "$D/flags.txt" | sort -u | wc -l)" 10
-check "own tracepoints lie in the worker's unit" equal \
+check "each request has two units" equal "$(field unit_id < "$D/flags.txt" | sort -u | wc -l)" 10
+check "the program's own tracepoints are in the worker's unit" equal \
 	"$(grep ^example:work_begin "$D/flags.txt" | field unit_id)" "$(grep ^hone:unit_begin "$D/flags.txt" | field unit_id)"
-check "the link is one from fork to join" equal \
+check "the link of the fork is that of the join" equal \
 	"$(grep -E '^hone:(fork|unit_begin|unit_end|join)' "$D/flags.txt" | field link_id | sort | uniq -c | awk '{ print $1 }' | xargs)" "4 4 4 4 4"
-check "names, status and high half are recorded" equal \
+check "type names, status and the high half of the trace id are recorded" equal \
 	"$(have flags '^hone:request_begin .*name=GET_SUM link_id=0 trace_id_high=[1-9][0-9]* probed=1 ?$') $(have flags '^hone:request_end .*name=GET_SUM status=200 ?$')" "5 5"
 
 # ---- what must not be recorded--------------------------------------------------
@@ -98,18 +98,18 @@ records() {
 	echo "$(have flags ^hone:) $(have flags ^example:) $(have all ^example:)"
 }
 policy GET_SUM ffffffff 0 60 60
-check "sampled alone: the structure, nothing added" equal "$(records)" "30 0 10"
+check "sampled but not probed: only hone's tracepoints are recorded" equal "$(records)" "30 0 10"
 policy GET_SUM 0 ffffffff 60 60
-check "not sampled: nothing" equal "$(records)" "0 0 10"
+check "not sampled: no record" equal "$(records)" "0 0 10"
 policy GET_SUM ffffffff ffffffff 60 -1
-check "the probes' lease is over: nothing added" equal "$(records)" "30 0 10"
+check "the lease of added tracepoints has ended: only hone's are recorded" equal "$(records)" "30 0 10"
 policy GET_SUM ffffffff ffffffff -1 60
-check "the agent's lease is over: nothing" equal "$(records)" "0 0 10"
+check "the agent's lease has ended: no record" equal "$(records)" "0 0 10"
 policy GET_OTHER ffffffff ffffffff 60 60
 rm /dev/shm/hone-policy
-check "no table: nothing" equal "$(records)" "0 0 10"
+check "without a table: no record" equal "$(records)" "0 0 10"
 export HONE_SAMPLE=1
-check "no table, but HONE_SAMPLE=1: the structure" equal "$(records)" "30 0 10"
+check "without a table, HONE_SAMPLE=1: only hone's tracepoints are recorded" equal "$(records)" "30 0 10"
 unset HONE_SAMPLE
 
 # ---- an unlinked program with the library preloaded; started before the sampling table
@@ -117,40 +117,40 @@ session_start
 LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/instrument_plain" < "$D/in" > "$D/out" & PLAIN_PID=$!
 exec 3> "$D/in" 4< "$D/out"
 ask GET_PLAIN
-check "before there is a table nothing is sampled" equal "$SAMPLED $PROBED" "0 0"
+check "before the table exists, no request is sampled" equal "$SAMPLED $PROBED" "0 0"
 FIRST="trace_id=$TRACE_ID unit_id=$UNIT_ID"
 policy GET_PLAIN ffffffff ffffffff 60 60
 wait_for 10 ask_until "1 1"
-check "a table that comes late is found" equal "$SAMPLED $PROBED" "1 1"
+check "a table that is made later is found" equal "$SAMPLED $PROBED" "1 1"
 LAST="trace_id=$TRACE_ID unit_id=$UNIT_ID"
 ask GET_OTHER
-check "a type that nobody asked for is left alone" equal "$SAMPLED $PROBED" "0 0"
+check "a type that is not in the table is not sampled" equal "$SAMPLED $PROBED" "0 0"
 policy GET_PLAIN ffffffff ffffffff 60 0.5
 wait_for 10 ask_until "1 0"
-check "a lease that is not renewed ends by itself" equal "$SAMPLED $PROBED" "1 0"
+check "an added tracepoint's lease that is not renewed ends" equal "$SAMPLED $PROBED" "1 0"
 UNPROBED="trace_id=$TRACE_ID"
 policy GET_PLAIN ffffffff ffffffff 0.5 60
 wait_for 10 ask_until "0 0"
-check "and so does the agent's" equal "$SAMPLED $PROBED" "0 0"
+check "the agent's lease that is not renewed ends" equal "$SAMPLED $PROBED" "0 0"
 exec 3>&- 4<&-
 wait "$PLAIN_PID"
-check "the program ends well" equal $? 0
+check "the program exits 0" equal $? 0
 PLAIN_PID=
 session_end
-check "the probed request's step is recorded, with its ids" equal "$(have flags "^plain:step $LAST ")" 1
-check "an unprobed one's is not" equal "$(have flags "^plain:step $UNPROBED ")" 0
-check "steps outside of requests never pass the filter" equal "$(have flags 'where=outside')" 0
-check "unfiltered, they carry zeroes" equal \
+check "the step of a probed request is recorded with its ids" equal "$(have flags "^plain:step $LAST ")" 1
+check "the step of a request that is not probed is not recorded" equal "$(have flags "^plain:step $UNPROBED ")" 0
+check "the filter rejects steps outside of requests" equal "$(have flags 'where=outside')" 0
+check "without a filter, steps outside of requests carry zeroes" equal \
 	"$(have all 'where=outside')" "$(have all '^plain:step trace_id=0 unit_id=0 sampled=0 probed=0 request_type=0 .*where=outside')"
-check "an unsampled request carries its ids all the same" equal "$(have all "^plain:step $FIRST sampled=0 probed=0 .*where=inside")" 1
-check "a sampled one its flags" equal "$(have all "^plain:step $LAST sampled=1 probed=1 request_type=[1-9][0-9]* .*where=inside")" 1
-check "a context that nobody knows is none" equal "$(have all ' nonsense=')" 0
+check "a request that is not sampled carries its ids" equal "$(have all "^plain:step $FIRST sampled=0 probed=0 .*where=inside")" 1
+check "a sampled request carries its flags" equal "$(have all "^plain:step $LAST sampled=1 probed=1 request_type=[1-9][0-9]* .*where=inside")" 1
+check "an unknown context is not recorded" equal "$(have all ' nonsense=')" 0
 
 # ---- the same without libhone --------------------------------------------------
 session_start
-check "without libhone the same program runs" equal "$(echo GET_PLAIN | "$O/tests/scenario/instrument_plain")" "without libhone"
+check "a program compiled without libhone runs" equal "$(echo GET_PLAIN | "$O/tests/scenario/instrument_plain")" "without libhone"
 session_end
-check "and is traced, without contexts" equal "$(have all '^plain:step ') $(have all 'trace_id=') $(have flags .)" "2 0 0"
+check "it is traced, without contexts" equal "$(have all '^plain:step ') $(have all 'trace_id=') $(have flags .)" "2 0 0"
 
 echo "1..$N"
 exit $FAILED

@@ -77,10 +77,10 @@ hone learn --seconds 5 --wait >/dev/null || bail "nothing is learned"
 finish
 
 shimmed 0 "$stage/points"
-check "a diagnosis ends that nobody kills" diagnosis
+check "a diagnosis that is not interrupted ends" diagnosis
 finish
 total=$(wc -l <"$stage/points")
-check "it passes points to be killed at" [ "$total" -ge 20 ]
+check "it passes at least 20 points at which it can be killed" [ "$total" -ge 20 ]
 if [ "${KILL_POINTS:=6}" = all ]; then
   chosen=$(seq 1 "$total")
 else
@@ -103,15 +103,15 @@ for at in $chosen; do
   *) check "killed at point $at ($(sed -n "${at}p" "$stage/points"))$trouble" false ;;
   esac
 done
-check "killed at $passed points of $total, it has always remembered what it did, and nothing stayed on" \
+check "killed at $passed points of $total: the forest is consistent after each, and no added tracepoint stayed enabled" \
   [ "$passed" -ge $(($(echo "$chosen" | wc -w) * 2 / 3)) ]
 stage_honed "${ALL_TRACED[@]}"
 until_true 60 "the agents" stage_ready
 until_true 60 "requests are seen" seen
-check "after all that the fault is found" hone start $TYPE --wait
-check "in the right place" bash -o pipefail -c "'$O/bin/hone' forest $TYPE --json |
+check "afterwards the fault is found" hone start $TYPE --wait
+check "the verdict names the right place" bash -o pipefail -c "'$O/bin/hone' forest $TYPE --json |
   jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
 kill "$load" 2>/dev/null; wait "$load"; load=
-check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
+check "no request failed during the test" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
 echo "1..$N"
 exit $FAILED

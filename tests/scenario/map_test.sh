@@ -87,83 +87,83 @@ cat >"$stage/maps/broker.map" <<-'MAP'
 MAP
 printf '[program]\nservice = map_program\n[request x]\nbegin = broker:call_begin\nend = broker:call_end\ncorrelate = magic\n' >"$stage/bad/x.map"
 "$here/node.sh" start "$stage/shop" one || bail "no node"
-check "a mapping that is wrong ends the start, with file and line" fails_at bad 'bad/x\.map:6: '
-check "checking the configuration says so as well" eval '! in_node "$O/bin/hone-agent" -n -o maps.folder="$stage/bad"'
+check "an invalid mapping ends the agent's start; the error has file and line" fails_at bad 'bad/x\.map:6: '
+check "hone-agent -n finds it, too" eval '! in_node "$O/bin/hone-agent" -n -o maps.folder="$stage/bad"'
 fault none
-check "a program runs that knows nothing of Hone" program_start
-check "it has no library of ours" eval '! grep -q libhone "/proc/$program/maps"'
+check "a program without libhone runs" program_start
+check "it has not loaded libhone" eval '! grep -q libhone "/proc/$program/maps"'
 in_node bash -c "lttng -n create team -o '$stage/team' && lttng -n enable-channel -u --buffers-pid -s team c &&
   lttng -n enable-event -u -s team -c c broker:lookup_begin && lttng -n start team" >"$stage/team.log" 2>&1
-check "its own people trace it" own_session
+check "another LTTng session traces it" own_session
 agent_start
 stage_honed "${ALL_TRACED[@]}" || bail "no controller"
 check "an agent with a mapping is connected" wait_for 60 connected
-check "and is the process that is killed below, no shell around it" [ "$(cat "/proc/$agent/comm")" = hone-agent ]
-check "what the mapping names is on, once each" wait_for 30 named_on
-check "calls are requests, their type is what a field says" wait_for 60 seen SEARCH 50
-check "jobs are requests, from thread to thread" wait_for 60 seen JOB 50
+check "the pid that is killed below is that of the agent" [ "$(cat "/proc/$agent/comm")" = hone-agent ]
+check "the tracepoints that the mapping names are enabled, each once" wait_for 30 named_on
+check "calls are requests, their type is the value of a field" wait_for 60 seen SEARCH 50
+check "jobs are requests that go from thread to thread" wait_for 60 seen JOB 50
 
 # ---- learned, and diagnosed ----
-check "both are learned" hone learn --seconds 5 --wait
-check "of the calls what lies inside" eval 'hone space show SEARCH | grep -q broker:lookup_begin'
-check "of the jobs too, though no tracepoint inside has a number" eval 'hone space show JOB | grep -q broker:render_end'
-check "after learning only what the mapping names is on" wait_for 30 named_on
+check "both types are learned" hone learn --seconds 5 --wait
+check "the learned space of calls has the tracepoints inside" eval 'hone space show SEARCH | grep -q broker:lookup_begin'
+check "the learned space of jobs has the tracepoints inside, though these have no id" eval 'hone space show JOB | grep -q broker:render_end'
+check "after learning only tracepoints that the mapping names are enabled" wait_for 30 named_on
 fault lookup
 check "a diagnosis of calls ends" hone start SEARCH --wait
-check "and names the step that is slow" verdict_is SEARCH lookup_begin lookup_end
-check "what it turned on is off" wait_for 30 named_on
+check "its verdict names the slow step" verdict_is SEARCH lookup_begin lookup_end
+check "then only tracepoints that the mapping names are enabled" wait_for 30 named_on
 fault render
 check "a diagnosis of jobs ends" hone start JOB --wait
-check "and names the step that is slow" verdict_is JOB render_begin render_end
-check "what it turned on is off" wait_for 30 named_on
+check "the verdict of jobs names the slow step" verdict_is JOB render_begin render_end
+check "after that diagnosis only tracepoints that the mapping names are enabled" wait_for 30 named_on
 
 # ---- killed processes ----
 fault die
 wait_for 10 gone "$program" >/dev/null
-check "it dies within a job" gone "$program"
+check "the program is killed during a job" gone "$program"
 fault none
 before=$(traces JOB)
-check "another one, with libhone loaded as well, is traced from its start" eval 'program_start LD_PRELOAD="$O/lib/libhone.so" && wait_for 10 grep -q libhone "/proc/$program/maps" && wait_for 60 seen JOB $((before + 50))'
-check "no request of two lives: none lasts longer than a second" eval 'hone report JOB --json | jq -e "[.types[].groups[] | .max_ms // .mean_ms] | length > 0 and all(. < 1000)"'
+check "a new one, with libhone loaded, is traced from its start" eval 'program_start LD_PRELOAD="$O/lib/libhone.so" && wait_for 10 grep -q libhone "/proc/$program/maps" && wait_for 60 seen JOB $((before + 50))'
+check "no request spans both processes: none is longer than a second" eval 'hone report JOB --json | jq -e "[.types[].groups[] | .max_ms // .mean_ms] | length > 0 and all(. < 1000)"'
 
 fault lookup
 # Percent of a core that half of three tracepoints' records take, of the calls that map_program serves each second.
 little=$(hone agents --json | jq '.agents[0].record_ns * 6 / 0.045 * 1.5 / 1e7')
 kill -9 "$honed"
 wait "$honed" 2>/dev/null
-check "without a controller it costs the program nothing after a while" wait_for 20 nothing_on
+check "without a controller all tracepoints of the program are disabled" wait_for 20 nothing_on
 stage_honed "${ALL_TRACED[@]}" -o search.budget="$little%"
-check "with a controller again all is as before" eval 'wait_for 60 named_on && wait_for 60 seen SEARCH 50'
+check "with a controller again the mapping's tracepoints are enabled and requests are seen" eval 'wait_for 60 named_on && wait_for 60 seen SEARCH 50'
 
 # ---- overhead ----
 # A budget for the records of one and a half tracepoints: too few to see where a step begins and ends. If records were
 # filtered, one in 100 calls would leave enough for all twelve; the agent must not assume that here.
 calls_known() { hone status --json | jq -e '.types[] | select(.type == "SEARCH") | .per_second > 120 and .per_second < 147'; }
 wait_for 30 calls_known >/dev/null
-check "with little to spend a diagnosis ends" eval 'hone start SEARCH && wait_for 120 spending_ended'
-check "and says that more cost too much, since every call is paid for" eval \
+check "with a small budget a diagnosis ends" eval 'hone start SEARCH && wait_for 120 spending_ended'
+check "the diagnosis reports tracepoints over the budget, since every call is paid for" eval \
   'hone forest SEARCH --json | jq -e ".runs[0] | .reason == \"end-over-budget\" or .verdict.over_budget > 0"'
-check "and has spent something, and never more" jq -se 'any(.[]; .[0] > 0) and all(.[]; .[0] <= .[1] * 1.001)' "$stage/spent"
-check "what it turned on is off" wait_for 30 named_on
+check "it had a cost, which never exceeded the budget" jq -se 'any(.[]; .[0] > 0) and all(.[]; .[0] <= .[1] * 1.001)' "$stage/spent"
+check "after it only tracepoints that the mapping names are enabled" wait_for 30 named_on
 fault none
 
 # ---- mappings that come and go ----
 mv "$stage/maps/broker.map" "$stage/broker.map"
 kill -HUP "$agent"
-check "without its mapping nothing of the program is on" wait_for 20 nothing_on
+check "an agent without the mapping enables no tracepoint of the program" wait_for 20 nothing_on
 mv "$stage/broker.map" "$stage/maps/broker.map"
 kill -HUP "$agent"
-check "with it again all is as before" wait_for 60 named_on
+check "an agent with the mapping enables them again" wait_for 60 named_on
 
 # ---- such a program has no lease of its own ----
 kill -STOP "$agent"
-check "an agent that hangs has nothing on" wait_for 20 no_session
+check "while the agent hangs, no session exists" wait_for 20 no_session
 kill -CONT "$agent"
-check "when it goes on, all is as before" eval 'wait_for 60 named_on && wait_for 60 seen JOB 50'
+check "when the agent continues, the tracepoints are enabled and requests are seen" eval 'wait_for 60 named_on && wait_for 60 seen JOB 50'
 kill -9 "$agent"
 wait "$agent" 2>/dev/null
 agent=
-check "an agent that is killed leaves nothing on" wait_for 10 no_session
+check "after the agent was killed, no session exists" wait_for 10 no_session
 agent_start
 wait_for 60 named_on >/dev/null
 guard=$(pgrep -x hone-guard -P "$agent")
@@ -171,7 +171,7 @@ kill -STOP "$guard"	# neither guardian nor agent may notice the other's end
 kill -9 "$agent" "$guard"
 wait "$agent" 2>/dev/null
 agent=
-check "killed with its guardian, it leaves all on" named_on
-check "until it is swept" eval 'in_node "$O/bin/hone-agent" --sweep -o agent.node=one -o agent.run_dir=/dev/shm/hone-agent && no_session'
-check "the session of the program's own people is as it was" own_session
+check "agent and guardian are killed at once: the tracepoints stay enabled" named_on
+check "--sweep ends the sessions" eval 'in_node "$O/bin/hone-agent" --sweep -o agent.node=one -o agent.run_dir=/dev/shm/hone-agent && no_session'
+check "the other LTTng session was not changed" own_session
 exit $FAILED

@@ -68,34 +68,34 @@ wait_for 10 listed || bail "the program is not traceable"
 # ---- the file against the program ----
 lttng -n list -u -f > "$D/listed"
 all=$(grep -c '(type: tracepoint)$' "$D/listed")
-check "what fits the program is fine" says 0 "no errors, compared with $all tracepoints of map_program (process $program)" hone map check "$D/broker.map"
-check "a tracepoint that is not there is told, with the nearest" with 's/broker:done/broker:donne/' 1 \
+check "a mapping that fits the program has no errors" says 0 "no errors, compared with $all tracepoints of map_program (process $program)" hone map check "$D/broker.map"
+check "an unknown tracepoint is reported with the nearest name" with 's/broker:done/broker:donne/' 1 \
 	'edited.map:14: end: the program has no tracepoint broker:donne; did you mean broker:done?'
-check "a pattern that describes nothing is told" with 's/broker:call_end/broker:call_e*x/' 1 \
+check "a pattern without a match is reported" with 's/broker:call_end/broker:call_e*x/' 1 \
 	'edited.map:6: end: broker:call_e*x describes no tracepoint of the program'
-check "a field that is not there is told, with the nearest" with 's/type_field = op/type_field = opp/' 1 \
+check "an unknown field is reported with the nearest name" with 's/type_field = op/type_field = opp/' 1 \
 	'edited.map:8: type_field: broker:call_begin has no field opp; did you mean op?'
-check "an id's field, too" with 's/started job/started jb as job/' 1 \
+check "an unknown field of an id is reported with the nearest name" with 's/started job/started jb as job/' 1 \
 	'edited.map:18: step: broker:started has no field jb; did you mean job?'
-check "a number that is a type is said, and allowed" with 's/type_field = op/type_field = bytes/' 0 \
+check "a type that is a number is reported, but is no error" with 's/type_field = op/type_field = bytes/' 0 \
 	'edited.map:8: note: type_field: bytes is a number'
-check "ids of two kinds are told" with 's/^step = broker:written task/step = broker:call_end op as task/' 1 \
+check "an id whose fields have different types is reported" with 's/^step = broker:written task/step = broker:call_end op as task/' 1 \
 	'edited.map:19: step: field op is a text, and id task was a number before: they are never equal'
-check "two rules that begin with the same are told" with 's/begin = broker:queued/begin = broker:call_*/' 1 \
+check "two rules that begin with the same tracepoint are reported" with 's/begin = broker:queued/begin = broker:call_*/' 1 \
 	'edited.map:12: begin: broker:call_begin begins [request call] in line 5 already'
-check "another program is none, and those there are named" with 's/map_program/mop_program/' 1 \
+check "a program that does not run is reported with those that do" with 's/map_program/mop_program/' 1 \
 	'no running program named mop_program has tracepoints; found: map_program'
-check "an unknown key is told with its line" with 's/correlate = thread/corelate = thread/' 1 \
+check "an unknown key is reported with its line" with 's/correlate = thread/corelate = thread/' 1 \
 	'edited.map:7: no key "corelate"; did you mean correlate?'
-check "what LTTng wrote before does as well" says 0 "no errors, compared with $all tracepoints" hone map check "$D/broker.map" --events "$D/listed"
-check "programs read the same" eval 'hone map check "$D/broker.map" --json | jq -e ".ok and .wrong == 0 and .program.pid == '$program' and .program.tracepoints == '$all'"'
-check "all that is wrong is there for them" eval 'sed "s/broker:done/broker:x/; s/type_field = op/type_field = x/" "$D/broker.map" > "$D/edited.map"
+check "a listing that LTTng wrote before can stand for the program" says 0 "no errors, compared with $all tracepoints" hone map check "$D/broker.map" --events "$D/listed"
+check "--json has the same result" eval 'hone map check "$D/broker.map" --json | jq -e ".ok and .wrong == 0 and .program.pid == '$program' and .program.tracepoints == '$all'"'
+check "--json has each error with its line" eval 'sed "s/broker:done/broker:x/; s/type_field = op/type_field = x/" "$D/broker.map" > "$D/edited.map"
 	hone map check "$D/edited.map" --json > "$D/said"; [ $? = 1 ] && jq -e "(.ok | not) and .wrong == 2 and [.said[].line] == [8, 14]" "$D/said"'
-check "show says it in words" says 0 'broker:started belongs to it if field job matches; from then on field task is an id of it, too' hone map show "$D/broker.map"
+check "hone map show describes the mapping in sentences" says 0 'broker:started belongs to it if field job matches; from then on field task is an id of it, too' hone map show "$D/broker.map"
 for map in examples/*/*.map; do
 	says 0 "no errors; not compared with a program" hone map check "$map" --no-program || { FAILED=1; echo "# $map"; }
 done > "$D/maps" 2>&1
-check "the mappings that we ship can be read" eval 'cat "$D/maps"; ! grep -q "^# " "$D/maps"'
+check "the mappings in the repository are valid" eval 'cat "$D/maps"; ! grep -q "^# " "$D/maps"'
 
 # ---- what was recorded ----
 # recorded NAME BUFFERS CONTEXT...: records about 1 s of the program, until 100 jobs are done
@@ -109,8 +109,8 @@ recorded() {
 	wait_for 30 enough
 	lttng -n stop "$name" && lttng -n destroy "$name"
 }
-check "LTTng records it, in buffers of its own" recorded pid --buffers-pid vtid
-check "LTTng records it, in its user's buffers" recorded uid --buffers-uid vpid vtid procname
+check "LTTng records the program with buffers for each process" recorded pid --buffers-pid vtid
+check "LTTng records the program with buffers for each user" recorded uid --buffers-uid vpid vtid procname
 
 # The expected values by an independent method: jobs queued, started and done in the trace, and calls that begin and
 # end.
@@ -131,18 +131,18 @@ for kind in pid uid; do
 	check "$kind: there are jobs and calls ($jobs, $calls)" [ "$jobs" -ge 50 -a "$calls" -ge 50 ]
 	check "$kind: each job and each call is a request" is "{\"JOB\":$jobs,\"SEARCH\":$calls}" '[.types[] | {(.type): .count}] | add'
 	check "$kind: all jobs take the same path" is 1 '[.types[] | select(.type == "JOB").groups[]] | length'
-	check "$kind: with what each thread did for it" is '["queued","started","load_begin","load_end","decode_begin","decode_end","render_begin","render_end","encode_begin","encode_end","store_begin","store_end","written","done"]' \
+	check "$kind: their path has the steps of all threads" is '["queued","started","load_begin","load_end","decode_begin","decode_end","render_begin","render_end","encode_begin","encode_end","store_begin","store_end","written","done"]' \
 		'.types[] | select(.type == "JOB").groups[0].path | map(split(":")[1]) | map(select(startswith("request_") | not))'
 	# without the wait for a worker, which the fault keeps busy
-	check "$kind: the step that is slow is what makes jobs unpredictable" is '["map_program/broker:render_begin","map_program/broker:render_end"]' \
+	check "$kind: the slow step makes jobs unpredictable" is '["map_program/broker:render_begin","map_program/broker:render_end"]' \
 		'[.types[] | select(.type == "JOB").groups[0].edges | map(select(.from | endswith(":queued") | not)) | max_by(.share) | .from, .to]'
 done
-check "without a mapping it says what to do" says 1 '--map FILE' hone analyze "$D/pid"
+check "without a mapping hone analyze says what to do" says 1 '--map FILE' hone analyze "$D/pid"
 
 # ---- when LTTng does not answer ----
 sessiond=$(cat "$D/sessiond.pid")
 kill -STOP "$sessiond"
-check "who gets no answer does not wait for ever" says 1 'lttng list: no answer' timeout 20 "$O/bin/hone" map check "$D/broker.map" --timeout 1
+check "hone map check ends after --timeout if lttng list does not answer" says 1 'lttng list: no answer' timeout 20 "$O/bin/hone" map check "$D/broker.map" --timeout 1
 kill -CONT "$sessiond"
-check "afterwards there is one again" says 0 'no errors' hone map check "$D/broker.map"
+check "afterwards lttng list answers again" says 0 'no errors' hone map check "$D/broker.map"
 exit $FAILED

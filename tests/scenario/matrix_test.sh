@@ -5,6 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 needs root python3 lttng lttng-sessiond
 echo 1..1
-check "whoever dies, whenever: as promised" tests/scenario/matrix.py --moments "${MOMENTS:-6}" \
+check "every combination of processes that are killed or stopped keeps the promises of docs/reliability.md" tests/scenario/matrix.py --moments "${MOMENTS:-6}" \
 	--nodes "${NODES:-8}" --seed "${SEED:-1}" --suspend 6
 exit $FAILED

@@ -119,18 +119,18 @@ why() { [ ! -s "$D/error.log" ] || grep -v '\[info\]\|\[notice\]' "$D/error.log"
 
 # ---- nginx -t ----------------------------------------------------------------------------
 conf 2 > "$D/nginx.conf"
-check "nginx takes the configuration" nginx -q -t -c "$D/nginx.conf"
+check "nginx accepts the configuration" nginx -q -t -c "$D/nginx.conf"
 refused() {	# TEXT DIRECTIVES: nginx -t refuses these in http {}, with this message
 	conf 1 "$2" > "$D/wrong.conf"
 	! nginx -t -c "$D/wrong.conf" > "$D/said" 2>&1 && grep -q "$1" "$D/said" || { cat "$D/said"; return 1; }
 }
-check "hone takes on or off" refused 'it must be "on" or "off"' 'server { hone maybe; }'
-check "a type has a name" refused '"hone_type" directive needs a name' 'hone_type "";'
-check "of at most 63 bytes" refused 'is longer than 63 bytes' "hone_type $(printf 'x%.0s' {1..64});"
-check "one of them" refused 'is duplicate' 'hone_type a; hone_type b;'
-check "of what is known" refused 'unknown "nonsense" variable' 'hone_type $nonsense;'
-check "not in a place that is no request's" refused 'directive is not allowed here' 'upstream x { hone on; }'
-check "the switch is one" refused 'invalid number of arguments' 'hone_trust on off;'
+check "the directive hone accepts only on and off" refused 'it must be "on" or "off"' 'server { hone maybe; }'
+check "hone_type needs a name" refused '"hone_type" directive needs a name' 'hone_type "";'
+check "hone_type accepts at most 63 bytes" refused 'is longer than 63 bytes' "hone_type $(printf 'x%.0s' {1..64});"
+check "hone_type may occur once" refused 'is duplicate' 'hone_type a; hone_type b;'
+check "hone_type accepts only variables that nginx knows" refused 'unknown "nonsense" variable' 'hone_type $nonsense;'
+check "hone is not allowed in an upstream" refused 'directive is not allowed here' 'upstream x { hone on; }'
+check "hone_trust takes one argument" refused 'invalid number of arguments' 'hone_trust on off;'
 
 # ---- the page's settings -------------------------------------------------------------------
 page() { sed -n '/^```nginx/,/^```/{/^```/d;p}' docs/nginx.md | sed "s|/usr/local/lib/hone|$O/lib/hone|"; }
@@ -141,7 +141,7 @@ page() { sed -n '/^```nginx/,/^```/{/^```/d;p}' docs/nginx.md | sed "s|/usr/loca
 	echo "access_log off; $(for t in client_body proxy fastcgi uwsgi scgi; do echo "${t}_temp_path $D/$t;"; done)"
 	echo "server { listen 127.0.0.1:$PORT; location / { proxy_pass http://127.0.0.1:$UP; } } }"
 } > "$D/page.conf"
-check "the page has four lines for nginx.conf" bash -c '[ "$(grep -c ";" <<< "$1")" = 4 ]' - "$(page)"
+check "the documentation has four lines for nginx.conf" bash -c '[ "$(grep -c ";" <<< "$1")" = 4 ]' - "$(page)"
 
 # ---- each kind of request--------------------------------------------------------------------------
 $NODE start "$D" n || exit 1
@@ -175,49 +175,49 @@ got_each > "$D/got" 2>&1
 nginx_stop
 session_end each
 
-check "all traces are whole, all spans nested and ended, nothing belongs to nothing" jqt '.faults == {}'
-check "there are traces of all kinds" jqt '$t | length > 45'
+check "all traces are complete: spans are nested and ended, every unit belongs to a trace" jqt '.faults == {}'
+check "there are over 45 traces" jqt '$t | length > 45'
 type_has() { jqt "\$t | length > 0 and all($2)" "$1"; }
-check "a file: the phases" jqt '($t | any(.spans | has("log"))) and ($t | all(.spans | has("access") and has("content")))' "GET /"
-check "a request's type is of its method and location, never of what a client made up" \
+check "a static file has spans for its phases" jqt '($t | any(.spans | has("log"))) and ($t | all(.spans | has("access") and has("content")))' "GET /"
+check "a request's type has its method and location, not text that a client made up" \
 	jqt '[$t[].type] | index("OTHER /") != null and all(test("BREW|hello") | not)'
-check "statuses are what the client got" jqt '[$t[].status] | contains([200, 404, 403, 204, 502, 504, 499])'
-check "all that was passed on was joined once, where an answer came" \
+check "the recorded status is the one that the client got" jqt '[$t[].status] | contains([200, 404, 403, 204, 502, 504, 499])'
+check "a request that was passed on has one fork, and a join if an answer came" \
 	jqt '[$t[] | select(.status == 200)] | length > 10 and all((.forks | length) == 1 and .forks == .joins)' "GET /api"
-check "the upstream got the link and the trace of a fork" bash -c '
+check "the upstream got the trace id and the link of the fork" bash -c '
 	grep -o "00-[0-9a-f]\{32\}-[0-9a-f]\{16\}-01" "$1" | sort -u | while IFS=- read _ trace link _; do
 		jq -e --arg t "${trace:16}" --arg l "$link" "any(.traces[]; .trace == \$t and (.forks | index(\$l) != null))" "$2" ||
 			echo "$trace $link"; done | grep -v true | { ! grep .; }' - "$D/got" "$D/each.json"
-check "an nginx behind nginx is a unit of the same trace" type_has DEEP '.units == 2 and (.begun - .forks == []) and
+check "an nginx behind nginx is another unit of the same trace" type_has DEEP '.units == 2 and (.begun - .forks == []) and
 	(.joins | length) == 2'
-check "each try is a link, and the one that answered is joined" type_has "GET /two" \
+check "each attempt is a fork, and the one that was answered is joined" type_has "GET /two" \
 	'(.forks | length) == 2 and (.joins | length) == 1 and (.spans.connect | map(.connected)) == [0, 1]'
-check "the answer of a try that another follows is an answer" jqt '[$t[] | select(.status == 200)] |
+check "an answer that is followed by another attempt is joined, too" jqt '[$t[] | select(.status == 200)] |
 	length > 0 and all((.forks | length) >= 2 and (.joins | length) >= 1)' "GET /again"
-check "no answer, no join" type_has "GET /none" '.status == 502 and .joins == []'
-check "nor after a timeout; the wait for the header is a span" type_has "GET /hang" \
+check "without an answer there is no join" type_has "GET /none" '.status == 502 and .joins == []'
+check "after a timeout there is no join; the wait for the header is a span" type_has "GET /hang" \
 	'.status == 504 and .joins == [] and .spans.header[0].ms >= 150'
-check "an upstream that is named by the request" type_has "GET /named" \
+check "an upstream whose name comes from the request is traced" type_has "GET /named" \
 	'(.joins | length) == 1 and .fork_names == ["upstream"] and (.spans | has("upstream"))'
-check "a subrequest is a unit that is waited for" type_has "GET /auth" '.units == 2 and .spans.access[0].ms > 0 and
+check "a subrequest is a unit that the request waits for" type_has "GET /auth" '.units == 2 and .spans.access[0].ms > 0 and
 	(.fork_names | sort) == ["back", "back", "subrequest"] and (.joins | length) == 3'
-check "but not a mirror: the reply does not wait for it" jqt '$t | length > 0 and all(.ms < 350 and .units == 2)' "GET /mirror"
-check "includes run side by side" type_has "GET /page.shtml" '.units == 3 and .ms < 750 and .ms > 390'
-check "a cache's answer asks nobody" jqt '[$t[].forks | length] | sort == [0, 1]' "GET /cache"
-check "an error page of an upstream's" type_has "GET /fail" '.status == 200 and (.joins | length) == 1'
-check "X-Accel-Redirect" type_has "GET /accel" '.status == 200 and (.spans.content | length) >= 2'
-check "waiting in limit_req is waiting in preaccess" jqt '[$t[].spans.preaccess[0]] | map(.ms) | max > 100'  "GET /limit"
-check "and the phase knows that it waited" jqt '[$t[].spans.preaccess[0]] | map(.waits) | max == 1' "GET /limit"
-check "a body that is read is a span, with its bytes" jqt 'any($t[].spans.read_body[]?; .received > 6000000 and .in_file == 1)' "POST /api"
-check "an answer that comes in pieces is joined when the last has come" \
+check "a mirror is a unit that the request does not wait for" jqt '$t | length > 0 and all(.ms < 350 and .units == 2)' "GET /mirror"
+check "subrequests of includes run in parallel" type_has "GET /page.shtml" '.units == 3 and .ms < 750 and .ms > 390'
+check "an answer from the cache has no fork" jqt '[$t[].forks | length] | sort == [0, 1]' "GET /cache"
+check "an error page from an upstream is joined" type_has "GET /fail" '.status == 200 and (.joins | length) == 1'
+check "X-Accel-Redirect has a second content phase" type_has "GET /accel" '.status == 200 and (.spans.content | length) >= 2'
+check "waiting in limit_req is in the span preaccess" jqt '[$t[].spans.preaccess[0]] | map(.ms) | max > 100'  "GET /limit"
+check "this span has the field waits" jqt '[$t[].spans.preaccess[0]] | map(.waits) | max == 1' "GET /limit"
+check "reading a body is a span with its bytes" jqt 'any($t[].spans.read_body[]?; .received > 6000000 and .in_file == 1)' "POST /api"
+check "an answer in pieces is joined at its last piece" \
 	jqt 'any($t[]; .spans.body[]?.ms > 30 and (.joins | length) == 1)' "GET /api"
-check "what the client takes its time for is the span send" type_has "GET /rate" \
+check "the time that the client takes to read is the span send" type_has "GET /rate" \
 	'.spans.send[0].ms > 50 and .spans.send[0].sent > 6000000'
-check "a client that leaves" jqt 'any($t[]; .status == 499 and .joins == [])' "GET /api"
-check "HTTP/2: streams of one connection, served side by side" bash -c '[ "$(sort "$1" | uniq -c | tr -s " ")" = " 9 200" ]' - "$D/streams"
-check "each of them a request" jqt '[$t[] | select(.spans.content[0].requests > 1 and .ms > 390 and .ms < 3000)] | length >= 8' "GET /api"
-check "where hone is off there is no request" jqt '[$t[].type] | index("GET /off") == null'
-check "a type of its own" jqt '$t | length == 1' RED
+check "a client that disconnects: status 499 and no join" jqt 'any($t[]; .status == 499 and .joins == [])' "GET /api"
+check "HTTP/2: streams of one connection are served in parallel" bash -c '[ "$(sort "$1" | uniq -c | tr -s " ")" = " 9 200" ]' - "$D/streams"
+check "HTTP/2: each stream is a request" jqt '[$t[] | select(.spans.content[0].requests > 1 and .ms > 390 and .ms < 3000)] | length >= 8' "GET /api"
+check "with hone off there is no request" jqt '[$t[].type] | index("GET /off") == null'
+check "hone_type sets a request's type" jqt '$t | length == 1' RED
 
 SESSION=page
 session_start page
@@ -225,10 +225,10 @@ nginx_start 1 page
 wait_for 20 answers "$U/x"
 nginx_stop
 session_end page
-check "what the page tells to write is enough" jqt '.faults == {} and ($t | length > 0 and
+check "the settings in the documentation are sufficient" jqt '.faults == {} and ($t | length > 0 and
 	all(.type == "GET /" and (.forks | length) == 1 and .forks == .joins))'
 nginx_start 1 page ""
-check "without LTTng's help for forks, nginx serves and passes contexts on" wait_for 20 bash -c '
+check "without liblttng-ust-fork nginx serves and passes contexts on" wait_for 20 bash -c '
 	curl -fs "$1/x" | jq -e ".traceparent | length == 1"' - "$U"
 nginx_stop
 
@@ -240,30 +240,30 @@ wait_for 20 answers "$U/api"
 P=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 context() { got "$1" -H "traceparent: $P" -H "tracestate: a=1" -H "tracestate: hone=b7ad6b7169203331-52e9781a3 , b=2" | jq -c "$2"; }
 equal() { [ "$1" = "$2" ] || { echo "wanted: $2"; echo "got: $1"; return 1; }; }
-check "the trace id of others is kept" equal "$(context /api '.traceparent[0][0:36]')" "\"${P:0:36}\""
-check "their members are handed on after ours, Hone's of strangers are not" \
+check "a foreign trace id is kept" equal "$(context /api '.traceparent[0][0:36]')" "\"${P:0:36}\""
+check "foreign members of tracestate are passed on after ours; Hone's member of an untrusted client is not" \
 	equal "$(context /api '.tracestate[0] | sub("^hone=[0-9a-f]{16}-[0-9a-f]{8}1"; "ours")')" '"ours,a=1,b=2"'
-check "whom we trust says what is sampled" equal "$(context /trust '.tracestate[0][22:]')" '"52e9781a3,a=1,b=2"'
+check "a trusted client's member of Hone decides what is sampled" equal "$(context /trust '.tracestate[0][22:]')" '"52e9781a3,a=1,b=2"'
 MANY=$(printf 'k%03d=v,' {1..600}) M=$(printf 'k%03d=v,' {1..68})	# 4,200 bytes; the 68 that fit in 480
-check "also behind 4 KiB of others' members; as many as fit are handed on" \
+check "this holds behind 4 KiB of other members; as many as fit in 480 bytes are passed on" \
 	equal "$(got /trust -H "traceparent: $P" -H "tracestate: ${MANY}hone=b7ad6b7169203331-52e9781a3" | jq -c '.tracestate[0][22:]')" \
 	"\"52e9781a3,${M%,}\""
 M=$(printf 'k%03d=v,' {1..146})
-check "where hone is off and the client trusted, ours and as many as fit in 1,024" \
+check "with hone off and a trusted client, Hone's member and as many others as fit in 1,024 bytes are passed on" \
 	equal "$(got /off/trust -H "traceparent: $P" -H "tracestate: ${MANY}hone=b7ad6b7169203331-52e9781a3" | jq -c '.tracestate[0]')" \
 	"\"${M}hone=b7ad6b7169203331-52e9781a3\""
-check "where hone is off, it is passed on as it came" equal "$(context /off '.traceparent[0]')" "\"$P\""
-check "less what a stranger says" equal "$(context /off '.tracestate[0]')" '"a=1,b=2"'
-check "hundreds of strange contexts, and nginx serves on" python3 tests/scenario/nginx_peer.py hostile "$PORT" 1 400
-check "and over HTTP/2" bash -c 'for p in 0 "" $(printf "0%.0s" {1..900}) '"${P:0:54}"' "'"$P"', '"$P"'"; do
+check "with hone off, traceparent is passed on unchanged" equal "$(context /off '.traceparent[0]')" "\"$P\""
+check "with hone off, Hone's member of an untrusted client is removed" equal "$(context /off '.tracestate[0]')" '"a=1,b=2"'
+check "nginx still serves after hundreds of malformed contexts" python3 tests/scenario/nginx_peer.py hostile "$PORT" 1 400
+check "nginx still serves after malformed contexts over HTTP/2" bash -c 'for p in 0 "" $(printf "0%.0s" {1..900}) '"${P:0:54}"' "'"$P"', '"$P"'"; do
 	curl -fs --http2-prior-knowledge "$1" -H "traceparent: $p" -H "tracestate: $p" | jq -e ".traceparent | length == 1" || exit; done' \
 	- "http://127.0.0.1:$H2/trust"
-check "types that a client makes up are bounded" bash -c 'curl -fs "$1/kinds?kind=K[1-400]" > /dev/null' - "$U"
+check "requests with 400 made-up types are served" bash -c 'curl -fs "$1/kinds?kind=K[1-400]" > /dev/null' - "$U"
 nginx_stop
 session_end others
-check "their traces are whole" bash -c 'jq -e ".faults | with_entries(select(.key | test(\"nobody made|0 request\") | not)) == {}" "$1" ||
+check "the traces of these requests are complete" bash -c 'jq -e ".faults | with_entries(select(.key | test(\"nobody made|0 request\") | not)) == {}" "$1" ||
 	jq -c .faults "$1"' - "$D/others.json"
-check "at most 256 types for each worker, and one for the rest" \
+check "each worker records at most 256 types, and one for the others" \
 	jqt '[$t[].type // "" | select(test("^K"))] | length <= 512 and ($t | any(.type == "(others)"))'
 
 # ---- workers that come and go ------------------------------------------------------------------
@@ -276,7 +276,7 @@ for i in 1 2; do load & LOADS="${LOADS:-} $!"; done
 FIRST=$(workers)
 kill -HUP "$(cat "$D/nginx.pid")"
 others_work() { [ "$(workers | wc -l)" -ge 2 ] && [ -z "$(comm -12 <(workers) <(echo "$FIRST"))" ]; }
-check "a reload under load: all workers are new" wait_for 30 others_work
+check "a reload under load replaces all workers" wait_for 30 others_work
 KILLED=$(workers | head -n 1)
 kill -KILL "$KILLED"
 one_more() { [ "$(workers | wc -l)" = 2 ] && ! workers | grep -qx "$KILLED"; }
@@ -286,15 +286,15 @@ NEW=$(workers | comm -23 - <(echo "$FIRST"))
 cp "$MODULE" "$D/module.so" && sed -i "s|^load_module .*|load_module $D/module.so;|" "$D/nginx.conf"
 FIRST=$(workers)
 kill -HUP "$(cat "$D/nginx.pid")"
-check "a reload with another copy of the module, as after an upgrade" wait_for 30 others_work
-check "and it serves" answers "$U/api"
-check "and nobody was refused for it" bash -c '[ "$(sort -u "$1")" = 200 ]' - "$D/codes"
+check "a reload with another copy of the module, as after an upgrade, replaces all workers" wait_for 30 others_work
+check "the new workers serve requests" answers "$U/api"
+check "no request of the load failed" bash -c '[ "$(sort -u "$1")" = 200 ]' - "$D/codes"
 for i in {1..20}; do answers "$U/api/after"; done
 nginx_stop
 session_end going "$KILLED"
-check "all traces but those of the killed are whole" jqt '.faults == {} and .lost <= 4'
-check "all that worked were traced, each by its own name" jqt '[$t[].pid] | unique | length >= 4'
-check "nothing was lost on the way" bash -c '! babeltrace2 "$1" 2>&1 > /dev/null | grep -i discarded' - "$D/going"
+check "all traces are complete, except for those of the killed worker" jqt '.faults == {} and .lost <= 4'
+check "every worker was traced, with its own pid" jqt '[$t[].pid] | unique | length >= 4'
+check "LTTng discarded no record" bash -c '! babeltrace2 "$1" 2>&1 > /dev/null | grep -i discarded' - "$D/going"
 
 # ---- nothing left --------------------------------------------------------------------------------
 SESSION=quiet
@@ -302,14 +302,14 @@ conf 2 > "$D/nginx.conf"
 session_start quiet
 nginx_start 0
 wait_for 20 answers "$U/api"
-check "unsampled requests are passed on as such" bash -c \
+check "a context says that a request is not sampled" bash -c \
 	'[[ $(curl -s "$1" | jq -r ".traceparent[0], .tracestate[0]" | tr "\n" " ") =~ -00\ hone=.*0\ $ ]]' - "$U/api"
-check "and their subrequests" bash -c 'curl -fs "$1" > /dev/null' - "$U/auth/x"
+check "a request with a subrequest is served without being sampled" bash -c 'curl -fs "$1" > /dev/null' - "$U/auth/x"
 nginx_stop
 session_end quiet
-check "and leave no record" jqt '$t == []'
-check "nothing but what was provoked stands in the error log" bash -c '! grep "\[\(emerg\|alert\|crit\)\]" "$1" | \
+check "requests that are not sampled have no records" jqt '$t == []'
+check "the error log has only the errors that the test caused" bash -c '! grep "\[\(emerg\|alert\|crit\)\]" "$1" | \
 	grep -v "exited on signal 9"' - "$D/error.log"
-check "nothing is left in shared memory" bash -c '! "$@" find /dev/shm -name "hone*" | grep .' - "$PWD/examples/node.sh" exec "$D" n
+check "no file stays in /dev/shm" bash -c '! "$@" find /dev/shm -name "hone*" | grep .' - "$PWD/examples/node.sh" exec "$D" n
 echo "1..$N"
 exit $FAILED

@@ -8,16 +8,16 @@ renice -n 19 $$ > /dev/null	# it saturates the machine, so other work takes prec
 said=$(mktemp) D=$(mktemp -d)
 trap 'rm -rf "$said" "$D"' EXIT
 why() { cat "$said"; }
-check "the five ways run, and no request fails" bash -c "SHOP_HOSTS=1 O='$O' TMPDIR='$D' bench/overhead.sh 1 2 100 1 >'$said' 2>&1"
+check "the benchmark runs five configurations, and no request fails" bash -c "SHOP_HOSTS=1 O='$O' TMPDIR='$D' bench/overhead.sh 1 2 100 1 >'$said' 2>&1"
 for way in "no tracing" "plain LTTng, same tracepoints" "Hone, idle" "Hone, in a diagnosis" "Hone, in four at once"; do
-  check "$way: throughput, and its parts of the CPU" bash -c "[ \$(grep -cE '^$way +[0-9]' '$said') = 2 ]"
+  check "$way: its throughput and CPU time are printed" bash -c "[ \$(grep -cE '^$way +[0-9]' '$said') = 2 ]"
 done
 # CPU us a request of: application, agents, daemons, honed
 part() { awk -v way="$1" -v column="$2" 'index($0, way) == 1 { value = $(NF - 4 + column) } END { print value }' "$said"; }
-check "without tracing nothing of Hone runs" awk "BEGIN { exit !($(part "no tracing" 2) == 0 && $(part "no tracing" 4) == 0) }"
-check "with Hone it does, and is seen" awk "BEGIN { exit !($(part "Hone, idle" 2) > 0 && $(part "Hone, in four at once" 4) > 0) }"
-check "plain LTTng has daemons and no agent" \
+check "without tracing no daemon and no agent uses CPU time" awk "BEGIN { exit !($(part "no tracing" 2) == 0 && $(part "no tracing" 4) == 0) }"
+check "with Hone the daemons and the agent use CPU time" awk "BEGIN { exit !($(part "Hone, idle" 2) > 0 && $(part "Hone, in four at once" 4) > 0) }"
+check "with plain LTTng the daemons use CPU time and there is no agent" \
   awk "BEGIN { exit !($(part "plain LTTng" 3) > 0 && $(part "plain LTTng" 2) == 0) }"
-check "nothing is left of it" test -z "$(ls -A "$D")"
+check "the benchmark leaves no file" test -z "$(ls -A "$D")"
 echo "1..$N"
 exit $FAILED

@@ -55,9 +55,9 @@ as_postgres pg_ctl -w -l "$D/data/log" start > /dev/null	# without Hone's files
 
 # ---- the page's five lines, unchanged except for the folder ---------------------
 sed -n '/^```sh$/,/^```$/{/^```/!p}' docs/postgres.md | sed "s|/usr/local/lib|$D/lib|g" > "$D/five"
-check "the page says it in five lines" equal "$(wc -l < "$D/five")" 5
+check "the documentation has five lines" equal "$(wc -l < "$D/five")" 5
 as_postgres bash -e "$D/five" > "$D/five.log" 2>&1
-check "and they work" equal "$? $(grep -c '(1 row)' "$D/five.log")" "0 1"
+check "the five lines work" equal "$? $(grep -c '(1 row)' "$D/five.log")" "0 1"
 [ $FAILED = 0 ] || { sed 's/^/# /' "$D/five.log"; echo "1..$N"; exit 1; }
 
 sql() { psql -X -q -A -t -v ON_ERROR_STOP=1 postgres "$@" 2>> "$D/psql.log"; }
@@ -82,7 +82,7 @@ end $$;
 create function put_off() returns trigger language plpgsql as $$ begin perform total(); return null; end $$;
 create constraint trigger later after insert on log deferrable initially deferred for each row execute function put_off();
 SQL
-check "the server is as any other" equal "$?" 0
+check "the server works as without the module" equal "$?" 0
 
 # ---- valid and invalid positions of a context ------------------------------------
 sql -c "select count(*) from goods $(ctx 1)" > /dev/null
@@ -96,7 +96,7 @@ for bad in "traceparent='00-0af7651916cd43dd0000000000000004-0000000000000004'" 
 	"traceparent='00-0af7651916cd43dd0000000000000004-0000000000000000-01'" "traceparent='$(printf '%03000d' 4)'"; do
 	sql -c "select 1 /*$bad*/" > /dev/null || echo "refused: $bad" >> "$D/refused"
 done
-check "a context that is malformed is no error" test ! -e "$D/refused"
+check "a malformed context is not an error" test ! -e "$D/refused"
 client "Q select 1 $(ctx 6)" "Q select 1 $(ctx 6)" > /dev/null
 sql -c "update goods set stock = 1 where i = 7 $(ctx 7)"
 sql -c "select 1; select 2 $(ctx 8)" > /dev/null
@@ -106,16 +106,16 @@ PGOPTIONS='-c hone.requests=on' sql -c "select 'by itself'" > /dev/null
 RUN="B - -|E - 0"
 extended() { local IFS='|'; client $1; }
 extended "P - select 1 $(ctx 20)|$RUN|S" > "$D/said"
-check "unnamed statement: answered" equal "$(cat "$D/said")" "SELECT 1, I"
+check "an unnamed prepared statement is answered" equal "$(cat "$D/said")" "SELECT 1, I"
 extended "P s select 2 $(ctx 21)|S|B - s|E - 0|S|Q set hone.context = '$(setting 22)'|B - s|E - 0|S|B - s|E - 0|S" > "$D/said"
-check "named statement: answered" equal "$(tail -1 "$D/said")" "SELECT 1, I"
+check "a named prepared statement is answered" equal "$(tail -1 "$D/said")" "SELECT 1, I"
 extended "Q set hone.context = '$(setting 23)'|Q select 1|Q begin|Q set hone.context = ''|Q rollback|Q select 2" > "$D/said"
-check "the setting is the client's" equal "$(cat "$D/said" | xargs)" "SET, I SELECT 1, I BEGIN, T SET, T ROLLBACK, I SELECT 1, I"
+check "the setting hone.context follows the client's transactions" equal "$(cat "$D/said" | xargs)" "SET, I SELECT 1, I BEGIN, T SET, T ROLLBACK, I SELECT 1, I"
 extended "Q begin|Q set local hone.context = '$(setting 24)'|Q commit $(ctx 25)|Q select 1|Q set hone.context = 'nonsense'|Q select 1" > "$D/said"
 extended "P - select 1 $(ctx 26)|$RUN|P - select total() $(ctx 27)|$RUN|P - select 3|$RUN|S" > "$D/said"
 check "a pipeline is answered" equal "$(cat "$D/said")" "SELECT 1, SELECT 1, SELECT 1, I"
 extended "Q begin|P - select i from goods $(ctx 28)|B c -|E c 2|S|E c 2|S|Q commit $(ctx 29)" > "$D/said"
-check "a portal in pieces is answered" equal "$(cat "$D/said" | xargs)" "BEGIN, T s, T s, T COMMIT, I"
+check "a portal that is fetched in pieces is answered" equal "$(cat "$D/said" | xargs)" "BEGIN, T s, T s, T COMMIT, I"
 extended "Q begin|Q declare d cursor for select i from goods $(ctx 30)|Q fetch 2 from d $(ctx 31)|Q fetch 2 from d|Q commit" > "$D/said"
 check "a cursor is answered" equal "$(tail -1 "$D/said")" "COMMIT, I"
 extended "P t select * from log $(ctx 32)|S|Q alter table log add y int|B - t|E - 0|S" > "$D/said"
@@ -142,7 +142,7 @@ sql -c "select pg_sleep(60), 'to_terminate' $(ctx 55)" > /dev/null & PID=$!
 wait_for 10 waiting to_terminate PgSleep && sql -c "select pg_terminate_backend($(backend to_terminate))" > /dev/null
 wait $PID
 sql -c "select 1 / 0 $(stranger 56)" > /dev/null
-check "an error is the client's, as ever" equal "$(client "Q select 1 / 0 $(ctx 57)")" "!22012, I"
+check "the client gets its error as without the module" equal "$(client "Q select 1 / 0 $(ctx 57)")" "!22012, I"
 
 # ---- waits ----------------------------------------------------------------------------
 mkfifo "$D/holder"
@@ -154,7 +154,7 @@ wait_for 10 held
 sql -c "update goods set stock = 3 where i = 8 $(ctx 60)" & WAITER=$!
 long() { [ "$(sql -c "select 1 from pg_stat_activity where wait_event = 'transactionid' and clock_timestamp() - query_start > '1500 ms'")" = 1 ]; }
 wait_for 10 long
-check "one session waits for the other" equal $? 0
+check "one session waits for the other's lock" equal $? 0
 echo "commit;" >&5
 exec 5>&-
 wait $WAITER $PID
@@ -168,14 +168,14 @@ seq 1000 | sql -c "copy plain from stdin $(ctx 67)"
 vacuumed() { [ "$(sql -c "select count(*) from pg_stat_user_tables where last_autovacuum is not null or last_autoanalyze is not null")" != 0 ]; }
 sql -c "alter system set autovacuum = on" -c "select pg_reload_conf()" > /dev/null	# until now only this test wrote to the log
 wait_for 60 vacuumed
-check "autovacuum is at work" equal $? 0
+check "autovacuum runs" equal $? 0
 
 # ---- a backend that is killed takes the others with it ----------------------------------
 sql -c "select pg_sleep(60), 'to_kill' $(ctx 70)" > /dev/null & PID=$!
 wait_for 10 waiting to_kill PgSleep && kill -9 "$(backend to_kill)"
 wait $PID
 wait_for 20 sql -c "select 1" > /dev/null
-check "the server comes back" equal "$(sql -c "select 'here' $(ctx 71)")" here
+check "the server starts again after a crash" equal "$(sql -c "select 'here' $(ctx 71)")" here
 
 as_postgres pg_ctl -w -m fast stop > /dev/null
 lttng -n stop pg >> "$D/lttng.log" 2>&1 && lttng -n destroy pg >> "$D/lttng.log" 2>&1
@@ -197,47 +197,47 @@ last() { sed -n "s/^$1 last .*\b$2=\([^ ]*\).*/\1/p" "$D/read"; }
 failed() { TRACE=$1; equal "$(last "$1" statement_end.failed)" "$2"; }
 
 QUERY='executor_start executor_run executor_finish executor_close'
-check "what must not be is not: ids outside of units, ends without beginnings, spans left open" equal "$(grep -c ^broken "$D/read")" 0
-check "there are thousands of records" test "$(wc -l < "$D/records")" -gt 3000
-check "the page's statement is a unit of its trace" shape 9532127138774266268 "SELECT{statement{plan $QUERY commit}}"
-check "a comment at the end" shape 1 "SELECT{statement{plan $QUERY commit}}"
-check "at the beginning" shape 2 "SELECT{statement{plan $QUERY commit}}"
-check "before the semicolon" shape 3 "SELECT{statement{plan $QUERY commit}}"
-check "in a literal, a dollar quote, a line comment, a comment, the middle: none" units 4 ""
-check "a stranger's: a request that keeps their trace id" shape 5 "request SELECT{statement{plan $QUERY commit}}"
-check "a link is begun once, however often it comes" units 6 1
-check "an update: the commit waits for the log's file" shape 7 \
+check "no id outside of units, no end without a begin, no span left open" equal "$(grep -c ^broken "$D/read")" 0
+check "over 3000 records were read" test "$(wc -l < "$D/records")" -gt 3000
+check "the statement in the documentation is a unit of its trace" shape 9532127138774266268 "SELECT{statement{plan $QUERY commit}}"
+check "a context in a comment at the end is found" shape 1 "SELECT{statement{plan $QUERY commit}}"
+check "a context in a comment at the beginning is found" shape 2 "SELECT{statement{plan $QUERY commit}}"
+check "a context before the semicolon is found" shape 3 "SELECT{statement{plan $QUERY commit}}"
+check "a context in a literal, a dollar quote, a line comment, a nested comment or the middle is ignored" units 4 ""
+check "a foreign context makes a request that keeps the trace id" shape 5 "request SELECT{statement{plan $QUERY commit}}"
+check "a link begins one unit, however often it is sent" units 6 1
+check "update: the commit waits for the write-ahead log's file" shape 7 \
 	"UPDATE{statement{plan $QUERY commit{wait_wal_write wait_wal_sync}}}"
-check "two statements in one text: one unit" shape 8 \
+check "two statements in one text are one unit" shape 8 \
 	"SELECT{statement{plan $QUERY plan $QUERY commit}}"
-check "hone.requests: a statement by itself is a request" equal \
+check "hone.requests: a statement without a context is a request" equal \
 	"$(grep -cE '^[0-9]{6,} shape request SELECT\{statement\{plan '"$QUERY"' commit\}\}' "$D/read")" 1
 
-check "extended: parse to sync is one unit" shape 20 "SELECT{statement{plan $QUERY commit}}"
-check "a named statement's comment counts where its text came" shape 21 "SELECT{statement{commit}}"
-check "hone.context is for the next statement" shape 22 "SELECT{statement{$QUERY commit}}"
-check "and only once, also when a rollback brings it back" units 23 1
-check "set local: gone with the transaction" units 24 ""
-check "a commit is a statement" shape 25 "COMMIT{statement{utility commit}}"
-check "pipeline: the first" shape 26 "SELECT{statement{plan executor_start executor_run}}"
-check "the second, and not the third" shape 27 "SELECT{statement{executor_finish executor_close plan executor_start executor_run{plan $QUERY}}}"
-check "a portal in pieces: its first piece" shape 28 "SELECT{statement{plan executor_start executor_run}}"
-check "is closed where it is closed" shape 29 "COMMIT{statement{utility executor_finish executor_close commit}}"
-check "declare is a statement" shape 30 "DECLARE{statement{utility{plan executor_start}}}"
-check "fetch is one, and the next has no context" shape 31 "FETCH{statement{utility{executor_run}}}"
-check "a text that is analyzed again is no new unit" units 32 1
-check "in a pipeline that fails: the one before" units 33 1
-check "fails: in its analysis, before it is seen" units 34 ""
-check "the one after it" shape 35 "SELECT{statement{plan $QUERY commit}}"
-check "execute: by its own text" part 36 'EXECUTE\{statement\{utility\{plan executor_start executor_run\{'
+check "extended protocol: from parse to sync is one unit" shape 20 "SELECT{statement{plan $QUERY commit}}"
+check "the context of a named statement counts when its text arrives" shape 21 "SELECT{statement{commit}}"
+check "hone.context applies to the next statement" shape 22 "SELECT{statement{$QUERY commit}}"
+check "hone.context applies once, also when a rollback restores it" units 23 1
+check "set local hone.context ends with the transaction" units 24 ""
+check "a commit is a unit" shape 25 "COMMIT{statement{utility commit}}"
+check "pipeline: the first statement is a unit" shape 26 "SELECT{statement{plan executor_start executor_run}}"
+check "pipeline: the second statement is a unit, and the third is not part of it" shape 27 "SELECT{statement{executor_finish executor_close plan executor_start executor_run{plan $QUERY}}}"
+check "portal in pieces: the first piece is a unit" shape 28 "SELECT{statement{plan executor_start executor_run}}"
+check "portal in pieces: its spans are closed in the unit that closes it" shape 29 "COMMIT{statement{utility executor_finish executor_close commit}}"
+check "declare is a unit" shape 30 "DECLARE{statement{utility{plan executor_start}}}"
+check "fetch is a unit, and the next fetch has no context" shape 31 "FETCH{statement{utility{executor_run}}}"
+check "a text that is analysed again is no new unit" units 32 1
+check "failing pipeline: the statement before the error is a unit" units 33 1
+check "failing pipeline: the statement whose analysis fails is not seen" units 34 ""
+check "failing pipeline: the statement after it is a unit" shape 35 "SELECT{statement{plan $QUERY commit}}"
+check "execute has the context of its own text" part 36 'EXECUTE\{statement\{utility\{plan executor_start executor_run\{'
 
-check "a function's statements are spans, in no unit of their own" shape 40 \
+check "statements of a function are spans and no units" shape 40 \
 	"SELECT{statement{plan executor_start executor_run{plan $QUERY} executor_finish executor_close commit}}"
-check "a trigger that was put off runs in the same unit" part 41 \
+check "a deferred trigger runs in the unit that commits" part 41 \
 	'INSERT\{statement\{plan executor_start executor_run .*executor_close .*executor_run\{.*commit\{wait_wal_write wait_wal_sync\}\}\}'
-check "an error that is caught leaves all spans closed" part 42 "commit"
+check "after an error that was caught all spans are closed" part 42 "commit"
 failed_commands() { TRACE=42; equal "$(sed -n 's/^42 shape //p' "$D/read" | grep -o executor_run | wc -l)" 3; }
-check "and what was run in it is there" failed_commands
+check "what ran before that error is recorded" failed_commands
 workers() {
 	local forks joins units
 	TRACE=43
@@ -247,34 +247,34 @@ workers() {
 	[ "$units" -ge 2 ] && [ "$joins" = $((units - 1)) ] && [ "$forks" -ge "$joins" ]
 }
 check "parallel workers are units that the leader joins" workers
-check "what they do is theirs" part 43 'worker\{executor_start executor_run'
+check "the spans of a worker are in its unit" part 43 'worker\{executor_start executor_run'
 
-check "an error in the executor: its span is closed, the statement failed" shape 50 \
+check "an error in the executor closes its span" shape 50 \
 	"SELECT{statement{plan executor_start executor_run}}"
-check "and says so" failed 50 1
-check "one that is not there fails before it is seen" units 51 ""
-check "so does what is no SQL" units 52 ""
+check "the unit's end says that the statement failed" failed 50 1
+check "a statement on an unknown table fails before it is seen" units 51 ""
+check "a text that is not SQL fails before it is seen" units 52 ""
 for t in 53:timeout 54:cancel 55:termination; do
 	check "${t#*:}: all spans are closed" part ${t%:*} 'SELECT\{statement\{plan executor_start executor_run\{wait_timeout\+?\}\}\}$'
-	check "${t#*:}: it failed" failed ${t%:*} 1
-	check "${t#*:}: it is over" equal "$(grep -c "^${t%:*} open" "$D/read")" 0
+	check "${t#*:}: the unit's end says that the statement failed" failed ${t%:*} 1
+	check "${t#*:}: no unit stays open" equal "$(grep -c "^${t%:*} open" "$D/read")" 0
 done
-check "a stranger's request ends with status 1" equal "$(last 56 request_end.status)" 1
-check "an error in the planner" shape 57 "SELECT{statement{plan}}"
+check "a request with a foreign context ends with status 1" equal "$(last 56 request_end.status)" 1
+check "an error in the planner closes its span" shape 57 "SELECT{statement{plan}}"
 
-check "a row lock is a wait inside the run" part 60 \
+check "a wait for a row lock is a span inside executor_run" part 60 \
 	'UPDATE\{statement\{plan executor_start executor_run\{wait_lock\+?\} executor_finish executor_close commit\{wait_wal_write wait_wal_sync\}\}\}$'
 lock_share() { TRACE=60; [ "$(ns 60 wait_lock)" -gt 1450000000 ] && [ $(($(ns 60 wait_lock) * 10)) -gt $(($(ns 60 statement) * 7)) ]; }
-check "and is most of its time" lock_share
-check "a checkpoint is waited for, in another process" part 61 'CHECKPOINT\{statement\{utility\{wait_ipc\+?\} commit\}\}$'	# one or more waits
+check "this wait is most of the statement's time" lock_share
+check "the wait for a checkpoint in another process is a span" part 61 'CHECKPOINT\{statement\{utility\{wait_ipc\+?\} commit\}\}$'	# one or more waits
 pages() { TRACE=6[23]; [ "$(last 62 executor_run_end.wal_fpi)" -ge 1 ] && [ "$(last 63 executor_run_end.wal_fpi)" = 0 ]; }
-check "after it whole pages are logged, once" pages
+check "after a checkpoint full page images are logged once" pages
 blocks() { TRACE=6[45]; [ "$(last 64 executor_run_end.hit)" -gt 400 ] && [ "$(($(last 65 executor_run_end.hit) + $(last 65 executor_run_end.read)))" -lt 20 ]; }
-check "a missing index is blocks" blocks
-check "a sort beyond work_mem is waits for temporary files" part 66 'executor_run\{wait_temp\+'
-check "copy is a statement" part 67 'COPY\{statement\{utility'
-check "a killed backend's unit stays open" equal "$(grep -c '^70 open' "$D/read")" 1
-check "and what comes after is in order" shape 71 "SELECT{statement{plan $QUERY commit}}"
+check "without an index more blocks are read" blocks
+check "a sort beyond work_mem has waits for temporary files" part 66 'executor_run\{wait_temp\+'
+check "copy is a unit" part 67 'COPY\{statement\{utility'
+check "the unit of a killed backend stays open" equal "$(grep -c '^70 open' "$D/read")" 1
+check "units after the crash are in order" shape 71 "SELECT{statement{plan $QUERY commit}}"
 
 echo "1..$N"
 exit $FAILED

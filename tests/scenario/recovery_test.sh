@@ -28,37 +28,37 @@ check "it learns" hone learn --seconds 6 --wait
 "$here/shop/shop.sh" fault "$stage/shop" slow_function 6
 
 check "a diagnosis begins" begin
-check "it turns something on" until_true 90 "something is added" something_added
+check "it enables tracepoints" until_true 90 "something is added" something_added
 kill -9 "$honed"; wait "$honed" 2>/dev/null
-check "10 s after kill -9 of the controller nothing that it added is on" until_true 10 "nothing is added" stage_nothing_added
-check "the controller comes back on its database" stage_honed "${ALL_TRACED[@]}"
-check "it says that the diagnosis was cut off" until_true 30 "stopped" state_is stopped
-check "the agents come back to it" until_true 60 "the agents" stage_ready
+check "10 s after kill -9 of the controller all added tracepoints are off" until_true 10 "nothing is added" stage_nothing_added
+check "the controller starts again with its database" stage_honed "${ALL_TRACED[@]}"
+check "it reports that the diagnosis was interrupted" until_true 30 "stopped" state_is stopped
+check "the agents connect again" until_true 60 "the agents" stage_ready
 until_true 60 "requests are seen" seen
 
-check "another diagnosis begins, with what was learned before" begin
-check "it turns something on" until_true 90 "something is added" something_added
+check "another diagnosis begins and uses what was learned before" begin
+check "it enables tracepoints" until_true 90 "something is added" something_added
 victim=${stage_agent_pids[5]}	# the agent of node price, which has the fault
 kill -9 "$victim"; wait "$victim" 2>/dev/null
 no_session() { ! "$here/node.sh" exec "$stage/shop" price lttng list 2>/dev/null | grep hone- >/dev/null; }
-check "10 s after kill -9 of an agent its session is gone" until_true 10 "no session" no_session
+check "10 s after kill -9 of an agent its sessions have ended" until_true 10 "no session" no_session
 unset 'stage_agent_pids[5]'
 hone stop >/dev/null 2>&1
-check "hone stop turns all off" until_true 10 "nothing is added" stage_nothing_added
+check "hone stop disables all added tracepoints" until_true 10 "nothing is added" stage_nothing_added
 
 "$here/node.sh" exec "$stage/shop" price "$O/bin/hone-agent" -o agent.node=price \
   -o controller.url="ipc://$stage/agents.sock" -o agent.run_dir=/dev/shm/hone-agent >>"$stage/agent-price.log" 2>&1 &
 stage_agent_pids+=($!)
 
-check "a new agent takes its place" until_true 60 "the agents" stage_ready
+check "a new agent replaces the killed one" until_true 60 "the agents" stage_ready
 
-check "the fault is found all the same" hone start GET_PRODUCT --wait
-check "in the right place" bash -o pipefail -c "'$O/bin/hone' forest GET_PRODUCT --json |
+check "the fault is found" hone start GET_PRODUCT --wait
+check "the verdict names the right place" bash -o pipefail -c "'$O/bin/hone' forest GET_PRODUCT --json |
   jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
-check "SIGTERM in a diagnosis: the controller turns all off before it ends" bash -c "
+check "SIGTERM during a diagnosis: the controller disables all added tracepoints before it ends" bash -c "
   '$O/bin/hone' start GET_HOME && kill $honed && while kill -0 $honed 2>/dev/null; do sleep 0.05; done"
 wait "$honed"; honed=
-check "nothing that was added is on" stage_nothing_added
+check "all added tracepoints are off" stage_nothing_added
 kill "$load" 2>/dev/null; wait "$load"; load=
-check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
+check "no request failed during the test" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
 exit $FAILED

@@ -55,34 +55,34 @@ printf 'loadmodule %s\n' "$MODULE" > "$D/redis.conf"
 node_run "$D" redis w redis-server "$D/redis.conf" --port "$PORT" --bind 127.0.0.1 --unixsocket "$D/w" --dir "$D" --save '' \
 	--enable-debug-command yes --enable-module-command yes --repl-diskless-sync-delay 0
 check "the server starts with the module" up w
-check "and says so" grep -q "Module 'hone' loaded from $MODULE" "$D/redis/w.log"
-check "a server without it starts" server p
-check "the module is listed" eval "ask w MODULE LIST | grep -x hone"
-check "a client can ask for the wrapper" eval "ask w COMMAND INFO HONE.X | grep -ix hone.x && [ -z \"\$(ask p COMMAND INFO HONE.X)\" ]"
-check "what is wrapped is executed" says OK wrapped w SET greeting hello
-check "and is there" says hello ask w GET greeting
+check "the server's log names the module" grep -q "Module 'hone' loaded from $MODULE" "$D/redis/w.log"
+check "a server without the module starts" server p
+check "MODULE LIST has the module" eval "ask w MODULE LIST | grep -x hone"
+check "COMMAND INFO has the wrapper" eval "ask w COMMAND INFO HONE.X | grep -ix hone.x && [ -z \"\$(ask p COMMAND INFO HONE.X)\" ]"
+check "a wrapped command is executed" says OK wrapped w SET greeting hello
+check "its effect is visible" says hello ask w GET greeting
 
 # ---- replies -------------------------------------------------------------------------
-check "over 250 commands, wrapped: replies are the same, byte by byte, in RESP2 and RESP3" traced replies drive replies "$D/w" "$D/p"
-check "their units are whole, in order" shows replies whole
-check "contexts that are none, and wrappers that are not whole: the same replies" traced hostile drive hostile "$D/w" "$D/p"
-check "units are whole" shows hostile whole
-check "ten clients, 100 commands each at once, which one round has room for: each gets its own replies" traced many drive many "$D/w" 10
+check "over 250 commands: replies with and without the wrapper are identical, in RESP2 and RESP3" traced replies drive replies "$D/w" "$D/p"
+check "their units are complete and in order" shows replies whole
+check "malformed contexts and incomplete wrappers: replies are the same as without" traced hostile drive hostile "$D/w" "$D/p"
+check "their units are complete" shows hostile whole
+check "ten clients with 100 commands each, in one round of the event loop: each gets its own replies" traced many drive many "$D/w" 10
 check "each command is a unit with its own link" shows many many 10
-check "all units are whole" shows many whole
-check "where the keys are, the module tells who asks" says "a b" eval "ask w COMMAND GETKEYS HONE.X x y MSET a 1 b 2 | xargs"
-check "no unit is left when nobody is served" traced idle sleep 0.3
-check "whatever is recorded then is of no request" eval "grep -q ' redis:cron' $D/idle.txt && ! grep ' redis:.*_app_hone_unit_id = { [1-9]' $D/idle.txt"
+check "all these units are complete" shows many whole
+check "COMMAND GETKEYS of a wrapped command names its keys" says "a b" eval "ask w COMMAND GETKEYS HONE.X x y MSET a 1 b 2 | xargs"
+check "while no client is served, no unit is open" traced idle sleep 0.3
+check "records of that time belong to no request" eval "grep -q ' redis:cron' $D/idle.txt && ! grep ' redis:.*_app_hone_unit_id = { [1-9]' $D/idle.txt"
 
 # ---- times, sizes ----------------------------------------------------------------------
-check "clients wait for others" traced wait drive wait "$D/w"
-check "and their records say for whom, and how long" shows wait wait
-check "commands that nobody asked about, until the module hears the loop no more" traced alone drive alone "$D/w"
-check "do not count as waits of those that come after" eval "grep -q ' redis:queue' $D/alone.txt && ! grep -E ' redis:queue.*behind_us = [0-9]{7,}' $D/alone.txt"
-check "commands behind one that blocks" traced unblocked drive unblocked "$D/w"
-check "have no unit, which would be too long; the others have" shows unblocked unblocked
-check "keys are looked up, and no hit or miss is counted more" traced sizes drive sizes "$D/w" "$D/p"
-check "their types and sizes are right, in whichever database" shows sizes sizes
+check "clients that wait for other clients are served" traced wait drive wait "$D/w"
+check "their records say for whom they waited, and how long" shows wait wait
+check "commands without the wrapper are served until the module stops watching the event loop" traced alone drive alone "$D/w"
+check "these commands do not count as waits of later ones" eval "grep -q ' redis:queue' $D/alone.txt && ! grep -E ' redis:queue.*behind_us = [0-9]{7,}' $D/alone.txt"
+check "commands behind a blocking command are served" traced unblocked drive unblocked "$D/w"
+check "these commands have no unit, which would be too long; others have one" shows unblocked unblocked
+check "keys are looked up without changing the counts of hits and misses" traced sizes drive sizes "$D/w" "$D/p"
+check "their types and sizes are recorded, in each database" shows sizes sizes
 lateness() {	# mean difference between the module's span and Redis' own time of the same commands, us
 	ask w CONFIG RESETSTAT
 	traced late bash -c 'for i in $(seq 300); do echo "HONE.X $0 $1 LPUSH many 1"; done | redis-cli -s "$2" > /dev/null' "$PARENT" "$STATE" "$D/w" || return
@@ -113,7 +113,7 @@ leak() {
 	echo "$before, then $(used)"
 	[ $(($(used) - before)) -lt 200000 ]
 }
-check "20,000 requests with everything recorded leave nothing in memory" traced leak leak
+check "20,000 requests with every record enabled leave no memory allocated" traced leak leak
 
 # ---- inside a request: scripts, and what the server does on its behalf -------------------
 inside() {	# NAME EVENT NUMBER NAME_OF_UNIT: the unit has NUMBER records of EVENT
@@ -128,12 +128,12 @@ script() {
 	wrapped w BGSAVE && wait_for 10 eval "ask w INFO persistence | grep -q rdb_bgsave_in_progress:0"
 	wrapped w BGREWRITEAOF && wait_for 10 eval "ask w INFO persistence | grep -q aof_rewrite_in_progress:0"
 }
-check "scripts, FLUSHALL, DEBUG RELOAD, BGSAVE, BGREWRITEAOF, wrapped" traced inside script
-check "a script's calls are in its unit, wrapped or not" inside inside redis:call 4
-check "so is the flushing, twice: a reload flushes" inside inside redis:flush_begin 2
-check "so is the loading" inside inside redis:load_end 1
-check "and each fork" inside inside redis:fork 2
-check "units are whole" shows inside whole
+check "scripts, FLUSHALL, DEBUG RELOAD, BGSAVE and BGREWRITEAOF run in the wrapper" traced inside script
+check "a script's calls are in its unit" inside inside redis:call 4
+check "both flushes are recorded, since a reload flushes, too" inside inside redis:flush_begin 2
+check "the loading is recorded" inside inside redis:load_end 1
+check "each fork is recorded" inside inside redis:fork 2
+check "these units are complete" shows inside whole
 no_child() { [ "$(grep -o 'vpid = [0-9]*' "$D/inside.txt" | sort -u)" = "vpid = $(pid w)" ]; }
 check "the child of a fork, without LTTng's preload, writes no record in its parent's name" no_child
 
@@ -146,26 +146,26 @@ evict() {
 	for i in $(seq 100); do echo "HONE.X $PARENT $STATE SET big$i $value"; done | ask w | grep -c OK
 	ask w CONFIG SET maxmemory 0
 }
-check "eviction, wrapped" traced evict evict
-check "who was evicted for a request is in it" grep -q ' redis:evicted: .*_app_hone_unit_id = { [1-9]' "$D/evict.txt"
-check "and is counted at the command's end" grep -q ' redis:command_end: .*name = "set", .*evicted = [1-9]' "$D/evict.txt"
+check "commands that cause evictions run in the wrapper" traced evict evict
+check "an evicted key is recorded in the request that caused it" grep -q ' redis:evicted: .*_app_hone_unit_id = { [1-9]' "$D/evict.txt"
+check "the end of the command has the number of evicted keys" grep -q ' redis:command_end: .*name = "set", .*evicted = [1-9]' "$D/evict.txt"
 ask w FLUSHALL > /dev/null
 
 # ---- from a client without Hone ----------------------------------------------------------------
 HONE_SAMPLE=1 server s --loadmodule "$MODULE"
-check "a traceparent of somebody else begins a request" traced other ask s HONE.X "$PARENT" "" GET x
-check "of the command's type, with the trace id that came" eval "grep 'hone:request_begin.*trace_id = { 81985529216486895 }.*name = \"redis.get\"' $D/other.txt"
-check "and ends it" eval "grep 'hone:request_end.*name = \"redis.get\"' $D/other.txt"
+check "a foreign traceparent begins a request" traced other ask s HONE.X "$PARENT" "" GET x
+check "it has the command's type and the foreign trace id" eval "grep 'hone:request_begin.*trace_id = { 81985529216486895 }.*name = \"redis.get\"' $D/other.txt"
+check "the request ends" eval "grep 'hone:request_end.*name = \"redis.get\"' $D/other.txt"
 
 # ---- I/O threads ---------------------------------------------------------------------------------
 server t --loadmodule "$MODULE" --io-threads 3 --io-threads-do-reads yes
-check "with I/O threads, eight clients: each gets its own replies" traced threads drive many "$D/t" 8
-check "each command is a unit" shows threads many 8
-check "all units are whole" shows threads whole
+check "with I/O threads, each of eight clients gets its own replies" traced threads drive many "$D/t" 8
+check "with I/O threads each command is a unit" shows threads many 8
+check "with I/O threads all units are complete" shows threads whole
 
 # ---- replication, append-only file: only commands without a wrapper -----------------------------
 server r --replicaof 127.0.0.1 "$PORT"
-check "a replica without the module is connected" wait_for 20 eval "ask r INFO replication | grep -q master_link_status:up"
+check "a replica without the module connects" wait_for 20 eval "ask r INFO replication | grep -q master_link_status:up"
 ask w CONFIG SET appendonly yes > /dev/null
 wait_for 20 eval "ask w INFO persistence | grep -q aof_rewrite_in_progress:0"
 change() {
@@ -176,17 +176,17 @@ change() {
 	done
 	printf "HONE.X $PARENT $STATE %s\r\n" MULTI "SET in multi" "LPUSH l multi" EXEC MULTI "SET in discarded" DISCARD | ask w
 }
-check "changes, wrapped, alone, in scripts and in transactions" change
+check "changes in the wrapper, without it, in scripts and in transactions are made" change
 same() { [ "$(ask w DEBUG DIGEST)" = "$(ask "$1" DEBUG DIGEST)" ] && [ "$(ask "$1" DBSIZE)" -gt 10 ]; }
 check "the replica has the same data" wait_for 20 same r
-check "it has never heard of the wrapper, and refused nothing" eval "! ask r INFO commandstats | grep -i 'hone\|rejected_calls=[1-9]\|failed_calls=[1-9]'"
-check "nor is it in the append-only file" eval "! grep -rai 'hone.x' $D/appendonlydir"
+check "the replica never received the wrapper and refused no command" eval "! ask r INFO commandstats | grep -i 'hone\|rejected_calls=[1-9]\|failed_calls=[1-9]'"
+check "the append-only file does not contain the wrapper" eval "! grep -rai 'hone.x' $D/appendonlydir"
 cp -r "$D/appendonlydir" "$D/a.files"
 mkdir -p "$D/a.data" && mv "$D/a.files" "$D/a.data/appendonlydir"
 server a --appendonly yes
-check "a server without the module reads that file: the same data" same a
+check "a server without the module reads the append-only file and has the same data" same a
 ask w CONFIG SET appendonly no > /dev/null
-check "a replica refuses what would write, as without the module" eval "server q --loadmodule $MODULE --replicaof 127.0.0.1 $PORT &&
+check "a replica refuses commands that write, as without the module" eval "server q --loadmodule $MODULE --replicaof 127.0.0.1 $PORT &&
 	wait_for 20 eval 'ask q INFO replication | grep -q master_link_status:up' && [ \"\$(wrapped q SET k v)\" = \"\$(ask r SET k v)\" ] && says 1 wrapped q GET k1"
 
 # ---- cluster: keys on the node that has them ----------------------------------------------------------
@@ -203,16 +203,16 @@ check "in a cluster, commands are routed by their own keys" cluster
 # ---- the module comes and goes --------------------------------------------------------------------------
 # Both in one connection, so that no program's start lies between them.
 unload_at_once() { printf 'HONE.X %s %s PING\nMODULE UNLOAD hone\n' "$PARENT" "$STATE" | ask w | grep timer; }
-check "while it watches the loop, it stays" traced loop unload_at_once
-check "a second after the last request it can be unloaded" wait_for 10 says OK ask w MODULE UNLOAD hone
-check "then nobody knows the wrapper" eval "wrapped w PING | grep -q 'unknown command'"
-check "and it can be loaded again" says OK ask w MODULE LOAD "$MODULE"
-check "and works as before" traced again wrapped w SET k v
-check "as its records say" shows again whole
-check "it takes no arguments" eval "ask p MODULE LOAD $MODULE nonsense | grep -q ERR"
-check "a client that dies in the middle of its command leaves the server as it was" traced dies drive dies "$D/w"
-check "and its unit whole" shows dies dies
-check "SHUTDOWN, wrapped, ends the server" eval "wrapped w SHUTDOWN NOSAVE; wait_for 10 gone $(pid w)"
-check "in peace" eval "grep -q 'ready to exit' $D/redis/w.log && ! grep -i 'crash\|assert\|signal' $D/redis/*.log"
+check "the module cannot be unloaded while it watches the event loop" traced loop unload_at_once
+check "a second after the last request the module can be unloaded" wait_for 10 says OK ask w MODULE UNLOAD hone
+check "afterwards the wrapper is an unknown command" eval "wrapped w PING | grep -q 'unknown command'"
+check "the module can be loaded again" says OK ask w MODULE LOAD "$MODULE"
+check "then a wrapped command is executed" traced again wrapped w SET k v
+check "its unit is complete" shows again whole
+check "the module takes no arguments" eval "ask p MODULE LOAD $MODULE nonsense | grep -q ERR"
+check "a client that disconnects during its command leaves the server unchanged" traced dies drive dies "$D/w"
+check "the unit of that command is complete" shows dies dies
+check "SHUTDOWN in the wrapper ends the server" eval "wrapped w SHUTDOWN NOSAVE; wait_for 10 gone $(pid w)"
+check "no log has a crash, a failed assertion or a signal" eval "grep -q 'ready to exit' $D/redis/w.log && ! grep -i 'crash\|assert\|signal' $D/redis/*.log"
 echo "1..$N"
 exit $FAILED

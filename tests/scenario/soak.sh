@@ -163,7 +163,7 @@ trap end EXIT
 up || bail "controller, agents and programs do not come up"
 check "requests are seen" wait_for 30 seen
 for node in $nodes; do
-  check "a program runs that nobody traces" untraced "$node"
+  check "a program runs on $node without being traced" untraced "$node"
 done
 load_start
 sleep "$SECONDS_WARM"
@@ -173,33 +173,33 @@ settle
 phase base under_load 10
 load_start
 phase load under_load "$SOAK_SECONDS"
-check "under load hone status answers" hone status --json
+check "hone status answers under load" hone status --json
 load_stop
-check "after it nothing added is on" wait_for 10 nothing_added
+check "after the load all added tracepoints are off" wait_for 10 nothing_added
 settle
 phase end under_load 10
 kill "$sampler"; wait "$sampler"; sampler=
 
 for pid in "${steady[@]}"; do
-  check "a program that worked all the time ends as it should" ends_well "$pid"
+  check "a program that ran all the time exits 0" ends_well "$pid"
 done
 steady=()
 sleep 2	# the last records arrive one batch after the program's end; records that arrive later count as missing
-check "the controller, and the agents, have the pids that they had" kill -0 "$honed" "$agent_n1" "$agent_n2"
+check "the controller and the agents are the same processes as at the beginning" kill -0 "$honed" "$agent_n1" "$agent_n2"
 for node in $nodes; do
   eval "pid=\$agent_$node"
-  check "the agent of $node ends with 0" ends_well "$pid"
-  check "and leaves nothing" wait_for 10 nothing_left "$node"
+  check "the agent of $node exits 0" ends_well "$pid"
+  check "the agent of $node leaves no session and no folder" wait_for 10 nothing_left "$node"
 done
-check "the controller ends with 0" ends_well "$honed"
-check "its database is whole" bash -c "[ \"\$(python3 -c 'import sqlite3, sys
+check "the controller exits 0" ends_well "$honed"
+check "the database passes SQLite's integrity check" bash -c "[ \"\$(python3 -c 'import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute(\"PRAGMA integrity_check\").fetchone()[0])' '$stage/forest.db')\" = ok ]"
 kill "$tap"; wait "$tap"
 honed= agent_n1= agent_n2= tap=
-check "nothing stayed on between diagnoses" test ! -s "$stage/left_on"
-check "every question got its answer" bash -c "! grep -v -E '^[0-9]+ [01] ' '$stage/asked'"
-check "no record was lost silently" python3 tests/scenario/soak.py lost "$stage/taps" "$stage"/ends-n?
-check "memory, descriptors and threads are flat" \
+check "between diagnoses all added tracepoints were off" test ! -s "$stage/left_on"
+check "every question was answered" bash -c "! grep -v -E '^[0-9]+ [01] ' '$stage/asked'"
+check "every lost record was reported" python3 tests/scenario/soak.py lost "$stage/taps" "$stage"/ends-n?
+check "memory, descriptors and threads do not grow" \
   python3 tests/scenario/soak.py judge "$stage/samples" "$stage/phases" $((SOAK_SECONDS / 60))
 {
   python3 tests/scenario/soak.py judge "$stage/samples" "$stage/phases" $((SOAK_SECONDS / 60))

@@ -98,14 +98,14 @@ kinds() {
 	done
 	lttng -n enable-event -u -s kinds -c hone 'hone:fork' > /dev/null
 	program 300 100 1 > $D/c
-	check "programs that live are listed" wait_for 20 grep -q "# live.* source_program:\($A\|$B\) source_program:\($A\|$B\)" $D/said
+	check "running programs are listed" wait_for 20 grep -q "# live.* source_program:\($A\|$B\) source_program:\($A\|$B\)" $D/said
 	wait $A $B
 	session_read
-	check "all records, all fields are those of babeltrace2" same_as_babeltrace
-	check "in order, up to an exact watermark" sound
-	check "nothing was lost" is "$lost_ring" = 0
-	check "the watermark was never far behind (ms)" is "$behind_ms" -lt 2000
-	check "programs that died are not listed" is "$live" -le 3
+	check "all records and fields are those of babeltrace2" same_as_babeltrace
+	check "records are in order under an exact watermark" sound
+	check "no record was lost" is "$lost_ring" = 0
+	check "the watermark was at most 2 s behind" is "$behind_ms" -lt 2000
+	check "ended programs are not listed" is "$live" -le 3
 	session_end
 }
 
@@ -122,10 +122,10 @@ short() {
 		TOTAL=$((TOTAL + $(program 5 0 1)))
 	done
 	session_read
-	check "30 short lives: all records are those of babeltrace2" same_as_babeltrace
-	check "30 short lives: all that was fired has come, but for programs that the tracer lost whole" \
+	check "30 short runs: all records are those of babeltrace2" same_as_babeltrace
+	check "30 short runs: every firing was delivered, except of programs that the tracer lost completely" \
 		lost_whole $((TOTAL - $(grep -c kinds: $D/short.ours))) $((TOTAL / 30))
-	check "30 short lives: in order, up to an exact watermark" sound
+	check "30 short runs: records are in order under an exact watermark" sound
 	session_end
 }
 
@@ -142,11 +142,11 @@ brief() {
 	sed 's/^/# /' $D/brief.sums
 	eval "$(cat $D/brief.sums)"
 	cat $D/brief.missing
-	check "brief lives: all that is in the files was delivered" is "$undelivered" = 0
-	check "brief lives: nothing that was armed is missing" is "$unwritten" = 0
-	check "brief lives: who lived untraced is told as lost, from main() to its end" is $((told + unseen)) = "$unarmed"
-	check "brief lives: but for a few of milliseconds, after an exec or a wait for the daemon" is "$unseen" -le 6
-	check "brief lives: in order, up to an exact watermark" sound 20
+	check "brief runs: every record in the files was delivered" is "$undelivered" = 0
+	check "brief runs: every firing of an enabled tracepoint was recorded" is "$unwritten" = 0
+	check "brief runs: the time from main() to the end of a program that ran untraced is reported as lost" is $((told + unseen)) = "$unarmed"
+	check "brief runs: at most six ran untraced without a report (an exec, or a wait for the daemon of a few ms)" is "$unseen" -le 6
+	check "brief runs: records are in order under an exact watermark" sound 20
 	[ -z "${BRIEF_KEEP:-}" ] || cp -a $D "$BRIEF_KEEP"
 	session_end
 }
@@ -164,8 +164,8 @@ killed() {
 	kill $SURVIVOR
 	wait $SURVIVOR 2> /dev/null
 	session_read
-	check "20 killed: all records are those of babeltrace2" same_as_babeltrace
-	check "20 killed: in order, up to an exact watermark" sound 20
+	check "20 killed programs: all records are those of babeltrace2" same_as_babeltrace
+	check "20 killed programs: records are in order under an exact watermark" sound 20
 	session_end
 }
 
@@ -177,12 +177,12 @@ lossy() {
 	FIRED=$(($(cat $D/a) + $(cat $D/b)))
 	session_read
 	check "lossy: all records are those of babeltrace2" same_as_babeltrace
-	check "lossy: something was lost" is "$lost_ring" -gt 1000
-	check "lossy: fired = read + lost, for each record" is "$((records + lost_ring))" = $((FIRED + 4 * (3000 * 4 + 3000 * 2)))
-	check "lossy: no fewer than the session daemon knows of, which learns of them by later packets" \
+	check "lossy: records were lost" is "$lost_ring" -gt 1000
+	check "lossy: firings = records + lost" is "$((records + lost_ring))" = $((FIRED + 4 * (3000 * 4 + 3000 * 2)))
+	check "lossy: at least as many losses are reported as the session daemon counts" \
 		is "$lost_ring" -ge "$DISCARDED"
-	check "lossy: the rings were seen full (%)" is "$fullest" -ge 50
-	check "lossy: in order, up to an exact watermark" sound
+	check "lossy: the rings were at least half full" is "$fullest" -ge 50
+	check "lossy: records are in order under an exact watermark" sound
 	session_end
 }
 
@@ -196,7 +196,7 @@ little() {
 	wait $A $B
 	session_read
 	check "little memory: all records are those of babeltrace2" same_as_babeltrace
-	check "little memory: in order, up to an exact watermark" sound
+	check "little memory: records are in order under an exact watermark" sound
 	session_end
 }
 
@@ -216,7 +216,7 @@ frozen() {
 	wait $FROZEN 2> /dev/null
 	session_read
 	check "frozen: all records are those of babeltrace2" same_as_babeltrace
-	check "frozen: the watermark went on (ms behind)" is "$behind_ms" -lt 1400
+	check "frozen: the watermark still advanced, at most 1.4 s behind" is "$behind_ms" -lt 1400
 	session_end
 }
 
@@ -227,14 +227,14 @@ hung() {
 	sleep 0.3
 	CONSUMERD=$(pgrep -P $SESSIOND -f ustconsumerd64)
 	kill -STOP $CONSUMERD
-	check "hung: its rings are left behind" wait_for 10 grep -q "# stalls [1-9]" $D/said
+	check "hung: the watermark passes its rings" wait_for 10 grep -q "# stalls [1-9]" $D/said
 	kill -CONT $CONSUMERD
 	kill $PID
 	wait $PID 2> /dev/null
 	session_read
 	check "hung: all records are those of babeltrace2" same_as_babeltrace
-	check "hung: some are late, and said to be" is "$late" -gt 0
-	check "hung: in order, up to an exact watermark" sound $records
+	check "hung: late records are counted" is "$late" -gt 0
+	check "hung: records are in order under an exact watermark" sound $records
 	session_end
 }
 
@@ -256,10 +256,10 @@ space() {
 	removed() { [ -z "$(ls -A $D/space.out/ust/pid)" ]; }
 	check "folders of dead programs are removed" wait_for 10 removed
 	session_read
-	check "files did not grow with what was read (KiB)" is $MOST -lt 6000
-	check "outside of requests nothing is delivered, but counted" is "$((records + unrelated))" -ge $(($(cat $D/fired.$STARTED) + $(cat $D/b) + $(cat $D/c)))
-	check "requests are delivered" is "$(grep -c 'hone:fork(part)' $D/space.ours)" = 500
-	check "space: in order, up to an exact watermark" sound
+	check "the tracer's files are bounded: they do not grow with what was read" is $MOST -lt 6000
+	check "records outside of requests are counted and not delivered" is "$((records + unrelated))" -ge $(($(cat $D/fired.$STARTED) + $(cat $D/b) + $(cat $D/c)))
+	check "records of requests are delivered" is "$(grep -c 'hone:fork(part)' $D/space.ours)" = 500
+	check "space: records are in order under an exact watermark" sound
 	session_end
 }
 
@@ -288,8 +288,8 @@ many() {
 	LC_ALL=C sort $D/many.ours > $D/many.sorted
 	check "several sessions: all records are those of babeltrace2, of each session" cmp $D/many.sorted $D/many.theirs
 	check "several sessions: there are records of each" is "$records" -gt "$(theirs $D/many/0/out | wc -l)"
-	check "several sessions: in one order, up to an exact watermark" sound
-	check "several sessions: a program is listed once" not_twice
+	check "several sessions: records are in one order under an exact watermark" sound
+	check "several sessions: each program is listed once" not_twice
 	for i in 0 1 2; do lttng -n destroy many$i > /dev/null; done
 }
 not_twice() { ! grep '^# live' $D/said | grep -E '(source_program:[0-9]+) .*\1( |$)'; }
@@ -311,7 +311,7 @@ other() {
 	B=$PID
 	start 250 3000 1
 	C=$PID
-	check "babeltrace2: programs that live are listed" wait_for 20 grep -q "# live.* source_program:$B" $D/said
+	check "babeltrace2: running programs are listed" wait_for 20 grep -q "# live.* source_program:$B" $D/said
 	wait $A $C
 	kill $B
 	wait $B 2> /dev/null
@@ -321,11 +321,11 @@ other() {
 	LC_ALL=C sort $D/hone.ours > $D/hone.sorted
 	LC_ALL=C sort $D/other.ours > $D/other.sorted
 	diff $D/hone.sorted $D/other.sorted | head -n 6
-	check "babeltrace2: record by record what Hone's own reader delivers" cmp $D/hone.sorted $D/other.sorted
+	check "babeltrace2: its records are those of Hone's own reader" cmp $D/hone.sorted $D/other.sorted
 	check "babeltrace2: there are records" is "$records" -gt 1000
-	check "babeltrace2: in order, up to a watermark" sound
-	check "babeltrace2: the watermark was never far behind (ms)" is "$behind_ms" -lt 5000
-	check "babeltrace2: nothing of its copies is left" none_left
+	check "babeltrace2: records are in order under a watermark" sound
+	check "babeltrace2: the watermark was at most 5 s behind" is "$behind_ms" -lt 5000
+	check "babeltrace2: no copy of a packet is left" none_left
 	for i in 0 1; do lttng -n destroy many$i > /dev/null; done
 }
 none_left() { ! ls -d $D/many/babeltrace2-* 2> /dev/null; }
@@ -347,10 +347,10 @@ uid() {
 	plain 200 1000 1 > $D/b
 	wait $A
 	session_read
-	check "buffers of a user: every record of two programs" is "$records" = $(($(cat $D/a) + $(cat $D/b)))
-	check "buffers of a user: with the name and the number of each program" is \
+	check "buffers of a user: every record of both programs was delivered" is "$records" = $(($(cat $D/a) + $(cat $D/b)))
+	check "buffers of a user: records have the name and the pid of their program" is \
 		"$(grep -o 'source_program/kinds:.* pid=[0-9]*' $D/uid.ours | sed 's/.*pid=//' | sort -u | wc -l)" = 2
-	check "buffers of a user: in order, up to a watermark" sound
+	check "buffers of a user: records are in order under a watermark" sound
 	lttng -n destroy uid0 > /dev/null
 }
 
@@ -365,7 +365,7 @@ recorded() {
 		"$O/tests/scenario/source_dump" "${folder%/ust/pid/*}" /nowhere $D/until keep > $D/recorded.ours 2> $D/said
 		theirs "${folder%/ust/pid/*}" | LC_ALL=C sort > $D/recorded.theirs
 		LC_ALL=C sort -o $D/recorded.ours $D/recorded.ours
-		check "recorded: $folder" cmp $D/recorded.ours $D/recorded.theirs
+		check "recorded folder $folder: the records are the expected ones" cmp $D/recorded.ours $D/recorded.theirs
 	done < <(find "${HONE_DATA:-../shared/data}" -name metadata -type f 2> /dev/null)
 	echo "# recorded: $n traces of our layout, $foreign of a foreign one"
 }

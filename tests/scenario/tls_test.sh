@@ -47,16 +47,16 @@ port=$(node_free_port)
 url=tls://localhost:$port
 
 check "hone keys init makes a CA and the controller's keys" keys init --host localhost
-check "a second time it overwrites nothing" not keys init
+check "a second hone keys init overwrites no key" not keys init
 for node in $nodes stranger; do keys agent "$node" || exit 1; done >"$stage/keys.log"
 hone keys init --dir "$stage/foreign" >>"$stage/keys.log" && hone keys agent stranger --dir "$stage/foreign" >>"$stage/keys.log"
-check "a node's folder has the three files that it needs" \
+check "hone keys add makes the three files that a node needs" \
   test "$(ls "$stage/keys/agents/cart" | tr '\n' ' ')" = "agent.key agent.pem ca.pem "
-check "hone keys show lists them" bash -o pipefail -c "'$O/bin/hone' keys show --dir '$stage/keys' --json |
+check "hone keys show lists the certificates" bash -o pipefail -c "'$O/bin/hone' keys show --dir '$stage/keys' --json |
   jq -e '[.keys[] | select(.state == \"valid\" and .in_use)] | length == $(($(echo "$nodes" | wc -w) + 3))'"
-check "in the clear no program listens" not "$O/bin/honed" -n -o controller.agents=tcp://127.0.0.1:$port
-check "and nobody dials" not "$O/bin/hone-agent" -n -o agent.node=n -o controller.url=tcp://127.0.0.1:$port
-check "without keys there is no controller for others, in words" bash -c "
+check "honed does not listen on TCP without TLS" not "$O/bin/honed" -n -o controller.agents=tcp://127.0.0.1:$port
+check "hone-agent does not connect to TCP without TLS" not "$O/bin/hone-agent" -n -o agent.node=n -o controller.url=tcp://127.0.0.1:$port
+check "without keys honed does not listen for other machines, and says why" bash -c "
   '$O/bin/honed' -o controller.agents=$url -o controller.operators='$HONE_SOCKET' -o storage.database='$stage/forest.db' \
     -o storage.space='$stage/space.db' -o tls.ca='$stage/no.pem' 2>&1 | grep 'there is no CA; hone keys init'"
 
@@ -70,38 +70,38 @@ for node in $nodes; do
 done
 
 # ---- accepted -------------------------------------------------------------------------
-check "all agents connect, trace, and tell of their programs" stage_agents_known
+check "all agents connect and report their programs" stage_agents_known
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 100 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 60 "requests are seen" seen
 check "it learns" hone learn --seconds 5 --wait
 "$here/shop/shop.sh" fault "$stage/shop" slow_function 8
 check "a diagnosis begins" hone start GET_PRODUCT --k 1
-check "what it wants on goes on" until_true 90 "something is added" something_added
-check "and off again" bash -c "'$O/bin/hone' stop"
-check "in the nodes themselves" until_true 30 "nothing is added" stage_nothing_added
+check "it enables a tracepoint" until_true 90 "something is added" something_added
+check "hone stop ends it" bash -c "'$O/bin/hone' stop"
+check "afterwards all added tracepoints are off on the nodes" until_true 30 "nothing is added" stage_nothing_added
 
 # ---- refused --------------------------------------------------------------------------
 start_stranger "$stage/foreign/agents/stranger" stranger
-check "an agent of another CA is refused: honed says so" until_true 30 "words" \
+check "an agent with a certificate of another CA is refused: honed logs the reason" until_true 30 "words" \
   logged honed "our certificate is of another CA than its own"
-check "and so does hone agents" refused "is of another CA"
-check "and so does the agent" until_true 30 "words" logged agent-stranger "of another CA"
+check "hone agents has the reason" refused "is of another CA"
+check "the agent logs the reason" until_true 30 "words" logged agent-stranger "of another CA"
 end_stranger
 start_stranger "$stage/keys/agents/stranger" cart
-check "an agent with another node's keys is refused: honed says so" until_true 30 "words" \
+check "an agent with the keys of another node is refused: honed logs the reason" until_true 30 "words" \
   logged honed "hone:agent:stranger may speak for node stranger only, not for cart"
-check "and so does hone agents" refused "may speak for node stranger only"
-check "and so does the agent" until_true 30 "words" logged agent-cart "may speak for node stranger only"
+check "hone agents has the reason of this refusal" refused "may speak for node stranger only"
+check "the agent logs the reason of this refusal" until_true 30 "words" logged agent-cart "may speak for node stranger only"
 end_stranger
-check "the real one is undisturbed" connected cart
+check "the agent of that node is still connected" connected cart
 
 # ---- revoked, and renewed ---------------------------------------------------------------
 keys revoke cart >>"$stage/keys.log"
-check "5 s after hone keys revoke that agent is out" until_true 5 "it is out" out cart
-check "the others stay" connected price
+check "5 s after hone keys revoke the agent is disconnected" until_true 5 "it is out" out cart
+check "the other agents stay connected" connected price
 keys agent cart --again >>"$stage/keys.log"
-check "with new keys it is back, without a restart" until_true 60 "it is back" connected cart
+check "with new keys the agent connects without a restart" until_true 60 "it is back" connected cart
 
 # ---- peers that only hold connections--------------------------------------------------------
 python3 - "$port" <<'P' &
@@ -134,8 +134,8 @@ kill "$agent_price"; wait "$agent_price" 2>/dev/null
 until_true 30 "price is gone" out price
 start_agent "$stage/shop" price "$stage/keys/agents/price"
 stage_agent_pids+=($started)
-check "while 300 hold connections and say nothing, an agent connects" until_true 60 "price is back" connected price
-check "and none that was there was lost" bash -c "
+check "with 300 silent connections an agent can connect" until_true 60 "price is back" connected price
+check "no agent was disconnected" bash -c "
   ! tail -n +$((before + 1)) '$stage/honed.log' | grep 'agent [a-z]* disconnected' | grep -v 'agent price'"
 kill "$flood"; wait "$flood" 2>/dev/null; flood=
 kill "$load"; wait "$load"; load=

@@ -27,23 +27,23 @@ trap end EXIT
 P=$D/p
 check "make install" make -s O="$O" PREFIX="$P" install
 units=("$P/lib/systemd/system/honed.service" "$P/lib/systemd/system/hone-agent.service")
-check "systemd finds nothing wrong with the units" eval \
+check "systemd-analyze verify finds no error in the units" eval \
 	'found=$(systemd-analyze verify --man=no "${units[@]}" 2>&1); echo "$found"; ! grep -F "$P" <<< "$found"'
 exposed() { # UNIT TENTHS: systemd's exposure level of the unit is at most TENTHS / 10
 	systemd-analyze security --offline=yes --threshold="$2" --no-pager "$1"
 }
-check "honed is exposed to less than 2 of 10" exposed "${units[0]}" 20
-check "hone-agent to less than 2.6" exposed "${units[1]}" 26
+check "systemd-analyze security rates honed under 2.0 of 10" exposed "${units[0]}" 20
+check "systemd-analyze security rates hone-agent under 2.6 of 10" exposed "${units[1]}" 26
 echo "# systemd is not process 1 of a test: the units are checked, but what they start is started here by hand"
 mkdir -p "$D/root/etc"
 getent passwd | grep -v '^hone' > "$D/root/etc/passwd"
 getent group | grep -v '^hone' > "$D/root/etc/group"
-check "the users are made" systemd-sysusers --root="$D/root" "$P/lib/sysusers.d/hone.conf"
+check "systemd-sysusers makes the users" systemd-sysusers --root="$D/root" "$P/lib/sysusers.d/hone.conf"
 chmod 644 "$D/root/etc/passwd" "$D/root/etc/group"
 mount --bind "$D/root/etc/passwd" /etc/passwd && mount --bind "$D/root/etc/group" /etc/group
-check "hone may trace" eval 'id -nG hone | grep -w tracing'
-check "honed may not" eval '! id -nG honed | grep -w tracing'
-check "the folders are made" systemd-tmpfiles --create "$P/lib/tmpfiles.d/hone.conf"
+check "user hone is in group tracing" eval 'id -nG hone | grep -w tracing'
+check "user honed is not in group tracing" eval '! id -nG honed | grep -w tracing'
+check "systemd-tmpfiles makes the folders" systemd-tmpfiles --create "$P/lib/tmpfiles.d/hone.conf"
 
 # ---- service notification ------------------------------------------------------------
 cat > "$D/manager.py" <<'PYTHON'
@@ -69,16 +69,16 @@ bare() { # PID USER
 }
 NOTIFY_SOCKET=$D/notify WATCHDOG_USEC=1000000 "$P/sbin/honed" 2> "$D/honed.log" &
 HONED=$!
-check "honed is ready" wait_for 20 more READY=1 0
-check "as user honed, bare" bare $HONED honed
-check "its database is that user's" test "$(stat -c %U /var/lib/hone/forest.db)" = honed
-check "it says that it turns" wait_for 10 more WATCHDOG=1 2
+check "honed notifies that it is ready" wait_for 20 more READY=1 0
+check "honed runs as user honed, without capabilities" bare $HONED honed
+check "the database belongs to user honed" test "$(stat -c %U /var/lib/hone/forest.db)" = honed
+check "honed sends watchdog notifications" wait_for 10 more WATCHDOG=1 2
 kill -STOP $HONED
 at=$(heard WATCHDOG=1)
 sleep 3		# three times its watchdog interval
-check "stopped, it says nothing" not more WATCHDOG=1 $((at + 1))	# one notification may have been in transit
+check "a stopped honed sends none" not more WATCHDOG=1 $((at + 1))	# one notification may have been in transit
 kill -CONT $HONED
-check "and goes on" wait_for 10 more WATCHDOG=1 $((at + 2))
+check "a continued honed sends them again" wait_for 10 more WATCHDOG=1 $((at + 2))
 
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 SESSIOND=$!
@@ -87,32 +87,32 @@ wait_for 20 lttng -n list > /dev/null 2>&1
 NOTIFY_SOCKET=$D/notify WATCHDOG_USEC=1000000 setpriv --bounding-set=-all,+setuid,+setgid,+setpcap --inh-caps=-all \
 	--no-new-privs "$P/sbin/hone-agent" 2> "$D/agent.log" &
 AGENT=$!
-check "hone-agent is ready" wait_for 20 more READY=1 1
-check "as user hone, bare" bare $AGENT hone
+check "hone-agent notifies that it is ready" wait_for 20 more READY=1 1
+check "hone-agent runs as user hone, without capabilities" bare $AGENT hone
 agent_ok() { "$P/bin/hone" agents | grep -w "$(uname -n)" | grep -w ok; }
-check "honed lets it in" wait_for 20 agent_ok
-check "and has measured a record with it" wait_for 30 grep 'a record costs [0-9]' "$D/agent.log"
-check "nobody else is let in" bash -c "setpriv --reuid=nobody --regid=nogroup --clear-groups '$P/sbin/hone-agent' \
+check "honed accepts the agent" wait_for 20 agent_ok
+check "the agent has measured what a record costs" wait_for 30 grep 'a record costs [0-9]' "$D/agent.log"
+check "an agent of another user is refused" bash -c "setpriv --reuid=nobody --regid=nogroup --clear-groups '$P/sbin/hone-agent' \
 	-o agent.run_dir=/dev/shm/n2 -o agent.policy=/dev/shm/n2-policy 2>&1 & p=\$!; . tests/scenario/lib.sh; \
 	wait_for 10 grep 'user nobody' '$D/honed.log'; rc=\$?; kill \$p; wait \$p; exit \$rc"
 kill $AGENT
 wait $AGENT
-check "hone-agent ends by SIGTERM with 0" test $? = 0
-check "what ExecStopPost runs" "$P/sbin/hone-agent" --sweep
-check "leaves no folder and no table" not eval 'ls -d /run/hone/agent-* /dev/shm/hone-policy'
+check "SIGTERM ends hone-agent: exit 0" test $? = 0
+check "the command of ExecStopPost exits 0" "$P/sbin/hone-agent" --sweep
+check "it leaves no folder and no table of rates" not eval 'ls -d /run/hone/agent-* /dev/shm/hone-policy'
 kill $HONED
 wait $HONED
-check "honed, too" test $? = 0
-check "both said that they stop" test "$(heard STOPPING=1)" = 2
+check "SIGTERM ends honed: exit 0" test $? = 0
+check "both notified that they are stopping" test "$(heard STOPPING=1)" = 2
 
 # ---- messages on failure ------------------------------------------------------------
 mkdir -m 755 "$D/roots"
 "$P/sbin/honed" -o storage.database="$D/roots/forest.db" 2> "$D/a"
-check "a folder that is root's: exit 1" test $? = 1
-check "and what to do" grep 'roots: honed runs as user .* give it to that user (chown)' "$D/a"
+check "a database folder that belongs to root: exit 1" test $? = 1
+check "the error says what to do" grep 'roots: honed runs as user .* give it to that user (chown)' "$D/a"
 "$P/sbin/honed" -o storage.database="$D/made/here/forest.db" 2> "$D/b" &
 HONED=$!
 owner() { [ "$(stat -c %U "$1")" = "$2" ]; }
-check "one that is missing is made, for that user" wait_for 20 owner "$D/made/here/forest.db" honed
+check "a missing database folder is made for user honed" wait_for 20 owner "$D/made/here/forest.db" honed
 echo "1..$N"
 exit $FAILED
