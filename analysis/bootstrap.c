@@ -7,6 +7,7 @@
 #include <gsl/gsl_randist.h>
 
 #include "analysis/bootstrap.h"
+#include "analysis/quantile.h"
 
 /* GSL's allocation functions end the program when out of memory, so the state of the generator
  * is in the arena. */
@@ -195,7 +196,7 @@ quantile_of_unsorted_rounds(double *values, uint32_t n, double p)
 double
 quantile_of_samples(const double *sorted, uint32_t n, double q)
 {
-	return between(sorted, n, q * (n - 1));
+	return sorted[quantile_rank(n, q)];
 }
 
 struct interval

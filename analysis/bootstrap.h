@@ -54,7 +54,7 @@ void sort_doubles(double *values, uint32_t n);
 double select_rank(double *values, uint32_t n, uint32_t rank);
 /* Like quantile_of_rounds(), of unsorted values; changes their order. n > 0. O(n) on average. */
 double quantile_of_unsorted_rounds(double *values, uint32_t n, double p);
-/* The q-quantile of a sorted sample: linear interpolation between neighbours. */
+/* The q-quantile of n > 0 sorted values: the nearest rank (quantile.h). */
 double quantile_of_samples(const double *sorted, uint32_t n, double q);
 
 struct interval interval_with(struct interval v, double x); /* extended to contain x */

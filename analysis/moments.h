@@ -73,7 +73,8 @@ struct sketch {
 
 void sketch_add(struct sketch *s, int64_t value_ns);
 void sketch_merge(struct sketch *into, const struct sketch *from);
-double sketch_quantile(const struct sketch *s, double q); /* q in 0..1; 0 when empty */
+/* The nearest rank (quantile.h) of the values within 1 %; q in 0..1; 0 when empty. */
+double sketch_quantile(const struct sketch *s, double q);
 /* Upper bound of the quantile, by the error of the sketch. */
 double sketch_quantile_most(const struct sketch *s, double q);
 

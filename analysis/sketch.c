@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "analysis/moments.h"
+#include "analysis/quantile.h"
 
 #define GROWTH (1.01 / 0.99)
 
@@ -81,7 +82,7 @@ sketch_quantile(const struct sketch *s, double q)
 	assert(q >= 0 && q <= 1);
 	if (s->n == 0)
 		return 0;
-	rank = (uint64_t)(q * (double)(s->n - 1));
+	rank = quantile_rank(s->n, q);
 	while (i < SKETCH_BUCKETS - 1 && (seen += s->buckets[i]) <= rank)
 		i++;
 	value = i == 0 ? 1 : 2 * pow(GROWTH, i) / (GROWTH + 1);

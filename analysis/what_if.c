@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/bootstrap.h"
+#include "analysis/quantile.h"
 
 enum { P50, P95, P99, QUANTILES };
 static const double QS[QUANTILES] = { 0.5, 0.95, 0.99 };
@@ -27,24 +28,19 @@ by_value(const void *a, const void *b)
 	                            : (x->at > y->at) - (x->at < y->at);
 }
 
-/* The q-quantile of a round: linear interpolation between neighbours, as quantile_of_samples().
- * *from and *before carry the scan on to a larger q. */
+/* The q-quantile of a round, as quantile_of_samples(). *from and *before carry the scan on to a larger
+ * q. */
 static double
 round_quantile(const struct ranked_sample *sorted, const struct bootstrap *b, double q,
     uint32_t *from, uint32_t *before)
 {
-	double at = q * (b->n - 1), low;
-	uint32_t rank = (uint32_t)at, i = *from;
+	uint64_t rank = quantile_rank(b->n, q);
+	uint32_t i = *from;
 
 	while (*before + b->times[sorted[i].at] <= rank)
 		*before += b->times[sorted[i++].at];
 	*from = i;
-	low = sorted[i].value;
-	if (*before + b->times[sorted[i].at] > rank + 1 || rank + 1 >= b->n)
-		return low;
-	for (i++; b->times[sorted[i].at] == 0; i++)
-		;
-	return low + (at - rank) * (sorted[i].value - low);
+	return sorted[i].value;
 }
 
 struct what_if_scratch {

@@ -261,8 +261,8 @@ static void
 report(const char *what, double *ms, int n)
 {
 	qsort(ms, (size_t)n, sizeof *ms, by_size);
-	printf("  %-44s median %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, ms[n / 2],
-	    ms[(n - 1) * 99 / 100], ms[n - 1]);
+	printf("  %-44s median %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, ms[(n - 1) / 2],
+	    ms[(n * 99 + 99) / 100 - 1], ms[n - 1]);
 }
 
 static void

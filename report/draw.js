@@ -79,10 +79,10 @@ const count = x => (known(x) ? x.toLocaleString('en-US').replace(/,/g, '\u2009')
 function pvalue(p) {
 	return !known(p) ? '–' : p < 1e-15 ? '< 1e-15' : p < 0.001 ? p.toExponential(0) : p.toFixed(3);
 }
+/* The nearest rank: see analysis/quantile.h. */
 function quantile(sorted, q) {
-	const at = q * (sorted.length - 1),
-		i = Math.floor(at);
-	return i + 1 < sorted.length ? sorted[i] + (sorted[i + 1] - sorted[i]) * (at - i) : sorted[i];
+	const rank = Math.ceil(q * sorted.length * (1 - 4 * Number.EPSILON));
+	return sorted[Math.max(rank, 1) - 1];
 }
 const rising = v => v.slice().sort((a, b) => a - b);
 /* Of eight; negative is none. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/bootstrap.h"
+#include "analysis/quantile.h"
 
 enum { EXPLAINED_MAX = 3, CALLS_MOST = 2048, CALLS_LEAST = 64 };
 #define EXPLAINED_SHARE 0.1
@@ -364,8 +365,8 @@ measure_edges(struct judged *j, struct worker *w, struct err *e)
 	for (uint32_t i = 0; i < g->shape.nedges && n > 0; i++) {
 		for (uint32_t k = 0; k < n; k++)
 			times[k] = g->samples[k].edges_ns[i];
-		j->edges[i].p50_ns = select_rank(times, n, (uint32_t)(0.50 * (n - 1) + 0.5));
-		j->edges[i].p95_ns = select_rank(times, n, (uint32_t)(0.95 * (n - 1) + 0.5));
+		j->edges[i].p50_ns = select_rank(times, n, (uint32_t)quantile_rank(n, 0.50));
+		j->edges[i].p95_ns = select_rank(times, n, (uint32_t)quantile_rank(n, 0.95));
 	}
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/quantile.h"
+
 /* ---- a trace that was evidence ---- */
 
 /* The hypotheses from the root of its tree to h. */
@@ -144,7 +146,7 @@ usual_ns(const struct group *g, uint32_t edge)
 		                              : (double)g->samples[i].total_ns;
 	if (x != NULL && g->nsamples > 0) {
 		qsort(x, g->nsamples, sizeof *x, by_value);
-		median = x[g->nsamples / 2];
+		median = x[quantile_rank(g->nsamples, 0.5)];
 	}
 	free(x);
 	return median;

@@ -273,8 +273,8 @@ tell(const struct nfs_client *clients, unsigned kind)
 	qsort(ms, n, sizeof *ms, by_ms);
 	if (n > 0)
 		printf("%-6s %8ju %8ju %9.2f %9.2f %9.2f %9.2f\n", kinds[kind].name,
-		    (uintmax_t)count, (uintmax_t)errors, ms[n / 2], ms[n * 95 / 100],
-		    ms[n * 99 / 100], ms[n - 1]);
+		    (uintmax_t)count, (uintmax_t)errors, ms[(n - 1) / 2],
+		    ms[(n * 95 + 99) / 100 - 1], ms[(n * 99 + 99) / 100 - 1], ms[n - 1]);
 	free(ms);
 	return errors;
 }

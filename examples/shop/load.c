@@ -292,10 +292,11 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The nearest rank, as Hone's quantiles. */
 static double
 quantile(const struct times *t, double q)
 {
-	return t->n ? t->ms[(size_t)(q * (double)(t->n - 1))] : 0;
+	return t->n ? t->ms[(size_t)fmax(ceil(q * (double)t->n - 1e-9), 1) - 1] : 0;
 }
 
 static double

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "kit.h"
 
+#include "analysis/bootstrap.h"
 #include "analysis/moments.h"
+#include "analysis/quantile.h"
 #include "base/rng.h"
 
 static void
@@ -221,6 +223,42 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* By the definition, in whole numbers: the least rank r with 100 r >= percent n. */
+static void
+a_quantile_is_the_nearest_rank(void **state)
+{
+	(void)state;
+
+	for (uint64_t n = 1; n <= 2000; n++)
+		for (uint64_t percent = 1; percent <= 100; percent++)
+			assert_int_equal(
+			    quantile_rank(n, (double)percent / 100), (percent * n + 99) / 100 - 1);
+	assert_int_equal(quantile_rank(7, 0), 0);
+	assert_int_equal(quantile_rank(UINT64_C(1) << 40, 1), (UINT64_C(1) << 40) - 1);
+	assert_int_equal(quantile_rank(UINT64_C(1) << 40, 0.25), (UINT64_C(1) << 38) - 1);
+}
+
+/* floor(q (n - 1)) gave the ninth of ten, which is p90. */
+static void
+p95_of_ten_requests_is_the_slowest(void **state)
+{
+	struct sketch *s = calloc(1, sizeof *s);
+	double sorted[10];
+	(void)state;
+
+	for (int i = 1; i <= 10; i++) {
+		sketch_add(s, i < 10 ? 1000 * i : 1000000);
+		sorted[i - 1] = i < 10 ? 1000 * i : 1000000;
+	}
+	assert_near(sketch_quantile(s, 0.95) / 1000000, 1, 0.01);
+	assert_near(sketch_quantile(s, 0.99) / 1000000, 1, 0.01);
+	assert_near(sketch_quantile(s, 0.5) / 5000, 1, 0.01);
+	assert_near(quantile_of_samples(sorted, 10, 0.95), 1000000, 0);
+	assert_near(quantile_of_samples(sorted, 10, 0.9), 9000, 0);
+	assert_near(quantile_of_samples(sorted, 10, 0.5), 5000, 0);
+	free(s);
+}
+
 static void
 quantiles_are_within_one_percent(void **state)
 {
@@ -244,7 +282,7 @@ quantiles_are_within_one_percent(void **state)
 		assert_memory_equal(whole, &part[0], sizeof *whole);
 		qsort(values, N, sizeof *values, by_size);
 		for (unsigned i = 0; i < sizeof qs / sizeof qs[0]; i++) {
-			double exact = (double)values[(int)(qs[i] * (N - 1))];
+			double exact = (double)values[quantile_rank(N, qs[i])];
 
 			assert_near(sketch_quantile(whole, qs[i]) / exact, 1, 0.01 + 1e-9);
 		}
@@ -308,6 +346,8 @@ main(void)
 		cmocka_unit_test(moments_of_no_one_or_equal_values_are_zero),
 		cmocka_unit_test(large_means_do_not_cancel_small_variances),
 		cmocka_unit_test(quantiles_are_within_one_percent),
+		cmocka_unit_test(a_quantile_is_the_nearest_rank),
+		cmocka_unit_test(p95_of_ten_requests_is_the_slowest),
 		cmocka_unit_test(a_sketch_takes_any_value),
 		cmocka_unit_test(a_full_bucket_keeps_the_quantiles),
 	};
