@@ -88,8 +88,7 @@ correlate_check(const char *rule, struct err *e)
 int
 correlate_new(struct correlate **ret, struct reading *r, const char *rule, struct err *e)
 {
-	size_t memory = reading_options(r)->memory_max_bytes;
-	struct assemble_options o = { memory != 0 ? memory : 64 << 20, SKEW_NS, PATIENCE_NS };
+	struct assemble_options o = { reading_options(r)->memory_max_bytes, SKEW_NS, PATIENCE_NS };
 	struct correlate *c = calloc(1, sizeof *c);
 	int rc = 0;
 

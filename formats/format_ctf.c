@@ -116,6 +116,7 @@ read_folder(struct reading *r, const char *path, struct err *e)
 const struct format format_ctf = {
 	.name = "ctf",
 	.what = "folders of LTTng-UST traces (CTF 1.8), through babeltrace2",
+	.draws_ids = true,
 	.is_folder = is_ctf,
 	.read_folder = read_folder,
 };

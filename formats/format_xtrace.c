@@ -396,8 +396,7 @@ has_room(const struct xtrace *x)
 {
 	size_t max = reading_options(x->r)->memory_max_bytes;
 
-	return x->arena.total_bytes + x->events.len + x->hrts.len + x->before.len <
-	           (max != 0 ? max : 64 << 20) &&
+	return x->arena.total_bytes + x->events.len + x->hrts.len + x->before.len < max &&
 	       x->nevents < EVENTS_MAX && x->before.len / sizeof(uint64_t) < EVENTS_MAX;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/texts.h"
 #include "formats/reading.h"
+#include "formats/seen_traces.h"
 #include "formats/span_set.h"
 
 enum {
@@ -34,6 +35,7 @@ struct reading {
 	struct labels *labels;
 	struct reading_counts counts;
 	struct span_set *spans;
+	struct seen_traces seen;
 	struct texts *nodes, *files;
 	uint32_t file_number; /* of `file` among them, or UINT32_MAX */
 	const char **names;   /* [NODES_MAX + 1] */
@@ -67,6 +69,9 @@ reading_new(
 		return err_set(e, ERR_MEMORY, "no memory to read traces in");
 	pthread_mutex_init(&r->lock, NULL);
 	r->o = *o;
+	if (o->memory_max_bytes == 0)
+		r->o.memory_max_bytes = READING_MEMORY_BYTES;
+	seen_traces_init(&r->seen, r->o.memory_max_bytes / 8);
 	r->labels = labels;
 	r->last_node = r->file_number = UINT32_MAX;
 	r->names = calloc(NODES_MAX + 1, sizeof *r->names);
@@ -89,6 +94,7 @@ reading_free(struct reading *r)
 	drop_ahead(r);
 	free(r->coming);
 	span_set_free(r->spans);
+	seen_traces_release(&r->seen);
 	texts_free(r->nodes);
 	texts_free(r->files);
 	free(r->names);
@@ -466,9 +472,28 @@ reading_lossy(struct reading *r, struct trace_id id)
 	span_set_lossy(r->spans, id);
 }
 
+/* Whether the trace is to be handed out; counts one that was seen before. */
+static bool
+is_new(struct reading *r, const struct trace *t)
+{
+	enum seen seen = seen_traces_add(&r->seen, t);
+
+	if (seen == SEEN_BEFORE)
+		reading_skip(r, SKIP_REPEATED, NULL, "trace %016llx%016llx",
+		    (unsigned long long)t->id_high, (unsigned long long)t->id);
+	else if (seen == SEEN_ID && (r->format == NULL || !r->format->draws_ids))
+		reading_skip(r, SKIP_SAME_ID, NULL, "trace %016llx%016llx",
+		    (unsigned long long)t->id_high, (unsigned long long)t->id);
+	return seen != SEEN_BEFORE;
+}
+
 int
 reading_trace(struct reading *r, struct trace *t, struct err *e)
 {
+	if (!is_new(r, t)) {
+		trace_free(t);
+		return 0;
+	}
 	r->counts.traces++;
 	if (r->o.take == NULL) {
 		trace_free(t);

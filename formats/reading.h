@@ -37,9 +37,12 @@ struct reading_counts {
 
 struct mapping;
 
+enum { READING_MEMORY_BYTES = 64 << 20 };
+
 struct reading_options {
-	/* Bound of the spans of incomplete traces. Past it the trace that received no span for the
-	 * longest time is handed out as it is. 0: 64 MiB. */
+	/* Bound of the spans of incomplete traces, an eighth of it for the ids of traces that were
+	 * handed out. Past it the trace that received no span for the longest time is handed out as
+	 * it is. 0: READING_MEMORY_BYTES. */
 	size_t memory_max_bytes;
 	const char *format;        /* its name; NULL: detected by content */
 	const char *correlate;     /* for CTF: the rule of correlate_new(), or NULL */
@@ -87,6 +90,7 @@ struct format {
 	const char *name, *what;
 	/* of its times: spans that overlap by no more than this count as consecutive */
 	int64_t resolution_ns;
+	bool draws_ids; /* of traces: files may have the same ids for different traces */
 	/* The confidence that a file has this format, from 0 (excluded) to 100 (certain), by its
 	 * first decompressed bytes: at least 64 KiB if the file has them and is not damaged. NULL: the
 	 * format reads folders. */
@@ -112,8 +116,8 @@ int reading_complete(struct reading *r, struct trace_id id, struct err *e);
  * otherwise without effect. */
 void reading_lossy(struct reading *r, struct trace_id id);
 
-/* Hands out a trace that was not made of spans. Takes ownership, also if it fails. The error of
- * take(). */
+/* Hands out a trace that was not made of spans, if it was not handed out before: then it is counted
+ * and freed. Takes ownership, also if it fails. The error of take(). */
 int reading_trace(struct reading *r, struct trace *t, struct err *e);
 
 /* The number of a node by its name, which may be ""; past 65,536 names it is "(other)". UINT32_MAX:

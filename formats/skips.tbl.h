@@ -12,6 +12,8 @@ X(NEGATIVE, "negative_duration", "spans that end before they begin: kept, as if 
 X(SELF_PARENT, "self_parent", "spans that are their own parents")
 X(CYCLE, "cycle", "spans whose ancestors go round in a circle")
 X(ORPHAN, "orphan", "spans whose parent, or ancestor, is not there")
+X(REPEATED, "repeated", "traces that were read before: counted once")
+X(SAME_ID, "same_id", "traces with the id of another one, but other content: counted")
 X(ROOTLESS, "rootless", "traces without a root")
 X(ROOTS, "further_roots", "spans of further roots in a trace")
 X(LATE, "late", "spans of traces that had been handed out already")

@@ -14,7 +14,7 @@
 #include "formats/span_set.h"
 #include "formats/tree.h"
 
-enum { GONE_MAX = 65536, SPARES_MAX = 64, MEMORY_DEFAULT_BYTES = 64 << 20 };
+enum { GONE_MAX = 65536, SPARES_MAX = 64 };
 
 struct pending {
 	struct trace_id id;
@@ -54,9 +54,7 @@ span_set_new(struct reading *r)
 	if (s == NULL)
 		return NULL;
 	s->r = r;
-	s->bytes_max = reading_options(r)->memory_max_bytes;
-	if (s->bytes_max == 0)
-		s->bytes_max = MEMORY_DEFAULT_BYTES;
+	s->bytes_max = reading_options(r)->memory_max_bytes / 8 * 7;
 	s->names = span_names_new(reading_labels(r));
 	s->tree = s->names != NULL ? tree_new(s->names, reading_labels(r)) : NULL;
 	if (s->tree != NULL)
@@ -205,13 +203,19 @@ remember(struct span_set *s, uint64_t key)
 static int
 hand_out(struct span_set *s, struct pending *p, struct err *e)
 {
+	struct reading_counts *n = reading_count(s->r);
+	uint64_t traces, nspans;
 	struct trace *t;
 	int rc = tree_build(
 	    &t, s->tree, s->r, p->id, p->spans, p->count, p->resolution_ns, p->lossy, &p->arena, e);
 
 	pending_drop(s, p);
-	if (rc == 0 && t != NULL)
-		rc = reading_trace(s->r, t, e);
+	if (rc != 0 || t == NULL)
+		return rc;
+	nspans = t->nunits;
+	traces = n->traces;
+	rc = reading_trace(s->r, t, e);
+	n->spans_used += n->traces > traces ? nspans : 0;
 	return rc;
 }
 

@@ -650,7 +650,6 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
 	}
 	*a = (struct arena){ 0 };
-	reading_count(r)->spans_used += b.nused;
 	*made = trace;
 	*ret = made;
 	return 0;

@@ -57,7 +57,7 @@ void tree_free(struct tree *t);
  * by its children; also NULL, not counted, if n is 0. A root without a begin or an end is the last choice. A
  * trace whose root has no begin or no end is counted, since its response time is a lower bound.
  *
- * Counts the spans that it uses, and those that it leaves out: with a repeated id (kept is the first
+ * Counts the spans that it leaves out: with a repeated id (kept is the first
  * of those whose times are known; of others the first, with the times that a later one knows), below
  * another root, their own parent, with ancestors in a cycle or missing (these two make the trace lossy), each
  * with all descendants. Changes the times in `spans`. O(n log n), O(n) for children in the order of

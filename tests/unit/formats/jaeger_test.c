@@ -255,7 +255,9 @@ shapes_give_the_paths_that_their_names_say(void **state)
 #define PROCESSES                                                                                               \
 	"\"processes\":{\"p1\":{\"serviceName\":\"front\",\"tags\":[{\"key\":\"hostname\",\"type\":\"string\"," \
 	"\"value\":\"node1\"}]},\"p2\":{\"serviceName\":\"back\",\"tags\":[{\"key\":\"ip\",\"value\":\"10.0.0.2\"}]}}"
-#define TRACE(spans) "{\"traceID\":\"7\",\"spans\":[" spans "]," PROCESSES "}"
+#define TRACE_ID(id, spans) "{\"traceID\":\"" id "\",\"spans\":[" spans "]," PROCESSES "}"
+#define TRACE(spans) TRACE_ID("7", spans)
+#define OTHER(spans) TRACE_ID("8", spans)
 #define TWO SPAN("1", "", "0", "100", "p1", "") "," SPAN("2", CHILD_OF("1"), "10", "20", "p2", "")
 #define DATA(traces) "{\"data\":[" traces "],\"errors\":null}"
 
@@ -263,13 +265,13 @@ static void
 all_forms_give_the_same(void **state)
 {
 	static const char *const forms[] = {
-		DATA(TRACE(TWO) "," TRACE(TWO)),
-		"[" TRACE(TWO) "," TRACE(TWO) "]",
-		TRACE(TWO) "\n" TRACE(TWO) "\n",
-		TRACE(TWO) TRACE(TWO),
-		DATA(TRACE(TWO)) "\n" DATA(TRACE(TWO)),
-		"\xef\xbb\xbf [" TRACE(TWO) "]\n\n" DATA(TRACE(TWO)),
-		"{" PROCESSES ",\"traceID\":\"7\",\"spans\":[" TWO "]}" TRACE(TWO),
+		DATA(TRACE(TWO) "," OTHER(TWO)),
+		"[" TRACE(TWO) "," OTHER(TWO) "]",
+		TRACE(TWO) "\n" OTHER(TWO) "\n",
+		TRACE(TWO) OTHER(TWO),
+		DATA(TRACE(TWO)) "\n" DATA(OTHER(TWO)),
+		"\xef\xbb\xbf [" TRACE(TWO) "]\n\n" DATA(OTHER(TWO)),
+		"{" PROCESSES ",\"traceID\":\"7\",\"spans\":[" TWO "]}" OTHER(TWO),
 	};
 	(void)state;
 
@@ -373,7 +375,7 @@ a_bad_span_costs_that_span(void **state)
 
 			snprintf(text, sizeof text,
 			    DATA(TRACE(SPAN("1", "", "0", "100", "p1", "") ",%s," SPAN(
-				"2", CHILD_OF("1"), "10", "20", "p2", "")) "," TRACE(TWO)),
+				"2", CHILD_OF("1"), "10", "20", "p2", "")) "," OTHER(TWO)),
 			    bad[i]);
 			kit_begin(&k, 0);
 			assert_int_equal(
@@ -394,14 +396,14 @@ a_bad_span_costs_that_span(void **state)
 static void
 a_cut_line_costs_that_line(void **state)
 {
-	static const char line[] = TRACE(TWO);
+	static const char line[] = TRACE(TWO), next[] = OTHER(TWO);
 	char text[3 * sizeof line];
 	(void)state;
 
 	for (size_t cut = 1; cut < sizeof line - 1; cut++) {
 		struct kit k;
 
-		snprintf(text, sizeof text, "%s\n%.*s\n%s\n", line, (int)cut, line, line);
+		snprintf(text, sizeof text, "%s\n%.*s\n%s\n", line, (int)cut, line, next);
 		kit_begin(&k, 0);
 		assert_int_equal(kit_read(&k, &format_jaeger, text), 0);
 		assert_int_equal(k.ntraces, 2);
@@ -413,7 +415,7 @@ a_cut_line_costs_that_line(void **state)
 static void
 a_cut_file_gives_the_traces_before(void **state)
 {
-	static const char text[] = DATA(TRACE(TWO) "," TRACE(TWO));
+	static const char text[] = DATA(TRACE(TWO) "," OTHER(TWO));
 	(void)state;
 
 	for (size_t cut = 1; cut < sizeof text - 1; cut++) {

@@ -6,12 +6,15 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "formats/seen_traces.h"
 #include "tests/unit/formats/kit.h"
 
-#define TRACE(id)                                                                                                           \
-	"{\"traceID\":\"" id "\",\"spans\":[{\"traceID\":\"" id                                                             \
-	"\",\"spanID\":\"1\",\"operationName\":\"op\","                                                                     \
-	"\"references\":[],\"startTime\":0,\"duration\":100,\"processID\":\"p1\"}],\"processes\":{\"p1\":{\"serviceName\":" \
+#define TRACE(id) TRACE_OF(id, "100")
+#define TRACE_OF(id, took_us)                                             \
+	"{\"traceID\":\"" id "\",\"spans\":[{\"traceID\":\"" id           \
+	"\",\"spanID\":\"1\",\"operationName\":\"op\","                   \
+	"\"references\":[],\"startTime\":0,\"duration\":" took_us         \
+	",\"processID\":\"p1\"}],\"processes\":{\"p1\":{\"serviceName\":" \
 	"\"s\",\"tags\":[]}}}"
 
 static char folder[] = "/tmp/reading_test.XXXXXX";
@@ -73,6 +76,63 @@ formats_are_told_by_content(void **state)
 	assert_int_equal(kit_counts(&k).files, 1);
 	assert_int_equal(kit_counts(&k).files_failed, 0);
 	kit_end(&k);
+}
+
+static void
+a_trace_that_is_read_again_counts_once(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	assert_int_equal(
+	    reading_file(k.r, put("twice/a", "[" TRACE("1") "," TRACE("2") "]"), &k.e), 0);
+	assert_int_equal(reading_file(k.r, in_folder("twice/a"), &k.e), 0);
+	assert_int_equal(
+	    reading_file(k.r, put("twice/b", "[" TRACE("3") "," TRACE("2") "]"), &k.e), 0);
+	assert_int_equal(reading_end(k.r, &k.e), 0);
+	assert_int_equal(k.ntraces, 3);
+	assert_int_equal(kit_counts(&k).traces, 3);
+	assert_int_equal(kit_counts(&k).spans_used, 3);
+	assert_int_equal(kit_skipped(&k, SKIP_REPEATED), 3);
+	assert_int_equal(kit_skipped(&k, SKIP_SAME_ID), 0);
+	kit_end(&k);
+}
+
+/* Another trace with the same id is another request, as test programs make them. */
+static void
+the_same_id_with_other_content_is_told(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	assert_int_equal(
+	    reading_file(k.r, put("same/a", "[" TRACE("1") "," TRACE_OF("1", "101") "]"), &k.e), 0);
+	assert_int_equal(k.ntraces, 2);
+	assert_int_equal(kit_skipped(&k, SKIP_REPEATED), 0);
+	assert_int_equal(kit_skipped(&k, SKIP_SAME_ID), 1);
+	kit_end(&k);
+}
+
+/* Far more traces than are remembered: the last ones are. */
+static void
+repeats_are_recognised_in_bounded_memory(void **state)
+{
+	enum { BYTES = 1 << 20, TRACES = 200000, KNOWN = BYTES / 86 };
+	struct trace t = { .id_high = 7 };
+	struct seen_traces s;
+	(void)state;
+
+	seen_traces_init(&s, BYTES);
+	for (t.id = 0; t.id < TRACES; t.id++)
+		assert_int_equal(seen_traces_add(&s, &t), SEEN_NEVER);
+	for (t.id = TRACES - KNOWN; t.id < TRACES; t.id++)
+		assert_int_equal(seen_traces_add(&s, &t), SEEN_BEFORE);
+	t.id = 0;
+	assert_int_equal(seen_traces_add(&s, &t), SEEN_NEVER);
+	assert_true((s.tables[0].mask + s.tables[1].mask + 2) * sizeof(struct hash_slot) <= BYTES);
+	seen_traces_release(&s);
 }
 
 /* Each file is skipped with its reason, and reading continues. */
@@ -146,9 +206,10 @@ folders_are_read_by_name(void **state)
 	assert_int_equal(symlink("nowhere", in_folder("all/e.json")), 0);
 	kit_begin(&k, 0);
 	assert_int_equal(reading_file(k.r, in_folder("all"), &k.e), 0);
-	assert_int_equal(k.ntraces, 5);
-	for (uint32_t i = 0; i < 5; i++)
-		assert_int_equal(k.traces[i]->id, i < 4 ? i + 1 : 1);
+	assert_int_equal(k.ntraces, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(k.traces[i]->id, i + 1);
+	assert_int_equal(kit_skipped(&k, SKIP_REPEATED), 1); /* by the link */
 	assert_int_equal(kit_counts(&k).files, 6);
 	assert_int_equal(
 	    kit_counts(&k).files_failed, 2); /* README, and the link that leads nowhere */
@@ -254,7 +315,7 @@ progress_may_be_asked_by_others(void **state)
 	f = fopen(in_folder("large"), "w");
 	assert_non_null(f);
 	for (int i = 0; i < 5000; i++)
-		fputs(TRACE("1") "\n", f);
+		fprintf(f, TRACE("%d") "\n", i + 1, i + 1);
 	fclose(f);
 	kit_begin(&k, 0);
 	a.r = k.r;
@@ -263,7 +324,8 @@ progress_may_be_asked_by_others(void **state)
 		assert_int_equal(reading_file(k.r, in_folder("large"), &k.e), 0);
 	a.done = true;
 	pthread_join(thread, NULL);
-	assert_int_equal(k.ntraces, 25000);
+	assert_int_equal(k.ntraces, 5000);
+	assert_int_equal(kit_skipped(&k, SKIP_REPEATED), 20000);
 	assert_string_equal(reading_nodes(k.r)[k.traces[0]->events[0].node], "");
 	kit_end(&k);
 }
@@ -295,6 +357,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(formats_are_told_by_content),
+		cmocka_unit_test(a_trace_that_is_read_again_counts_once),
+		cmocka_unit_test(the_same_id_with_other_content_is_told),
+		cmocka_unit_test(repeats_are_recognised_in_bounded_memory),
 		cmocka_unit_test(what_is_no_trace_file_is_said),
 		cmocka_unit_test(a_format_can_be_named),
 		cmocka_unit_test(folders_are_read_by_name),
