@@ -11,28 +11,10 @@
 #define BASE_INI_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
-
-enum ini_type {
-	INI_TEXT,  /* char *, owned by the configuration */
-	INI_COUNT, /* int64_t, a whole number */
-	INI_TIME,  /* int64_t in ns; written with ns, us, ms, s, min, h */
-	INI_BYTES, /* int64_t; written with B, KiB, MiB, GiB */
-	INI_SHARE, /* double; 1 is all; written as 10% or 0.1 */
-	INI_BOOL,  /* int, 0 or 1; written as yes, no */
-};
-
-struct ini_key {
-	const char *section, *name;
-	enum ini_type type;
-	size_t offset;        /* of the value in the configuration struct */
-	const char *fallback; /* the default, written as in a file; NULL is "" */
-	double min, max;      /* of numbers, in the unit of the value; both 0: no limits */
-	const char *help;     /* one sentence */
-};
+#include "base/ini_key.h"
 
 /* Fills *config with the defaults of all keys. 0 or ERR_MEMORY; *config can be released either way. A default
  * that is malformed is a mistake of the program and aborts it. */

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/ini.h"
+#include "base/ini_key.h"
 
 enum { INI_LINE_MAX_BYTES = 4096 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the files of streams: stream_nng.c moves bytes, stream_tls.c encrypts them. */
+/* Shared by the files of streams: transport_nng.c moves bytes, stream_tls.c encrypts them. */
 #ifndef BASE_STREAM_INSIDE_H
 #define BASE_STREAM_INSIDE_H
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/stream.h"
 
-struct transport; /* stream_nng.c */
+struct transport; /* transport_nng.h */
 struct secure;    /* stream_tls.c */
 struct nng_stream;
 
@@ -26,7 +26,14 @@ struct time_limit {
 	struct mono until;
 };
 
-struct time_limit time_limit_in_ms(int ms); /* at least 1 ms */
+static inline struct time_limit
+time_limit_in_ms(int ms) /* at least 1 ms */
+{
+	ms = ms < 1 ? 1 : ms;
+	return (struct time_limit){ ms, { clock_mono().ns + (int64_t)ms * 1000000 } };
+}
+
+/* ---- transport ---- */
 
 /* Connects to the first address of the URL's host that answers; name resolution is not part of the time limit. Returns
  * nng's code. In dial_nng.c. */
@@ -39,6 +46,8 @@ int transport_read_some(
 /* Writes all len bytes. */
 int transport_write(
     struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e);
+
+/* ---- encryption ---- */
 
 int secure_read(struct stream *s, void *data, size_t len, struct time_limit limit, struct err *e);
 int secure_write(

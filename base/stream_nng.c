@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * base/stream.h over nng_stream. Behaviour of nng that this file allows for, as measured:
- *
- * - A transfer that starts after nng_stream_close() ends only at its timeout, so calls are stopped
- *   (nng_aio_stop) and freed before the stream is closed.
- * - nng_aio_abort() has no effect on a call that is not under way. So calls are started and aborted
- *   under the lock of their direction, and a flag remembers the abort.
- * - A time limit of 0 fails at once, even if data is there: the minimum is 1 ms.
- */
+/* base/stream.h over nng_stream: streams and listeners. */
 #define _GNU_SOURCE
 #include "base/stream.h"
 
@@ -16,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <nng/nng.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,21 +18,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/stream_inside.h"
+#include "base/transport_nng.h"
 
 static const char IPC[] = "ipc://", TCP[] = "tcp://", TLS[] = "tls://";
-
-struct nng_call { /* in one direction; one at a time */
-	nng_aio *aio;
-	pthread_mutex_t lock;
-	bool aborted;
-};
-
-struct transport {
-	nng_stream *nng;
-	struct nng_call read, write;
-};
 
 struct listener {
 	nng_stream_listener *nng;
@@ -49,74 +29,7 @@ struct listener {
 	char *url;
 };
 
-/* ---- calls ---- */
-
-static int
-call_init(struct nng_call *c, struct err *e)
-{
-	pthread_mutex_init(&c->lock, NULL);
-	return nng_aio_alloc(&c->aio, NULL, NULL) == 0 ? 0
-	                                               : err_set(e, ERR_MEMORY, "out of memory");
-}
-
-/*
- * Called before the stream is closed: nng's expiry thread may be cancelling a call that timed out. nng_aio_free()
- * waits for that, nng_aio_stop() does not.
- */
-static void
-call_release(struct nng_call *c)
-{
-	nng_aio_stop(c->aio);
-	nng_aio_free(c->aio);
-	pthread_mutex_destroy(&c->lock);
-}
-
-static void
-call_abort(struct nng_call *c)
-{
-	pthread_mutex_lock(&c->lock);
-	c->aborted = true;
-	nng_aio_abort(c->aio, NNG_ECANCELED);
-	pthread_mutex_unlock(&c->lock);
-}
-
-/* Calls start(of, aio), unless the call was aborted, and waits for its end. Returns nng's code. */
-static int
-call_run(struct nng_call *c, void (*start)(void *of, nng_aio *aio), void *of, int64_t limit_ms)
-{
-	bool aborted;
-
-	pthread_mutex_lock(&c->lock);
-	if (!(aborted = c->aborted)) {
-		nng_aio_set_timeout(c->aio, limit_ms < 1 ? 1 : (nng_duration)limit_ms);
-		start(of, c->aio);
-	}
-	pthread_mutex_unlock(&c->lock);
-	if (aborted)
-		return NNG_ECANCELED;
-	nng_aio_wait(c->aio);
-	return nng_aio_result(c->aio);
-}
-
 /* ---- errors ---- */
-
-static int
-fail_transfer(struct err *e, const char *url, const char *what, int nng_code, int timeout_ms)
-{
-	switch (nng_code) {
-	case NNG_ETIMEDOUT:
-		return err_set(e, ERR_TIMEOUT,
-		    "%s: %s: no data for %d ms: the peer hangs or is overloaded", url, what,
-		    timeout_ms);
-	case NNG_ECANCELED:
-		return err_set(e, ERR_PEER, "%s: %s: aborted by this side", url, what);
-	case NNG_ENOMEM:
-		return err_set(e, ERR_MEMORY, "%s: %s: out of memory", url, what);
-	default:
-		return err_set(e, ERR_PEER, "%s: %s: %s: the peer has closed the connection", url,
-		    what, nng_strerror(nng_code));
-	}
-}
 
 static int
 fail_dial(struct err *e, const char *url, int nng_code, int timeout_ms)
@@ -234,7 +147,7 @@ stream_new(struct stream **ret, nng_stream *nng, const char *url, bool dialled, 
 	w->nng = nng;
 	s->dialled = dialled;
 	s->tls = url_is_tls(url);
-	if (call_init(&w->read, e) != 0 || call_init(&w->write, e) != 0 ||
+	if (nng_call_init(&w->read, e) != 0 || nng_call_init(&w->write, e) != 0 ||
 	    (s->url = strdup(url)) == NULL) {
 		stream_close(s);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
@@ -254,70 +167,6 @@ stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e)
 	if ((rc = transport_dial(&nng, url, timeout_ms)) != 0)
 		return fail_dial(e, url, rc, timeout_ms);
 	return stream_new(ret, nng, url, true, e);
-}
-
-static void
-start_read(void *of, nng_aio *aio)
-{
-	nng_stream_recv(of, aio);
-}
-
-static void
-start_write(void *of, nng_aio *aio)
-{
-	nng_stream_send(of, aio);
-}
-
-static int64_t
-left_of_ms(struct mono until)
-{
-	return mono_since_ns(until, clock_mono()) / 1000000;
-}
-
-int
-transport_read_some(
-    struct stream *s, void *data, size_t size, size_t *n, struct time_limit limit, struct err *e)
-{
-	struct nng_call *c = &s->transport->read;
-	nng_iov part = { data, size };
-	int64_t left_ms = left_of_ms(limit.until);
-	int rc;
-
-	assert(data != NULL && size > 0 && n != NULL);
-	nng_aio_set_iov(c->aio, 1, &part);
-	rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_read, s->transport->nng, left_ms);
-	if (rc != 0)
-		return fail_transfer(e, s->url, "reading", rc, limit.ms);
-	*n = nng_aio_count(c->aio);
-	return 0;
-}
-
-/* nng writes as much as fits at once, so the loop repeats until all bytes are written. */
-int
-transport_write(
-    struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e)
-{
-	struct nng_call *c = &s->transport->write;
-	nng_iov part = { (void *)(uintptr_t)data, len };
-	int rc;
-
-	for (int64_t left_ms = limit.ms; part.iov_len > 0; left_ms = left_of_ms(limit.until)) {
-		nng_aio_set_iov(c->aio, 1, &part);
-		rc = left_ms < 0 ? NNG_ETIMEDOUT
-		                 : call_run(c, start_write, s->transport->nng, left_ms);
-		if (rc != 0)
-			return fail_transfer(e, s->url, "writing", rc, limit.ms);
-		part.iov_buf = (char *)part.iov_buf + nng_aio_count(c->aio);
-		part.iov_len -= nng_aio_count(c->aio);
-	}
-	return 0;
-}
-
-struct time_limit
-time_limit_in_ms(int ms)
-{
-	ms = ms < 1 ? 1 : ms;
-	return (struct time_limit){ ms, { clock_mono().ns + (int64_t)ms * 1000000 } };
 }
 
 int
@@ -350,8 +199,8 @@ stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, str
 void
 stream_abort(struct stream *s)
 {
-	call_abort(&s->transport->read);
-	call_abort(&s->transport->write);
+	nng_call_abort(&s->transport->read);
+	nng_call_abort(&s->transport->write);
 }
 
 void
@@ -359,8 +208,8 @@ stream_close(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	call_release(&s->transport->read);
-	call_release(&s->transport->write);
+	nng_call_release(&s->transport->read);
+	nng_call_release(&s->transport->write);
 	nng_stream_close(s->transport->nng);
 	nng_stream_free(s->transport->nng);
 	secure_free(atomic_load(&s->secure));
@@ -449,7 +298,7 @@ listener_open(struct listener **ret, const char *url, unsigned mode, struct err 
 		return rc;
 	if ((l = calloc(1, sizeof *l)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
-	if ((rc = call_init(&l->accept, e)) != 0)
+	if ((rc = nng_call_init(&l->accept, e)) != 0)
 		goto fail;
 	if ((at = url_for_nng(url)) == NULL) {
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", url);
@@ -508,7 +357,7 @@ name_by_address(struct stream *s)
 int
 listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct err *e)
 {
-	int rc = call_run(&l->accept, start_accept, l->nng, timeout_ms);
+	int rc = nng_call_run(&l->accept, start_accept, l->nng, timeout_ms);
 
 	switch (rc) {
 	case 0:
@@ -522,14 +371,14 @@ listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct 
 		return err_set(e, ERR_FULL, "%s: %s: raise the limit of open files (ulimit -n)",
 		    l->url, nng_strerror(rc));
 	default:
-		return fail_transfer(e, l->url, "accepting", rc, timeout_ms);
+		return transport_failed(e, l->url, "accepting", rc, timeout_ms);
 	}
 }
 
 void
 listener_abort(struct listener *l)
 {
-	call_abort(&l->accept);
+	nng_call_abort(&l->accept);
 }
 
 void
@@ -537,7 +386,7 @@ listener_close(struct listener *l)
 {
 	if (l == NULL)
 		return;
-	call_release(&l->accept);
+	nng_call_release(&l->accept);
 	if (l->nng != NULL) {
 		nng_stream_listener_close(l->nng);
 		nng_stream_listener_free(l->nng);

@@ -24,7 +24,18 @@ enum { TLS_NAME_MAX_BYTES = 96 };
 
 extern const struct tls_session_calls tls_session_openssl;
 
-SSL_CTX *tls_context(struct own_tls *o); /* the current one; the reference is the caller's */
+/* The current context; the reference is the caller's. */
+static inline SSL_CTX *
+tls_context(struct own_tls *o)
+{
+	SSL_CTX *c;
+
+	pthread_mutex_lock(&o->lock);
+	c = o->context;
+	SSL_CTX_up_ref(c);
+	pthread_mutex_unlock(&o->lock);
+	return c;
+}
 
 /* The purpose in the certificate's SAN URI, "hone:...". False: it has none, or several. */
 bool tls_name(X509 *c, char name[TLS_NAME_MAX_BYTES]);

@@ -198,18 +198,6 @@ load(struct own_tls *o, struct err *e)
 	return 0;
 }
 
-SSL_CTX *
-tls_context(struct own_tls *o)
-{
-	SSL_CTX *c;
-
-	pthread_mutex_lock(&o->lock);
-	c = o->context;
-	SSL_CTX_up_ref(c);
-	pthread_mutex_unlock(&o->lock);
-	return c;
-}
-
 /* ---- open, refresh, close ---- */
 
 int
