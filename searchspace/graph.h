@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The learned graph of one request type. For the files of this room: space*.c, learn.c,
- * match*.c.
+ * The learned graph of one request type. For the files of this room: graph*.c, space*.c,
+ * learn.c, match*.c.
  */
 #ifndef SEARCHSPACE_GRAPH_H
 #define SEARCHSPACE_GRAPH_H
 
+#include "analysis/trace.h"
 #include "base/hash_map.h"
-#include "searchspace/space.h"
-#include "searchspace/span.h"
+#include "searchspace/space_content.h"
 
 enum {
 	GRAPH_NONE = UINT32_MAX,
@@ -129,24 +129,5 @@ int graph_merge(struct graph *g, const struct graph *from, struct err *e);
  * *at. O(size).
  */
 const char *graph_check(const struct graph *g, const struct labels *labels, uint32_t *at);
-
-/* ---- the space ---- */
-
-struct space {
-	const struct labels *labels;
-	struct graph **graphs; /* in the order in which they were learned */
-	uint32_t ngraphs, graphs_cap;
-	struct space_version version;
-	struct spans spans;
-	uint32_t *at, at_cap;       /* vertices of the events of the trace being learned */
-	uint32_t *names, names_cap; /* labels of its units */
-};
-
-struct graph *space_find(const struct space *s, uint32_t type); /* or NULL; O(types) */
-const struct labels *space_labels(const struct space *s);
-/* In the order in which they were learned; NULL past the last. */
-const struct graph *space_graph(const struct space *s, uint32_t i);
-struct graph *space_graph_of(
-    struct space *s, uint32_t type); /* found or added; NULL: out of memory */
 
 #endif

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "searchspace/graph.h"
+#include "searchspace/space.h"
+#include "searchspace/space_inside.h"
 
 /* State while a trace is learned: a whole one, or one with only some tracepoints enabled. */
 struct trace_learning {

@@ -16,11 +16,14 @@
  * Labels elsewhere on the path cannot lie between two neighbours: they are enabled, so they
  * would be neighbours themselves. While the path is in another unit, anything can.
  */
+#include "searchspace/match.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "searchspace/match_inside.h"
+#include "searchspace/space_inside.h"
 
 enum { NONE = UINT32_MAX };
 

@@ -9,31 +9,8 @@
 #define SEARCHSPACE_MATCH_H
 
 #include "base/rng.h"
+#include "searchspace/candidate.h"
 #include "searchspace/space.h"
-
-struct candidate {
-	uint32_t label; /* of a point (a tracepoint that can be enabled) */
-	/* Index of the candidate at the other end of its span; UINT32_MAX: it ends no span, or
-	 * the other end is no candidate. */
-	uint32_t partner;
-	/* Index of the candidate that opens the innermost span around it, less than its own;
-	 * UINT32_MAX: none. */
-	uint32_t around;
-	bool drawn;     /* is on the walk that was drawn */
-	uint64_t count; /* how often it was seen there */
-	/* Time from the begin of the gap: on the drawn walk the sum of the steps' learned
-	 * means; otherwise interpolated between its neighbours on the walk, in proportion to
-	 * the learned times since the unit's begin. */
-	double offset_ns;
-	/* Fraction of the traces passing the gap that pass it, 0..1, estimated. */
-	double share;
-	/* Mean number of occurrences in a trace of the type: for its cost. */
-	double per_trace;
-};
-
-struct gap_time {
-	double mean_ns; /* of the drawn walk, from begin to end of the gap */
-};
 
 /* The path of a group: labels of its tokens, and of the events that began their units. */
 struct match_path {

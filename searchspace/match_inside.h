@@ -5,8 +5,9 @@
 #ifndef SEARCHSPACE_MATCH_INSIDE_H
 #define SEARCHSPACE_MATCH_INSIDE_H
 
+#include "base/rng.h"
+#include "searchspace/candidate.h"
 #include "searchspace/graph.h"
-#include "searchspace/match.h"
 
 enum {              /* what a vertex is in the gap */
 	AFTER = 1,  /* reached by a walk from the begin of the gap */

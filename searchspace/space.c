@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "searchspace/graph.h"
+#include "searchspace/space_inside.h"
 
 struct space *
 space_new(const struct labels *labels)

@@ -13,14 +13,7 @@
 
 #include "analysis/moments.h"
 #include "analysis/trace.h"
-
-struct place {
-	uint32_t label, unit, span; /* labels; span LABEL_NONE: directly in the unit */
-	uint64_t traces;            /* number of traces with this place */
-	uint64_t count;             /* number of occurrences */
-	/* Mean time since the begin of its unit: its position in happens-before order. */
-	double offset_ns;
-};
+#include "searchspace/space_content.h"
 
 struct space;
 
@@ -87,26 +80,6 @@ struct gap {
 
 /* ---- further content ---- */
 
-/* A fork or join: the place hands work to a unit, or receives its result. */
-struct concurrency {
-	uint32_t place,
-	    unit; /* place: index, in the order learned; unit: label of its unit_begin */
-	uint64_t count;
-};
-/* Values of a field at a place: the range of numbers, the number of different texts. */
-struct place_key {
-	uint32_t place;
-	const char *field;
-	uint8_t type; /* enum value_type */
-	uint64_t count;
-	double low, high; /* of numbers */
-	uint32_t texts;   /* number of different ones, at most 256 */
-};
-struct space_step {
-	uint32_t from, to; /* places: index, in the order learned */
-	uint64_t count;    /* 0: seen only while other tracepoints were disabled */
-	double mean_ns;
-};
 /* All of a type, in the order in which it was learned, as arrays of the space; valid until the
  * space learns more or is exported again. false: nothing learned of it, or out of memory.
  * O(size). */
@@ -122,14 +95,6 @@ bool space_export(struct space *s, uint32_t type, struct space_export *ret);
 
 /* ---- versions of an application ---- */
 
-/* A space describes one version of the application. fingerprint: of the tracepoints of its
- * programs, 0: unknown. */
-struct space_version {
-	uint64_t fingerprint;
-	char name[64];
-	int64_t learned_ns; /* wall clock of the last learning */
-	uint64_t traces;
-};
 /* Name "": none was set. */
 const struct space_version *space_version(const struct space *s);
 /* name: at most 63 bytes. learned_ns 0: unchanged. ERR_INPUT. */

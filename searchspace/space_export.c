@@ -3,7 +3,8 @@
  * A graph as plain arrays, for display and for other formats.
  */
 #include "base/array.h"
-#include "searchspace/graph.h"
+#include "searchspace/space.h"
+#include "searchspace/space_inside.h"
 
 static bool
 export_room(struct graph *g)

@@ -6,7 +6,8 @@
 #define SEARCHSPACE_SPACE_FILE_H
 
 #include "forest/database.h"
-#include "searchspace/graph.h"
+#include "searchspace/space.h"
+#include "searchspace/space_inside.h"
 
 enum { SPACE_SCHEMA = 2, SPACE_VERSIONS_MAX = 4096 };
 

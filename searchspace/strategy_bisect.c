@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "searchspace/strategy.h"
+#include "searchspace/strategy_propose.h"
 
 struct window {
 	uint32_t low, high, middle; /* low <= high < n */

@@ -2,7 +2,7 @@
 /*
  * All candidates at once, for comparison: the cost without a search.
  */
-#include "searchspace/strategy.h"
+#include "searchspace/strategy_propose.h"
 
 uint32_t
 strategy_exhaustive(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,

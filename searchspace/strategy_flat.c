@@ -5,7 +5,7 @@
  */
 #include <assert.h>
 
-#include "searchspace/strategy.h"
+#include "searchspace/strategy_propose.h"
 
 uint32_t
 strategy_flat(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,

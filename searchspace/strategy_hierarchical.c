@@ -13,7 +13,7 @@
  */
 #include <assert.h>
 
-#include "searchspace/strategy.h"
+#include "searchspace/strategy_propose.h"
 
 /* The other end if this begins a span within candidates[..end); otherwise i. */
 static uint32_t

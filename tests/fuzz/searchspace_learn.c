@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/trace.h"
-#include "searchspace/graph.h"
+#include "searchspace/space_inside.h"
 #include "tests/unit/searchspace/between.h"
 
 enum { LABELS = 16, EVENTS_MAX = 512 };

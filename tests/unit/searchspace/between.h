@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "searchspace/graph.h"
+#include "searchspace/space_inside.h"
 
 struct between {
 	uint32_t label;   /* of a point */
