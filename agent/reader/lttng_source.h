@@ -3,13 +3,53 @@
 #ifndef AGENT_READER_LTTNG_SOURCE_H
 #define AGENT_READER_LTTNG_SOURCE_H
 
-#include "agent/reader/cpu_stream.h"
-#include "agent/reader/session_folders.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/reader/source.h"
 #include "agent/reader/source_labels.h"
 #include "agent/reader/source_losses.h"
-#include "agent/reader/traced_process.h"
-#include "agent/reader/untraced.h"
+#include "agent/system/symbols.h"
+#include "base/buf.h"
+
+struct cpu_stream;
+struct held_packet;
+struct idle_ring;
+struct untraced_process;
+
+struct watched_folder {
+	char *path;
+	int watch; /* inotify watch; -1: none */
+};
+
+struct session_folder {
+	uint32_t number;
+	struct watched_folder shm, output; /* .../ust/pid */
+	bool relist;                       /* its processes have to be listed again */
+	bool seen;                         /* mark of the listing in progress */
+	bool withdrawn;                    /* its session is being ended */
+};
+
+/* One process in one session (traced_process.h). */
+struct traced_process {
+	struct session_folder *folder;
+	char *name;    /* of its folders: "comm-PID-DATE-TIME" */
+	int watch;     /* inotify watch of the shm folder; -1: none */
+	bool relist;   /* its rings have to be listed again */
+	bool seen;     /* mark of the listing in progress */
+	bool live;     /* its shm folder exists */
+	bool plain;    /* metadata is the text in the shm folder; else the packets in the other */
+	bool broken;   /* its metadata cannot be read */
+	bool finished; /* everything has been read */
+	bool outside;  /* its records outside of requests are delivered */
+	int64_t born_ns, died_ns;
+	int metadata_fd;
+	uint64_t metadata_at; /* file offset */
+	struct buf text;      /* metadata that has not been parsed */
+	struct ctf_trace trace;
+	struct symbols *symbols; /* NULL: not asked for yet, or the process cannot be read */
+	bool symbols_asked;
+	struct cpu_stream **streams;
+	uint32_t nstreams, streams_cap, nidle;
+};
 
 struct lttng_source {
 	struct source_options options;

@@ -3,11 +3,13 @@
 #ifndef AGENT_READER_MAPPED_STATE_H
 #define AGENT_READER_MAPPED_STATE_H
 
+#include "agent/reader/mapped_options.h"
+#include "agent/reader/source.h"
 #include "agent/reader/source_labels.h"
 #include "agent/reader/source_losses.h"
-#include "agent/reader/source_mapped.h"
 #include "base/arena.h"
 #include "base/hash_map.h"
+#include "mapping/map.h"
 #include "mapping/mapper.h"
 
 enum {

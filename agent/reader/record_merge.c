@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/system/process.h"
+#include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
 #include "base/array.h"
 

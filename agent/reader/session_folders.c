@@ -11,7 +11,10 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
+#include "agent/reader/traced_process.h"
+#include "agent/reader/untraced.h"
 #include "base/array.h"
 
 static void

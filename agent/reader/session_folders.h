@@ -7,19 +7,7 @@
 #include <stdint.h>
 
 struct lttng_source;
-
-struct watched_folder {
-	char *path;
-	int watch; /* inotify watch; -1: none */
-};
-
-struct session_folder {
-	uint32_t number;
-	struct watched_folder shm, output; /* .../ust/pid */
-	bool relist;                       /* its processes have to be listed again */
-	bool seen;                         /* mark of the listing in progress */
-	bool withdrawn;                    /* its session is being ended */
-};
+struct session_folder;
 
 /* Takes notice of all that came or went up to this call: after it, src->processes is complete. */
 void session_folders_poll(struct lttng_source *src, int64_t now_ns);

@@ -10,8 +10,12 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
 #include "agent/reader/record_merge.h"
+#include "agent/reader/session_folders.h"
+#include "agent/reader/traced_process.h"
+#include "agent/reader/untraced.h"
 #include "base/array.h"
 
 /* A dead process' folder is kept this long, since the daemons may still write metadata to it. */

@@ -15,18 +15,9 @@
 #ifndef AGENT_READER_SOURCE_MAPPED_H
 #define AGENT_READER_SOURCE_MAPPED_H
 
+#include "agent/reader/mapped_options.h"
 #include "agent/reader/source.h"
 #include "mapping/map.h"
-
-enum mapped_choice { MAPPED_NOT, MAPPED_SAMPLED, MAPPED_PROBED };
-
-struct mapped_options {
-	enum mapped_choice (*choose)(
-	    void *of, const char *type); /* for each request that begins; NULL: all are probed */
-	void *of;
-	uint64_t seed;         /* random seed of trace and unit ids */
-	uint32_t requests_max; /* open at a time in each program; 0: default of mapping/mapper.h */
-};
 
 /* Takes ownership of *inner, also on failure (then it is closed); maps must outlive *ret. Inner
  * must have been opened with options.wants_outside = source_mapped_wants. Memory grows with the

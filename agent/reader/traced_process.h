@@ -15,35 +15,12 @@
 #ifndef AGENT_READER_TRACED_PROCESS_H
 #define AGENT_READER_TRACED_PROCESS_H
 
-#include "agent/ctf/ctf_trace.h"
-#include "agent/system/symbols.h"
-#include "base/buf.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-struct cpu_stream;
 struct lttng_source;
 struct session_folder;
-
-struct traced_process {
-	struct session_folder *folder;
-	char *name;    /* of its folders: "comm-PID-DATE-TIME" */
-	int watch;     /* inotify watch of the shm folder; -1: none */
-	bool relist;   /* its rings have to be listed again */
-	bool seen;     /* mark of the listing in progress */
-	bool live;     /* its shm folder exists */
-	bool plain;    /* metadata is the text in the shm folder; else the packets in the other */
-	bool broken;   /* its metadata cannot be read */
-	bool finished; /* everything has been read */
-	bool outside;  /* its records outside of requests are delivered */
-	int64_t born_ns, died_ns;
-	int metadata_fd;
-	uint64_t metadata_at; /* file offset */
-	struct buf text;      /* metadata that has not been parsed */
-	struct ctf_trace trace;
-	struct symbols *symbols; /* NULL: not asked for yet, or the process cannot be read */
-	bool symbols_asked;
-	struct cpu_stream **streams;
-	uint32_t nstreams, streams_cap, nidle;
-};
+struct traced_process;
 
 /* NULL: out of memory. */
 struct traced_process *traced_process_new(struct lttng_source *src, struct session_folder *f,

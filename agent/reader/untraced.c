@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
 #include "base/array.h"
 
