@@ -9,339 +9,12 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "agent/main/conversation.h"
 #include "base/stream.h"
 #include "base/tls.h"
-#include "wire/agent_messages.h"
 #include "wire/frame.h"
 
-/* A frame of up to this size is copied and written at once: a second write costs more. */
-enum { SMALL_FRAME = 2048 };
-enum {
-	DIAL_MS = 1000,
-	SECURE_MS = 5000,
-	FIRST_RETRY_MS = 50,
-	LAST_WORDS_MS = 100,
-	GOOD_CONNECTION_MS = 1000
-};
-
-/* Sent before batches, in this order. */
-static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
-enum { NURGENT = sizeof URGENT / sizeof URGENT[0], CLOCK = 0, PROGRAMS = 3 };
-
-struct slot {
-	struct buf bytes;
-	bool due;
-};
-
-struct link {
-	struct link_options options;
-	struct outbox *out;
-	pthread_t thread;
-	pthread_mutex_t lock; /* of all that follows */
-	pthread_cond_t wake;
-	bool stop;
-	struct slot slots[NURGENT];
-	struct clock_echo clock; /* the answer, while its slot is due */
-	struct link_want *want;
-	struct link_stats stats;
-	struct stream *stream; /* NULL: none */
-	/* The thread that reads has ended, for the reason in end. */
-	bool dead;
-	struct err end;
-};
-
-static int
-frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *payload, size_t len,
-    int limit_ms, struct err *e)
-{
-	uint8_t frame[SMALL_FRAME];
-	int rc;
-
-	frame_seal(frame, kind, seq, payload, len);
-	if (len > 0 && len <= sizeof frame - FRAME_HEADER_BYTES) {
-		memcpy(frame + FRAME_HEADER_BYTES, payload, len);
-		return stream_write(s, frame, FRAME_HEADER_BYTES + len, limit_ms, e);
-	}
-	if ((rc = stream_write(s, frame, FRAME_HEADER_BYTES, limit_ms, e)) != 0)
-		return rc;
-	return len > 0 ? stream_write(s, payload, len, limit_ms, e) : 0;
-}
-
-/* Reads a frame and checks its CRC. *payload is the caller's, also on failure; NULL if it is
- * empty. */
-static int
-frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, struct err *e)
-{
-	uint8_t header[FRAME_HEADER_BYTES];
-	int rc;
-
-	*payload = NULL;
-	if ((rc = stream_read(s, header, sizeof header, limit_ms, e)) != 0 ||
-	    (rc = frame_open(f, header, e)) != 0)
-		return rc;
-	if (f->length > 0) {
-		if ((*payload = malloc(f->length)) == NULL)
-			return err_set(e, ERR_MEMORY, "out of memory for %u bytes", f->length);
-		if ((rc = stream_read(s, *payload, f->length, limit_ms, e)) != 0)
-			return rc;
-	}
-	return frame_check(f, header, *payload, e);
-}
-
-static int
-take_ack(struct link *l, const uint8_t *data, size_t len, struct err *e)
-{
-	struct reader r = reader_of(data, len);
-	uint64_t seq = read_u64(&r);
-
-	if (r.failed || reader_left(&r) > 0)
-		return err_set(e, ERR_INPUT, "an acknowledgement of %zu bytes", len);
-	return outbox_ack(l->out, seq, e);
-}
-
-static int
-take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
-{
-	struct link_want *w = calloc(1, sizeof *w), *old;
-	int rc;
-
-	if (w == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory");
-	if ((rc = want_decode(&w->want, &w->arena, data, len, e)) != 0) {
-		link_want_free(w);
-		return rc;
-	}
-	pthread_mutex_lock(&l->lock);
-	w->connection = l->stats.connection;
-	old = l->want;
-	l->want = w;
-	pthread_mutex_unlock(&l->lock);
-	link_want_free(old);
-	eventfd_write(l->options.wake, 1);
-	return 0;
-}
-
-/* The controller asks for this node's clock. A newer question replaces one that is not answered. */
-static int
-take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, struct err *e)
-{
-	struct clock_echo c;
-	int rc = clock_decode(&c, data, len, e);
-
-	if (rc != 0)
-		return rc;
-	pthread_mutex_lock(&l->lock);
-	l->clock = (struct clock_echo){ .asked_ns = c.asked_ns, .came_ns = came.ns };
-	l->slots[CLOCK].due = true;
-	pthread_mutex_unlock(&l->lock);
-	return 0;
-}
-
-static int
-take_refusal(const uint8_t *data, size_t len, struct err *e)
-{
-	return err_set(e, ERR_BUSY, "the controller refuses this agent: %.*s", (int)len,
-	    data != NULL ? (const char *)data : "");
-}
-
-static int
-take_frame(
-    struct link *l, const struct frame *f, struct mono came, const uint8_t *payload, struct err *e)
-{
-	switch (f->kind) {
-	case FRAME_CLOCK:
-		return take_clock(l, came, payload, f->length, e);
-	case FRAME_ACK:
-		return take_ack(l, payload, f->length, e);
-	case FRAME_WANT:
-		return take_want(l, payload, f->length, e);
-	case FRAME_REFUSE:
-		return take_refusal(payload, f->length, e);
-	default:
-		return err_set(e, ERR_INPUT, "the controller sent %s, which only agents send",
-		    frame_kind_name(f->kind));
-	}
-}
-
-/* Wakes the thread that writes, if it has something to write now. */
-static void
-heard(struct link *l)
-{
-	bool ready = outbox_ready(l->out, l->options.window);
-
-	pthread_mutex_lock(&l->lock);
-	l->stats.heard = clock_mono();
-	ready |= l->slots[CLOCK].due;
-	pthread_mutex_unlock(&l->lock);
-	if (ready)
-		pthread_cond_signal(&l->wake);
-}
-
-/* The thread that reads, for one connection. An error in what the controller sent is left for the
- * thread that writes, which reports it to the controller; any other ends the connection. */
-static void *
-read_all(void *arg)
-{
-	struct link *l = arg;
-	struct frame f;
-	struct err e = { 0 };
-	uint8_t *payload;
-	int rc;
-
-	do {
-		rc = frame_read(l->stream, &f, &payload, l->options.silence_ms, &e);
-		if (rc == 0)
-			rc = take_frame(l, &f, clock_mono(), payload, &e);
-		free(payload);
-		if (rc == 0)
-			heard(l);
-	} while (rc == 0);
-	pthread_mutex_lock(&l->lock);
-	l->end = e;
-	l->dead = true;
-	pthread_cond_signal(&l->wake);
-	pthread_mutex_unlock(&l->lock);
-	if (rc != ERR_INPUT && rc != ERR_VERSION)
-		stream_abort(l->stream);
-	return NULL;
-}
-
-static int
-greet(struct link *l, struct stream *s, struct err *e)
-{
-	const struct link_options *o = &l->options;
-	struct hello hello = { o->node, o->incarnation, outbox_first(l->out), o->version,
-		clock_mono().ns };
-	struct welcome welcome;
-	struct buf b = { 0 };
-	struct frame f;
-	uint8_t *payload;
-	int rc;
-
-	hello_encode(&hello, &b);
-	rc = b.failed ? err_set(e, ERR_MEMORY, "out of memory")
-	              : frame_write(s, FRAME_HELLO, 0, b.data, b.len, o->silence_ms, e);
-	buf_release(&b);
-	if (rc != 0)
-		return rc;
-	if ((rc = frame_read(s, &f, &payload, o->silence_ms, e)) != 0)
-		;
-	else if (f.kind == FRAME_REFUSE)
-		rc = take_refusal(payload, f.length, e);
-	else if (f.kind != FRAME_WELCOME)
-		rc = err_set(e, ERR_INPUT, "the controller began with %s", frame_kind_name(f.kind));
-	else if ((rc = welcome_decode(&welcome, payload, f.length, e)) == 0)
-		rc = outbox_restart(l->out, welcome.have_seq, e);
-	free(payload);
-	return rc;
-}
-
-/* Its time is taken just before it is sent. */
-static void
-put_clock(struct link *l, struct buf *bytes)
-{
-	l->clock.went_ns = clock_mono().ns;
-	clock_encode(&l->clock, bytes);
-}
-
-/* Waits for something to send. 1: a message, in *bytes; 0: a batch; negative: the connection has
- * ended, for the reason in *e. */
-static int
-wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct err *e)
-{
-	int rc = -1;
-
-	pthread_mutex_lock(&l->lock);
-	for (;;) {
-		int i = 0;
-
-		if (l->dead || l->stop) {
-			*e = l->end;
-			break;
-		}
-		while (i < NURGENT && !l->slots[i].due)
-			i++;
-		if (i < NURGENT) {
-			*kind = URGENT[i];
-			buf_reset(bytes);
-			if (i == CLOCK)
-				put_clock(l, bytes);
-			else
-				buf_bytes(bytes, l->slots[i].bytes.data, l->slots[i].bytes.len);
-			l->slots[i].due = false;
-			rc = 1;
-			break;
-		}
-		if (outbox_ready(l->out, l->options.window)) {
-			rc = 0;
-			break;
-		}
-		pthread_cond_wait(&l->wake, &l->lock);
-	}
-	pthread_mutex_unlock(&l->lock);
-	return rc;
-}
-
-static void
-count_sent(struct link *l, size_t payload_bytes)
-{
-	pthread_mutex_lock(&l->lock);
-	l->stats.sent_bytes += FRAME_HEADER_BYTES + payload_bytes;
-	pthread_mutex_unlock(&l->lock);
-}
-
-static int
-send_batch(struct link *l, struct stream *s, struct err *e)
-{
-	const uint8_t *data;
-	size_t len;
-	uint64_t seq = outbox_next(l->out, l->options.window, &data, &len);
-	int rc;
-
-	if (seq == 0)
-		return 0;
-	rc = frame_write(s, FRAME_RECORDS, seq, data, len, l->options.silence_ms, e);
-	outbox_sent(l->out);
-	if (rc == 0)
-		count_sent(l, len);
-	return rc;
-}
-
-static void
-write_all(struct link *l, struct stream *s, struct err *e)
-{
-	struct buf bytes = { 0 };
-	enum frame_kind kind;
-	int rc = 0, what;
-
-	while (rc == 0 && (what = wait_for_work(l, &kind, &bytes, e)) >= 0) {
-		if (what == 0)
-			rc = send_batch(l, s, e);
-		else if (!bytes.failed && (rc = frame_write(s, kind, 0, bytes.data, bytes.len,
-					       l->options.silence_ms, e)) == 0)
-			count_sent(l, bytes.len);
-	}
-	buf_release(&bytes);
-}
-
-/* The greeting is over. Messages of the old connection are dropped, except PROGRAMS. */
-static void
-connected(struct link *l, struct stream *s)
-{
-	pthread_mutex_lock(&l->lock);
-	l->stream = s;
-	l->dead = false;
-	memset(&l->end, 0, sizeof l->end);
-	for (int i = 0; i < NURGENT; i++)
-		l->slots[i].due = i == PROGRAMS && l->slots[i].bytes.len > 0;
-	l->stats.connected = true;
-	l->stats.refused = false;
-	l->stats.connection++;
-	l->stats.heard = clock_mono();
-	memset(&l->stats.trouble, 0, sizeof l->stats.trouble);
-	pthread_mutex_unlock(&l->lock);
-	eventfd_write(l->options.wake, 1);
-}
+enum { DIAL_MS = 1000, SECURE_MS = 5000, FIRST_RETRY_MS = 50, GOOD_CONNECTION_MS = 1000 };
 
 static bool
 refused(const struct err *e)
@@ -352,41 +25,13 @@ refused(const struct err *e)
 static void
 disconnected(struct link *l, const struct err *e)
 {
-	pthread_mutex_lock(&l->lock);
+	lock_take(&l->lock);
 	l->stream = NULL;
 	l->stats.connected = false;
 	l->stats.refused = refused(e);
 	l->stats.trouble = *e;
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 	eventfd_write(l->options.wake, 1);
-}
-
-static void
-send_refusal(struct stream *s, const struct err *e)
-{
-	if (e->code == ERR_INPUT || e->code == ERR_VERSION)
-		frame_write(s, FRAME_REFUSE, 0, e->text, strlen(e->text), LAST_WORDS_MS, NULL);
-}
-
-static void
-converse(struct link *l, struct stream *s, struct err *e)
-{
-	struct err why = { 0 };
-	pthread_t reader;
-
-	connected(l, s);
-	if (pthread_create(&reader, NULL, read_all, l) != 0) {
-		err_set(e, ERR_SYSTEM, "no thread to read from the controller");
-		return;
-	}
-	write_all(l, s, e);
-	pthread_mutex_lock(&l->lock);
-	why = l->dead ? l->end : *e; /* the thread that reads may know why writing failed */
-	pthread_mutex_unlock(&l->lock);
-	send_refusal(s, &why);
-	stream_abort(s);
-	pthread_join(reader, NULL);
-	*e = why;
 }
 
 /* Sets the stream that link_stop() may abort. While it is set it must not be closed. False: the link
@@ -396,10 +41,10 @@ hold(struct link *l, struct stream *s)
 {
 	bool on;
 
-	pthread_mutex_lock(&l->lock);
+	lock_take(&l->lock);
 	l->stream = s;
 	on = !l->stop;
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 	return on;
 }
 
@@ -438,10 +83,7 @@ connect_once(struct link *l, struct err *e)
 	} else if (stream_secure(s, l->options.tls, SECURE_MS, e) != 0) {
 		blame_keys(e, &keys);
 	} else {
-		if (greet(l, s, e) == 0)
-			converse(l, s, e);
-		else
-			send_refusal(s, e);
+		conversation_run(l, s, e);
 	}
 	hold(l, NULL);
 	stream_close(s);
@@ -457,11 +99,11 @@ pause_ms(struct link *l, int ms)
 	until.tv_nsec += (long)(ms % 1000) * 1000000;
 	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&l->lock);
-	while (!l->stop && pthread_cond_timedwait(&l->wake, &l->lock, &until) == 0)
+	lock_take(&l->lock);
+	while (!l->stop && lock_wait(&l->lock, &l->wake, &until) == 0)
 		;
 	stop = l->stop;
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 	return !stop;
 }
 
@@ -496,7 +138,7 @@ link_free(struct link *l)
 		buf_release(&l->slots[i].bytes);
 	link_want_free(l->want);
 	pthread_cond_destroy(&l->wake);
-	pthread_mutex_destroy(&l->lock);
+	lock_destroy(&l->lock);
 	free(l);
 }
 
@@ -513,7 +155,7 @@ link_start(struct link **ret, const struct link_options *o, struct outbox *out, 
 	l->options.node = strdup(o->node);
 	l->options.version = strdup(o->version);
 	l->out = out;
-	pthread_mutex_init(&l->lock, NULL);
+	lock_init(&l->lock);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->wake, &attr);
@@ -532,12 +174,12 @@ link_stop(struct link *l)
 {
 	if (l == NULL)
 		return;
-	pthread_mutex_lock(&l->lock);
+	lock_take(&l->lock);
 	l->stop = true;
 	if (l->stream != NULL)
 		stream_abort(l->stream);
 	pthread_cond_signal(&l->wake);
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 	pthread_join(l->thread, NULL);
 	link_free(l);
 }
@@ -545,28 +187,29 @@ link_stop(struct link *l)
 void
 link_kick(struct link *l)
 {
-	pthread_mutex_lock(&l->lock); /* not between the thread's check and its wait */
-	pthread_mutex_unlock(&l->lock);
+	lock_take(&l->lock); /* not between the thread's check and its wait */
+	lock_give(&l->lock);
 	pthread_cond_signal(&l->wake); /* after the lock is free, since the thread takes it */
 }
 
 void
 link_post(struct link *l, int frame_kind, struct buf *payload)
 {
+	enum link_urgent which = frame_kind == FRAME_DONE     ? URGENT_DONE
+	                         : frame_kind == FRAME_STATUS ? URGENT_STATUS
+	                                                      : URGENT_PROGRAMS;
+	struct slot *s = &l->slots[which];
+
 	assert(
 	    frame_kind == FRAME_DONE || frame_kind == FRAME_STATUS || frame_kind == FRAME_PROGRAMS);
-	pthread_mutex_lock(&l->lock);
-	for (int i = 0; i < NURGENT; i++) {
-		struct slot *s = &l->slots[i];
-
-		if ((int)URGENT[i] != frame_kind || payload->failed)
-			continue;
+	lock_take(&l->lock);
+	if (!payload->failed) {
 		buf_release(&s->bytes);
 		s->bytes = *payload;
 		s->due = l->stats.connected;
 		memset(payload, 0, sizeof *payload);
 	}
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 	pthread_cond_signal(&l->wake);
 	buf_release(payload);
 }
@@ -576,26 +219,17 @@ link_take_want(struct link *l)
 {
 	struct link_want *w;
 
-	pthread_mutex_lock(&l->lock);
+	lock_take(&l->lock);
 	w = l->want;
 	l->want = NULL;
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 	return w;
-}
-
-void
-link_want_free(struct link_want *w)
-{
-	if (w == NULL)
-		return;
-	arena_release(&w->arena);
-	free(w);
 }
 
 void
 link_stats(struct link *l, struct link_stats *ret)
 {
-	pthread_mutex_lock(&l->lock);
+	lock_take(&l->lock);
 	*ret = l->stats;
-	pthread_mutex_unlock(&l->lock);
+	lock_give(&l->lock);
 }

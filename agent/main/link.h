@@ -13,44 +13,12 @@
 #ifndef AGENT_MAIN_LINK_H
 #define AGENT_MAIN_LINK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "agent/main/link_state.h"
 #include "agent/main/outbox.h"
-#include "base/arena.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "wire/toggle.h"
 
 /* Owns two threads; all functions may be called by any thread. */
-struct link;
-struct tls; /* base/tls.h */
-
-struct link_options { /* texts are copied */
-	const char *url, *node, *version;
-	struct tls
-	    *tls; /* for tls://; kept, and read again before each dial if its files have changed */
-	uint64_t incarnation;
-	uint32_t window; /* unacknowledged batches */
-	int silence_ms, retry_ms,
-	    refused_ms; /* retry: the longest wait between dials; refused: after a REFUSE */
-	int wake;       /* an eventfd: told when there is a want, or a new connection */
-};
-
-struct link_want { /* the newest that came */
-	struct arena arena;
-	struct want want; /* in it */
-	uint64_t connection;
-};
-
-struct link_stats {
-	bool connected, refused;
-	uint64_t connection; /* number of connections so far */
-	struct mono heard;   /* the last message of the controller; 0: none yet */
-	uint64_t sent_bytes; /* of frames, on all connections */
-	struct err trouble;  /* why it is not connected */
-};
 
 /* Starts the threads; out must live until link_stop(). On success *ret is the caller's.
  * ERR_MEMORY. */
@@ -70,7 +38,6 @@ void link_post(struct link *l, int frame_kind, struct buf *payload);
 /* The newest want that was not taken yet, the caller's until link_want_free(). NULL: there is
  * none. */
 struct link_want *link_take_want(struct link *l);
-void link_want_free(struct link_want *w);
 void link_stats(struct link *l, struct link_stats *ret);
 
 #endif

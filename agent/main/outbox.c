@@ -2,10 +2,11 @@
 #include "agent/main/outbox.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+
+#include "base/lock.h"
 
 struct outbox_item {
 	STAILQ_ENTRY(outbox_item) link;
@@ -16,7 +17,7 @@ struct outbox_item {
 STAILQ_HEAD(outbox_items, outbox_item);
 
 struct outbox {
-	pthread_mutex_t lock;
+	struct lock lock; /* of all that follows */
 	size_t limit_bytes, held_bytes, waiting_bytes;
 	struct outbox_items sent, waiting;
 	uint32_t nsent;
@@ -51,7 +52,7 @@ outbox_new(size_t limit_bytes)
 
 	if (o == NULL)
 		return NULL;
-	pthread_mutex_init(&o->lock, NULL);
+	lock_init(&o->lock);
 	STAILQ_INIT(&o->sent);
 	STAILQ_INIT(&o->waiting);
 	o->limit_bytes = limit_bytes;
@@ -72,7 +73,7 @@ outbox_free(struct outbox *o)
 	}
 	if (o->pinned_done)
 		item_free(o->pinned);
-	pthread_mutex_destroy(&o->lock);
+	lock_destroy(&o->lock);
 	free(o);
 }
 
@@ -95,6 +96,7 @@ hole_widen(struct outbox *o, const struct parcel *p)
 {
 	struct loss *l = o->hole.losses;
 
+	assert(lock_is_held(&o->lock));
 	for (int r = 0; r < LOSS_REASONS; r++)
 		loss_add(&l[r], (enum loss_reason)r, p->losses[r].count, p->losses[r].from_ns,
 		    p->losses[r].to_ns);
@@ -110,6 +112,7 @@ drop_oldest(struct outbox *o)
 {
 	struct outbox_item *i = STAILQ_FIRST(&o->waiting);
 
+	assert(lock_is_held(&o->lock));
 	if (i == NULL)
 		return false;
 	STAILQ_REMOVE_HEAD(&o->waiting, link);
@@ -126,7 +129,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 	struct outbox_item *i = calloc(1, sizeof *i);
 	size_t size;
 
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	if (i != NULL) {
 		i->p = *p;
 		size = item_bytes(i);
@@ -136,7 +139,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 			STAILQ_INSERT_TAIL(&o->waiting, i, link);
 			o->held_bytes += size;
 			o->waiting_bytes += size;
-			pthread_mutex_unlock(&o->lock);
+			lock_give(&o->lock);
 			memset(p, 0, sizeof *p);
 			return;
 		}
@@ -147,7 +150,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 			;
 	}
 	hole_widen(o, p);
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 	buf_release(&p->bytes);
 	memset(p, 0, sizeof *p);
 }
@@ -158,10 +161,10 @@ outbox_first(struct outbox *o)
 	const struct outbox_item *i;
 	uint64_t seq;
 
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	i = STAILQ_FIRST(&o->sent);
 	seq = i != NULL ? i->seq : o->last_seq + 1;
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 	return seq;
 }
 
@@ -170,6 +173,7 @@ forget_until(struct outbox *o, uint64_t seq)
 {
 	struct outbox_item *i;
 
+	assert(lock_is_held(&o->lock) && seq <= o->last_seq);
 	while ((i = STAILQ_FIRST(&o->sent)) != NULL && i->seq <= seq) {
 		STAILQ_REMOVE_HEAD(&o->sent, link);
 		o->nsent--;
@@ -188,7 +192,7 @@ outbox_restart(struct outbox *o, uint64_t have_seq, struct err *e)
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	if (have_seq > o->last_seq) {
 		rc = err_set(e, ERR_INPUT,
 		    "the controller claims to have batch %llu, the last that was sent is %llu",
@@ -198,7 +202,7 @@ outbox_restart(struct outbox *o, uint64_t have_seq, struct err *e)
 		o->next = STAILQ_FIRST(&o->sent);
 		o->conn_seq = have_seq;
 	}
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 	return rc;
 }
 
@@ -209,6 +213,7 @@ hole_close(struct outbox *o)
 	struct outbox_item *i = calloc(1, sizeof *i);
 	struct batch_writer w = { 0 };
 
+	assert(lock_is_held(&o->lock) && o->has_hole);
 	if (i == NULL)
 		return NULL;
 	batch_begin(&w);
@@ -232,6 +237,7 @@ take_waiting(struct outbox *o)
 {
 	struct outbox_item *i;
 
+	assert(lock_is_held(&o->lock) && o->next == NULL);
 	if (o->has_hole) {
 		i = hole_close(o);
 	} else if ((i = STAILQ_FIRST(&o->waiting)) != NULL) {
@@ -255,6 +261,7 @@ ready(const struct outbox *o, uint32_t window)
 	                      ? o->conn_seq - oldest->seq + 1
 	                      : 0;
 
+	assert(lock_is_held(&o->lock) && o->conn_seq <= o->last_seq);
 	return flying < window && (o->next != NULL || o->has_hole || !STAILQ_EMPTY(&o->waiting));
 }
 
@@ -263,9 +270,9 @@ outbox_ready(struct outbox *o, uint32_t window)
 {
 	bool yes;
 
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	yes = ready(o, window);
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 	return yes;
 }
 
@@ -275,7 +282,7 @@ outbox_next(struct outbox *o, uint32_t window, const uint8_t **data, size_t *len
 	struct outbox_item *i = NULL;
 	uint64_t seq = 0;
 
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	assert(o->pinned == NULL);
 	if (ready(o, window)) {
 		i = o->next != NULL ? o->next : take_waiting(o);
@@ -288,19 +295,20 @@ outbox_next(struct outbox *o, uint32_t window, const uint8_t **data, size_t *len
 		*data = i->p.bytes.data;
 		*len = i->p.bytes.len;
 	}
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 	return seq;
 }
 
 void
 outbox_sent(struct outbox *o)
 {
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
+	assert(o->pinned != NULL);
 	if (o->pinned_done)
 		item_free(o->pinned);
 	o->pinned = NULL;
 	o->pinned_done = false;
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 }
 
 int
@@ -308,21 +316,21 @@ outbox_ack(struct outbox *o, uint64_t seq, struct err *e)
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	if (seq > o->conn_seq)
 		rc = err_set(e, ERR_INPUT,
 		    "batch %llu was acknowledged, the last that was sent is %llu",
 		    (unsigned long long)seq, (unsigned long long)o->conn_seq);
 	else
 		forget_until(o, seq);
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 	return rc;
 }
 
 void
 outbox_stats(struct outbox *o, struct outbox_stats *ret)
 {
-	pthread_mutex_lock(&o->lock);
+	lock_take(&o->lock);
 	*ret = (struct outbox_stats){ .held_bytes = o->held_bytes,
 		.waiting_bytes = o->waiting_bytes,
 		.limit_bytes = o->limit_bytes,
@@ -330,5 +338,5 @@ outbox_stats(struct outbox *o, struct outbox_stats *ret)
 		.sent = o->batches_sent,
 		.dropped_batches = o->dropped_batches,
 		.dropped_records = o->dropped_records };
-	pthread_mutex_unlock(&o->lock);
+	lock_give(&o->lock);
 }

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 
+#include "base/lock.h"
 #include "base/stream.h"
 #include "controlplane/server/mailbox.h"
 #include "controlplane/server/server.h"
@@ -79,9 +80,7 @@ struct user_rate {
 enum { PROGRESS_MAX = 4096, HOST_NAME_BYTES = 256, USER_RATES_MAX = 64 };
 
 struct server {
-	pthread_mutex_t lock; /* taken by server_lock() */
-	pthread_t owner;      /* the thread that holds it, if `locked`; for assertions */
-	bool locked;
+	struct lock lock; /* taken by server_lock() */
 	bool stopping;
 	struct server_options options;
 	struct gate gates[DOORS];
@@ -109,38 +108,27 @@ struct server {
 static inline void
 server_lock(struct server *s)
 {
-	pthread_mutex_lock(&s->lock);
-	s->owner = pthread_self();
-	s->locked = true;
+	lock_take(&s->lock);
 }
 
 static inline void
 server_unlock(struct server *s)
 {
-	s->locked = false;
-	pthread_mutex_unlock(&s->lock);
+	lock_give(&s->lock);
 }
 
 /* Whether this thread holds the lock; for assert(). */
 static inline bool
 server_lock_held(const struct server *s)
 {
-	return s->locked && pthread_equal(s->owner, pthread_self());
+	return lock_is_held(&s->lock);
 }
 
-/* Releases the lock, waits for the condition until this time on CLOCK_MONOTONIC (NULL: without a
- * limit), and takes the lock again. 0, or ETIMEDOUT. */
+/* As lock_wait(), on CLOCK_MONOTONIC. */
 static inline int
 server_wait(struct server *s, pthread_cond_t *c, const struct timespec *until)
 {
-	int rc;
-
-	s->locked = false;
-	rc = until != NULL ? pthread_cond_timedwait(c, &s->lock, until)
-	                   : pthread_cond_wait(c, &s->lock);
-	s->owner = pthread_self();
-	s->locked = true;
-	return rc;
+	return lock_wait(&s->lock, c, until);
 }
 
 /* ---- with server.lock held, which they assert ---- */

@@ -91,7 +91,7 @@ server_open(struct server **ret, const struct server_options *o, struct err *e)
 	s->options = *o;
 	if (o->strangers_max <= 0)
 		s->options.strangers_max = DEFAULT_STRANGERS;
-	pthread_mutex_init(&s->lock, NULL);
+	lock_init(&s->lock);
 	cond_init_mono(&s->ended);
 	mailbox_init(&s->mailbox, o->mailbox_max_bytes);
 	if ((rc = find_roles(s, e)) < 0 || (rc = gate_open(s, DOOR_AGENTS, o->agents, e)) < 0 ||
@@ -154,6 +154,6 @@ server_close(struct server *s)
 	free(s->progress);
 	roles_free(s->own_roles);
 	pthread_cond_destroy(&s->ended);
-	pthread_mutex_destroy(&s->lock);
+	lock_destroy(&s->lock);
 	free(s);
 }
