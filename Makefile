@@ -46,7 +46,7 @@ cli_uses          := report formats searchspace forest analysis mapping wire bas
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/call.h"
 #include "cli/file_analysis.h"
 #include "cli/client.h"
 #include "report/baseline_files.h"
@@ -90,6 +91,16 @@ wants_samples(const struct invocation *c)
 	return c->value[FLAG_SAMPLES] != NULL || c->value[FLAG_HTML] != NULL;
 }
 
+/* The text alone needs less than a document, and is then made in less time. */
+static enum analysis_extent
+extent_of(const struct invocation *c)
+{
+	if (c->output == &output_text && c->value[FLAG_BASELINE] == NULL &&
+	    c->value[FLAG_HTML] == NULL)
+		return ANALYSIS_TEXT;
+	return wants_samples(c) ? ANALYSIS_SAMPLES : ANALYSIS_DOCUMENT;
+}
+
 /* ---- the commands ---- */
 
 static enum exit_code
@@ -103,7 +114,7 @@ run_analyze(struct invocation *c)
 	c->type = NULL;
 	if (code != DONE)
 		return code;
-	if (analysis_run(c, c->arguments, c->narguments, wants_samples(c), &document, &e) != 0)
+	if (analysis_run(c, c->arguments, c->narguments, extent_of(c), &document, &e) != 0)
 		return call_failed(c, &e);
 	return finish(c, document, &e);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/call.h"
 #include "cli/command.h"
 
 /* Parses a duration before now: "90s", "10min", "2h", "3d". *ret in seconds since 1970. */

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cli/call.h"
 #include "cli/file_analysis.h"
 #include "report/baseline_files.h"
 #include "report/document.h"
@@ -26,7 +27,7 @@ check_live(struct invocation *c)
 			fprintf(c->err->out,
 			    "hone: baseline save: %s is for files; without a file the report of honed is saved, whose "
 			    "options are in honed.conf(5)\n",
-			    command_flag(of_files[i]));
+			    flag_texts[of_files[i]].name);
 			return MISUSED;
 		}
 	return DONE;
@@ -45,8 +46,8 @@ save(struct invocation *c)
 	if (code != DONE || (code = check_live(c)) != DONE)
 		return code;
 	if ((rc = baseline_name_check(name, &e)) == 0)
-		rc = c->narguments > 2 ? analysis_run(c, c->arguments + 2, c->narguments - 2, false,
-					     &document, &e)
+		rc = c->narguments > 2 ? analysis_run(c, c->arguments + 2, c->narguments - 2,
+					     ANALYSIS_DOCUMENT, &document, &e)
 		                       : report_fetch(c, c->value[FLAG_TYPE], false, &document, &e);
 	if (rc == 0) {
 		rc = baseline_save(name, document, &e);

@@ -8,96 +8,13 @@
 
 #include "base/clock.h"
 #include "cli/client.h"
+#include "cli/call.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/verdict_text.h"
 #include "wire/question.h"
 
 enum { POLL_MS = 250, QUIET_MS = 6000 };
-
-typedef void print_answer(struct pen *p, const json_t *answer);
-
-/* ---- asking ---- */
-
-enum exit_code
-call_failed(struct invocation *c, const struct err *e)
-{
-	const char *type = c->type != NULL ? c->type : "", *text = e->text;
-	size_t len = strlen(type);
-
-	/* the text of honed may begin with the type; print it once */
-	if (len > 0 && strncmp(text, type, len) == 0 && strncmp(text + len, ": ", 2) == 0)
-		text += len + 2;
-	fprintf(c->err->out, "hone: %s%s%s: %s\n", c->command->name, len > 0 ? " " : "",
-	    pen_clean(c->err, type), pen_clean(c->err, text));
-	return FAILED;
-}
-
-int
-call_connect(struct invocation *c, struct client **client, struct err *e)
-{
-	return client_open(client, c->value[FLAG_SOCKET], c->timeout_ms, e);
-}
-
-/* With --json a refusal of honed is printed as it came, since it is an answer for programs, too. */
-int
-call_ask(
-    struct invocation *c, struct client *client, json_t *question, json_t **answer, struct err *e)
-{
-	int rc = question == NULL ? err_set(e, ERR_INPUT, "the arguments are not UTF-8")
-	                          : client_ask(client, question, answer, e);
-
-	json_decref(question);
-	if (rc < 0 && question != NULL && *answer != NULL) {
-		if (c->output == &output_json)
-			output_json.status(c->out, *answer);
-		json_decref(*answer);
-		*answer = NULL;
-	}
-	return rc;
-}
-
-int
-call_ask_once(struct invocation *c, json_t *question, json_t **answer, struct err *e)
-{
-	struct client *client = NULL;
-	int rc;
-
-	*answer = NULL;
-	if ((rc = call_connect(c, &client, e)) < 0)
-		json_decref(question);
-	else
-		rc = call_ask(c, client, question, answer, e);
-	client_close(client);
-	return rc;
-}
-
-enum exit_code
-call_ask_and_print(struct invocation *c, json_t *question, print_answer *print)
-{
-	json_t *answer;
-	struct err e;
-
-	if (call_ask_once(c, question, &answer, &e) < 0)
-		return call_failed(c, &e);
-	(c->value[FLAG_JSON] != NULL ? output_json.status : print)(c->out, answer);
-	json_decref(answer);
-	return DONE;
-}
-
-int
-call_write(struct invocation *c, const char *path, const struct buf *text, struct err *e)
-{
-	bool here = strcmp(path, "-") == 0;
-	FILE *f = here ? c->out->out : fopen(path, "w");
-	int rc = 0;
-
-	if (f == NULL || fwrite(text->data, 1, text->len, f) != text->len || fflush(f) != 0)
-		rc = err_errno(e, "%s: cannot be written", path);
-	if (f != NULL && !here && fclose(f) != 0 && rc == 0)
-		rc = err_errno(e, "%s: cannot be written", path);
-	return rc;
-}
 
 static enum exit_code
 run_status(struct invocation *c)

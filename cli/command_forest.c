@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "cli/call.h"
 #include "cli/command.h"
 #include "forest/forest.h"
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/credentials.h"
+#include "cli/call.h"
 #include "cli/command.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
@@ -115,7 +116,7 @@ agent(struct keys_task *j)
 	int rc;
 
 	if (o.nhosts > 0)
-		return call_misused(c, command_flag(FLAG_HOST),
+		return call_misused(c, flag_texts[FLAG_HOST].name,
 		    "applies to the controller's certificate only", NULL);
 	rc = j->keys->issue(j->dir, &o, &e);
 	return finish(c, rc, &e,

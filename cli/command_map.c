@@ -5,6 +5,7 @@
 
 #include "base/glob.h"
 #include "base/texts.h"
+#include "cli/call.h"
 #include "cli/command.h"
 #include "cli/tracepoint_list.h"
 #include "mapping/lttng_list.h"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/call.h"
 #include "cli/command.h"
 #include "cli/space_document.h"
 #include "wire/question.h"
@@ -380,7 +381,7 @@ run_space(struct invocation *c)
 		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
 		if (c->value[some[i]] != NULL && !(verbs[v].flags & 1u << some[i]))
-			return call_misused(c, command_flag(some[i]),
+			return call_misused(c, flag_texts[some[i]].name,
 			    pen_printf(c->err, "does not apply to space %s", verbs[v].name), NULL);
 	if ((code = call_either(c, FLAG_DOT, FLAG_JSON)) != DONE)
 		return code;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/call.h"
 #include "cli/progress.h"
 #include "cli/trace_queue.h"
 #include "formats/correlate.h"
@@ -30,6 +31,7 @@ enum {
 
 struct analysis {
 	struct invocation *call;
+	enum analysis_extent extent;
 	char *const *files;
 	int nfiles;
 	struct labels *labels;
@@ -282,15 +284,6 @@ print_failures(const struct analysis *a)
 	}
 }
 
-/* Whether only the text is wanted, so that the parts of the document that it omits can be left
- * out. */
-static bool
-text_only(const struct invocation *c)
-{
-	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL &&
-	       c->value[FLAG_HTML] == NULL && c->command == &command_analyze;
-}
-
 /* The error for an input without a usable trace: the most frequent reason why data was not used. */
 static int
 fail_without_trace(struct analysis *a, const struct report_counts *r, struct err *e)
@@ -324,10 +317,10 @@ fail_without_trace(struct analysis *a, const struct report_counts *r, struct err
 }
 
 static int
-judge(struct analysis *a, bool samples, json_t **document, struct err *e)
+judge(struct analysis *a, json_t **document, struct err *e)
 {
 	struct document_options o = {
-		.made = clock_wall(), .samples = samples, .label = LABEL_NONE
+		.made = clock_wall(), .samples = a->extent == ANALYSIS_SAMPLES, .label = LABEL_NONE
 	};
 	struct report_counts n;
 	int rc;
@@ -423,7 +416,7 @@ open_all(struct analysis *a, struct err *e)
 	ro.conditions.confidence = c->number[FLAG_CONFIDENCE];
 	ro.conditions.traces_min = (uint32_t)c->number[FLAG_MIN_TRACES];
 	ro.memory_max_bytes = memory_bytes / 4 * 3;
-	if (text_only(c)) {
+	if (a->extent == ANALYSIS_TEXT) {
 		ro.calls_max = 0;
 		ro.details = PROBLEMS_SHOWN;
 	}
@@ -464,10 +457,12 @@ set_up_pool(void)
 }
 
 int
-analysis_run(struct invocation *c, char *const *files, int nfiles, bool samples, json_t **document,
-    struct err *e)
+analysis_run(struct invocation *c, char *const *files, int nfiles, enum analysis_extent extent,
+    json_t **document, struct err *e)
 {
-	struct analysis a = { .call = c, .files = files, .nfiles = nfiles, .begun = clock_mono() };
+	struct analysis a = {
+		.call = c, .files = files, .nfiles = nfiles, .extent = extent, .begun = clock_mono()
+	};
 	int rc;
 
 	set_up_pool();
@@ -476,7 +471,7 @@ analysis_run(struct invocation *c, char *const *files, int nfiles, bool samples,
 	if (rc == 0)
 		rc = read_and_add(&a, e);
 	if (rc == 0)
-		rc = judge(&a, samples, document, e);
+		rc = judge(&a, document, e);
 	reading_free(a.reading);
 	map_free(a.map);
 	trace_queue_free(a.queue);

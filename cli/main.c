@@ -3,7 +3,7 @@
 #include <locale.h>
 #include <stdio.h>
 
-#include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/pen.h"
 
 int

@@ -34,7 +34,7 @@ struct output {
 extern const struct output output_text, output_json;
 
 /*
- * Members of a JSON object, for the printers. A member that is missing or of another type yields
+ * output_member.c: members of a JSON object, for the printers. A member that is missing or of another type yields
  * "", 0 or false. text_of() returns a string of the pen, see pen_clean(); it lives until the pen's
  * arena is reset.
  */
@@ -42,6 +42,13 @@ const char *text_of(struct pen *p, const json_t *o, const char *key);
 double number_of(const json_t *o, const char *key);
 bool is_true(const json_t *o, const char *key);
 bool is_null(const json_t *o, const char *key); /* also true if the member is missing */
+
+/* "provider:event(name)" of a label, without its service. */
+const char *event_of(const char *label);
+
+/* output_line.c */
+void line_print(struct pen *p, const char *name, const char *words);    /* "  name       words" */
+void document_line(struct pen *p, const char *name, const char *words); /* "     name      words" */
 
 /* output_tree.c: a run's hypotheses as a tree. */
 void tree_print(struct pen *p, const json_t *run);
@@ -65,12 +72,10 @@ void costs_print(struct pen *p, const json_t *agents);
 /* output_change.c */
 void change_print(struct pen *p, const json_t *change);
 /* output_analysis.c */
-void document_line(struct pen *p, const char *name, const char *words); /* "     name      words" */
 void analysis_print(struct pen *p, const json_t *document);
 void baselines_print(struct pen *p, const json_t *list);
 /* output_verdict.c */
 void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
-void line_print(struct pen *p, const char *name, const char *words); /* "  name       words" */
 /* output_why.c, output_diff.c, output_space.c */
 void why_print(struct pen *p, const json_t *answer);
 void history_print(struct pen *p, const json_t *answer);
@@ -80,8 +85,6 @@ void space_print(struct pen *p, const json_t *document);
 void space_stats_print(struct pen *p, const json_t *document);
 void versions_print(struct pen *p, const json_t *document);
 const char *interval_of(struct pen *p, double low, double high); /* "(79…88)", of shares */
-/* "provider:event(name)" of a label, without its service. */
-const char *event_of(const char *label);
 
 /* output_dot.c: graphs for Graphviz. Both append to *out, with strings escaped. */
 struct buf;

@@ -6,14 +6,6 @@
 
 enum { KEYS_SHOWN = 3 };
 
-void
-document_line(struct pen *p, const char *name, const char *words)
-{
-	fputs("     ", p->out);
-	pen_put(p, BOLD, pen_printf(p, "%-9s", name));
-	fprintf(p->out, " %s\n", words);
-}
-
 static void
 title(struct pen *p, const char *words)
 {

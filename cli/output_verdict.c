@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-void
-line_print(struct pen *p, const char *name, const char *words)
-{
-	fputs("  ", p->out);
-	pen_put(p, BOLD, pen_printf(p, "%-10s", name));
-	fprintf(p->out, " %s\n", words);
-}
-
 /* Prints a line with the output of the put function, if that is not empty. */
 static void
 print_part(

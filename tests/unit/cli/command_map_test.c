@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/command.h"
+#include "cli/command_line.h"
 
 static const char FITS[] =
     "[program]\nservice = brok*\n[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\n"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/stream.h"
-#include "cli/command.h"
+#include "cli/command_line.h"
 #include "forest/forest.h"
 #include "searchspace/space.h"
 #include "wire/frame.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/command.h"
+#include "cli/command_line.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,30 +8,17 @@
 #include <string.h>
 
 #include "base/suggestion.h"
+#include "cli/call.h"
 #include "cli/client.h"
 #include "searchspace/strategy.h"
 
 #define COMMON (FLAG_BIT(JSON) | FLAG_BIT(HELP))
-
-static const struct {
-	const char *name, *value, *help;
-} flags[FLAGS] = {
-#define FLAG(name, written, value, help) [FLAG_##name] = { written, value, help },
-#include "cli/flags.tbl.h"
-#undef FLAG
-};
 
 static const struct command *const commands[] = {
 #define COMMAND(name) &command_##name,
 #include "wire/questions.tbl.h"
 	NULL
 };
-
-const char *
-command_flag(enum flag f)
-{
-	return flags[f].name;
-}
 
 /* The command of this name, or NULL. */
 static const struct command *
@@ -81,9 +68,10 @@ print_command_help(const struct command *c, FILE *out)
 	fputs("\n", out);
 	for (int i = 0; i < FLAGS; i++)
 		if ((COMMON | c->flags) & UINT64_C(1) << i)
-			fprintf(out, "  %s %-*s %s\n", flags[i].name,
-			    (int)(18 - strlen(flags[i].name)),
-			    flags[i].value != NULL ? flags[i].value : "", flags[i].help);
+			fprintf(out, "  %s %-*s %s\n", flag_texts[i].name,
+			    (int)(18 - strlen(flag_texts[i].name)),
+			    flag_texts[i].value != NULL ? flag_texts[i].value : "",
+			    flag_texts[i].help);
 	if (c->flags & FLAG_BIT(STRATEGY))
 		print_strategies(out);
 }
@@ -98,32 +86,10 @@ print_completions(FILE *out, const char *name)
 		fprintf(out, "%s\n", (*c)->name);
 	for (int i = 0; k != NULL && i < FLAGS; i++)
 		if ((COMMON | k->flags) & UINT64_C(1) << i)
-			fprintf(out, "%s\n", flags[i].name);
+			fprintf(out, "%s\n", flag_texts[i].name);
 }
 
 /* ---- errors of the command line ---- */
-
-enum exit_code
-call_misused(struct invocation *c, const char *what, const char *why, const char *best)
-{
-	const char *of = c->command != NULL ? c->command->name : "";
-
-	fprintf(c->err->out, "hone: %s: %s; ", pen_clean(c->err, what), why);
-	if (best != NULL)
-		fprintf(c->err->out, "did you mean %s?\n", best);
-	else
-		fprintf(c->err->out, "see hone %s%s--help\n", of, of[0] != '\0' ? " " : "");
-	return MISUSED;
-}
-
-enum exit_code
-call_either(struct invocation *c, enum flag a, enum flag b)
-{
-	if (c->value[a] == NULL || c->value[b] == NULL)
-		return DONE;
-	return call_misused(c, flags[a].name,
-	    pen_printf(c->err, "cannot be combined with %s", flags[b].name), NULL);
-}
 
 static enum exit_code
 unknown_command(struct invocation *c, const char *word)
@@ -142,7 +108,7 @@ unknown_flag(struct invocation *c, const char *word)
 
 	for (int i = 0; i < FLAGS; i++)
 		if ((COMMON | c->command->flags) & UINT64_C(1) << i)
-			suggestion_try(&g, flags[i].name);
+			suggestion_try(&g, flag_texts[i].name);
 	return call_misused(c, word, "unknown flag", g.best);
 }
 
@@ -157,7 +123,7 @@ take_repeated(struct invocation *c, enum flag f, const char *value)
 	while (list[n] != NULL)
 		n++;
 	if (n == FLAG_REPEATS_MAX)
-		return call_misused(c, flags[f].name, "given more than 64 times", NULL);
+		return call_misused(c, flag_texts[f].name, "given more than 64 times", NULL);
 	list[n] = value;
 	return DONE;
 }
@@ -172,17 +138,20 @@ take_flag(struct invocation *c, int argc, char **argv, int *i)
 
 	for (int f = 0; f < FLAGS; f++) {
 		if (!((COMMON | c->command->flags) & UINT64_C(1) << f) ||
-		    strlen(flags[f].name) != len || strncmp(flags[f].name, word, len) != 0)
+		    strlen(flag_texts[f].name) != len ||
+		    strncmp(flag_texts[f].name, word, len) != 0)
 			continue;
 		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST;
 
 		if (c->value[f] != NULL && !repeats)
-			return call_misused(c, flags[f].name, "given twice", NULL);
-		if (flags[f].value == NULL && equals != NULL)
-			return call_misused(c, flags[f].name, "takes no value", NULL);
-		if (flags[f].value != NULL && equals == NULL && ++*i >= argc)
-			return call_misused(c, flags[f].name, "needs a value", NULL);
-		c->value[f] = flags[f].value == NULL ? "" : equals != NULL ? equals + 1 : argv[*i];
+			return call_misused(c, flag_texts[f].name, "given twice", NULL);
+		if (flag_texts[f].value == NULL && equals != NULL)
+			return call_misused(c, flag_texts[f].name, "takes no value", NULL);
+		if (flag_texts[f].value != NULL && equals == NULL && ++*i >= argc)
+			return call_misused(c, flag_texts[f].name, "needs a value", NULL);
+		c->value[f] = flag_texts[f].value == NULL ? ""
+		              : equals != NULL            ? equals + 1
+		                                          : argv[*i];
 		return repeats ? take_repeated(c, (enum flag)f, c->value[f]) : DONE;
 	}
 	return unknown_flag(c, word);
@@ -270,7 +239,7 @@ take_numbers(struct invocation *c)
 		if (c->value[f] != NULL && !number(c->value[f], rules[i].min, rules[i].max,
 					       rules[i].whole, rules[i].share, &c->number[f]))
 			return call_misused(c,
-			    pen_printf(c->err, "%s %s", flags[f].name, c->value[f]),
+			    pen_printf(c->err, "%s %s", flag_texts[f].name, c->value[f]),
 			    pen_printf(c->err, "must be %s", rules[i].why), NULL);
 	}
 	c->timeout_ms = (int)ceil(c->number[FLAG_TIMEOUT] * 1e3);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The flags of hone (cli/flags.tbl.h). */
+#ifndef CLI_FLAG_H
+#define CLI_FLAG_H
+
+#include <stdint.h>
+
+enum flag {
+#define FLAG(name, written, value, help) FLAG_##name,
+#include "cli/flags.tbl.h"
+#undef FLAG
+	FLAGS
+};
+
+#define FLAG_BIT(name) (UINT64_C(1) << FLAG_##name)
+/* of commands that ask honed; of those that analyse traces */
+#define FLAGS_ASK (FLAG_BIT(SOCKET) | FLAG_BIT(TIMEOUT))
+#define FLAGS_ANALYSE                                                                \
+	(FLAG_BIT(FORMAT) | FLAG_BIT(CORRELATE) | FLAG_BIT(MAP) | FLAG_BIT(TYPE) |   \
+	    FLAG_BIT(IGNORE) | FLAG_BIT(BIN) | FLAG_BIT(CONFIDENCE) | FLAG_BIT(CV) | \
+	    FLAG_BIT(MIN_TRACES) | FLAG_BIT(SEED) | FLAG_BIT(MEMORY))
+
+struct flag_text {
+	const char *name;  /* "--seed" */
+	const char *value; /* what it takes, for --help; NULL: no value */
+	const char *help;
+};
+extern const struct flag_text flag_texts[FLAGS];
+
+#endif
