@@ -14,7 +14,7 @@ $O/examples/shop/shop-$1: $(call shop_objects,$1) $O/lib/libhone.so
 endef
 $(foreach s,$(shop_services),$(eval $(call shop_service,$s)))
 
-$O/examples/shop/shop-load: $O/examples/shop/load.o
+$O/examples/shop/shop-load: $O/examples/shop/shop_load.o $O/examples/load.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcurl -lm
 
 shop: $(shop_services:%=$O/examples/shop/shop-%) $O/examples/shop/shop-load

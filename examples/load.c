@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * shop-load: a load generator for the shop. The content of the k-th request depends
- * only on the seed and k. With a rate, requests are sent at times of a Poisson
- * process, which depend on the seed only; without, each connection sends its next
- * request after the answer and a pause.
- */
+#include "load.h"
+
 #include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -18,12 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TYPES = 6, CONNECTIONS_MAX = 256, USERS = 300, PRODUCTS = 400 };
-
-struct type {
-	const char *name;
-	int weight;
-};
+enum { CONNECTIONS_MAX = 256 };
 
 /* Response times of one type on one connection. */
 struct times {
@@ -33,22 +24,13 @@ struct times {
 
 struct connection {
 	pthread_t thread;
-	struct times times[TYPES];
-	uint64_t errors[TYPES];
+	struct times times[LOAD_TYPES_MAX];
+	uint64_t errors[LOAD_TYPES_MAX];
 };
 
-static struct type types[TYPES] = {
-	{ "GET_HOME", 20 },
-	{ "GET_PRODUCT", 22 },
-	{ "SEARCH", 14 },
-	{ "ADD_TO_CART", 16 },
-	{ "CHECKOUT", 14 },
-	{ "GET_ORDERS", 14 },
-};
-static const char *const words[] = { "lamp", "chair", "table", "green", "small", "oak", "steel",
-	"garden", "kitchen", "reading", "foldable", "outdoor", "classic", "waterproof",
-	"rechargeable", "handmade" };
-
+static const struct load_app *load_app;
+static struct load_type *types; /* those of load_app */
+static int ntypes;
 static int port, nconnections = 16, json;
 static double seconds = 10, rate, think_ms = 20;
 static volatile sig_atomic_t ended; /* by a signal: stop early, and print the results */
@@ -62,8 +44,8 @@ static struct timespec start_time;
 
 /* ---- random numbers, which depend on the seed -------------------------------------- */
 
-static uint64_t
-chance(uint64_t k, uint64_t which)
+uint64_t
+load_chance(uint64_t k, uint64_t which)
 {
 	uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + k * UINT64_C(0xd1342543de82ef95) +
 	             which * UINT64_C(0xaf251af3b0f025b5);
@@ -75,10 +57,10 @@ chance(uint64_t k, uint64_t which)
 	return x ^ x >> 31;
 }
 
-static double
-chance_share(uint64_t k, uint64_t which)
+double
+load_share(uint64_t k, uint64_t which)
 {
-	return (double)(chance(k, which) >> 11) * 0x1p-53;
+	return (double)(load_chance(k, which) >> 11) * 0x1p-53;
 }
 
 static int
@@ -86,62 +68,12 @@ type_of(uint64_t k)
 {
 	int sum = 0, left, t;
 
-	for (t = 0; t < TYPES; t++)
+	for (t = 0; t < ntypes; t++)
 		sum += types[t].weight;
-	left = (int)(chance(k, 0) % (uint64_t)sum);
+	left = (int)(load_chance(k, 0) % (uint64_t)sum);
 	for (t = 0; left >= types[t].weight; t++)
 		left -= types[t].weight;
 	return t;
-}
-
-/* A query of 3 to 70 characters. */
-static void
-query_of(uint64_t k, char *out, size_t size)
-{
-	size_t length = 3 + chance(k, 1) % 68, n = 0;
-
-	for (uint64_t i = 2; n < length && n < size - 1; i++) {
-		const char *word = words[chance(k, i) % (sizeof words / sizeof *words)];
-
-		n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "+" : "", word);
-	}
-	out[length] = 0;
-	for (n = length; n && out[n - 1] == '+'; n--)
-		out[n - 1] = 'x';
-}
-
-/* Writes the path of a request; returns 1 for POST, 0 for GET. Few products are popular, many are rarely requested. */
-static int
-path_of(uint64_t k, int type, char *out, size_t size)
-{
-	static const char *const regions[] = { "DE", "FR", "IT", "PL", "SE" };
-	int user = 1 + (int)(chance(k, 1) % USERS);
-	int product = 1 + (int)(PRODUCTS * pow(chance_share(k, 2), 3));
-	char query[128];
-
-	switch (type) {
-	case 0:
-		snprintf(out, size, "/?user=%d", user);
-		return 0;
-	case 1:
-		snprintf(out, size, "/product?user=%d&id=%d&region=%s", user, product,
-		    regions[chance(k, 3) % 5]);
-		return 0;
-	case 2:
-		query_of(k, query, sizeof query);
-		snprintf(out, size, "/search?user=%d&q=%s", user, query);
-		return 0;
-	case 3:
-		snprintf(out, size, "/cart?user=%d&product=%d&quantity=%d", user, product,
-		    1 + (int)(chance(k, 3) % 4));
-		return 1;
-	case 4:
-		snprintf(out, size, "/checkout?user=%d", user);
-		return 1;
-	default:
-		snprintf(out, size, "/orders?user=%d", user);
-		return 0;
-	}
 }
 
 /* ---- sending requests -------------------------------------------------------------------- */
@@ -214,7 +146,7 @@ draw(double *at)
 	k = atomic_fetch_add(&next_request, 1);
 	*at = schedule_at;
 	if (rate > 0)
-		schedule_at += -log(1 - chance_share(k, 99)) / rate;
+		schedule_at += -log(1 - load_share(k, 99)) / rate;
 	pthread_mutex_unlock(&schedule);
 	return k;
 }
@@ -229,7 +161,7 @@ ask(struct connection *c, CURL *h, uint64_t k, double due)
 	long status = 0;
 	double begin = rate > 0 ? due : since_start(), ms;
 
-	post = path_of(k, type, path, sizeof path);
+	post = load_app->path(k, type, path, sizeof path);
 	snprintf(url, sizeof url, "http://127.0.0.1:%d%s", port, path);
 	curl_easy_setopt(h, CURLOPT_URL, url);
 	if (post) {
@@ -246,7 +178,8 @@ ask(struct connection *c, CURL *h, uint64_t k, double due)
 	if (status == 200)
 		times_add(&c->times[type], ms);
 	else if (c->errors[type]++ == 0)
-		fprintf(stderr, "shop-load: %s answered with status %ld\n", url, status);
+		fprintf(
+		    stderr, "%s: %s answered with status %ld\n", load_app->program, url, status);
 }
 
 static void
@@ -257,7 +190,7 @@ end_early(int sig)
 }
 
 static void *
-use_shop(void *arg)
+send_requests(void *arg)
 {
 	struct connection *c = arg;
 	CURL *h = curl_easy_init();
@@ -276,7 +209,7 @@ use_shop(void *arg)
 			wait_until(due);
 		ask(c, h, k, due);
 		if (rate <= 0 && think_ms > 0)
-			wait_until(since_start() + think_ms * 2e-3 * chance_share(k, 98));
+			wait_until(since_start() + think_ms * 2e-3 * load_share(k, 98));
 	}
 	curl_easy_cleanup(h);
 	return NULL;
@@ -340,7 +273,7 @@ tell(struct connection *connections, double took)
 
 	if (json)
 		printf("{\"seconds\": %.3f, \"seed\": %" PRIu64 ", \"types\": {", took, seed);
-	for (int t = 0; t < TYPES; t++) {
+	for (int t = 0; t < ntypes; t++) {
 		struct times one = { 0 };
 
 		errors = 0;
@@ -353,7 +286,7 @@ tell(struct connection *connections, double took)
 			free(connections[c].times[t].ms);
 		}
 		all_errors += tell_type(
-		    types[t].name, &one, errors, took, t < TYPES - 1 ? ", " : "}, ");
+		    types[t].name, &one, errors, took, t < ntypes - 1 ? ", " : "}, ");
 		free(one.ms);
 	}
 	tell_type("all", &all, all_errors, took, "}\n");
@@ -367,15 +300,16 @@ static int
 usage(FILE *to, int status)
 {
 	fprintf(to,
-	    "shop-load: a load generator for the shop; the same seed gives the same requests\n"
-	    "  --port N         of shop-front\n"
+	    "%s: a load generator; the same seed gives the same requests\n"
+	    "  --port N         of %s\n"
 	    "  --seconds S      duration, default 10\n"
 	    "  --rate R         requests per second, at random times; default: each connection sends the next "
 	    "request after an answer\n"
 	    "  --think MS       mean pause of a connection between two requests, without --rate; default 20\n"
 	    "  --connections N  default 16\n"
-	    "  --mix T=W,...    weights of request types, default");
-	for (int t = 0; t < TYPES; t++)
+	    "  --mix T=W,...    weights of request types, default",
+	    load_app->program, load_app->to);
+	for (int t = 0; t < ntypes; t++)
 		fprintf(to, "%s%s=%d", t ? "," : " ", types[t].name, types[t].weight);
 	fprintf(to,
 	    "\n  --seed N         default 1\n  --json           print the results as JSON\n"
@@ -389,16 +323,16 @@ take_mix(char *mix)
 {
 	int t, sum = 0;
 
-	for (t = 0; t < TYPES; t++)
+	for (t = 0; t < ntypes; t++)
 		types[t].weight = 0;
 	for (char *save, *one = strtok_r(mix, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
 		char *is = strchr(one, '=');
 
-		for (t = 0; is && t < TYPES; t++)
+		for (t = 0; is && t < ntypes; t++)
 			if (strncmp(one, types[t].name, (size_t)(is - one)) == 0 &&
 			    !types[t].name[is - one])
 				break;
-		if (!is || t == TYPES || atoi(is + 1) < 0)
+		if (!is || t == ntypes || atoi(is + 1) < 0)
 			return -1;
 		sum += types[t].weight = atoi(is + 1);
 	}
@@ -433,10 +367,14 @@ take_flag(const char *name, char *value)
 }
 
 int
-main(int argc, char **argv)
+load_main(int argc, char **argv, const struct load_app *app)
 {
 	static struct connection connections[CONNECTIONS_MAX];
 
+	load_app = app;
+	types = app->types;
+	while (types[ntypes].name)
+		ntypes++;
 	for (int i = 1, n; i < argc; i += n) {
 		if (strcmp(argv[i], "--help") == 0)
 			return usage(stdout, 0);
@@ -448,7 +386,7 @@ main(int argc, char **argv)
 		return usage(stderr, 2);
 	told = log_path ? fopen(log_path, "w") : NULL;
 	if (log_path && !told) {
-		fprintf(stderr, "shop-load: %s: %s\n", log_path, strerror(errno));
+		fprintf(stderr, "%s: %s: %s\n", load_app->program, log_path, strerror(errno));
 		return 1;
 	}
 	if (told)
@@ -458,8 +396,9 @@ main(int argc, char **argv)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	clock_gettime(CLOCK_MONOTONIC, &start_time);
 	for (int i = 0; i < nconnections; i++)
-		if (pthread_create(&connections[i].thread, NULL, use_shop, &connections[i]) != 0) {
-			perror("shop-load");
+		if (pthread_create(&connections[i].thread, NULL, send_requests, &connections[i]) !=
+		    0) {
+			perror(load_app->program);
 			return 1;
 		}
 	for (int i = 0; i < nconnections; i++)
