@@ -1,35 +1,43 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The results of bench/eval.sh as a table: Markdown on standard output and, if a document is given, in place of the one
-# between the two marks in it; and a page. Exit 1: a target is missed.
+# The results of bench/eval.sh as a table: Markdown (or JSON) on standard output and, if a document is given, in place of
+# the one between the application's two marks in it; and a page. Exit 1: a target is missed.
 import argparse, html, json, os, secrets, statistics, sys
 
-MARKS = "<!-- make eval: from here -->", "<!-- make eval: to here -->"
-AN_END, TRACEPOINTS = 0.95, 0.03	# the issue's targets: share of runs, median share of all tracepoints
+RIGHT, AN_END = 0.95, 0.95	# targets: shares of runs
+TRACEPOINTS = {"shop": 0.03}	# target: median share of all tracepoints, where these are hundreds
+OUTCOMES = "right", "wrong", "not found", "unsure", "failed"
 
 args = argparse.ArgumentParser()
+args.add_argument("app")
 args.add_argument("runs")
 args.add_argument("truth")
 for name in ("--docs", "--html", "--style"):
     args.add_argument(name)
+args.add_argument("--json", action="store_true")
 args = args.parse_args()
+MARKS = [f"<!-- make eval APP={args.app}: {where} here -->" for where in ("from", "to")]
 truth = json.load(open(args.truth))
 runs = [json.loads(line) for line in open(args.runs)]
 
 
 def judge(run):
-    """Which parts of the verdict are right: the service of either end, either end, both."""
-    want, verdict = truth[run["fault"]], run.get("verdict")
-    edge = verdict["edge"] if verdict else {"from": "", "to": ""}
-    ends = [edge["from"] in want["from"], edge["to"] in want["to"]]
-    run["both"], run["either"] = all(ends), any(ends)
-    run["service"] = want["service"] in (edge["from"].split("/")[0], edge["to"].split("/")[0])
+    """Adds what examples/judge.jq says of the run, and figures."""
+    judged, verdict = run.get("judged") or {}, run.get("verdict")
+    run["outcome"] = judged.get("outcome", "failed")
+    for part in ("service", "either", "both", "named"):
+        run[part] = judged.get(part)
+    run["key_right"] = judged.get("key")
     key = verdict and verdict["key"]
     run["key"] = key["name"] if key and key["name"] else None
-    run["key_right"] = want["key"] is None or bool(run["key"]) and (run["key"] + " of ").startswith(want["key"] + " of ")
     others = run.get("others") or {}
     before, during = others.get("before_p50_ms"), others.get("during_p50_ms")
     run["slower"] = during / before if before and during else None
     run["on"] = run["tracepoints_used"] / run["tracepoints_all"] if run.get("tracepoints_all") else None
+
+
+def causes(fault):
+    want = truth[fault]
+    return want.get("causes") or ([want] if "from" in want else [])
 
 
 def median(values):
@@ -52,10 +60,10 @@ def short_key(name):
 
 def key_words(rows):
     names = sorted({short_key(r["key"]) for r in rows if r["key"]})
-    expected = truth[rows[0]["fault"]]["key"]
-    found = sum(r["key_right"] for r in rows) if expected else sum(bool(r["key"]) for r in rows)
+    wanted = [k for c in causes(rows[0]["fault"]) for k in (c["key"] if isinstance(c["key"], list) else [c["key"]]) if k]
+    found = sum(bool(r["key_right"]) for r in rows) if wanted else sum(bool(r["key"]) for r in rows)
     if not names:
-        return "none" if not expected else f"none, expected {short_key(expected)}"
+        return "none" if not wanted else f"none, expected {' or '.join(sorted({short_key(k) for k in wanted}))}"
     return f"{', '.join(names)}: {found} of {len(rows)}"
 
 
@@ -64,31 +72,51 @@ def share_words(rows):
     return "" if share is None else f"{share:.0%} ({words('%.0f', low, 100)} to {words('%.0f', high, 100)})".replace("%", " %")
 
 
-HEAD = ["fault", "planted in", "right service", "either end", "both ends", "key", "share (95 %)", "cycles", "tracepoints enabled",
-        "of all", "seconds", "others' p50"]
+HEAD = ["fault", "planted in", *OUTCOMES[:4], "seconds", "slowest", "right service", "either end", "both ends", "also named", "key",
+        "share (95 %)", "cycles", "tracepoints enabled", "of all", "others' p50"]
+NUMBERS = [2, 3, 4, 5, 6, 7, 14, 15, 16, 17]
+
+
+def count(rows, part):
+    return f"{sum(bool(r[part]) for r in rows)} of {len(rows)}"
 
 
 def row(fault, rows):
-    n = len(rows)
-    return [f"`{fault}`", truth[fault]["service"], *(f"{sum(r[w] for r in rows)} of {n}" for w in ("service", "either", "both")),
+    placed = bool(causes(fault))
+    seconds = [r["seconds"] for r in rows if r.get("seconds") is not None]
+    return [f"`{fault}`", ", ".join(c["service"] for c in causes(fault)) or "nothing",
+            *(sum(r["outcome"] == o for r in rows) or "" for o in OUTCOMES[:4]),
+            words("%.1f", median(seconds)), words("%.1f", max(seconds, default=None)),
+            *(count(rows, w) if placed else "" for w in ("service", "either", "both")),
+            count(rows, "named") if truth[fault].get("names") else "",
             key_words(rows), share_words(rows), span([r.get("cycles") for r in rows]), span([r.get("tracepoints_used") for r in rows]),
-            words("%.1f %%", median(r["on"] for r in rows), 100), words("%.1f", median(r.get("seconds") for r in rows)),
-            words("%.2f", median(r["slower"] for r in rows))]
+            words("%.1f %%", median(r["on"] for r in rows), 100), words("%.2f", median(r["slower"] for r in rows))]
+
+
+def share_of(n, of):
+    return f"{n} of {of}, {n / of:.0%}".replace("%", " %")
 
 
 def targets():
     """(text, target reached), of all runs."""
-    n, on = len(runs), median(r["on"] for r in runs)
-    service, either, both = (sum(r[w] for r in runs) for w in ("service", "either", "both"))
-    return [(f"right service in {service} of {n} runs (target: all)", service == n),
-            (f"an end of the right edge in {either} of {n}, {either / n:.0%} (target: 95 %), both ends in {both}".replace("%", " %").replace("  %", " %"),
-             either >= AN_END * n),
-            (f"tracepoints enabled, median: {words('%.1f', on, 100)} % of {span([r.get('tracepoints_all') for r in runs])} (target: at most 3 %)",
-             on is not None and on <= TRACEPOINTS)]
+    placed = [r for r in runs if causes(r["fault"])]
+    healthy = [r for r in runs if truth[r["fault"]].get("plant") == []]
+    n, on = len(placed), median(r["on"] for r in runs)
+    right, service, either, both = (sum(bool(ok(r)) for r in placed) for ok in (
+        lambda r: r["outcome"] == "right", lambda r: r["service"], lambda r: r["either"], lambda r: r["both"]))
+    yield f"right in {share_of(right, n)} of the runs with a fault (target: 95 %)", right >= RIGHT * n
+    if healthy:
+        found = sum(r["outcome"] == "wrong" for r in healthy)
+        yield f"of healthy runs {found} of {len(healthy)} \"found\" (target: none)", found == 0
+    yield f"right service in {service} of {n} runs (target: all)", service == n
+    yield f"an end of the right edge in {share_of(either, n)} (target: 95 %), both ends in {both}", either >= AN_END * n
+    if args.app in TRACEPOINTS:
+        yield (f"tracepoints enabled, median: {words('%.1f', on, 100)} % of {span([r.get('tracepoints_all') for r in runs])} (target: at most 3 %)",
+               on is not None and on <= TRACEPOINTS[args.app])
 
 
 def markdown(table, reached):
-    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD), *("| " + " | ".join(r) + " |" for r in table), ""]
+    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD), *("| " + " | ".join(map(str, r)) + " |" for r in table), ""]
     lines += [f"{'Reached' if ok else '**Missed**'}: {what}." for what, ok in reached]
     slower = median(r["slower"] for r in runs)
     if slower is not None:
@@ -104,19 +132,18 @@ def run_row(r):
     v = r.get("verdict")
     edge = f"{v['edge']['from']} → {v['edge']['to']}" if v else r.get("reason") or "the run failed"
     share = f"{v['share']:.2f} ({v['share_low']:.2f} to {v['share_high']:.2f})" if v and None not in (v["share_low"], v["share_high"]) else ""
-    found = "both ends" if r["both"] else "an end" if r["either"] else "service" if r["service"] else "missed"
-    return [r["round"], found, edge, r["key"] or "", share, r.get("cycles", ""), r.get("tracepoints_used", ""),
+    return [r.get("round", ""), r["outcome"], edge, r["key"] or "", share, r.get("cycles", ""), r.get("tracepoints_used", ""),
             words("%.1f", r.get("seconds")), words("%.2f", r["slower"])]
 
 
 def page(by_fault, table, reached):
     nonce = secrets.token_urlsafe(16)
-    head = "<thead><tr>" + cells(HEAD, "th", range(7, 12)) + "</tr></thead>"
-    body = "".join("<tr>" + cells(r, "td", range(7, 12)) + "</tr>" for r in table)
+    head = "<thead><tr>" + cells(HEAD, "th", NUMBERS) + "</tr></thead>"
+    body = "".join("<tr>" + cells(r, "td", NUMBERS) + "</tr>" for r in table)
     notes = "".join(f'<p class="{"soft" if ok else "note"}">{"Reached" if ok else "Missed"}: {html.escape(what)}.</p>' for what, ok in reached)
     each = "".join(
         f"<h3><code>{fault}</code>, {truth[fault]['type']}</h3><div class=wide><table><thead><tr>"
-        + cells(["round", "found", "edge, or why there is none", "key", "share", "cycles", "on", "s", "others"], "th", (0, 5, 6, 7, 8))
+        + cells(["round", "outcome", "edge, or why there is none", "key", "share", "cycles", "on", "s", "others"], "th", (0, 5, 6, 7, 8))
         + "</tr></thead><tbody>" + "".join("<tr>" + cells(run_row(r), "td", (0, 5, 6, 7, 8)) + "</tr>" for r in rows) + "</tbody></table></div>"
         for fault, rows in by_fault.items())
     style = open(args.style).read() if args.style else ""
@@ -125,7 +152,7 @@ def page(by_fault, table, reached):
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'nonce-{nonce}'">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <title>Does Hone find what was planted?</title><style nonce="{nonce}">{style}</style></head><body>
-<header id="head"><p class="over">hone, make eval</p><h1>Does Hone find what was planted?</h1></header>
+<header id="head"><p class="over">hone, make eval APP={html.escape(args.app)}</p><h1>Does Hone find what was planted?</h1></header>
 <main>{notes}<div class="wide"><table>{head}<tbody>{body}</tbody></table></div>
 <h2>Every run</h2>{each}</main></body></html>
 """
@@ -142,15 +169,27 @@ def replace_part(path, part):
     os.replace(path + ".new", path)
 
 
+def as_json():
+    """What the table says, for programs."""
+    def fault_json(fault, rows):
+        seconds = [r["seconds"] for r in rows if r.get("seconds") is not None]
+        return {"fault": fault, "runs": len(rows), **{o.replace(" ", "_"): sum(r["outcome"] == o for r in rows) for o in OUTCOMES},
+                "named": sum(bool(r["named"]) for r in rows) if truth[fault].get("names") else None,
+                "seconds_median": median(seconds), "seconds_max": max(seconds, default=None),
+                "checks": [(r.get("judged") or {}).get("check") for r in rows]}
+    return {"app": args.app, "faults": [fault_json(f, rows) for f, rows in by_fault.items()],
+            "targets": [{"text": what, "reached": ok} for what, ok in reached]}
+
+
 if not runs:
     sys.exit("eval: no run has ended")
 for run in runs:
     judge(run)
 by_fault = {fault: [r for r in runs if r["fault"] == fault] for fault in truth}
 by_fault = {fault: rows for fault, rows in by_fault.items() if rows}
-table, reached = [row(fault, rows) for fault, rows in by_fault.items()], targets()
+table, reached = [row(fault, rows) for fault, rows in by_fault.items()], list(targets())
 part = markdown(table, reached)
-print(part, end="")
+print(json.dumps(as_json(), indent=1) if args.json else part, end="\n" if args.json else "")
 if args.docs:
     replace_part(args.docs, part)
 if args.html:

@@ -116,7 +116,7 @@ measure() {	# WAY: prints a line of JSON
 }
 
 round=0
-stage_shop
+stage_app
 load --think 0 --connections 8 >/dev/null
 idle_on
 "$here/shop/shop.sh" load "$stage/shop" --seconds 8 --rate "$rate" >/dev/null &

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the demo, the tests and the benchmarks: the shop in a new folder, with a controller, and an agent on
-# each of its nodes. Needs $here (the folder examples) and $O (the build folder).
+# Sourced by the demo, the tests and the benchmarks: an application in a new folder, with a controller, and an agent on
+# each of its nodes. Needs $here (the folder examples) and $O (the build folder). APP: which example it is; default shop.
 #
-#   stage_shop             starts the shop; sets $stage (its folder) and $nodes (names of the nodes)
+#   stage_app              starts the application; sets $stage (its folder) and $nodes (names of the nodes)
 #   stage_honed            starts the controller and waits until it answers; sets $honed (its pid)
 #   stage_agents           starts an agent on each node and waits until each is connected and traces; in two steps: stage_agents_start,
 #                          stage_agents_known
 #   stage_unhone           ends controller and agents (by their pids), and waits for their child processes
-#   stage_down             ends everything and removes the folder; 1 if the shop did not end cleanly
+#   stage_down             ends everything and removes the folder; 1 if the application did not end cleanly
 #   stage_added            added tracepoints according to the nodes' session daemons (without always-on ones and those with which
 #                          an agent measures): "node event" lines
 #   hone ...               runs hone with this controller
+#   app ...                runs the application's script (shop/shop.sh, news/news.sh)
 #   until_true SECONDS WORDS COMMAND...   waits until COMMAND succeeds; prints WORDS if it does not in time
 
 set -o pipefail	# jq -e takes no answer at all for yes
 stage= nodes= honed=
 stage_agent_pids=()
+APP=${APP:-shop}
 
+app() { "$here/$APP/$APP.sh" "$@"; }
 hone() { "$O/bin/hone" "$@"; }
 
 until_true() {
@@ -28,11 +31,11 @@ until_true() {
   done
 }
 
-stage_shop() {
+stage_app() {
   stage=$(mktemp -d "${TMPDIR:-/tmp}/hone-stage.XXXXXX")
   export HONE_SOCKET="ipc://$stage/honed.sock"
-  "$here/shop/shop.sh" start "$stage/shop" || return 1
-  nodes=$("$here/shop/shop.sh" nodes "$stage/shop")
+  app start "$stage/$APP" || return 1
+  nodes=$(app nodes "$stage/$APP")
 }
 
 stage_honed() {
@@ -43,14 +46,16 @@ stage_honed() {
 }
 
 stage_ready() {
+  local tracepoints
+  eval "$(app defaults)"
   [ "$(hone agents --json | jq '[.agents[] | select(.connected and .tracer_ok and .programs > 0)] | length')" = \
-    "$(echo "$nodes" | wc -w)" ] && hone tracepoints --json | jq -e '.total >= 150'
+    "$(echo "$nodes" | wc -w)" ] && hone tracepoints --json | jq -e --argjson n "$tracepoints" '.total >= $n'
 }
 
 stage_agents_start() {
   local node
   for node in $nodes; do
-    "$here/node.sh" exec "$stage/shop" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
+    "$here/node.sh" exec "$stage/$APP" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
       -o controller.url="ipc://$stage/agents.sock" -o agent.run_dir=/dev/shm/hone-agent \
       >>"$stage/agent-$node.log" 2>&1 &
     stage_agent_pids+=($!)
@@ -66,7 +71,7 @@ stage_agents() { stage_agents_start && stage_agents_known; }
 stage_hone() {	# Hone's processes on the nodes; that one ends meanwhile says nothing of the others
   local node
   for node in $nodes; do
-    "$here/node.sh" pids "$stage/shop" "$node"
+    "$here/node.sh" pids "$stage/$APP" "$node"
   done | sed 's|.*|/proc/&/comm|' | { xargs -r cat 2>/dev/null || true; } | grep '^hone-'
 }
 stage_hone_gone() { ! stage_hone; }
@@ -90,7 +95,7 @@ stage_logs() {
 stage_down() {
   local rc=0
   stage_unhone
-  [ -z "$stage" ] || { "$here/shop/shop.sh" stop "$stage/shop" || rc=1; rm -rf "$stage"; }
+  [ -z "$stage" ] || { app stop "$stage/$APP" || rc=1; rm -rf "$stage"; }
   stage=
   return $rc
 }
@@ -98,9 +103,9 @@ stage_down() {
 stage_added() {
   local node session
   for node in $nodes; do
-    for session in $("$here/node.sh" exec "$stage/shop" "$node" lttng list 2>/dev/null |
+    for session in $("$here/node.sh" exec "$stage/$APP" "$node" lttng list 2>/dev/null |
         sed -n 's/^ *[0-9]*) \(hone-[^ ]*\).*/\1/p'); do
-      "$here/node.sh" exec "$stage/shop" "$node" lttng list "$session" 2>/dev/null |
+      "$here/node.sh" exec "$stage/$APP" "$node" lttng list "$session" 2>/dev/null |
         sed -n "s/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/$node \1/p" | grep -v ' hone[:_]' || true
     done
   done

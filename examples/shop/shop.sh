@@ -9,6 +9,7 @@
 #   shop.sh load DIR [ARG...]        users: shop-load with these arguments
 #   shop.sh nodes DIR                names of the nodes that have a session daemon
 #   shop.sh port DIR NODE            the port of a node's service; edge: nginx, which receives all requests
+#   shop.sh defaults                 the demo's requests per second, and how many tracepoints there are, for eval
 #
 # The programs are in $O/examples/shop; O defaults to the folder build beside examples.
 # Any number of shops can run side by side, each in its own DIR. Root is required, for
@@ -195,6 +196,7 @@ start:1) start "$1" ;;
 stop:1) stop "$1" ;;
 fault:3) switch_fault "$@" ;;
 nodes:1) cat "$1/shop" 2>/dev/null | tr ' ' '\n' | grep . || fail "$1: no shop" ;;
+defaults:0) echo "rate=160 tracepoints=150" ;;
 port:2) port "$1" "$2" ;;
 load:*)
   [ $# -ge 1 ] || usage 2

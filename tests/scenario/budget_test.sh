@@ -36,7 +36,7 @@ spent_some() { jq -se 'any(.[] | arrays; .[0] > 0)' "$stage/spent"; }
 probed_less() { jq -se '[.[] | objects | .probed | select(. > 0)] | length > 0 and min < 1' "$stage/spent"; }
 
 echo 1..10
-stage_shop && stage_honed "${ALL_TRACED[@]}" -o search.budget="$SHARE_PCT%" && stage_agents || bail "the stage does not come up"
+stage_app && stage_honed "${ALL_TRACED[@]}" -o search.budget="$SHARE_PCT%" && stage_agents || bail "the stage does not come up"
 check "every agent measures what a record costs: between 20 and 2000 ns" wait_for 90 measured
 check "the cost measurement leaves no session and no folder" wait_for 10 nothing_stays
 check "the program that measures is not listed among the node's programs" bash -c "! '$O/bin/hone' tracepoints --json | grep hone_cost"

@@ -54,7 +54,7 @@ agents_right() {
 }
 
 echo 1..16
-stage_shop || bail "the shop does not come up"
+stage_app || bail "the shop does not come up"
 check "the programs of one node have a clock that is ahead" shifted cart
 check "the programs of another node have a clock that is behind" shifted price
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 100 --json >"$stage/load.json" 2>&1 &

@@ -68,7 +68,7 @@ try() {
   [ -z "$trouble" ]
 }
 
-stage_shop && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
+stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
 "$here/shop/shop.sh" load "$stage/shop" --seconds 7200 --rate 200 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 60 "requests are seen" seen

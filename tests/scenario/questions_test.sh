@@ -35,7 +35,7 @@ newest() { hone history --limit 1 --json | jq .runs[0].run; }
 tax=shop-price/shop_price:tax_rate_end
 : >>"$SAID"
 
-stage_shop && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
+stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 120 \
   --mix GET_PRODUCT=5,ADD_TO_CART=3,GET_HOME=1,CHECKOUT=1 --json >"$stage/load.json" 2>&1 &
 load=$!

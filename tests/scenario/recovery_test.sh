@@ -20,7 +20,7 @@ quiet() { hone status --json | jq -e .quiet; }
 loaded() { kill -0 "$load"; }
 
 echo 1..17
-stage_shop && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
+stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 160 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 60 "requests are seen" seen

@@ -33,7 +33,7 @@ load_on() {
 load_off() { kill "$load"; wait "$load"; load=; } 2>/dev/null
 
 echo 1..34
-stage_shop && stage_honed "${ALL_TRACED[@]}" -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || bail "the stage does not come up"
+stage_app && stage_honed "${ALL_TRACED[@]}" -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || bail "the stage does not come up"
 export XDG_DATA_HOME=$stage/data
 check "before the first request the report has no types" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
 # The shop's cache holds each of its 300 users and most searches, so the healthy baseline stays valid.

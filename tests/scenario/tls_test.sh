@@ -42,7 +42,7 @@ something_added() { [ "$(hone status --json | jq .added)" -gt 0 ]; }
 logged() { grep -F -e "$2" "$stage/$1.log"; }
 
 echo 1..25
-stage_shop && "$here/node.sh" start "$stage" stranger || bail "the stage does not come up"
+stage_app && "$here/node.sh" start "$stage" stranger || bail "the stage does not come up"
 port=$(node_free_port)
 url=tls://localhost:$port
 
