@@ -7,7 +7,7 @@
 #   make bench        measures ratios; make fuzz: tries bad input; make rooms: proves that calls run one way
 #   make overhead     cost to the application: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
-#   make eval         whether every planted fault is found: ROUNDS=5 FAULT="row_lock big_key"; docs/evaluation.md
+#   make eval         whether every planted fault is found: APP=news ROUNDS=5 FAULT="ads lock" JSON=1; docs/evaluation.md
 #   make calibrate    how often findings are right where the truth is known; make eval-nezha: on real faults
 #   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
 #   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
@@ -158,7 +158,7 @@ $O/cli/forest_page.o: report/page.css cli/forest.css
 include instrument/instrument.mk
 include $(wildcard tests/scenario/*.mk examples/*/*.mk instrument/*/*.mk)
 
-examples: shop
+examples: shop news
 
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
@@ -261,9 +261,9 @@ SETTLE ?= 12
 overhead: setup-tests all instrument-bench
 	@O=$(abspath $O) bench/instrument_cost.sh
 	@O=$(abspath $O) bench/overhead.sh $(ROUNDS) $(SECONDS) $(RATE) $(SETTLE)
-eval: setup-tests	# all faults of the shop, ROUNDS times each
+eval: setup-tests	# all faults of an example, ROUNDS times each
 	@$(MAKE) --no-print-directory $(JOBS) all
-	@O=$(abspath $O) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(FAULT)
+	@O=$(abspath $O) APP=$(or $(APP),shop) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(if $(JSON),--json) $(FAULT)
 bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader_read
 	@O=$(abspath $O) bench/bench.sh
 $O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane/honed)
@@ -340,4 +340,4 @@ clean:
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: overhead help all instrument examples shop unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate eval-nezha install clean
+.PHONY: overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate eval-nezha install clean

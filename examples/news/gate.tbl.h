@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tracepoints of news-gate, indented as the spans nest. All of them run on its one event loop. */
+SPAN(accept_request, bytes, type)
+	SPAN(parse, bytes, fields)
+	SPAN(session, user, known)
+		SPAN(session_decode, user, bytes)
+		SPAN(session_check, user, known)
+	SPAN(schema_check, article, problems)
+		SPAN(schema_load, article, rules)
+		SPAN(schema_apply, rules, problems)
+	SPAN(forward, backlog, bytes)
+SPAN(finish_request, bytes, status)
+	SPAN(render, bytes, bytes_out)
+		SPAN(render_head, status, bytes_out)
+		SPAN(render_body, bytes, bytes_out)
+	SPAN(compress, bytes, bytes_out)
+	SPAN(reply, bytes, status)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tracepoints of news-kv, indented as the spans nest. Those of the compaction are in no request. */
+SPAN(get, key, bytes)
+	SPAN(get_hash, key, bucket)
+	SPAN(get_lock, waiters, waiters_left)
+	SPAN(get_lookup, bucket, steps)
+	SPAN(get_copy, bytes, bytes_out)
+	SPAN(get_read, bytes, blocks)
+	SPAN(get_verify, bytes, good)
+SPAN(put, key, status)
+	SPAN(put_lock, waiters, waiters_left)
+	SPAN(put_lookup, bucket, steps)
+	SPAN(log_append, bytes, segment)
+	SPAN(log_flush, bytes, segment)
+SPAN(compact, segment, entries)
+	SPAN(compact_lock, waiters, segment)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tracepoints of news-kv, from the table kv.tbl.h. */
+#undef LTTNG_UST_TRACEPOINT_PROVIDER
+#define LTTNG_UST_TRACEPOINT_PROVIDER news_kv
+#undef LTTNG_UST_TRACEPOINT_INCLUDE
+#define LTTNG_UST_TRACEPOINT_INCLUDE "examples/news/kv_trace.h"
+
+#if !defined(NEWS_KV_TRACE_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
+#define NEWS_KV_TRACE_H
+
+#include <stdint.h>
+#include <lttng/tracepoint.h>
+
+#define NEWS_PROVIDER news_kv
+#include "examples/news/spans.h"
+#include "examples/news/kv.tbl.h"
+
+#define span_begin(name, value) lttng_ust_tracepoint(news_kv, name##_begin, value)
+#define span_end(name, value) lttng_ust_tracepoint(news_kv, name##_end, value)
+
+#endif
+#include <lttng/tracepoint-event.h>

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The second example, an event loop with a pool of workers and a service in C++: a dependency without any instrumentation
+# is found as the cause; of requests that only wait in five queues no place is said to have half; nothing is left behind.
+# O: the folder that `make all` built.
+. "$(dirname "$0")/lib.sh"
+needs root
+ahead_of_others
+export APP=news
+here=$PWD/examples
+. "$here/stage.sh"
+load=
+end() { [ -z "$load" ] || { kill "$load"; wait "$load"; } 2>/dev/null; stage_down; }
+trap end EXIT
+why() { hone forest; stage_logs; }
+
+seen() { hone status --json | jq -e '[.types[] | select(.traces > 20) | .type] | sort == ["PUBLISH", "READ", "SEARCH"]'; }
+# judged FAULT: what examples/judge.jq says of the newest run of the fault's type
+judged() {
+  local want
+  want=$(jq -c --arg f "$1" '.[$f]' "$here/news/faults.json")
+  hone forest "$(jq -r .type <<<"$want")" --json | jq --argjson want "$want" ".runs[0] | $(cat "$here/judge.jq")"
+}
+outcome_is() { judged "$1" | tee /dev/stderr | jq -e --arg o "$2" '.outcome == $o'; }
+no_place_has_half() { hone forest PUBLISH --json | jq -e '[.runs[0].verdicts[].share] | all(. < 0.5)'; }
+diagnosed() { timeout 60 "$O/bin/hone" start "$1" --wait; [ $? -le 1 ]; }
+
+echo 1..9
+stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
+"$here/news/news.sh" load "$stage/news" --seconds 300 --rate 120 --json >"$stage/load.json" 2>"$stage/load.log" &
+load=$!
+check "the three request types are traced through three nodes" until_true 20 "types" seen
+check "the space is learned" hone learn --seconds 5 --wait
+"$here/news/news.sh" fault "$stage/news" ads on
+check "a dependency without instrumentation is diagnosed" diagnosed READ
+check "the verdict is the wait for it" outcome_is ads right
+"$here/news/news.sh" fault "$stage/news" ads off
+check "healthy requests that wait in five queues are diagnosed" diagnosed PUBLISH
+check "no place is said to have half of their variance" no_place_has_half
+check "nothing that was added is on" until_true 30 "nothing is added" stage_nothing_added
+kill "$load"
+wait "$load"
+load=
+check "all requests were answered" jq -e '[.types[].errors] | add == 0' "$stage/load.json"
+check "all of it ends" stage_down
+exit $FAILED
