@@ -3,7 +3,7 @@
  * States of a trace:
  *
  *	           first record              end + skew <= least watermark
- *	(none) ------------------> incomplete -----------------------------> complete ---> returned
+ *	(none) ------------------> pending --------------------------------> complete ---> returned
  *	                               |                                         '-------> malformed
  *	                               '---> given up: first + patience <= watermark, or memory
  *
@@ -20,6 +20,7 @@
 #include "analysis/retired_ids.h"
 #include "analysis/heap.h"
 #include "analysis/pending_trace.h"
+#include "analysis/thread_units.h"
 #include "base/array.h"
 #include "base/hash_map.h"
 
@@ -56,7 +57,7 @@ struct assemble {
 	struct assemble_options o;
 	struct labels *labels;
 	struct assemble_counts counts;
-	struct map incomplete;       /* trace id to struct pending_trace */
+	struct map pending;          /* trace id to struct pending_trace */
 	struct retired_ids *retired; /* ids of traces returned or given up */
 	struct heap heaps[HEAPS];
 	struct node_stream *nodes;
@@ -64,6 +65,11 @@ struct assemble {
 	/* Queue of complete traces, in order of (end, id). */
 	struct pending_trace *complete, **complete_end;
 	size_t complete_bytes;
+	/* Traces given up without a begin or an end, in a ring. */
+	struct trace *incomplete_kept[INCOMPLETE_KEPT_MAX];
+	uint32_t incomplete_first, nincomplete;
+	size_t incomplete_bytes;
+	struct thread_units *threads;
 	struct pending_trace *spare;
 	struct record_chunk *spare_chunks;
 	uint32_t nspare_chunks;
@@ -83,7 +89,8 @@ assemble_new(
 	struct assemble *a = calloc(1, sizeof *a);
 
 	if (a == NULL || (a->retired = retired_ids_new()) == NULL ||
-	    (a->builder = trace_builder_new()) == NULL) {
+	    (a->builder = trace_builder_new()) == NULL ||
+	    (a->threads = thread_units_new()) == NULL) {
 		assemble_free(a);
 		return err_set(e, ERR_MEMORY, "no memory to assemble traces in");
 	}
@@ -128,7 +135,10 @@ assemble_free(struct assemble *a)
 	free_chunks(a->spare_chunks);
 	for (int h = 0; h < HEAPS; h++)
 		free(a->heaps[h].slots);
-	map_release(&a->incomplete);
+	for (struct trace *t; (t = assemble_next_incomplete(a)) != NULL;)
+		trace_free(t);
+	map_release(&a->pending);
+	thread_units_free(a->threads);
 	trace_builder_free(a->builder);
 	retired_ids_free(a->retired);
 	free(a->nodes);
@@ -136,7 +146,7 @@ assemble_free(struct assemble *a)
 	free(a);
 }
 
-/* ---- incomplete traces ---- */
+/* ---- pending traces ---- */
 
 static inline struct pending_trace **
 recent_of(struct assemble *a, uint64_t id)
@@ -170,7 +180,7 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 	else if ((p = malloc(sizeof *p)) == NULL)
 		return NULL;
 	*p = (struct pending_trace){ .id = id, .first_ns = first_ns, .end_ns = INT64_MAX };
-	if (!map_put(&a->incomplete, id, p)) {
+	if (!map_put(&a->pending, id, p)) {
 		free(p);
 		return NULL;
 	}
@@ -238,7 +248,7 @@ retire(struct assemble *a, struct pending_trace *p)
 	heap_take(a->heaps, BY_FIRST, p);
 	if (*recent_of(a, p->id) == p)
 		*recent_of(a, p->id) = NULL;
-	map_take(&a->incomplete, p->id);
+	map_take(&a->pending, p->id);
 	retired_ids_add(a->retired, p->id);
 }
 
@@ -276,7 +286,7 @@ lost_from(const struct assemble *a, const struct pending_trace *p)
 	return false;
 }
 
-/* Discards the losses that no trace can overlap any more, incomplete or still to begin. */
+/* Discards the losses that no trace can overlap any more, pending or still to begin. */
 static void
 forget_losses(struct assemble *a, int64_t watermark_ns)
 {
@@ -322,13 +332,52 @@ count_after(const struct pending_trace *p, int64_t until_ns)
 	return n;
 }
 
+/* Counts a trace that is lossy or incomplete. */
+static void
+count_damage(struct assemble *a, const struct trace *t)
+{
+	if (t->lossy)
+		a->counts.lossy++;
+	else if (t->incomplete != INCOMPLETE_NONE)
+		a->counts.incomplete[t->incomplete]++;
+}
+
+/* Keeps a trace that was given up, for assemble_next_incomplete(). */
+static void
+keep_incomplete(struct assemble *a, struct trace *t)
+{
+	count_damage(a, t);
+	a->incomplete_bytes += t->arena.total_bytes;
+	a->incomplete_kept[(a->incomplete_first + a->nincomplete) % INCOMPLETE_KEPT_MAX] = t;
+	a->nincomplete++;
+	while (a->nincomplete == INCOMPLETE_KEPT_MAX ||
+	       (a->nincomplete > 0 && a->incomplete_bytes > a->o.memory_max_bytes / 16))
+		trace_free(assemble_next_incomplete(a));
+}
+
+/* No end came in time. */
+static void
+give_up(struct assemble *a, struct pending_trace *p)
+{
+	int64_t until_ns = due_ns(a, p);
+	uint64_t late = count_after(p, until_ns), ignored = 0;
+	struct trace *t = NULL;
+
+	p->lossy |= a->nlosses > 0 && lost_from(a, p);
+	if (late < count_after(p, INT64_MIN) &&
+	    trace_build(a->builder, &t, p, &p->arena, until_ns, a->labels, &ignored, &ignored))
+		keep_incomplete(a, t);
+	a->counts.given_up_patience++;
+	a->counts.late += late;
+	a->counts.given_up += pending_drop(a, p) - late;
+}
+
 static void
 decide_by_watermarks(struct assemble *a)
 {
 	const struct heap *due = &a->heaps[BY_DUE], *oldest = &a->heaps[BY_FIRST];
 	int64_t watermark = least_watermark(a);
 	struct pending_trace *p;
-	uint64_t late;
 
 	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
 		p = due->slots[0].p;
@@ -340,10 +389,7 @@ decide_by_watermarks(struct assemble *a)
 			a->complete_end = &p->next;
 			a->complete_bytes += pending_bytes(p);
 		} else {
-			late = count_after(p, due_ns(a, p));
-			a->counts.given_up_patience++;
-			a->counts.late += late;
-			a->counts.given_up += pending_drop(a, p) - late;
+			give_up(a, p);
 		}
 	}
 	while (a->counts.memory_bytes - a->complete_bytes > a->o.memory_max_bytes &&
@@ -528,6 +574,24 @@ note_times(struct assemble *a, struct pending_trace *p, int64_t time_ns, uint8_t
 	heap_move(a->heaps, BY_DUE, p, due_ns(a, p));
 }
 
+/* Notes the pending units of other traces that are open on the thread where this one begins. */
+static void
+note_threads(struct assemble *a, uint32_t node, uint8_t kind, const struct record *r)
+{
+	struct open_unit shared[THREAD_UNITS_MAX];
+	uint32_t n = kind != RECORD_POINT
+	                 ? thread_units_note(a->threads, node, (enum record_kind)kind, r, shared)
+	                 : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct pending_trace *p = map_get(&a->pending, shared[i].trace_id);
+
+		if (p != NULL && p->nshared < PENDING_SHARED_MAX)
+			p->shared[p->nshared++] = (struct shared_unit){ shared[i].unit_id,
+				r->time_ns };
+	}
+}
+
 static bool
 take_record(
     struct assemble *a, uint32_t node, const struct record *r, const struct label_mapping *k)
@@ -541,7 +605,7 @@ take_record(
 	}
 	a->counts.records++;
 	if (p == NULL || p->id != r->trace_id)
-		p = map_get(&a->incomplete, r->trace_id);
+		p = map_get(&a->pending, r->trace_id);
 	if (p == NULL && retired_ids_has(a->retired, r->trace_id)) {
 		a->counts.late++;
 		return true;
@@ -552,6 +616,7 @@ take_record(
 	if (!add_record(a, p, node, r, k))
 		return false;
 	note_times(a, p, r->time_ns, k->kind);
+	note_threads(a, node, k->kind, r);
 	return true;
 }
 
@@ -585,8 +650,8 @@ assemble_next(struct assemble *a)
 {
 	struct trace *t = NULL;
 	struct pending_trace *p;
-	enum built built;
 	uint64_t late, duplicate, rest;
+	bool built;
 
 	while (t == NULL && (p = a->complete) != NULL) {
 		if ((a->complete = p->next) == NULL)
@@ -594,27 +659,84 @@ assemble_next(struct assemble *a)
 		assert(a->complete_bytes >= pending_bytes(p));
 		a->complete_bytes -= pending_bytes(p);
 		late = duplicate = 0;
-		built = trace_build(a->builder, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels,
-		    &late, &duplicate);
+		built = trace_build(a->builder, &t, p, &p->arena, time_add(p->end_ns, a->o.skew_ns),
+		    a->labels, &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;
-		*(built == BUILT ? &a->counts.used : &a->counts.given_up) += rest;
-		if (built == BUILT) {
-			a->counts.complete++;
-			a->counts.lossy += t->lossy;
-		} else if (built == BUILT_MALFORMED) {
-			a->counts.given_up_malformed++;
-		} else {
+		*(built && trace_has_times(t) ? &a->counts.used : &a->counts.given_up) += rest;
+		if (!built) {
 			a->counts.given_up_memory++;
+		} else if (trace_has_times(t)) {
+			a->counts.complete++;
+			count_damage(a, t);
+		} else {
+			a->counts.given_up_malformed++;
+			keep_incomplete(a, t);
+			t = NULL;
 		}
 	}
 	return t;
+}
+
+struct trace *
+assemble_next_incomplete(struct assemble *a)
+{
+	struct trace *t;
+
+	if (a->nincomplete == 0)
+		return NULL;
+	t = a->incomplete_kept[a->incomplete_first];
+	a->incomplete_first = (a->incomplete_first + 1) % INCOMPLETE_KEPT_MAX;
+	a->nincomplete--;
+	assert(a->incomplete_bytes >= t->arena.total_bytes);
+	a->incomplete_bytes -= t->arena.total_bytes;
+	return t;
+}
+
+static int
+older_first(const void *x, const void *y)
+{
+	const struct heap_slot *a = x, *b = y;
+
+	if (a->key_ns != b->key_ns)
+		return a->key_ns < b->key_ns ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+void
+assemble_look_pending(
+    struct assemble *a, int64_t before_ns, uint32_t max, assemble_look *fn, void *ctx)
+{
+	const struct heap *h = &a->heaps[BY_FIRST];
+	struct heap_slot *old = malloc((h->count + 1) * sizeof *old);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; old != NULL && i < h->count; i++)
+		if (h->slots[i].key_ns < before_ns && !has_end(a, h->slots[i].p))
+			old[n++] = h->slots[i];
+	if (old != NULL)
+		qsort(old, n, sizeof *old, older_first);
+	for (uint32_t i = 0; i < n && i < max; i++) {
+		uint64_t ignored = 0;
+		struct arena arena = { 0 };
+		struct trace *t = NULL;
+
+		if (trace_build(a->builder, &t, old[i].p, &arena, INT64_MAX, a->labels, &ignored,
+			&ignored)) {
+			t->lossy |= a->nlosses > 0 && lost_from(a, old[i].p);
+			fn(ctx, t);
+			trace_free(t);
+		} else {
+			arena_release(&arena);
+		}
+	}
+	free(old);
 }
 
 void
 assemble_counts(const struct assemble *a, struct assemble_counts *ret)
 {
 	*ret = a->counts;
-	ret->incomplete = a->heaps[BY_FIRST].count;
+	ret->pending = a->heaps[BY_FIRST].count;
 }

@@ -40,11 +40,15 @@ struct assemble_counts {
 	/* Traces given up: over the memory bound; no end in time; not exactly one begin and one
 	 * end in this order. */
 	uint64_t given_up_memory, given_up_patience, given_up_malformed;
-	uint64_t lossy; /* traces returned that are marked lossy */
+	/* Traces that are lossy: an agent reported lost records in their time, or left. */
+	uint64_t lossy;
+	/* The others that are incomplete, by reason: given up for another reason than memory, or
+	 * returned (NO_UNIT). [INCOMPLETE_NONE] is 0. */
+	uint64_t incomplete[INCOMPLETES];
 	/* Records that agents reported as lost; LOSS_DECODE also counts records without a
 	 * usable label or time. */
 	uint64_t lost[LOSS_REASONS];
-	uint64_t incomplete; /* traces whose end or watermarks are still missing */
+	uint64_t pending;    /* traces whose end or watermarks are still missing */
 	size_t memory_bytes; /* used by the records of all traces not returned yet */
 };
 
@@ -56,11 +60,11 @@ void assemble_free(struct assemble *a);
  * its first batch. No trace completes while no node is joined. `node` is a small number from 0.
  * A node that returns keeps its number. ERR_MEMORY. */
 int assemble_join(struct assemble *a, uint32_t node, struct err *e);
-/* Removes a node: no trace waits for it any more; incomplete traces with a record of this node
- * are marked lossy. O(records of incomplete traces). */
+/* Removes a node: no trace waits for it any more; pending traces with a record of this node
+ * are marked lossy. O(records of pending traces). */
 void assemble_leave(struct assemble *a, uint32_t node);
 
-/* Takes a batch and copies what it keeps. O(records + nodes), plus O(log incomplete) and O(kept
+/* Takes a batch and copies what it keeps. O(records + nodes), plus O(log pending) and O(kept
  * losses, at most 512) for each trace that the batch completes. Memory exceeds its bound by one
  * batch at most. ERR_MEMORY only. */
 int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct err *e);
@@ -69,6 +73,18 @@ int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, str
  * O(n log n) in its records, O(n) if they arrived in order. Traces that turn out malformed are
  * skipped and counted. */
 struct trace *assemble_next(struct assemble *a);
+
+/* Returns the next trace that was given up for want of a begin or an end, or NULL; the caller frees
+ * it. It has no response time (trace_has_times()). The last INCOMPLETE_KEPT_MAX are kept, and no more
+ * than a sixteenth of the memory bound; others are only counted. */
+enum { INCOMPLETE_KEPT_MAX = 256 };
+struct trace *assemble_next_incomplete(struct assemble *a);
+
+/* Calls fn with each pending trace that has no end and began before `before_ns`, the oldest first, at
+ * most `max` of them; the trace is valid during the call. O(records of these traces). */
+typedef void assemble_look(void *ctx, const struct trace *t);
+void assemble_look_pending(
+    struct assemble *a, int64_t before_ns, uint32_t max, assemble_look *fn, void *ctx);
 
 void assemble_counts(const struct assemble *a, struct assemble_counts *ret);
 

@@ -334,6 +334,8 @@ clocks_trace(struct clocks *c, struct trace *t, const struct labels *labels)
 			continue;
 		for (uint32_t i = unit->first; i < unit->first + unit->count; i++)
 			t->events[i].time_ns = plus(t->events[i].time_ns, c->moves_ns[u]);
+		if (t->units[u].shared_ns != 0)
+			t->units[u].shared_ns = plus(t->units[u].shared_ns, c->moves_ns[u]);
 		moved = true;
 	}
 	c->counts.corrected += moved;

@@ -9,7 +9,7 @@
 #include "analysis/trace.h"
 #include "base/err.h"
 
-enum { CHUNK_RECORDS = 24 };
+enum { CHUNK_RECORDS = 24, PENDING_SHARED_MAX = 4 };
 
 struct pending_record {
 	/* Without its unit, which is numbered when the trace is built. */
@@ -30,6 +30,13 @@ struct pending_trace {
 	struct record_chunk *first, *last;
 	uint32_t heap_at[2]; /* its positions in the two heaps of assemble.c */
 	bool lossy;
+	/* Units on whose thread a unit of another trace began while they were open, and when; further
+	 * ones are not noted. */
+	uint32_t nshared;
+	struct shared_unit {
+		uint64_t unit_id;
+		int64_t time_ns;
+	} shared[PENDING_SHARED_MAX];
 	uint32_t nchunks;
 	size_t arena_bytes; /* size of the arena when it was last counted */
 	/* In the queue of complete traces, or in the list of unused structs. */
@@ -42,13 +49,13 @@ struct trace_builder; /* memory that is reused from trace to trace */
 struct trace_builder *trace_builder_new(void); /* NULL: out of memory */
 void trace_builder_free(struct trace_builder *b);
 
-enum built { BUILT, BUILT_MALFORMED, BUILT_NO_MEMORY };
-
-/* Builds the trace of the records up to `until_ns`. Adds to *nlate the number of later records,
- * and to *nduplicate that of exact copies. BUILT: *ret is the caller's, and owns the arena of
- * `p`. O(n log n); O(n) if the records arrived in order. */
-enum built trace_build(struct trace_builder *b, struct trace **ret, struct pending_trace *p,
-    int64_t until_ns, const struct labels *labels, uint64_t *nlate, uint64_t *nduplicate);
+/* Builds the trace of the records up to `until_ns`, also an incomplete one. Adds to *nlate the
+ * number of later records, and to *nduplicate that of exact copies. True: *ret is the caller's, and
+ * owns the arena `into`, which is empty then; if that is not the arena of `p`, *ret refers to `p`.
+ * False: out of memory. O(n log n); O(n) if the records arrived in order. */
+bool trace_build(struct trace_builder *b, struct trace **ret, const struct pending_trace *p,
+    struct arena *into, int64_t until_ns, const struct labels *labels, uint64_t *nlate,
+    uint64_t *nduplicate);
 
 /* a + b, limited to the range of int64_t: times come from outside and may be anything. */
 static inline int64_t

@@ -211,11 +211,12 @@ walk_unit(struct profile_addition *d, uint32_t u, uint32_t *stack, uint32_t *top
 			d->node[c] = (uint32_t)n;
 			d->depth[c] = d->depth[u] + 1;
 			stack[(*top)++] = c;
-			if (!d->t->lossy && !count_step(d->p, d->node[u], after, (uint32_t)n))
+			if (trace_is_evidence(d->t) &&
+			    !count_step(d->p, d->node[u], after, (uint32_t)n))
 				return false;
 			after = (uint32_t)n;
 		}
-	return d->t->lossy || count_step(d->p, d->node[u], after, PROFILE_NONE);
+	return !trace_is_evidence(d->t) || count_step(d->p, d->node[u], after, PROFILE_NONE);
 }
 
 static bool
@@ -306,7 +307,7 @@ add_calls(struct profile_addition *d)
 		if (d->node[u] == PROFILE_NONE)
 			continue;
 		n = &p->nodes[d->node[u]];
-		if (!d->t->lossy) {
+		if (trace_is_evidence(d->t)) {
 			n->calls++;
 			n->traces += n->last != serial;
 			n->last = serial;
@@ -327,9 +328,9 @@ profile_add(struct profile *p, const struct trace *t, const struct critpath *pat
 		return err_set(e, ERR_MEMORY, "out of memory for what requests call");
 	for (uint32_t i = 1; i < path->nsteps; i++)
 		spend_edge(&d, &path->steps[i - 1], &path->steps[i]);
-	if (t->lossy)
-		p->lossy++;
-	else
+	if (trace_is_evidence(t))
 		p->traces++;
+	else
+		p->lossy++;
 	return add_calls(&d) ? 0 : err_set(e, ERR_MEMORY, "out of memory for the times of calls");
 }

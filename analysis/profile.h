@@ -53,7 +53,7 @@ struct profile {
 	struct profile_call *nodes;
 	struct profile_step *steps;
 	uint64_t traces; /* whose calls and steps were counted */
-	uint64_t lossy;  /* traces with lost records: only their times were counted */
+	uint64_t lossy;  /* traces with a part missing: only their times were counted */
 	uint64_t calls_lost, steps_lost; /* not counted for lack of room */
 	struct map node_index, step_index;
 	struct arena arena, scratch;

@@ -14,6 +14,17 @@
 
 enum { TRACE_NONE = UINT32_MAX };
 
+/* What is missing in a trace, although no record was lost: incomplete.tbl.h. */
+enum incomplete {
+#define INCOMPLETE(name, word, text) INCOMPLETE_##name,
+#include "analysis/incomplete.tbl.h"
+#undef INCOMPLETE
+	INCOMPLETES
+};
+
+const char *incomplete_word(enum incomplete i); /* "no-end" */
+const char *incomplete_text(enum incomplete i); /* "the request has no end" */
+
 struct event {
 	/* By the clock of its node; clocks.h says how times are brought onto the clock of the
 	 * root's node. */
@@ -33,16 +44,24 @@ struct unit {
 	/* Event that handed the work on; TRACE_NONE: this is the root unit, or the fork was
 	 * lost. */
 	uint32_t fork;
+	/* When a unit of another trace began on its thread, while this one had begun there and not
+	 * ended, for the first time; on the clock of the unit's events. 0: none is known. */
+	int64_t shared_ns;
 };
 
 struct trace {
 	uint64_t id, id_high; /* id_high: upper half of the W3C trace id; 0: not known */
-	uint32_t type;        /* label of its request_begin */
-	uint32_t root;        /* unit in which the request began */
-	/* Of request_begin and request_end; both units keep their times in clocks_trace(). */
+	uint32_t type;        /* label of its request_begin; LABEL_NONE: it has none */
+	uint32_t root;        /* unit in which the request began; TRACE_NONE: no request_begin */
+	/* Of request_begin and request_end; both units keep their times in clocks_trace(). Without
+	 * them: of the first and the last event. */
 	int64_t begin_ns, end_ns;
 	bool probed; /* selected for added tracepoints: field `probed` of request_begin */
 	bool lossy;  /* a record of the trace may be lost: absent events prove nothing */
+	/* enum incomplete. Of a lossy trace it says nothing of the instrumentation, and is never
+	 * NO_UNIT. */
+	uint8_t incomplete;
+	uint32_t incomplete_label; /* NO_UNIT: of the fork; else LABEL_NONE */
 	uint32_t nevents, nunits;
 	/* Unit by unit; within a unit by time, events of equal time in order of arrival from
 	 * the node. */
@@ -52,5 +71,19 @@ struct trace {
 };
 
 void trace_free(struct trace *t); /* NULL is fine */
+
+/* Whether the trace may decide something: no part of it is missing. */
+static inline bool
+trace_is_evidence(const struct trace *t)
+{
+	return !t->lossy && t->incomplete == INCOMPLETE_NONE;
+}
+
+/* Whether it has one begin and one end, so that its response time is known. */
+static inline bool
+trace_has_times(const struct trace *t)
+{
+	return t->incomplete == INCOMPLETE_NONE || t->incomplete == INCOMPLETE_NO_UNIT;
+}
 
 #endif

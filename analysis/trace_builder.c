@@ -59,6 +59,30 @@ trace_builder_free(struct trace_builder *b)
 	free(b);
 }
 
+const char *
+incomplete_word(enum incomplete i)
+{
+	static const char *const words[INCOMPLETES] = {
+#define INCOMPLETE(name, word, text) word,
+#include "analysis/incomplete.tbl.h"
+#undef INCOMPLETE
+	};
+
+	return words[i];
+}
+
+const char *
+incomplete_text(enum incomplete i)
+{
+	static const char *const texts[INCOMPLETES] = {
+#define INCOMPLETE(name, word, text) text,
+#include "analysis/incomplete.tbl.h"
+#undef INCOMPLETE
+	};
+
+	return texts[i];
+}
+
 void
 trace_free(struct trace *t)
 {
@@ -294,6 +318,7 @@ lay_out_events(
 	for (uint32_t u = 0; u < t->nunits; u++) {
 		t->units[u].first = first;
 		t->units[u].fork = TRACE_NONE;
+		t->units[u].shared_ns = 0;
 		first += t->units[u].count;
 		t->units[u].count = 0;
 	}
@@ -325,31 +350,68 @@ read_begin(struct trace *t, const struct event *e, const struct label *l)
 	}
 }
 
-/* Finds begin and end of the request. false: not exactly one of each, in this order. */
-static bool
+static enum incomplete
+incomplete_of(uint32_t begins, uint32_t ends, bool in_order)
+{
+	if (begins != 1)
+		return begins == 0 ? INCOMPLETE_NO_BEGIN : INCOMPLETE_SEVERAL_BEGINS;
+	if (ends != 1)
+		return ends == 0 ? INCOMPLETE_NO_END : INCOMPLETE_SEVERAL_ENDS;
+	return in_order ? INCOMPLETE_NONE : INCOMPLETE_END_FIRST;
+}
+
+/* Finds begin and end of the request: the trace is incomplete if there is not exactly one of each,
+ * in this order. Of several begins the type is that of the first one. */
+static void
 find_request(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 {
 	uint32_t begins = 0, ends = 0;
+	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN, begin_ns = INT64_MAX, end_ns = INT64_MIN;
+
+	t->type = LABEL_NONE;
+	t->root = TRACE_NONE;
 
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
 
+		first_ns = e->time_ns < first_ns ? e->time_ns : first_ns;
+		last_ns = e->time_ns > last_ns ? e->time_ns : last_ns;
 		if (kinds[i] == RECORD_REQUEST_BEGIN) {
 			begins++;
+			if (e->time_ns >= begin_ns)
+				continue;
 			t->type = e->label;
 			t->root = e->unit;
-			t->begin_ns = e->time_ns;
+			begin_ns = e->time_ns;
 			read_begin(t, e, labels_get(labels, e->label));
 		} else if (kinds[i] == RECORD_REQUEST_END) {
 			ends++;
-			t->end_ns = e->time_ns;
+			end_ns = e->time_ns;
 		}
 	}
-	return begins == 1 && ends == 1 && t->begin_ns <= t->end_ns;
+	t->begin_ns = begins > 0 ? begin_ns : first_ns;
+	t->end_ns = ends > 0 ? end_ns : last_ns;
+	t->incomplete = (uint8_t)incomplete_of(begins, ends, t->begin_ns <= t->end_ns);
+}
+
+/* For the units that shared their thread: since when. */
+static void
+note_shared(struct trace *t, struct id_table *by_unit, const struct pending_trace *p)
+{
+	for (uint32_t i = 0; i < p->nshared; i++) {
+		const struct id_entry *at = id_table_find(by_unit, p->shared[i].unit_id);
+		struct unit *u;
+
+		if (at->round != by_unit->round)
+			continue;
+		u = &t->units[at->value];
+		if (u->shared_ns == 0 || p->shared[i].time_ns < u->shared_ns)
+			u->shared_ns = p->shared[i].time_ns;
+	}
 }
 
 /* Links units to the forks that began them. A link that was forked and joined but began no unit
- * shows that records are missing: the trace is lossy. */
+ * shows that a part is missing: unless a record was lost, the trace is incomplete. */
 static void
 link_units(struct trace *t, struct id_table *by_link, const uint8_t *kinds)
 {
@@ -372,46 +434,51 @@ link_units(struct trace *t, struct id_table *by_link, const uint8_t *kinds)
 			t->units[e->unit].fork = p->value;
 		}
 	}
-	for (uint32_t i = 0; i < t->nevents && !t->lossy; i++)
+	for (uint32_t i = 0; i < t->nevents && trace_is_evidence(t); i++)
 		if (kinds[i] == RECORD_FORK) {
 			const struct id_entry *p = id_table_find(by_link, t->events[i].link_id);
 
-			t->lossy = p->joined && !p->begun;
+			if (!p->joined || p->begun)
+				continue;
+			t->incomplete = INCOMPLETE_NO_UNIT;
+			t->incomplete_label = t->events[i].label;
 		}
 }
 
-enum built
-trace_build(struct trace_builder *b, struct trace **ret, struct pending_trace *p, int64_t until_ns,
-    const struct labels *labels, uint64_t *nlate, uint64_t *nduplicate)
+bool
+trace_build(struct trace_builder *b, struct trace **ret, const struct pending_trace *p,
+    struct arena *into, int64_t until_ns, const struct labels *labels, uint64_t *nlate,
+    uint64_t *nduplicate)
 {
 	uint32_t all = count_records(p), came, n;
 	struct trace *t;
 
 	if (!make_room(b, all) || !id_table_ready(&b->by_unit, all) ||
 	    !id_table_ready(&b->by_link, all))
-		return BUILT_NO_MEMORY;
+		return false;
 	came = collect(b, p, until_ns);
 	*nlate += all - came;
 	sort(b, came);
 	n = leave_out_duplicates(b->refs, came);
 	*nduplicate += came - n;
-	t = arena_calloc(&p->arena, 1, sizeof *t);
+	t = arena_calloc(into, 1, sizeof *t);
 	if (t == NULL)
-		return BUILT_NO_MEMORY;
+		return false;
 	t->id = p->id;
 	t->lossy = p->lossy;
+	t->incomplete_label = LABEL_NONE;
 	t->nevents = n;
 	t->nunits = number_units(b, n);
-	t->events = arena_alloc(&p->arena, n * sizeof *t->events);
-	t->units = arena_alloc(&p->arena, t->nunits * sizeof *t->units);
+	t->events = arena_alloc(into, n * sizeof *t->events);
+	t->units = arena_alloc(into, t->nunits * sizeof *t->units);
 	if (t->events == NULL || t->units == NULL)
-		return BUILT_NO_MEMORY;
+		return false;
 	lay_out_events(t, b, n, labels_kinds(labels));
-	if (!find_request(t, b->kinds, labels))
-		return BUILT_MALFORMED;
+	find_request(t, b->kinds, labels);
+	note_shared(t, &b->by_unit, p);
 	link_units(t, &b->by_link, b->kinds);
-	t->arena = p->arena;
-	p->arena = (struct arena){ 0 };
+	t->arena = *into;
+	*into = (struct arena){ 0 };
 	*ret = t;
-	return BUILT;
+	return true;
 }

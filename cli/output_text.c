@@ -162,6 +162,26 @@ print_runs(struct pen *p, const json_t *runs)
 	}
 }
 
+/* Appends the traces in which a part is missing that was not lost. */
+static const char *
+say_incomplete(struct pen *p, const char *said, const json_t *incomplete)
+{
+	static const struct {
+		const char *word, *text;
+	} reasons[] = {
+#define INCOMPLETE(name, word, text) { word, text },
+#include "analysis/incomplete.tbl.h"
+#undef INCOMPLETE
+	};
+
+	for (size_t i = 1; i < sizeof reasons / sizeof reasons[0]; i++)
+		if (number_of(incomplete, reasons[i].word) > 0)
+			said = pen_printf(p, "%s%s%s incomplete traces (%s)", said,
+			    said[0] != '\0' ? ", " : "",
+			    pen_count(p, number_of(incomplete, reasons[i].word)), reasons[i].text);
+	return said;
+}
+
 /* Records and traces received, and the reasons why some were not used (those with a count). */
 static void
 print_counts(struct pen *p, const json_t *c)
@@ -172,10 +192,8 @@ print_counts(struct pen *p, const json_t *c)
 		{ "late", "records arrived late" },
 		{ "duplicate", "records received twice" },
 		{ "given_up_memory", "traces dropped for lack of memory" },
-		{ "given_up_patience", "traces never completed" },
-		{ "given_up_malformed", "malformed traces" },
 		{ "lossy", "traces with lost records" },
-		{ "incomplete", "traces not complete yet" },
+		{ "pending", "traces not complete yet" },
 		{ "other_groups", "traces beyond the group limit" },
 		{ "pathless", "traces without a critical path" },
 		{ "inexact", "traces whose edges do not add up" },
@@ -190,6 +208,7 @@ print_counts(struct pen *p, const json_t *c)
 		if (number_of(c, reasons[i].key) > 0)
 			said = pen_printf(p, "%s%s%s %s", said, said[0] != '\0' ? ", " : "",
 			    pen_count(p, number_of(c, reasons[i].key)), reasons[i].words);
+	said = say_incomplete(p, said, json_object_get(c, "incomplete"));
 	fprintf(p->out, "\n%s records, %s traces\n", pen_count(p, number_of(c, "records")),
 	    pen_count(p, number_of(c, "traces")));
 	if (said[0] != '\0')

@@ -18,6 +18,9 @@ REASON(PROBLEM_GONE,      9, "problem-gone",      "the requests under diagnosis 
 REASON(END_OVER_BUDGET,  10, "end-over-budget",   "{}, an end of the edge, is over the overhead budget; raise search.budget")
 REASON(UNCONFIRMED,      11, "unconfirmed",       "an agent did not confirm that its tracepoints are enabled; `hone agents` shows which")
 REASON(CONTRADICTED,     12, "contradicted",      "the last measurement contradicts the earlier ones: the remaining edge has no sure share of the problem")
+REASON(INCOMPLETE,       13, "incomplete",        "most traces were incomplete and are no evidence, though no record was lost: the instrumentation is wrong; `hone check` names the mistake")
+REASON(UNIT_MISSING,     14, "unit-missing",      "most traces were incomplete and are no evidence: {} is joined, but no unit begins by it; `hone check` names the mistake")
+REASON(END_MISSING,      15, "end-missing",      "most requests began and did not end, and are no evidence; `hone check` names the mistake")
 /* why a hypothesis was withdrawn, or settled without a measurement */
 REASON(CONGESTION,       20, "congestion",        "queues are full")
 REASON(OVER_BUDGET,      21, "over-budget",       "over the overhead budget")

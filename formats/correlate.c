@@ -535,7 +535,7 @@ count_skips(struct correlate *c)
 	struct assemble_counts n;
 
 	assemble_counts(c->assemble, &n);
-	skip_many(c, SKIP_ROOTLESS, n.given_up_malformed + n.given_up_patience + n.incomplete,
+	skip_many(c, SKIP_ROOTLESS, n.given_up_malformed + n.given_up_patience + n.pending,
 	    "a request whose begin or end is not in the trace");
 	skip_many(c, SKIP_SPLIT, n.given_up_memory,
 	    "too many requests at once for the memory they may take");

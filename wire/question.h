@@ -4,7 +4,8 @@
 #define WIRE_QUESTION_H
 
 /* "version" of every answer. It grows when a field changes its meaning, its type or its name, or
- * goes; a new field leaves it as it is. 2: verdicts and reasons as fields, no sentences. */
-enum { ANSWER_VERSION = 2 };
+ * goes; a new field leaves it as it is. 2: verdicts and reasons as fields, no sentences. 3: counts of
+ * incomplete traces have their reasons, and are not among the lossy ones. */
+enum { ANSWER_VERSION = 3 };
 
 #endif

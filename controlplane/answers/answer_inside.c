@@ -32,6 +32,17 @@ answer_text(const char *s)
 }
 
 json_t *
+answer_incomplete(const uint64_t counts[INCOMPLETES])
+{
+	json_t *j = json_object();
+
+	for (int i = INCOMPLETE_NONE + 1; i < INCOMPLETES; i++)
+		json_object_set_new(
+		    j, incomplete_word((enum incomplete)i), json_integer((json_int_t)counts[i]));
+	return j;
+}
+
+json_t *
 answer_id(struct trace_id id)
 {
 	return id.high == 0 && id.low == 0 ? json_null() : trace_id_json(id.high, id.low);

@@ -25,9 +25,11 @@ enum { ANSWER_LISTED_MAX = 20000 };
 /* ---- answer_inside.c: new values, which the caller owns ---- */
 /* An answer with "ok" false. code: ERR_MISSING, ERR_BUSY, ERR_INPUT, ERR_STORE or ERR_DENIED; any other is "failed". */
 json_t *answer_refuse(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-json_t *answer_text(const char *s);    /* NULL gives "" */
-json_t *answer_id(struct trace_id id); /* hex digits; null for 0 */
-json_t *answer_number_id(uint64_t id); /* id of a run or a hypothesis; null for 0 */
+json_t *answer_text(const char *s); /* NULL gives "" */
+json_t *answer_incomplete(
+    const uint64_t counts[INCOMPLETES]); /* {"no-end": 3, ...}, a count for each reason */
+json_t *answer_id(struct trace_id id);   /* hex digits; null for 0 */
+json_t *answer_number_id(uint64_t id);   /* id of a run or a hypothesis; null for 0 */
 /* Reads the integer field `key`, or `otherwise` if it is absent. False: it is present, but not from min to max. */
 bool answer_whole(
     const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);

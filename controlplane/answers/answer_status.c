@@ -92,18 +92,18 @@ counts_json(const struct engine *g)
 			             ->traces;
 	return json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-	    " s:I, s:I, s:I, s:I}",
+	    " s:I, s:I, s:I, s:I, s:o}",
 	    "records", (json_int_t)n.records, "traces", (json_int_t)n.complete, "late",
 	    (json_int_t)n.late, "given_up_memory", (json_int_t)n.given_up_memory,
 	    "given_up_patience", (json_int_t)n.given_up_patience, "given_up_malformed",
 	    (json_int_t)n.given_up_malformed, "lossy", (json_int_t)n.lossy, "lost_ring",
 	    (json_int_t)n.lost[LOSS_RING], "lost_queue", (json_int_t)n.lost[LOSS_QUEUE],
-	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "incomplete", (json_int_t)n.incomplete,
+	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "pending", (json_int_t)n.pending,
 	    "other_groups", (json_int_t)other, "moved", (json_int_t)r.moved, "pathless",
 	    (json_int_t)r.pathless, "untyped", (json_int_t)engine_parts_of(g)->types.untyped,
 	    "inexact", (json_int_t)r.inexact, "duplicate", (json_int_t)n.duplicate, "used",
 	    (json_int_t)n.used, "given_up", (json_int_t)n.given_up, "held", (json_int_t)n.held,
-	    "outside", (json_int_t)n.outside);
+	    "outside", (json_int_t)n.outside, "incomplete", answer_incomplete(n.incomplete));
 }
 
 static json_t *

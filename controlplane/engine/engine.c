@@ -10,6 +10,7 @@
 #include "controlplane/engine/trace_age.h"
 
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
+static void take_incomplete(struct engine *g, const struct trace *t);
 
 static struct engine_options
 with_defaults(const struct engine_options *o)
@@ -194,6 +195,10 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		rc = take_trace(g, t, now, e);
 		trace_free(t);
 	}
+	while ((t = assemble_next_incomplete(p->assemble)) != NULL) {
+		take_incomplete(g, t);
+		trace_free(t);
+	}
 	/* 3. learning and diagnoses decide */
 	if (rc == 0)
 		rc = learning_step(&p->learning, now, when, e);
@@ -220,7 +225,7 @@ extract_path(struct engine *g, const struct trace *t, bool diagnosed, struct alw
 	int rc;
 
 	*ret = NULL;
-	if (report == NULL && (!diagnosed || t->lossy))
+	if (report == NULL && (!diagnosed || !trace_is_evidence(t)))
 		return 0;
 	rc = always_on_path_extract(space, t, g->parts.labels, g->rules.made, &g->scratch, &why);
 	if (rc == 0) {
@@ -233,6 +238,16 @@ extract_path(struct engine *g, const struct trace *t, bool diagnosed, struct alw
 		*e = why;
 	}
 	return rc;
+}
+
+/* A trace that was given up: of a diagnosis of its type, it counts as a request without evidence. */
+static void
+take_incomplete(struct engine *g, const struct trace *t)
+{
+	struct request_type *type = request_types_known(&g->parts.types, t->type);
+
+	if (type != NULL && request_type_diagnosed(type))
+		diagnose_incomplete(type->diagnosis, t);
 }
 
 static int
@@ -480,6 +495,7 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	diagnosis_free(type->diagnosis);
 	type->diagnosis = d;
 	d->type = type->label;
+	d->no_unit_label = LABEL_NONE;
 	d->strategy = strategy;
 	d->k = (uint32_t)(o->tracepoints_per_cycle > 0 ? o->tracepoints_per_cycle
 						       : usual->tracepoints_per_cycle);

@@ -95,7 +95,7 @@ learned_space_add(struct learned_space *ls, struct request_type *type, const str
 	bool fresh = false;
 	int rc = 0;
 
-	if (!t->probed || t->lossy)
+	if (!t->probed || !trace_is_evidence(t))
 		return 0;
 	if (type->learned_of != ls->number + 1 && (rc = index_learned(ls, type, e)) != 0)
 		return rc;

@@ -285,7 +285,7 @@ learning_trace(struct learning *l, const struct trace *t, struct err *e)
 	struct space *space = l->is.learned->space;
 
 	assert(l->active);
-	if (!l->ready || l->is.queues->backing_off || !t->probed || t->lossy ||
+	if (!l->ready || l->is.queues->backing_off || !t->probed || !trace_is_evidence(t) ||
 	    !trace_began_after(l->is.clocks, t, l->since.ns))
 		return 0;
 	l->traces++;

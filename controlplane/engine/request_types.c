@@ -30,14 +30,21 @@ request_types_release(struct request_types *types)
 }
 
 struct request_type *
-request_types_of(struct request_types *types, const struct labels *labels, uint32_t label)
+request_types_known(struct request_types *types, uint32_t label)
 {
 	uint32_t at = hash_table_find(&types->by_label, hash_multiply(label));
-	struct request_type *type;
+
+	return at != HASH_TABLE_NONE ? &types->items[at] : NULL;
+}
+
+struct request_type *
+request_types_of(struct request_types *types, const struct labels *labels, uint32_t label)
+{
+	struct request_type *type = request_types_known(types, label);
 	const struct label *l;
 
-	if (at != HASH_TABLE_NONE)
-		return &types->items[at];
+	if (type != NULL)
+		return type;
 	if (types->n == TYPES_MAX)
 		return NULL;
 	l = labels_get(labels, label);

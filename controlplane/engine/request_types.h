@@ -53,6 +53,8 @@ void request_types_release(struct request_types *types); /* with their diagnoses
  * of memory. O(1). */
 struct request_type *request_types_of(
     struct request_types *types, const struct labels *labels, uint32_t label);
+/* The type with this label, or NULL. O(1). */
+struct request_type *request_types_known(struct request_types *types, uint32_t label);
 /* The type of that name, or of "service/name". ERR_MISSING: there is none; ERR_INPUT: several
  * services have it. O(types). */
 int request_types_find(struct request_types *types, const struct labels *labels, const char *name,

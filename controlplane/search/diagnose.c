@@ -19,6 +19,26 @@ static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2;
 
 /* ---- traces ---- */
 
+static void
+count_incomplete(struct diagnosis *d, const struct trace *t)
+{
+	d->incomplete[t->incomplete]++;
+	if (t->incomplete == INCOMPLETE_NO_UNIT)
+		d->no_unit_label = t->incomplete_label;
+}
+
+void
+diagnose_incomplete(struct diagnosis *d, const struct trace *t)
+{
+	assert(!trace_has_times(t));
+	if (t->type != d->type)
+		return;
+	if (t->lossy)
+		d->skipped_lossy++;
+	else
+		count_incomplete(d, t);
+}
+
 int
 diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace *t,
     const struct always_on_path *path, struct err *e)
@@ -35,6 +55,12 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 		d->skipped_lossy++;
 		for (uint32_t i = 0; i < d->nsearches; i++)
 			d->searches[i]->skipped_lossy++;
+		return 0;
+	}
+	if (t->incomplete != INCOMPLETE_NONE) {
+		count_incomplete(d, t);
+		for (uint32_t i = 0; i < d->nsearches; i++)
+			d->searches[i]->skipped_incomplete++;
 		return 0;
 	}
 	if (!calls->began_after(port->owner, t, d->begun.ns + SETTLE_NS))
@@ -219,14 +245,48 @@ end_found(struct search_port *port, struct diagnosis *d)
 	    port, d, verdict_sure(v) ? RUN_FOUND : RUN_UNSURE, REASON_NONE, "", port->when);
 }
 
+static uint64_t
+incomplete_traces(const struct diagnosis *d)
+{
+	uint64_t n = 0;
+
+	for (int i = INCOMPLETE_NONE + 1; i < INCOMPLETES; i++)
+		n += d->incomplete[i];
+	return n;
+}
+
+/* Why fewer traces than needed are evidence. */
+static enum reason
+why_few(const struct diagnosis *d)
+{
+	uint64_t incomplete = incomplete_traces(d);
+
+	/* 1 */
+	if (d->skipped_lossy <= d->traces && incomplete <= d->traces)
+		return REASON_FEW_REQUESTS;
+	/* 2 */
+	if (d->skipped_lossy >= incomplete)
+		return REASON_LOST_RECORDS;
+	/* 3 */
+	if (d->incomplete[INCOMPLETE_NO_UNIT] * 2 > incomplete)
+		return REASON_UNIT_MISSING;
+	/* 4 */
+	if (d->incomplete[INCOMPLETE_NO_END] * 2 > incomplete)
+		return REASON_END_MISSING;
+	/* 5 */
+	return REASON_INCOMPLETE;
+}
+
 static void
 end_unfound(struct search_port *port, struct diagnosis *d, int64_t waited_ns)
 {
 	if (d->traces >= port->settings.conditions.traces_min)
 		diagnose_end(port, d, RUN_NOT_FOUND, REASON_NO_PROBLEM, "", port->when);
 	else if (waited_ns > 3 * port->settings.cycle_max_ns)
-		diagnose_end(port, d, RUN_NOT_FOUND,
-		    d->skipped_lossy > d->traces ? REASON_LOST_RECORDS : REASON_FEW_REQUESTS, "",
+		diagnose_end(port, d, RUN_NOT_FOUND, why_few(d),
+		    why_few(d) == REASON_UNIT_MISSING
+			? labels_get(port->labels, d->no_unit_label)->text
+			: "",
 		    port->when);
 }
 

@@ -11,6 +11,8 @@
  * O(edges), and O(events) for each search of its group. ERR_MEMORY. */
 int diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace *t,
     const struct always_on_path *path, struct err *e);
+/* A trace that was given up, since the request has not one begin and one end; of any type. O(1). */
+void diagnose_incomplete(struct diagnosis *d, const struct trace *t);
 /* To be called often: decides at most every 100 ms. It must not have ended. 0 or a negative code. */
 int diagnose_step(struct search_port *port, struct diagnosis *d, struct mono now, struct wall when,
     struct err *e);

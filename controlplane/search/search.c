@@ -34,7 +34,7 @@ cycle_begin(struct search_port *port, struct search *s, enum search_phase phase,
 	};
 
 	groups_free(c->groups);
-	c->traces = s->skipped_lossy = 0;
+	c->traces = s->skipped_lossy = s->skipped_incomplete = 0;
 	c->serial = (struct comoments){ 0 };
 	s->layer.objects = (struct object_times){ 0 };
 	search_enter(s, phase);
@@ -284,10 +284,12 @@ act(struct search_port *port, struct search *s, const struct decision *x, bool *
 	return go_on(port, s, &x->m, &f, again, e);
 }
 
-/* Traces with a lost part are no evidence; when they are most of all, that is the reason. */
+/* Lossy and incomplete traces are no evidence; when they are most of all, that is the reason. */
 static enum reason
 why_no_traces(const struct search *s)
 {
+	if (s->skipped_incomplete > s->cycle.traces && s->skipped_incomplete > s->skipped_lossy)
+		return REASON_INCOMPLETE;
 	return s->skipped_lossy > s->cycle.traces ? REASON_LOST_RECORDS : REASON_PROBLEM_GONE;
 }
 

@@ -157,7 +157,7 @@ struct search {
 	struct search_cycle cycle;
 	struct final_edge final;
 	struct search_outcome outcome;
-	uint64_t skipped_lossy; /* traces with a lost part, of this cycle */
+	uint64_t skipped_lossy, skipped_incomplete; /* traces that are no evidence, of this cycle */
 	struct rng rng;
 };
 
@@ -182,7 +182,9 @@ struct diagnosis {
 	struct groups *groups; /* of all traces since it began, by always-on labels alone */
 	struct sketch sketch;  /* response times of the type since it began */
 	uint64_t traces, skipped_lossy;
-	struct watched *watched; /* see watch.h */
+	uint64_t incomplete[INCOMPLETES]; /* requests, by what was missing in their trace */
+	uint32_t no_unit_label;           /* of the last fork without a unit; LABEL_NONE */
+	struct watched *watched;          /* see watch.h */
 
 	struct search **searches; /* in the order of their making */
 	uint32_t nsearches, searches_cap;

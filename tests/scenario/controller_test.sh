@@ -50,7 +50,7 @@ check "hone start without an agent fails and says so" says 1 "no agent is connec
 check "hone learn without a request fails and says so" says 1 "nothing to learn from" "$O/bin/hone" learn --seconds 1
 check "hone stop without a diagnosis fails and says so" says 1 "nothing runs" "$O/bin/hone" stop
 check "hone forest without a diagnosis fails and says so" says 1 "no diagnosis" "$O/bin/hone" forest GET_HOME
-check "hone status --json is valid and has its version" bash -o pipefail -c "'$O/bin/hone' status --json | jq -e '.version == 2 and .ok'"
+check "hone status --json is valid and has its version" bash -o pipefail -c "'$O/bin/hone' status --json | jq -e '.version == 3 and .ok'"
 check "a second controller on the same database is refused, with the pid of the first" says 1 "$honed_pid" second "$D/forest.db"
 check "honed survives garbage on its sockets" bash -c "
   for s in agents honed; do

@@ -99,7 +99,7 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 	drain(k, out);
 	c = kit_counts(k);
 	assert_int_equal(c.held, 0);
-	assert_int_equal(c.incomplete, 0);
+	assert_int_equal(c.pending, 0);
 	assert_int_equal(c.memory_bytes, 0);
 	kit_free(k);
 	return c;
@@ -215,7 +215,7 @@ records_of_a_delivered_trace_are_late(void **state)
 	kit_batch(k, 1, rows, 4, 100000);
 	assert_int_equal(kit_counts(k).complete, 1);
 	assert_int_equal(kit_counts(k).late, 2);
-	assert_int_equal(kit_counts(k).incomplete, 0);
+	assert_int_equal(kit_counts(k).pending, 0);
 	kit_free(k);
 }
 
@@ -228,11 +228,11 @@ a_trace_without_an_end_is_given_up_when_the_watermark_passes_its_deadline(void *
 
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	kit_batch(k, 0, rows, 2, 1099);
-	assert_int_equal(kit_counts(k).incomplete, 1);
+	assert_int_equal(kit_counts(k).pending, 1);
 	kit_batch(k, 1, rows, 2, 2000); /* with an end, but after the trace was given up */
 	kit_batch(k, 0, NULL, 0, 1100);
 	assert_int_equal(kit_counts(k).given_up_patience, 1);
-	assert_int_equal(kit_counts(k).incomplete, 0);
+	assert_int_equal(kit_counts(k).pending, 0);
 	assert_int_equal(kit_counts(k).memory_bytes, 0);
 	assert_null(assemble_next(k->assemble));
 	kit_free(k);
@@ -275,8 +275,8 @@ memory_is_bounded_by_giving_up_the_oldest_traces(void **state)
 		kit_batch(k, 0, rows, 3, 10 * i);
 		assert_true(kit_counts(k).memory_bytes <= MAX_BYTES);
 	}
-	assert_int_equal(kit_counts(k).given_up_memory + kit_counts(k).incomplete, 5000);
-	assert_true(kit_counts(k).incomplete > 10);
+	assert_int_equal(kit_counts(k).given_up_memory + kit_counts(k).pending, 5000);
+	assert_true(kit_counts(k).pending > 10);
 	/*
 	 * the newest traces are in memory, so one of them can end; the oldest were given up: late
 	 */
@@ -320,8 +320,9 @@ losses_mark_the_traces_open_at_that_time(void **state)
 	kit_free(k);
 }
 
+/* It was called a loss once: nothing was lost, the carrier did not arrive. */
 static void
-a_joined_fork_without_its_unit_is_a_loss(void **state)
+a_joined_fork_without_its_unit_is_incomplete_and_no_loss(void **state)
 {
 	struct kit *k = kit_new(NULL);
 	struct trace *t;
@@ -332,10 +333,112 @@ a_joined_fork_without_its_unit_is_a_loss(void **state)
 			{ 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'F', 7, "c", 2 },
 			{ 5, 0, 2, 'E', 0, "R", 2 }));
 	t = assemble_next(k->assemble);
-	assert_true(t->lossy);
+	assert_false(t->lossy);
+	assert_int_equal(t->incomplete, INCOMPLETE_NO_UNIT);
+	assert_string_equal(labels_get(k->labels, t->incomplete_label)->text, "s/hone:fork(c)");
+	assert_false(trace_is_evidence(t));
+	assert_true(trace_has_times(t));
 	trace_free(t);
 	t = assemble_next(k->assemble); /* no join: the unit may begin at any later time */
 	assert_false(t->lossy);
+	assert_true(trace_is_evidence(t));
+	trace_free(t);
+	assert_int_equal(kit_counts(k).lossy, 0);
+	assert_int_equal(kit_counts(k).incomplete[INCOMPLETE_NO_UNIT], 1);
+	assert_int_equal(kit_counts(k).complete, 2);
+	kit_free(k);
+}
+
+static void
+expect_incomplete(struct kit *k, uint64_t id, enum incomplete why)
+{
+	struct trace *t = assemble_next_incomplete(k->assemble);
+
+	assert_non_null(t);
+	assert_int_equal(t->id, id);
+	assert_int_equal(t->incomplete, why);
+	assert_false(t->lossy);
+	assert_false(trace_has_times(t));
+	assert_int_equal(t->type == LABEL_NONE, why == INCOMPLETE_NO_BEGIN);
+	assert_int_equal(t->root == TRACE_NONE, why == INCOMPLETE_NO_BEGIN);
+	assert_int_equal(kit_counts(k).incomplete[why], 1);
+	trace_free(t);
+}
+
+static void
+a_trace_that_was_given_up_is_handed_out_with_what_it_lacks(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	(void)state;
+
+	kit_rows(k, ROWS({ 1, 0, 1, 'B', 0, "R", 1 }, { 2, 0, 1, 'F', 7, "c", 1 },
+			{ 3, 0, 2, 'E', 0, "R", 2 }, { 4, 0, 3, 'B', 0, "R", 3 },
+			{ 5, 0, 4, 'B', 0, "S", 3 }, { 6, 0, 4, 'E', 0, "S", 3 },
+			{ 7, 0, 5, 'B', 0, "R", 4 }, { 8, 0, 5, 'E', 0, "R", 4 },
+			{ 9, 0, 5, 'E', 0, "R", 4 }, { 10, 0, 6, 'E', 0, "R", 5 },
+			{ 11, 0, 6, 'B', 0, "R", 5 }));
+	assert_null(assemble_next(k->assemble));
+	expect_incomplete(k, 1, INCOMPLETE_NO_END);
+	expect_incomplete(k, 2, INCOMPLETE_NO_BEGIN);
+	expect_incomplete(k, 3, INCOMPLETE_SEVERAL_BEGINS);
+	expect_incomplete(k, 4, INCOMPLETE_SEVERAL_ENDS);
+	expect_incomplete(k, 5, INCOMPLETE_END_FIRST);
+	assert_null(assemble_next_incomplete(k->assemble));
+	assert_int_equal(kit_counts(k).lossy, 0);
+	assert_int_equal(kit_counts(k).complete, 0);
+	kit_free(k);
+}
+
+static void
+note_pending(void *ctx, const struct trace *t)
+{
+	uint64_t *ids = ctx;
+
+	assert_int_equal(t->incomplete, INCOMPLETE_NO_END);
+	ids[ids[0] + 1] = t->id;
+	ids[0]++;
+}
+
+static void
+a_pending_trace_can_be_seen_before_it_is_given_up(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct row rows[] = { { 50, 0, 1, 'B', 0, "R", 1 }, { 60, 0, 2, 'B', 0, "R", 2 },
+		{ 70, 0, 3, 'B', 0, "R", 3 }, { 80, 0, 1, 'p', 0, "x", 1 } };
+	uint64_t ids[8] = { 0 };
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	kit_batch(k, 0, rows, 4, 90);
+	assemble_look_pending(k->assemble, 70, 8, note_pending, ids);
+	assert_int_equal(ids[0], 2);
+	assert_int_equal(ids[1], 1);
+	assert_int_equal(ids[2], 2);
+	ids[0] = 0;
+	assemble_look_pending(k->assemble, 1000, 1, note_pending, ids);
+	assert_int_equal(ids[0], 1);
+	assert_int_equal(kit_counts(k).pending, 3);
+	kit_free(k);
+}
+
+static void
+a_unit_that_shares_its_thread_with_another_trace_knows_since_when(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct trace *t;
+	(void)state;
+
+	/* unit 1 of trace 1 has forked, and is open when trace 2 begins on its thread */
+	kit_rows(k, ROWS({ 10, 0, 1, 'B', 0, "R", 1 }, { 20, 0, 1, 'F', 7, "c", 1 },
+			{ 30, 0, 2, 'B', 0, "R", 2 }, { 40, 0, 2, 'E', 0, "R", 2 },
+			{ 50, 0, 1, 'E', 0, "R", 1 }));
+	t = assemble_next(k->assemble);
+	assert_int_equal(t->id, 2);
+	assert_int_equal(t->units[0].shared_ns, 0);
+	trace_free(t);
+	t = assemble_next(k->assemble);
+	assert_int_equal(t->id, 1);
+	assert_int_equal(t->units[0].shared_ns, 30);
 	trace_free(t);
 	kit_free(k);
 }
@@ -399,7 +502,7 @@ invalid_records_are_counted_and_dropped(void **state)
 
 	assert_int_equal(assemble_batch(k->assemble, 3, &b, &k->e), 0);
 	assert_int_equal(kit_counts(k).records, 0);
-	assert_int_equal(kit_counts(k).incomplete, 0);
+	assert_int_equal(kit_counts(k).pending, 0);
 	assert_int_equal(kit_counts(k).lost[LOSS_DECODE], 3);
 	kit_free(k);
 }
@@ -511,7 +614,7 @@ a_trace_without_an_end_does_not_keep_memory(void **state)
 	assert_int_equal(c.given_up_patience, 1);
 	assert_int_equal(c.records, 5001);
 	assert_int_equal(c.late, 4000);
-	assert_int_equal(c.incomplete, 0);
+	assert_int_equal(c.pending, 0);
 	assert_int_equal(c.memory_bytes, 0);
 	assert_null(assemble_next(k->assemble));
 	kit_free(k);
@@ -564,7 +667,10 @@ main(void)
 		cmocka_unit_test(malformed_traces_are_given_up),
 		cmocka_unit_test(memory_is_bounded_by_giving_up_the_oldest_traces),
 		cmocka_unit_test(losses_mark_the_traces_open_at_that_time),
-		cmocka_unit_test(a_joined_fork_without_its_unit_is_a_loss),
+		cmocka_unit_test(a_joined_fork_without_its_unit_is_incomplete_and_no_loss),
+		cmocka_unit_test(a_trace_that_was_given_up_is_handed_out_with_what_it_lacks),
+		cmocka_unit_test(a_pending_trace_can_be_seen_before_it_is_given_up),
+		cmocka_unit_test(a_unit_that_shares_its_thread_with_another_trace_knows_since_when),
 		cmocka_unit_test(values_follow_their_fields_names),
 		cmocka_unit_test(invalid_records_are_counted_and_dropped),
 		cmocka_unit_test(duplicates_are_discarded_and_counted),

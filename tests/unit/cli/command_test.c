@@ -269,7 +269,7 @@ static void
 a_refusal_is_a_failure_with_its_reason(void **state)
 {
 	static const char *const no[] = {
-		"{\"version\":2,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}",
+		"{\"version\":3,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}",
 		NULL
 	};
 	struct honed h;
@@ -296,8 +296,8 @@ malformed_answers_are_reported(void **state)
 	} strange[] = {
 		{ FRAME_ANSWER, { "{", NULL }, "malformed JSON" },
 		{ FRAME_ANSWER, { "[1]", NULL }, "not a JSON object" },
-		{ FRAME_ANSWER, { "{\"version\":3,\"ok\":true}", NULL },
-		    "version 3, this hone reads version 2" },
+		{ FRAME_ANSWER, { "{\"version\":4,\"ok\":true}", NULL },
+		    "version 4, this hone reads version 3" },
 		{ FRAME_REFUSE, { "user 7 may not", NULL }, "honed refuses: user 7 may not" },
 		{ FRAME_WELCOME, { "x", NULL }, "received a frame WELCOME instead of an answer" },
 	};
@@ -335,7 +335,7 @@ a_hung_controller_ends_in_a_timeout(void **state)
 	honed_end(&h, "{\"ask\":\"status\"}\n");
 }
 
-#define OK "\"version\":2,\"ok\":true,"
+#define OK "\"version\":3,\"ok\":true,"
 #define ACTIVE \
 	"{" OK \
 	"\"added\":2,\"quiet\":false,\"types\":[{\"type\":\"A\",\"traces\":5}],\"runs\":[{\"run\":7,\"type\":\"A\",\"cycles\":2,\"phase\":\"gathering\"}]}"

@@ -196,10 +196,14 @@ the_reason_is_what_kept_it_from_finding_a_problem(void **state)
 	static const struct {
 		int slow, requests;
 		bool lossy;
+		enum incomplete incomplete;
 		enum reason reason;
-	} CASES[] = { { -1, 1100, false, REASON_NO_PROBLEM },
-		{ SLOW, 25, false, REASON_FEW_REQUESTS },
-		{ SLOW, 1100, true, REASON_LOST_RECORDS } };
+	} CASES[] = { { -1, 1100, false, INCOMPLETE_NONE, REASON_NO_PROBLEM },
+		{ SLOW, 25, false, INCOMPLETE_NONE, REASON_FEW_REQUESTS },
+		{ SLOW, 1100, true, INCOMPLETE_NONE, REASON_LOST_RECORDS },
+		{ SLOW, 1100, false, INCOMPLETE_NO_UNIT, REASON_UNIT_MISSING },
+		{ SLOW, 1100, false, INCOMPLETE_NO_END, REASON_END_MISSING },
+		{ SLOW, 1100, false, INCOMPLETE_SEVERAL_BEGINS, REASON_INCOMPLETE } };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -212,8 +216,13 @@ the_reason_is_what_kept_it_from_finding_a_problem(void **state)
 			fake_times(&f, PROGRAM, CASES[i].slow, time_ns);
 			fake_trace(&f, &t, PROGRAM, time_ns, false);
 			t.t.lossy = CASES[i].lossy;
+			t.t.incomplete = (uint8_t)CASES[i].incomplete;
+			t.t.incomplete_label = t.t.events[0].label;
 			f.port.now.ns += 20 * MS_NS;
-			fake_tell(&f, &t.t);
+			if (trace_has_times(&t.t))
+				fake_tell(&f, &t.t);
+			else
+				diagnose_incomplete(f.d, &t.t);
 			fake_step(&f);
 		}
 		if (CASES[i].reason != REASON_NO_PROBLEM) {
@@ -228,6 +237,8 @@ the_reason_is_what_kept_it_from_finding_a_problem(void **state)
 		assert_int_equal(f.d->phase, PHASE_ENDED);
 		assert_int_equal(f.d->run->state, RUN_NOT_FOUND);
 		assert_int_equal(f.d->run->reason, CASES[i].reason);
+		assert_int_equal(
+		    f.d->run->subject[0] != '\0', CASES[i].reason == REASON_UNIT_MISSING);
 		fake_end(&f);
 	}
 }
@@ -257,6 +268,14 @@ traces_of_other_types_and_with_losses_are_no_evidence(void **state)
 	assert_int_equal(f.d->run->requests, 1);
 	assert_int_equal(s->skipped_lossy, 1);
 	t.t.lossy = false;
+	t.t.incomplete = INCOMPLETE_NO_UNIT;
+	fake_tell(&f, &t.t);
+	assert_int_equal(f.d->traces, traces);
+	assert_int_equal(s->skipped_lossy, 1);
+	assert_int_equal(s->skipped_incomplete, 1);
+	assert_int_equal(f.d->incomplete[INCOMPLETE_NO_UNIT], 1);
+	t.t.incomplete = INCOMPLETE_NONE;
+	f.d->run->requests = 1;
 	t.t.type++;
 	fake_tell(&f, &t.t);
 	assert_int_equal(f.d->traces, traces);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * INCOMPLETE(name, word in JSON, text): what is missing in a trace although no agent reported a lost
+ * record in its time: its instrumentation is wrong, or the trace began before its programs were
+ * observed. A trace has the first reason that applies.
+ */
+INCOMPLETE(NONE,           "",               "")
+INCOMPLETE(NO_BEGIN,       "no-begin",       "the request has no begin")
+INCOMPLETE(SEVERAL_BEGINS, "several-begins", "the request begins more than once")
+INCOMPLETE(NO_END,         "no-end",         "the request has no end")
+INCOMPLETE(SEVERAL_ENDS,   "several-ends",   "the request ends more than once")
+INCOMPLETE(END_FIRST,      "end-first",      "the request ends before it begins")
+INCOMPLETE(NO_UNIT,        "no-unit",        "a fork was joined, but no unit began by it")
