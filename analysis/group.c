@@ -124,7 +124,8 @@ group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap)
 	if (!MORE(s->edges, s->nedges, edges_cap) || !MORE(s->times_ns, s->nedges, edges_cap) ||
 	    !MORE(s->passes, s->nedges, edges_cap) || !MORE(s->loops, s->nloops, loops_cap) ||
 	    !MORE(s->iterations, s->nloops, loops_cap) || !MORE(g->edges, counted, edges_cap) ||
-	    !MORE(g->edge_ignored, counted, edges_cap))
+	    !MORE(g->edge_ignored, counted, edges_cap) || !MORE(g->passed, counted, edges_cap) ||
+	    !MORE(g->passes, counted, edges_cap))
 		return false;
 	p->edges_cap = edges_cap;
 	p->loops_cap = loops_cap;
@@ -279,6 +280,23 @@ lay_times(struct groups *gs, const struct group_state *p, const struct shape *s,
 	return times;
 }
 
+static void
+count_passes(const struct group_state *p, const struct shape *s)
+{
+	const struct group *g = &p->group;
+
+	for (uint32_t i = 0; i + 1 < s->ntokens; i++) {
+		g->passed[i]++;
+		g->passes[i] += s->passes[i];
+	}
+	for (uint32_t i = 0; i < s->nloops; i++) {
+		uint32_t at = g->shape.loops[loops_number(p, &s->loops[i], i)].edge;
+
+		g->passed[at] += s->passes[s->loops[i].edge] > 0;
+		g->passes[at] += s->passes[s->loops[i].edge];
+	}
+}
+
 bool
 same_path(const struct shape *a, const struct shape *b)
 {
@@ -325,6 +343,7 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 	moments_high_add(&g->total_high, &g->total, (double)x.total_ns);
 	moments_add(&g->total, (double)x.total_ns);
 	moments_add(&g->ignored, (double)ignored);
+	count_passes(state, s);
 	sketch_add(g->sketch, x.total_ns);
 	note_exemplars(g, x);
 	g->lossy += t->lossy;
@@ -340,11 +359,17 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 
 /* ---- merging ---- */
 
+/* from_edge: the same edge there; UINT32_MAX: no trace of `f` took it. */
 static void
-merge_edge(struct group *g, uint32_t edge, const struct group *f, const struct comoments *from)
+merge_edge(struct group *g, uint32_t edge, const struct group *f, uint32_t from_edge)
 {
-	comoments_merge_high(
-	    &g->edges[edge], &g->total, &g->total_high, from, &f->total, &f->total_high);
+	const struct comoments none = { .n = f->total.n, .mean_y = f->total.mean };
+	bool there = from_edge != UINT32_MAX;
+
+	comoments_merge_high(&g->edges[edge], &g->total, &g->total_high,
+	    there ? &f->edges[from_edge] : &none, &f->total, &f->total_high);
+	g->passed[edge] += there ? f->passed[from_edge] : 0;
+	g->passes[edge] += there ? f->passes[from_edge] : 0;
 }
 
 static void
@@ -354,13 +379,12 @@ merge_counts(struct group_state *to, const struct group_state *from)
 	const struct group *f = &from->group;
 
 	for (uint32_t i = 0; i + 1 < g->shape.ntokens; i++)
-		merge_edge(g, i, f, &f->edges[i]);
+		merge_edge(g, i, f, i);
 	for (uint32_t i = 0; i < g->shape.nloops; i++) {
-		const struct comoments none = { .n = f->total.n, .mean_y = f->total.mean };
 		uint32_t there = loops_number(from, &g->shape.loops[i], i);
 
 		merge_edge(g, g->shape.loops[i].edge, f,
-		    there == UINT32_MAX ? &none : &f->edges[f->shape.loops[there].edge]);
+		    there == UINT32_MAX ? UINT32_MAX : f->shape.loops[there].edge);
 	}
 	moments_high_merge(&g->total_high, &g->total, &f->total_high, &f->total);
 	moments_merge(&g->total, &f->total);

@@ -56,6 +56,8 @@ struct group {
 	/* [nedges]: x is the edge's time in ns, y the response time; 0 for an excluded edge */
 	struct comoments *edges;
 	bool *edge_ignored;    /* [nedges]: the edge is an excluded wait */
+	uint64_t *passed;      /* [nedges]: traces that took the edge ... */
+	uint64_t *passes;      /* [nedges]: ... and how often all of them together did */
 	struct sketch *sketch; /* of response times */
 	uint32_t nkeys;
 	struct key *keys; /* of all tokens in their order; iterations last */
