@@ -77,6 +77,19 @@ print_what_if(struct pen *p, const json_t *w)
 		pen_ms(p, number_of(w, "p99_then_ms"))));
 }
 
+/* Where some of the requests do not pass the edge, or pass it several times. */
+static const char *
+passing_text(struct pen *p, const json_t *group)
+{
+	double passing = number_of(group, "passing"), passes = number_of(group, "passes");
+
+	if (is_null(group, "passing") ||
+	    (passing >= number_of(group, "traces") && passes < 1 + 1e-9))
+		return "";
+	return pen_printf(p, " or without the edge, %s of them pass it, %.1f times each",
+	    pen_count(p, passing), passes);
+}
+
 /* Prints the first and last labels of the path, which identify the group; the middle is left out. */
 static void
 print_group(struct pen *p, const json_t *group)
@@ -86,8 +99,9 @@ print_group(struct pen *p, const json_t *group)
 	size_t n = json_array_size(path);
 
 	line_print(p, "group",
-	    pen_printf(p, "%s requests with this critical path, CV %s:",
-		pen_count(p, number_of(group, "traces")), pen_share(p, number_of(group, "cv"))));
+	    pen_printf(p, "%s requests with this critical path%s, CV %s:",
+		pen_count(p, number_of(group, "traces")), passing_text(p, group),
+		pen_share(p, number_of(group, "cv"))));
 	for (size_t i = 0; i < n; i++) {
 		if (n > 2 * ENDS + 1 && i == ENDS) {
 			fprintf(p->out, "               (%zu more)\n", n - 2 * ENDS);

@@ -84,6 +84,10 @@ static const struct column hypothesis_columns[] = {
 	{                                                             \
 		name, type, offsetof(struct verdict, member), 4, NULL \
 	}
+#define VER5(name, type, member)                                      \
+	{                                                             \
+		name, type, offsetof(struct verdict, member), 5, NULL \
+	}
 static const struct column verdict_columns[] = {
 	VER("hypothesis", U64, hypothesis),
 	VER("run", U64, run),
@@ -142,6 +146,8 @@ static const struct column verdict_columns[] = {
 	VER4("call", TEXT, call),
 	VER4("object", TEXT, object),
 	VER4("object_share", REAL, object_share),
+	VER5("passing", U64, passing),
+	VER5("passes", REAL, passes),
 };
 
 #define SWI(name, type, member)                                        \

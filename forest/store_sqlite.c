@@ -109,6 +109,9 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN call TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN object TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN object_share REAL;",
+	/* A verdict is of all requests that the search began with. */
+	"ALTER TABLE verdict ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN passes REAL;",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

@@ -26,7 +26,8 @@ enum preload_kind {
 
 const char *preload_word(enum preload_kind k); /* "mutex"; "": NONE; "?" for other numbers */
 
-/* Fields marked [4] came with schema 4 of the database; an older row has their zero, and `text`. */
+/* Fields marked [4] came with schema 4 of the database, and [5] with schema 5; an older row has their
+ * zero, or NAN, and before schema 4 `text`. */
 struct verdict {
 	uint64_t run;
 	uint64_t hypothesis; /* that ended the search; no other verdict has it */
@@ -38,7 +39,9 @@ struct verdict {
 	char *
 	    tracepoint; /* the label whose presence divides slow from fast requests; "": none does */
 	char *text;     /* the sentence that a Hone before schema 4 kept; else "" */
-	uint64_t traces;         /* in the sample */
+	uint64_t traces;         /* in the sample: all requests of the group */
+	uint64_t passing;        /* [5] of these, those that pass the edge; 0: not known */
+	double passes;           /* [5] how often these pass it, mean; NAN: not known */
 	double effective_traces; /* [4] effective sample size, at most `traces`; NAN: not known */
 	double confidence;       /* of all intervals here, 0 to 1 */
 	double mean_ns, cv;      /* of the response time */

@@ -169,21 +169,28 @@ add_circumstances(json_t *j, const struct verdict *v)
 	json_decref(more);
 }
 
+static json_t *
+passing_json(const struct verdict *v)
+{
+	return v->passing > 0 ? json_integer((json_int_t)v->passing) : json_null();
+}
+
 json_t *
 answer_verdict(const struct engine *g, const struct verdict *v)
 {
 	json_t *j = json_pack(
-	    "{s:I, s:i, s:s, s:s, s:o, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
+	    "{s:I, s:i, s:s, s:s, s:o, s:{s:o, s:I, s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
 	    " s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o}",
 	    "hypothesis", (json_int_t)v->hypothesis, "rank", (int)v->rank, "kind",
 	    verdict_word(v->kind), "problem", v->problem == PROBLEM_SLOW ? "slow" : "unpredictable",
 	    "tracepoint", answer_text(v->tracepoint), "group", "path", path_json(v->path), "traces",
-	    (json_int_t)v->traces, "mean_ms", number_json(v->mean_ns / 1e6), "cv",
-	    number_json(v->cv), "edge", "from", answer_text(v->from), "to", answer_text(v->to),
-	    "share", number_json(v->share), "share_low", number_json(v->share_low), "share_high",
-	    number_json(v->share_high), "latency_share", number_json(v->latency_share),
-	    "confidence", number_json(v->confidence), "probability", number_json(v->probability),
-	    "cost_ms", number_json(v->cost_ns / 1e6), "key",
+	    (json_int_t)v->traces, "passing", passing_json(v), "passes",
+	    number_json(v->passing > 0 ? v->passes : NAN), "mean_ms", number_json(v->mean_ns / 1e6),
+	    "cv", number_json(v->cv), "edge", "from", answer_text(v->from), "to",
+	    answer_text(v->to), "share", number_json(v->share), "share_low",
+	    number_json(v->share_low), "share_high", number_json(v->share_high), "latency_share",
+	    number_json(v->latency_share), "confidence", number_json(v->confidence), "probability",
+	    number_json(v->probability), "cost_ms", number_json(v->cost_ns / 1e6), "key",
 	    key_of(v->key, v->key_r, v->key_p, v->key_n), "exemplars", exemplars_json(v), "what_if",
 	    what_if_json(v), "bottom", v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY, "spread",
 	    v->kind == VERDICT_SPREAD, "added_on", (json_int_t)plan_count(engine_parts_of(g)->plan),
