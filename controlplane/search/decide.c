@@ -20,16 +20,18 @@ result(enum decide_what what, enum decide_reason reason, bool separates)
  *  4. A label separates, but one side has too few traces: wait, up to DECIDE_MANY traces.
  *  5. A label separates, and the gap is much slower on one side: follow that side.
  *  6. The parts are not measured yet: measure them.
- *     Steps 7 to 9 wait for more traces, until the deadline.
- *  7. Fewer traces with these parts than the minimum.
- *  8. The lead of the top part is not certain, up to DECIDE_PLENTY traces.
- *  9. The covariance rests on few requests, up to 2 x DECIDE_MANY traces. One slow request among 30
+ *  7. The paths with these parts do not carry nearly all of the gap: choose between which labels the
+ *     parts are. (Not where sides of a separation are compared, which fixes the labels.)
+ *     Steps 8 to 10 wait for more traces, until the deadline.
+ *  8. Fewer traces with these parts than the minimum.
+ *  9. The lead of the top part is not certain, up to DECIDE_PLENTY traces.
+ * 10. The covariance rests on few requests, up to 2 x DECIDE_MANY traces. One slow request among 30
  *     has all its time in one part: with two equal causes, as often in the other.
- * 10. Only the slow side is followed, and bounds do not say which part has its excess: unsure.
- * 11. There is only one part: narrow.
- * 12. Forced: narrow to the top part.
- * 13. The top part carries enough of the gap, and of what the search began with: narrow.
- * 14. Otherwise the problem is spread.
+ * 11. Only the slow side is followed, and bounds do not say which part has its excess: unsure.
+ * 12. There is only one part: narrow.
+ * 13. Forced: narrow to the top part.
+ * 14. The top part carries enough of the gap, and of what the search began with: narrow.
+ * 15. Otherwise the problem is spread.
  */
 struct decide_result
 decide(const struct decide_facts *f, const struct decide_thresholds *t)
@@ -62,28 +64,41 @@ decide(const struct decide_facts *f, const struct decide_thresholds *t)
 		return result(DECIDE_MEASURE_PARTS, DECIDE_PARTS_UNKNOWN, separates);
 	assert(f->nparts > 0);
 	/* 7 */
+	if (!f->row_chosen && !separates && !f->slow_side && f->cover < DECIDE_COVERS_MIN)
+		return result(DECIDE_CHOOSE_ROW, DECIDE_OTHER_PARTS, separates);
+	/* 8 */
 	if (!late && f->pooled < t->traces_min)
 		return result(DECIDE_WAIT, DECIDE_FEW_POOLED, separates);
-	/* 8 */
+	/* 9 */
 	if (!late && f->ahead < DECIDE_SURE_SE && f->pooled < DECIDE_PLENTY)
 		return result(DECIDE_WAIT, DECIDE_NOT_AHEAD, separates);
-	/* 9 */
+	/* 10 */
 	if (!late && f->effective < DECIDE_EFFECTIVE_MIN && f->pooled < 2 * DECIDE_MANY)
 		return result(DECIDE_WAIT, DECIDE_FEW_EFFECTIVE, separates);
-	/* 10 */
+	/* 11 */
 	if (f->slow_side && f->nparts > 1 && !f->excess_bounded && !f->forced)
 		return result(DECIDE_UNSURE, DECIDE_UNBOUNDED, separates);
-	/* 11 */
+	/* 12 */
 	if (f->nparts == 1)
 		return result(DECIDE_NARROW, DECIDE_ONLY_PART, separates);
-	/* 12 */
+	/* 13 */
 	if (f->forced)
 		return result(DECIDE_NARROW, DECIDE_FORCED, separates);
-	/* 13 */
+	/* 14 */
 	if (f->top_of_gap >= t->isolate_min && f->top_of_root >= DECIDE_OF_ROOT_MIN)
 		return result(DECIDE_NARROW, DECIDE_TOP_PART, separates);
-	/* 14 */
+	/* 15 */
 	return result(DECIDE_SPREAD, DECIDE_NO_PART, separates);
+}
+
+enum measure_row
+decide_row(uint32_t ncommon, double top_of_gap, const struct decide_thresholds *t)
+{
+	/* 1 */
+	if (ncommon > 1)
+		return ROW_COMMON;
+	/* 2 and 3 */
+	return top_of_gap >= t->isolate_min ? ROW_MODEL : ROW_COMMON;
 }
 
 static bool
@@ -135,10 +150,16 @@ decide_excess(
 /* ---- with measuring ---- */
 
 double
+decide_of_gap(const struct measured *m, const struct part *p)
+{
+	return m->share > 0 ? fmax(0, fmin(1, p->share / m->share)) : 0;
+}
+
+double
 decide_of_root(const struct decide_context *c, const struct measured *m, const struct part *p)
 {
-	double now = c->root_share > 0 ? m->share * p->of_gap / c->root_share : 1,
-	       then = c->of_root * p->of_gap;
+	double now = c->root_share > 0 ? p->share / c->root_share : 1,
+	       then = c->of_root * decide_of_gap(m, p);
 
 	return now > then ? now : then;
 }
@@ -153,6 +174,7 @@ add_parts(struct decide_facts *f, struct measured *m, const struct decide_contex
 	f->pooled = m->pooled;
 	f->effective = m->effective;
 	f->ahead = m->ahead;
+	f->cover = m->cover;
 	if (c->slow_side && m->nparts > 1) {
 		f->excess_bounded = decide_excess(
 		    m->parts, m->nparts, &c->since, c->fast_ns, &by_excess);
@@ -160,6 +182,23 @@ add_parts(struct decide_facts *f, struct measured *m, const struct decide_contex
 	}
 	f->top_of_gap = m->parts[m->top].of_gap;
 	f->top_of_root = decide_of_root(c, m, &m->parts[m->top]);
+}
+
+/* Measures the parts anew, between the labels that decide_row() says. */
+static int
+choose_row(struct decide_facts *f, struct measured *m, const struct measure_input *in,
+    const struct decide_context *c, const struct decide_thresholds *t, struct arena *a,
+    struct err *e)
+{
+	double top_of_gap = decide_of_gap(m, &m->parts[m->top]);
+	int rc = measure_parts(m, in, ROW_COMMON, NULL, a, e);
+
+	if (rc == 0 && decide_row(m->nparts, top_of_gap, t) == ROW_MODEL)
+		rc = measure_parts(m, in, ROW_MODEL, NULL, a, e);
+	f->row_chosen = true;
+	if (rc == 0)
+		add_parts(f, m, c);
+	return rc;
 }
 
 int
@@ -182,16 +221,24 @@ decide_measured(struct decision *ret, const struct measure_input *in,
 	f.traces = m->n;
 	f.carries = m->carries;
 	f.share = m->share;
-	if (!in->by_latency && (rc = measure_separation(&f.separation, m, in, a, e)) != 0)
+	if (!in->by_latency && !in->by_mean &&
+	    (rc = measure_separation(&f.separation, m, in, a, e)) != 0)
 		return rc;
 	r = decide(&f, t);
 	if (r.what == DECIDE_MEASURE_PARTS) {
-		if ((rc = measure_parts(m, in, r.separates ? &f.separation : NULL, a, e)) != 0)
+		rc = r.separates ? measure_parts(m, in, ROW_COMMON, &f.separation, a, e)
+		                 : measure_parts(m, in, ROW_MODEL, NULL, a, e);
+		if (rc != 0)
 			return rc;
 		add_parts(&f, m, c);
 		r = decide(&f, t);
 	}
-	assert(r.what != DECIDE_MEASURE_PARTS);
+	if (r.what == DECIDE_CHOOSE_ROW) {
+		if ((rc = choose_row(&f, m, in, c, t, a, e)) != 0)
+			return rc;
+		r = decide(&f, t);
+	}
+	assert(r.what != DECIDE_MEASURE_PARTS && r.what != DECIDE_CHOOSE_ROW);
 	ret->what = r.what;
 	ret->reason = r.reason;
 	ret->sep = f.separation;

@@ -22,6 +22,8 @@ enum {
 #define DECIDE_SURE_SE 3.0       /* standard errors by which the top part leads */
 #define DECIDE_OF_ROOT_MIN \
 	0.25 /* share of what the search began with that is followed, and that a verdict has */
+#define DECIDE_COVERS_MIN \
+	0.9 /* share of the gap that the paths with its parts carry, if they stand for all */
 #define DECIDE_BESIDE_SE 2.0 /* standard errors of a share that is a problem of its own */
 
 struct decide_thresholds {
@@ -31,7 +33,7 @@ struct decide_thresholds {
 
 struct decide_facts {
 	bool deadline_passed;
-	double traces;                     /* that have the gap */
+	double traces;                     /* that pass the gap, and are followed */
 	double carries, share;             /* by the gap now: see struct measured ... */
 	double carried_found, share_found; /* ... and when the gap was found; 0: not known yet */
 
@@ -44,11 +46,14 @@ struct decide_facts {
 	bool excess_bounded;             /* its excess is certainly largest in the top part */
 	bool forced; /* decide although the excess is not bounded: nothing is left to cut with */
 	double top_of_gap, top_of_root; /* shares of the top part */
+	double cover;                   /* see struct measured */
+	bool row_chosen; /* between which labels the parts are: decide_row() was asked */
 };
 
 enum decide_what {
 	DECIDE_WAIT,          /* for more traces */
 	DECIDE_MEASURE_PARTS, /* and ask again, with parts_known */
+	DECIDE_CHOOSE_ROW,    /* by decide_row(), and ask again, with row_chosen */
 	DECIDE_FOLLOW,        /* the slow side of the separation */
 	DECIDE_UNSURE,        /* which part has the excess: cut further */
 	DECIDE_NARROW,        /* the gap becomes its top part */
@@ -61,14 +66,15 @@ enum decide_reason {
 	DECIDE_SMALL_SIDE,      /* 4 */
 	DECIDE_SLOWER_SIDE,     /* 5 */
 	DECIDE_PARTS_UNKNOWN,   /* 6 */
-	DECIDE_FEW_POOLED,      /* 7 */
-	DECIDE_NOT_AHEAD,       /* 8 */
-	DECIDE_FEW_EFFECTIVE,   /* 9 */
-	DECIDE_UNBOUNDED,       /* 10 */
-	DECIDE_ONLY_PART,       /* 11 */
-	DECIDE_FORCED,          /* 12 */
-	DECIDE_TOP_PART,        /* 13 */
-	DECIDE_NO_PART          /* 14 */
+	DECIDE_OTHER_PARTS,     /* 7 */
+	DECIDE_FEW_POOLED,      /* 8 */
+	DECIDE_NOT_AHEAD,       /* 9 */
+	DECIDE_FEW_EFFECTIVE,   /* 10 */
+	DECIDE_UNBOUNDED,       /* 11 */
+	DECIDE_ONLY_PART,       /* 12 */
+	DECIDE_FORCED,          /* 13 */
+	DECIDE_TOP_PART,        /* 14 */
+	DECIDE_NO_PART          /* 15 */
 };
 struct decide_result {
 	enum decide_what what;
@@ -77,6 +83,18 @@ struct decide_result {
 };
 
 struct decide_result decide(const struct decide_facts *f, const struct decide_thresholds *t);
+
+/*
+ * Between which labels the parts are, where paths differ inside the gap. ncommon: parts between labels
+ * that all paths have; top_of_gap: share of what the gap carries in the population that the largest
+ * part of the model's path has.
+ *
+ * 1. Labels that all paths have cut the gap: those.
+ * 2. The largest part of the model's path has enough of all: the model's labels.
+ * 3. The model's path is that of a subgroup, too small to carry the problem, or fast: those that all
+ *    paths have. There is one part.
+ */
+enum measure_row decide_row(uint32_t ncommon, double top_of_gap, const struct decide_thresholds *t);
 
 /*
  * Which part has the excess of the slow side over the fast one. What the fast side takes between
@@ -101,14 +119,17 @@ struct decide_context { /* what a search knows of its gap */
 	double fast_ns;
 };
 struct decision {
-	enum decide_what what; /* never DECIDE_MEASURE_PARTS */
+	enum decide_what what; /* never DECIDE_MEASURE_PARTS or DECIDE_CHOOSE_ROW */
 	enum decide_reason reason;
 	struct measured m;     /* parts only where the decision rests on them */
 	struct separation sep; /* label LABEL_NONE: nothing separates */
 };
 
+/* Share of what the gap carries in the population that the part has: 0 to 1. */
+double decide_of_gap(const struct measured *m, const struct part *p);
 /* How much of what the search began with a part still has: as it is now, or as it was at each cut,
- * whichever is more, since several causes are not equally frequent at all times. A share. */
+ * whichever is more, since several causes are not equally frequent at all times. A share, of the
+ * population. */
 double decide_of_root(
     const struct decide_context *c, const struct measured *m, const struct part *p);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "controlplane/search/narrow.h"
 #include "controlplane/search/search_hypothesis.h"
 
 static struct switched
@@ -74,6 +75,14 @@ disable(struct search_port *port, struct search *s, uint32_t at, enum reason rea
 	forest_switched(port->forest, &log, NULL);
 	x->n--;
 	memmove(&x->picks[at], &x->picks[at + 1], (x->n - at) * sizeof x->picks[0]);
+}
+
+void
+disable_unneeded(struct search_port *port, struct search *s, enum reason reason)
+{
+	for (uint32_t i = s->enabled.n; i-- > 0;)
+		if (!is_needed(s, s->enabled.picks[i].label))
+			disable(port, s, i, reason);
 }
 
 bool

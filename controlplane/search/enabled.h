@@ -12,6 +12,8 @@ int enable(struct search_port *port, struct search *s, const struct pick *pick, 
 int enable_candidate(struct search_port *port, struct search *s, uint32_t label, struct err *e);
 /* Pick number `at`; those after it move up by one. */
 void disable(struct search_port *port, struct search *s, uint32_t at, enum reason reason);
+/* All that is_needed() does not ask for. */
+void disable_unneeded(struct search_port *port, struct search *s, enum reason reason);
 /* The cost of the label's tracepoint fits, and was not found to be over budget before. */
 bool is_affordable(const struct search_port *port, const struct search *s, uint32_t label);
 /* Tracepoints of the present cycle are enabled. */

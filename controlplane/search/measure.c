@@ -85,30 +85,52 @@ ratio(double a, double b)
 	return b != 0 ? a / b : 0;
 }
 
+/* Whether the group passes the gap; *member is then measured, else it has no edge of it. 0, 1 or
+ * ERR_MEMORY. */
+static int
+member_find(
+    struct member *member, struct group *group, const struct measure_input *in, struct arena *a)
+{
+	int passes;
+
+	member->inside = arena_calloc(a, group->shape.nedges, sizeof *member->inside);
+	if (member->inside == NULL)
+		return ERR_MEMORY;
+	passes = gap_edges(&group->shape, &in->gap, member->inside, a);
+	member_of(member, group);
+	return passes;
+}
+
 int
 measure_gap(struct measured *m, const struct measure_input *in, struct arena *a, struct err *e)
 {
 	uint32_t must = set_count(in->must), n = groups_count(in->groups);
 	struct member_sums all = { 0 };
 
-	*m = (struct measured){ .members = arena_calloc(a, n + 1, sizeof(struct member)) };
-	if (m->members == NULL)
+	*m = (struct measured){ .members = arena_calloc(a, n + 1, sizeof(struct member)),
+		.absent = arena_calloc(a, n + 1, sizeof(struct member)) };
+	if (m->members == NULL || m->absent == NULL)
 		return no_memory(e);
 	for (uint32_t i = 0; i < n; i++) {
 		struct group *group = groups_at(in->groups, i);
-		struct member *member = &m->members[m->nmembers];
+		struct member member;
+		int passes = member_find(&member, group, in, a);
 
-		member->inside = arena_calloc(a, group->shape.nedges, sizeof *member->inside);
-		if (member->inside == NULL)
+		if (passes < 0)
 			return no_memory(e);
-		if (!has_what_it_must(in, &group->shape, must) ||
-		    !gap_edges(&group->shape, &in->gap, member->inside, a))
-			continue;
-		member_of(member, group);
-		sums_add(&all, member->n, member->x, member->t, member->xt, member->tt);
-		m->nmembers++;
+		sums_add(&all, member.n, member.x, member.t, member.xt, member.tt);
+		m->all.passing += passes ? member.n : 0;
+		if (!passes) {
+			m->absent[m->nabsent++] = member;
+		} else if (has_what_it_must(in, &group->shape, must)) {
+			m->members[m->nmembers++] = member;
+			m->n += member.n;
+		}
 	}
-	m->n = all.n;
+	m->all.n = all.n;
+	m->all.x = all.x;
+	m->all.t = all.t;
+	m->all.variance = ratio(all.tt, all.n);
 	m->carries = in->by_latency ? all.x : ratio(all.xt, all.n);
 	m->share = in->by_latency ? ratio(all.x, all.t) : ratio(all.xt, all.tt);
 	return 0;
@@ -165,6 +187,7 @@ measure_separation(struct separation *ret, const struct measured *m, const struc
 	struct side *sides = NULL;
 	uint32_t *of = NULL;
 	int rc = sum_sides(&sides, &of, m, in, a, e);
+	double carried = m->carries * m->all.n;
 
 	*ret = (struct separation){ .label = LABEL_NONE };
 	if (rc != 0)
@@ -179,13 +202,13 @@ measure_separation(struct separation *ret, const struct measured *m, const struc
 		const struct side *side = &sides[of[label]];
 		double rest = all.n - side->n, x1, x0, t1, t0, between;
 
-		if (of[label] == 0 || side->n == 0 || rest < 0.5 || all.xt <= 0)
+		if (of[label] == 0 || side->n == 0 || rest < 0.5 || carried <= 0)
 			continue;
 		x1 = side->x / side->n;
 		t1 = side->t / side->n;
 		x0 = (all.n * all.x - side->x) / rest;
 		t0 = (all.n * all.t - side->t) / rest;
-		between = side->n * rest / all.n * (x1 - x0) * (t1 - t0) / all.xt;
+		between = side->n * rest / all.n * (x1 - x0) * (t1 - t0) / carried;
 		if (between > ret->between)
 			*ret = (struct separation){ label, between, x1 > x0, side->n, rest,
 				fmax(x1, x0), fmin(x1, x0) };
@@ -324,10 +347,12 @@ end:
 
 /* ---- their shares ---- */
 
-struct pool { /* the members that have the model's parts */
-	uint32_t n;
+/* The members that have the model's parts, and behind them the groups that do not pass the gap, where
+ * parts are compared by covariance. */
+struct pool {
+	uint32_t n, npassing;
 	struct member **members;
-	uint32_t **part_of; /* [n][edges] */
+	uint32_t **part_of; /* [npassing][edges] */
 };
 
 static struct member_sums
@@ -374,13 +399,13 @@ sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts,
  */
 static int
 standard_errors(struct measured *m, const struct pool *p, const struct member_sums *gap,
-    const double *means, bool by_latency, struct arena *a)
+    const double *means, bool by_mean, struct arena *a)
 {
 	double *parts = arena_calloc(a, m->nparts, sizeof *parts);
 	double *lead = arena_calloc(a, m->nparts, sizeof *lead),
 	       *own = arena_calloc(a, m->nparts, sizeof *own);
 	double total_weight = 0, sum = 0, squares = 0,
-	       carries = by_latency ? gap->x : gap->xt / gap->n;
+	       carries = by_mean ? gap->x : gap->xt / gap->n;
 
 	if (parts == NULL || lead == NULL || own == NULL)
 		return ERR_MEMORY;
@@ -394,13 +419,13 @@ standard_errors(struct measured *m, const struct pool *p, const struct member_su
 		for (uint32_t i = 0; i < n; i++) {
 			double all = sample_parts(p, k, i, m->nparts, parts);
 			double dt = (double)group->samples[i].total_ns - gap->t;
-			double pull = by_latency ? all : (all - gap->x) * dt, top = 0;
+			double pull = by_mean ? all : (all - gap->x) * dt, top = 0;
 
 			total_weight += weight;
 			sum += weight * fabs(pull);
 			squares += weight * pull * pull;
 			for (uint32_t j = 0; j < m->nparts; j++)
-				parts[j] = (by_latency ? parts[j] : (parts[j] - means[j]) * dt) -
+				parts[j] = (by_mean ? parts[j] : (parts[j] - means[j]) * dt) -
 				           m->parts[j].of_gap * pull;
 			top = parts[m->top];
 			for (uint32_t j = 0; j < m->nparts; j++) {
@@ -422,24 +447,69 @@ standard_errors(struct measured *m, const struct pool *p, const struct member_su
 	return 0;
 }
 
-static int
-shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *a)
+/* What a member carries of the gap in the population: its own covariance, and that of its means. */
+static double
+member_carries(const struct measured *m, const struct member *x, bool by_latency)
 {
+	return by_latency ? x->n * x->x : x->xt + x->n * (x->x - m->all.x) * (x->t - m->all.t);
+}
+
+/* The part's share in the population, in which paths of other parts have 0 of it. */
+static double
+part_share(const struct measured *m, const struct pool *p, uint32_t part, bool by_latency)
+{
+	double sum = 0;
+
+	for (uint32_t k = 0; k < p->npassing; k++) {
+		const struct member *x = p->members[k];
+		double mean = 0, xt = 0;
+
+		for (uint32_t i = 0; i < x->group->shape.nedges; i++)
+			if (x->inside[i] && p->part_of[k][i] == part) {
+				mean += x->group->edges[i].mean_x;
+				xt += x->group->edges[i].c_xy;
+			}
+		/* E[X (T - t)] is the covariance, without the mean of X over the population */
+		sum += by_latency ? x->n * mean : xt + x->n * mean * (x->t - m->all.t);
+	}
+	return ratio(sum, m->all.n * (by_latency ? m->all.t : m->all.variance));
+}
+
+static double
+cover_of(const struct measured *m, const struct pool *p, bool by_latency)
+{
+	double in_pool = 0, in_all = 0;
+
+	for (uint32_t k = 0; k < p->npassing; k++)
+		in_pool += member_carries(m, p->members[k], by_latency);
+	for (uint32_t k = 0; k < m->nmembers; k++)
+		in_all += member_carries(m, &m->members[k], by_latency);
+	return ratio(in_pool, in_all);
+}
+
+static int
+shares(struct measured *m, const struct pool *p, const struct measure_input *in, struct arena *a)
+{
+	bool by_mean = in->by_latency || in->by_mean;
 	double *means = arena_calloc(a, m->nparts, sizeof *means), carries = 0;
 	struct member_sums gap = { 0 };
 
 	if (means == NULL)
 		return ERR_MEMORY;
+	m->pooled = 0;
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct member *x = p->members[k];
 
 		sums_add(&gap, x->n, x->x, x->t, x->xt, x->tt);
+		m->pooled += k < p->npassing ? x->n : 0;
 	}
 	for (uint32_t j = 0; j < m->nparts; j++) {
 		struct member_sums s = part_sums(p, j);
 
-		means[j] = m->parts[j].mean_ns = s.x;
-		m->parts[j].carries = by_latency ? s.x : ratio(s.xt, s.n);
+		means[j] = s.x;
+		m->parts[j].mean_ns = ratio(s.x * s.n, m->pooled);
+		m->parts[j].carries = by_mean ? s.x : ratio(s.xt, s.n);
+		m->parts[j].share = part_share(m, p, j, in->by_latency);
 		carries += m->parts[j].carries;
 	}
 	for (uint32_t j = 0; j < m->nparts; j++) {
@@ -447,10 +517,8 @@ shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *
 		if (m->parts[j].carries > m->parts[m->top].carries)
 			m->top = j;
 	}
-	m->pooled = gap.n;
-	m->mean_ns = gap.t;
-	m->variance = ratio(gap.tt, gap.n);
-	return standard_errors(m, p, &gap, means, by_latency, a);
+	m->cover = cover_of(m, p, in->by_latency);
+	return standard_errors(m, p, &gap, means, by_mean, a);
 }
 
 static bool
@@ -462,16 +530,21 @@ path_has(const struct shape *s, uint32_t label)
 	return false;
 }
 
-/* The member whose own requests carry most; of the slow side, if one is given. */
+/* The member that carries most; of the slow side, if one is given. Requests that pass the gap faster
+ * than the mean, and are fast, carry only what they carry among themselves: the problem is not
+ * theirs. */
 static struct member *
-heaviest(const struct measured *m, bool by_latency, const struct separation *slow)
+heaviest(const struct measured *m, const struct measure_input *in, const struct separation *slow)
 {
 	struct member *best = NULL;
 	double most = 0;
 
 	for (uint32_t k = 0; k < m->nmembers; k++) {
 		struct member *x = &m->members[k];
-		double its = by_latency || slow != NULL ? x->n * x->x : x->xt;
+		bool fast = x->x < m->all.x || x->t < m->all.t;
+		double its = in->by_latency || in->by_mean || slow != NULL ? x->n * x->x
+		             : fast                                        ? x->xt
+		                    : member_carries(m, x, false);
 
 		if (slow != NULL && path_has(&x->group->shape, slow->label) != slow->with)
 			continue;
@@ -487,8 +560,8 @@ static int
 pool_of(
     struct pool *p, struct measured *m, const struct row *row, struct map *names, struct arena *a)
 {
-	p->members = arena_calloc(a, m->nmembers, sizeof *p->members);
-	p->part_of = arena_calloc(a, m->nmembers, sizeof *p->part_of);
+	p->members = arena_calloc(a, m->nmembers + m->nabsent, sizeof *p->members);
+	p->part_of = arena_calloc(a, m->nmembers + m->nabsent, sizeof *p->part_of);
 	if (p->members == NULL || p->part_of == NULL ||
 	    (p->part_of[0] = arena_calloc(a, m->model->group->shape.nedges, sizeof **p->part_of)) ==
 		NULL ||
@@ -510,12 +583,13 @@ pool_of(
 		p->members[p->n] = x;
 		p->part_of[p->n++] = part_of;
 	}
+	p->npassing = p->n;
 	return 0;
 }
 
 int
-measure_parts(struct measured *m, const struct measure_input *in, const struct separation *common,
-    struct arena *a, struct err *e)
+measure_parts(struct measured *m, const struct measure_input *in, enum measure_row which,
+    const struct separation *slow, struct arena *a, struct err *e)
 {
 	struct map names = { 0 };
 	struct pool pool = { 0 };
@@ -523,12 +597,16 @@ measure_parts(struct measured *m, const struct measure_input *in, const struct s
 	int rc;
 
 	assert(m->nmembers > 0);
-	m->model = heaviest(m, in->by_latency, common);
+	m->model = heaviest(m, in, slow);
 	assert(m->model != NULL);
 	m->nparts = m->top = 0;
-	if ((rc = row_of(&row, m, common != NULL, a)) == 0 &&
-	    (rc = pool_of(&pool, m, &row, &names, a)) == 0)
-		rc = shares(m, &pool, in->by_latency, a);
+	if ((rc = row_of(&row, m, which == ROW_COMMON, a)) == 0 &&
+	    (rc = pool_of(&pool, m, &row, &names, a)) == 0) {
+		/* compared by their means, parts are those of the requests that pass the gap */
+		for (uint32_t k = 0; k < m->nabsent && !in->by_latency && !in->by_mean; k++)
+			pool.members[pool.n++] = &m->absent[k];
+		rc = shares(m, &pool, in, a);
+	}
 	map_release(&names);
 	return rc == 0 ? 0 : no_memory(e);
 }

@@ -24,9 +24,9 @@ narrow(struct search *s, const struct measured *m, const struct part *part)
 	if (decide_of_root(&c, m, part) >= MOST)
 		s->at.most = part->gap;
 	s->at.gap = part->gap;
-	s->at.share = m->share * part->of_gap;
-	s->at.of_root *= part->of_gap;
-	s->at.carried = part->carries;
+	s->at.share = part->share;
+	s->at.of_root *= decide_of_gap(m, part);
+	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.variance);
 }
 
 int
@@ -41,9 +41,6 @@ follow_slow_side(struct search *s, const struct separation *sep, struct err *e)
 	s->sides.separation = *sep;
 	s->sides.since = s->at.gap;
 	s->sides.followed = SIDE_SLOW;
-	s->at.by_latency = true;
-	s->origin.share = s->at.share = s->at.carried = 0;
-	s->at.of_root = 1;
 	return 0;
 }
 

@@ -42,7 +42,7 @@ next_step(const struct next_facts *f)
 		if (f->candidates == TRIAL_OPEN)
 			return step(NEXT_CANDIDATES, NEXT_LEARNED);
 		/* 7 */
-		if (f->exploration == TRIAL_OPEN)
+		if (f->exploration == TRIAL_OPEN && !f->effort_used)
 			return step(NEXT_EXPLORE, NEXT_NOT_LEARNED);
 	}
 	/* 8 */
@@ -68,10 +68,11 @@ enum final_step
 final_step(const struct final_facts *f)
 {
 	/* 1 */
-	if (f->found && f->traces >= NEXT_PLENTY && f->traces >= f->wanted)
+	if (f->found && f->traces >= NEXT_PLENTY && f->traces >= f->wanted &&
+	    f->passing >= NEXT_PASSING)
 		return FINAL_CONCLUDE;
 	/* 2 */
-	if (f->found && f->deadline_passed && f->traces >= NEXT_FEW)
+	if (f->found && f->deadline_passed && f->passing >= NEXT_FEW)
 		return FINAL_CONCLUDE;
 	/* 3 and 4 */
 	return f->deadline_passed ? FINAL_END : FINAL_WAIT;
@@ -85,15 +86,18 @@ verdict_step(const struct verdict_facts *f)
 
 	assert(f->share_low <= f->share_high);
 	/* 1 */
+	if (contradicted && f->traces < DECIDE_MANY && !f->deadline_passed)
+		return VERDICT_STEP_MORE;
+	/* 2 */
 	if (contradicted && (!f->can_take_back || f->side == SIDE_SLOW))
 		return VERDICT_STEP_END;
-	/* 2 */
+	/* 3 */
 	if (contradicted)
 		return VERDICT_STEP_TAKE_BACK;
-	/* 3 */
+	/* 4 */
 	if (!f->sure && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
-	/* 4 */
+	/* 5 */
 	return VERDICT_STEP_KEEP;
 }
 

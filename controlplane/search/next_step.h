@@ -15,7 +15,8 @@
 #include "forest/forest.h"
 
 enum {
-	NEXT_PLENTY = DECIDE_PLENTY, /* traces that a verdict rests on */
+	NEXT_PLENTY = DECIDE_PLENTY, /* traces that a verdict rests on ... */
+	NEXT_PASSING = 30,           /* ... and of these, those that pass the edge */
 	NEXT_FEW = 5,                /* the same after the deadline */
 	NEXT_SPREADS_MAX = 2,        /* cuts in a row without a part that takes over */
 	NEXT_EXPLORED_MIN = 50       /* traces that teach the space what was explored */
@@ -84,7 +85,7 @@ struct next_step {
  *  4. The effort is used, and it is not known what is left: count what could be enabled.
  *  5. The effort is used, and something is left: finish, cut short.
  *  6. Learned candidates were not tried: enable some.
- *  7. Exploring was not tried: explore.
+ *  7. Exploring was not tried, and the effort is not used: explore.
  *  8. A label separates, and its slow side is not followed yet: follow it.
  *  9. It is unsure which part has the excess of the slow side: decide all the same.
  * 10. Not spread, nothing over budget, and the preload layer not tried: try it.
@@ -102,14 +103,15 @@ enum final_step {
 	FINAL_END /* the path with the gap as one edge did not come back */
 };
 struct final_facts {
-	bool found;      /* a group has the gap as one edge ... */
-	uint64_t traces; /* ... with so many traces */
-	uint64_t wanted; /* more than NEXT_PLENTY, while its interval holds 0 */
+	bool found;       /* a group has the gap as one edge */
+	uint64_t traces;  /* of all groups */
+	uint64_t passing; /* of these, those that pass the gap, as one edge or not */
+	uint64_t wanted;  /* more than NEXT_PLENTY, while its interval holds 0 */
 	bool deadline_passed;
 };
 /*
- * 1. NEXT_PLENTY traces, and as many as wanted: conclude.
- * 2. The deadline has passed, with NEXT_FEW traces: conclude.
+ * 1. NEXT_PLENTY traces, as many as wanted, and NEXT_PASSING of them pass the edge: conclude.
+ * 2. The deadline has passed, and NEXT_FEW pass the edge: conclude.
  * 3. The deadline has passed: end.
  * 4. Wait.
  */
@@ -128,7 +130,8 @@ struct verdict_facts {
 	double root_share;                   /* of the first gap, when found */
 	bool can_take_back;                  /* there is a larger edge to go back to */
 	enum followed_side side;
-	bool sure; /* the interval does not hold 0 */
+	bool sure;       /* the interval does not hold 0 */
+	uint64_t traces; /* of the final edge */
 	bool deadline_passed;
 };
 /*
@@ -136,10 +139,12 @@ struct verdict_facts {
  * measurement decides. It contradicts the search when its interval lies below DECIDE_OF_ROOT_MIN of
  * what the search began with, or its share does and the interval holds 0.
  *
- * 1. Contradicted, and there is no larger edge, or a slow side was followed: end.
- * 2. Contradicted: take back.
- * 3. Not sure, and before the deadline: more traces.
- * 4. Keep.
+ * 1. Contradicted by fewer than DECIDE_MANY traces, before the deadline: more traces. Requests that
+ *    wait in the same queue depend on each other for longer than the interval knows.
+ * 2. Contradicted, and there is no larger edge, or a slow side was followed: end.
+ * 3. Contradicted: take back.
+ * 4. Not sure, and before the deadline: more traces.
+ * 5. Keep.
  */
 enum verdict_step verdict_step(const struct verdict_facts *f);
 

@@ -95,42 +95,66 @@ largest_with_edge(const struct measured *m, const struct gap *gap, uint32_t *edg
 	return best;
 }
 
+/* Of this cycle's traces. A larger edge is measured in a cycle of its own. */
+static int
+conclude_cycle(struct search_port *port, struct search *s, const struct group *group, uint32_t edge,
+    enum verdict_kind kind, struct err *e)
+{
+	int rc = conclude(port, s, s->cycle.groups, group, edge, kind, e);
+
+	return rc > 0 ? cycle_begin(port, s, SEARCH_SWITCHING, e) : rc;
+}
+
+static struct final_facts
+final_facts_of(const struct search *s, const struct measured *m, const struct group *group)
+{
+	return (struct final_facts){ .found = group != NULL,
+		.traces = (uint64_t)m->all.n,
+		.passing = (uint64_t)m->all.passing,
+		.wanted = s->final.wanted,
+		.deadline_passed = s->cycle.deadline_passed };
+}
+
 /*
  * Ends with a verdict of this kind about the gap, or if it is spread, about the smallest edge that
- * had most of it. The verdict rests on NEXT_PLENTY traces that have it as one edge: until there are
- * as many, it is measured once more, without the tracepoints that cut it and did not help.
+ * had most of it. The verdict rests on this cycle's traces, and on more if they are too few; if none
+ * of them has the gap as one edge, on those of a new cycle. Tracepoints that did not help are then
+ * disabled.
  */
 static int
-finish(struct search_port *port, struct search *s, const struct measured *m, enum verdict_kind kind,
-    struct err *e)
+finish(struct search_port *port, struct search *s, enum verdict_kind kind, struct err *e)
 {
-	struct group *group;
+	struct group *group = NULL;
 	uint32_t edge;
 	int rc;
 
 	if (kind == VERDICT_SPREAD)
 		s->at.gap = s->at.most;
-	group = largest_with_edge(m, &s->at.gap, &edge);
-	if (group != NULL && group->total.n >= NEXT_PLENTY) {
-		if ((rc = conclude(port, s, group, edge, kind, e)) != 0 || s->phase == SEARCH_ENDED)
+	if (s->cycle.groups != NULL) {
+		struct measure_input in;
+		struct final_facts f;
+		struct measured m;
+
+		if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
+		    (rc = measure_gap(&m, &in, port->scratch, e)) != 0)
 			return rc;
-	} else {
-		search_set_task(s, TASK_FINAL_EDGE);
-		s->final.kind = kind;
-		for (uint32_t i = s->enabled.n; i-- > 0;)
-			if (!is_needed(s, s->enabled.picks[i].label))
-				disable(port, s, i, REASON_EDGE_MEASURED);
+		group = largest_with_edge(&m, &s->at.gap, &edge);
+		f = final_facts_of(s, &m, group);
+		f.deadline_passed = false;
+		if (final_step(&f) == FINAL_CONCLUDE)
+			return conclude_cycle(port, s, group, edge, kind, e);
 	}
-	return group != NULL && s->cycle.groups != NULL ? 0
-	                                                : cycle_begin(port, s, SEARCH_SWITCHING, e);
+	search_set_task(s, TASK_FINAL_EDGE);
+	s->final.kind = kind;
+	disable_unneeded(port, s, REASON_EDGE_MEASURED);
+	return group != NULL ? 0 : cycle_begin(port, s, SEARCH_SWITCHING, e);
 }
 
 static int
 measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 {
-	struct final_facts f = { .wanted = s->final.wanted,
-		.deadline_passed = s->cycle.deadline_passed };
 	struct measure_input in;
+	struct final_facts f;
 	struct measured m;
 	struct group *group;
 	uint32_t edge;
@@ -141,11 +165,10 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 	    (rc = measure_gap(&m, &in, port->scratch, e)) != 0)
 		return rc;
 	group = largest_with_edge(&m, &s->at.gap, &edge);
-	f.found = group != NULL;
-	f.traces = group != NULL ? group->total.n : 0;
+	f = final_facts_of(s, &m, group);
 	switch (final_step(&f)) {
 	case FINAL_CONCLUDE:
-		return conclude(port, s, group, edge, s->final.kind, e);
+		return conclude_cycle(port, s, group, edge, s->final.kind, e);
 	case FINAL_END:
 		search_end(port, s, REASON_PATH_GONE);
 		break;
@@ -166,8 +189,7 @@ trial_of(int n)
 /* Carries out next_step() until something was enabled, or nothing is left. *again: decide again on
  * the same traces. */
 static int
-go_on(struct search_port *port, struct search *s, const struct measured *m, struct next_facts *f,
-    bool *again, struct err *e)
+go_on(struct search_port *port, struct search *s, struct next_facts *f, bool *again, struct err *e)
 {
 	const struct run *run = s->diagnosis->run;
 	int n;
@@ -218,7 +240,7 @@ go_on(struct search_port *port, struct search *s, const struct measured *m, stru
 			*again = s->sides.forced = true;
 			return 0;
 		case NEXT_FINISH:
-			return finish(port, s, m, next.kind, e);
+			return finish(port, s, next.kind, e);
 		}
 	}
 }
@@ -233,12 +255,13 @@ add_searches_beside(
 	double least = port->settings.isolate_min;
 	int rc = 0;
 
-	if (s->at.by_latency || x->sep.label != LABEL_NONE || x->what != DECIDE_NARROW)
+	if (s->at.by_latency || s->sides.followed == SIDE_SLOW || x->sep.label != LABEL_NONE ||
+	    x->what != DECIDE_NARROW)
 		return 0;
 	for (uint32_t i = 0; i < m->nparts && rc == 0; i++) {
 		const struct part *p = &m->parts[i];
 
-		if (i != m->top && m->share * p->of_gap >= least / 2 && p->of_gap >= least &&
+		if (i != m->top && p->share >= least / 2 && p->of_gap >= least &&
 		    p->of_gap >= DECIDE_BESIDE_SE * p->of_gap_se &&
 		    decide_of_root(&c, m, p) >= DECIDE_OF_ROOT_MIN)
 			rc = search_list_add_beside(port, s, m, p, e);
@@ -281,7 +304,7 @@ act(struct search_port *port, struct search *s, const struct decision *x, bool *
 	f.duplicate = narrows && search_is_duplicate(s);
 	if (!probing && !f.duplicate)
 		s->at.spreads = narrows ? 0 : f.unsure ? s->at.spreads : s->at.spreads + 1;
-	return go_on(port, s, &x->m, &f, again, e);
+	return go_on(port, s, &f, again, e);
 }
 
 /* Lossy and incomplete traces are no evidence; when they are most of all, that is the reason. */
@@ -339,8 +362,6 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 int
 search_begin(struct search_port *port, struct search *s, struct group *model, struct err *e)
 {
-	struct member member = { .group = model };
-	const struct measured m = { .members = &member, .nmembers = model != NULL };
 	struct next_facts f = { 0 };
 	uint32_t over_budget;
 	bool again;
@@ -357,7 +378,12 @@ search_begin(struct search_port *port, struct search *s, struct group *model, st
 		return 0;
 	}
 	hypothesis_settle(port, s->origin.hypothesis, HYPOTHESIS_ISOLATES);
-	return go_on(port, s, &m, &f, &again, e);
+	/* if nothing can cut it, its verdict rests on as many traces as it was found with */
+	s->final.wanted = s->origin.hypothesis->traces;
+	rc = go_on(port, s, &f, &again, e);
+	if (s->task != TASK_FINAL_EDGE)
+		s->final.wanted = 0;
+	return rc;
 }
 
 /* ---- from step to step ---- */

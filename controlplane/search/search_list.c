@@ -79,13 +79,14 @@ search_list_add_beside(struct search_port *port, const struct search *by, const 
 	    !label_set_copy(&s->enabled.absent, &by->enabled.absent))
 		return search_no_memory(by, e);
 	s->origin.problem = by->origin.problem;
-	s->origin.of_group = by->origin.of_group * part->of_gap;
-	s->origin.share = s->at.share = m->share * part->of_gap;
-	s->at.carried = part->carries;
+	s->origin.of_group = by->origin.of_group * decide_of_gap(m, part);
+	s->origin.share = s->at.share = part->share;
+	s->at.by_latency = by->at.by_latency;
+	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.variance);
 	hypothesis_motive(port, h, m->model->group, part->edge);
 	hypothesis_text(&h->edge_to, labels_get(port->labels, part->gap.to)->text);
 	h->share = h->settled_share = s->at.share;
-	h->settled_traces = (uint64_t)m->pooled;
-	h->cost_ns = by->origin.hypothesis->cost_ns * part->of_gap;
+	h->settled_traces = (uint64_t)m->all.n;
+	h->cost_ns = by->origin.hypothesis->cost_ns * decide_of_gap(m, part);
 	return remember_path(s, &m->model->group->shape, port->scratch, e);
 }

@@ -83,6 +83,7 @@ search_measure_input(struct measure_input *ret, const struct search_port *port,
 		.must = &s->sides.must,
 		.must_not = &s->sides.must_not,
 		.by_latency = s->at.by_latency,
+		.by_mean = s->sides.followed == SIDE_SLOW,
 		.enabled = enabled,
 		.nenabled = s->enabled.n,
 		.nlabels = labels_count(port->labels) };

@@ -5,6 +5,7 @@
  *
  *	port.h, preload_labels.c    what the engine provides; labels of the preload layer
  *	gap.c, measure.c            the gap on a path; how a problem is distributed over its parts
+ *	population.c                all requests of a search as one group
  *	decide.c, next_step.c,      pure decisions: facts in, a decision with its reason out
  *	search_phase.c
  *	search_state.c              what is remembered

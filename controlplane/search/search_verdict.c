@@ -8,6 +8,7 @@
 
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
+#include "controlplane/search/population.h"
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
@@ -15,26 +16,24 @@
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
 
-/* The finding of the group with the problem that the search is about, even if the group alone would
- * be judged otherwise. */
+/* The finding of the population with the problem that the search is about, even if the last requests
+ * would be judged otherwise. */
 static int
 find_shares(struct finding *f, const struct search_port *port, const struct search *s,
-    const struct group *group, struct err *e)
+    const struct group *all, struct err *e)
 {
 	const struct conditions *c = &port->settings.conditions;
-	double variance = moments_variance(&group->total);
-	int rc = finding_judge(f, group, c, 0, ROUNDS, s->diagnosis->seed, port->scratch, e);
+	double variance = moments_variance(&all->total);
+	int rc = finding_judge(f, all, c, 0, ROUNDS, s->diagnosis->seed, port->scratch, e);
 
 	if (rc != 0)
 		return rc;
 	f->problem = s->at.by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE;
-	for (uint32_t i = 0; i < f->nedges; i++)
-		f->edges[i].share = s->at.by_latency ? f->edges[i].latency_share
-		                    : variance > 0
-		                        ? comoments_covariance(&group->edges[i]) / variance
-		                        : 0;
+	f->edges[0].share = s->at.by_latency ? f->edges[0].latency_share
+	                    : variance > 0   ? comoments_covariance(&all->edges[0]) / variance
+	                                     : 0;
 	return finding_intervals(
-	    f, group, c->confidence, ROUNDS_VERDICT, s->diagnosis->seed, port->scratch, e);
+	    f, all, c->confidence, ROUNDS_VERDICT, s->diagnosis->seed, port->scratch, e);
 }
 
 /* Of the group that the search began with: the probability of its problem, and what of its cost lies
@@ -86,31 +85,59 @@ key_r(const struct key_finding *k)
 	return fabs(k->rho) > fabs(k->r) ? k->rho : k->r;
 }
 
+/* The best key of an edge that explains as much; *found NULL: none does. */
 static int
-find_key(struct verdict *v, struct buf *name, const struct search_port *port,
-    const struct group *group, uint32_t edge, struct err *e)
+best_key(const struct key_finding **found, const struct search_port *port,
+    const struct group *group, uint32_t edge, double explain_min, struct err *e)
 {
 	struct key_finding *keys;
-	int found = keys_explain(
-	    &keys, group, edge, 0.01, port->settings.explain_min, port->scratch, e);
+	int n = keys_explain(&keys, group, edge, 0.01, explain_min, port->scratch, e);
 
-	if (found > 0) {
-		key_print(group, &group->keys[keys[0].key], port->labels, name);
-		v->key_r = key_r(&keys[0]);
-		v->key_p = keys[0].p;
-		v->key_n = keys[0].n;
+	*found = n > 0 ? &keys[0] : NULL;
+	return n < 0 ? n : 0;
+}
+
+/*
+ * 1. A key of all requests, the number of iterations of a loop that others do not take included.
+ * 2. A key of the requests with this path, as far as the problem lies among them.
+ */
+static int
+find_key(struct verdict *v, struct buf *name, const struct search_port *port,
+    const struct search *s, const struct population *all, const struct group *group, uint32_t edge,
+    struct err *e)
+{
+	const struct group *of = &all->group;
+	double least = port->settings.explain_min,
+	       within = s->at.by_latency ? 1 : all->within_model;
+	const struct key_finding *k;
+	int rc;
+
+	/* 1 */
+	if ((rc = best_key(&k, port, of, 0, least, e)) != 0)
+		return rc;
+	/* 2 */
+	if (k == NULL && within >= least) {
+		of = group;
+		if ((rc = best_key(&k, port, of, edge, least / within, e)) != 0)
+			return rc;
+	}
+	if (k != NULL) {
+		key_print(of, &of->keys[k->key], port->labels, name);
+		v->key_r = key_r(k);
+		v->key_p = k->p;
+		v->key_n = k->n;
 	}
 	buf_u8(name, 0);
 	v->key = (char *)name->data;
-	return found < 0 ? found : 0;
+	return 0;
 }
 
 static int
 find_what_if(struct verdict *v, const struct search_port *port, const struct search *s,
-    const struct group *group, uint32_t edge, struct err *e)
+    const struct group *all, struct err *e)
 {
 	struct what_if w;
-	int rc = what_if_of(&w, group, edge, port->settings.conditions.confidence, ROUNDS_VERDICT,
+	int rc = what_if_of(&w, all, 0, port->settings.conditions.confidence, ROUNDS_VERDICT,
 	    s->diagnosis->seed, port->scratch, e);
 
 	if (rc != 0)
@@ -146,26 +173,29 @@ variance_inflation(const struct comoments *serial)
 
 /* What was measured of the edge; its interval is widened for autocorrelation. */
 static void
-fill_measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge,
-    double inflation)
+fill_measured(
+    struct verdict *v, const struct population *all, const struct finding *f, double inflation)
 {
-	const struct edge_share *share = &f->edges[edge];
+	const struct group *g = &all->group;
+	const struct edge_share *share = &f->edges[0];
 
-	v->traces = group->total.n;
+	v->traces = g->total.n;
 	v->effective_traces = (double)v->traces / inflation;
+	v->passing = (uint64_t)all->passing;
+	v->passes = all->passes;
 	v->mean_ns = f->mean_ns;
 	v->cv = f->cv;
 	v->share = share->share;
 	v->share_low = share->share - (share->share - share->interval.low) * sqrt(inflation);
 	v->share_high = share->share + (share->interval.high - share->share) * sqrt(inflation);
 	v->latency_share = share->latency_share;
-	if (group->slowest.total_ns >= 0) {
-		v->slowest = group->slowest.id;
-		v->slowest_ns = group->slowest.total_ns;
+	if (g->slowest.total_ns >= 0) {
+		v->slowest = g->slowest.id;
+		v->slowest_ns = g->slowest.total_ns;
 	}
-	if (group->fastest.total_ns >= 0) {
-		v->fastest = group->fastest.id;
-		v->fastest_ns = group->fastest.total_ns;
+	if (g->fastest.total_ns >= 0) {
+		v->fastest = g->fastest.id;
+		v->fastest_ns = g->fastest.total_ns;
 	}
 }
 
@@ -200,6 +230,12 @@ find_left_out(struct verdict *v, struct search_port *port, const struct search *
 
 /* ---- steps ---- */
 
+struct final_edge_of {             /* what a verdict rests on */
+	const struct group *group; /* that has it as one edge */
+	uint32_t edge;
+	struct population all;
+};
+
 /* The smallest edge that had most of the problem, or the one that the search began with. */
 static const struct gap *
 larger_gap(const struct search *s)
@@ -214,19 +250,17 @@ want_more(struct search *s, const struct verdict *v)
 	s->final = (struct final_edge){ v->kind, 2 * v->traces };
 }
 
-/* From a part that was found in the preload layer back to the edge above it. */
+/* To the larger edge; from a part that was found in the preload layer, to the edge above it. What cuts
+ * that edge is disabled. */
 static void
 take_back(struct search_port *port, struct search *s)
 {
 	const struct gap back = s->layer.state == LAYER_FOUND ? s->layer.above : *larger_gap(s);
 
-	for (uint32_t i = s->enabled.n; i-- > 0;)
-		if (s->layer.state == LAYER_FOUND &&
-		    preload_label(port->preload, s->enabled.picks[i].label))
-			disable(port, s, i, REASON_CONTRADICTED);
 	if (s->layer.state == LAYER_FOUND)
 		s->layer.state = LAYER_OPEN;
 	s->at.most = s->at.gap = back;
+	disable_unneeded(port, s, REASON_CONTRADICTED);
 	search_set_task(s, TASK_FINAL_EDGE);
 	s->final = (struct final_edge){ VERDICT_SPREAD, 0 };
 }
@@ -240,14 +274,14 @@ state_of(const struct verdict *v)
 }
 
 static int
-keep(struct search_port *port, struct search *s, struct verdict *v, const struct group *group,
-    uint32_t edge, struct err *e)
+keep(struct search_port *port, struct search *s, struct verdict *v, const struct final_edge_of *x,
+    struct err *e)
 {
 	struct hypothesis *h = hypothesis_new_from(port, s->diagnosis, s->at.hypothesis);
 
 	if (h == NULL || !hypothesis_text(&h->key, v->key))
 		return search_no_memory(s, e);
-	hypothesis_motive(port, h, group, edge);
+	hypothesis_motive(port, h, &x->all.group, 0);
 	h->share = h->settled_share = v->share;
 	h->share_low = h->settled_low = v->share_low;
 	h->share_high = h->settled_high = v->share_high;
@@ -263,13 +297,13 @@ keep(struct search_port *port, struct search *s, struct verdict *v, const struct
 	v->when = port->when;
 	if ((s->outcome.verdict = forest_verdict_new(port->forest, v)) == NULL)
 		return search_no_memory(s, e);
-	return hypothesis_evidence(port, h, group, edge, e);
+	return hypothesis_evidence(port, h, x->group, x->edge, e);
 }
 
 /* What is said of the verdict beside what was measured; then it is kept, and the search ends. */
 static int
-complete(struct search_port *port, struct search *s, struct verdict *v, const struct group *group,
-    uint32_t edge, struct err *e)
+complete(struct search_port *port, struct search *s, struct verdict *v,
+    const struct final_edge_of *x, struct err *e)
 {
 	const struct separation *sep = &s->sides.separation;
 	int rc = find_cost(v, port, s, e);
@@ -280,13 +314,13 @@ complete(struct search_port *port, struct search *s, struct verdict *v, const st
 		v->kind = VERDICT_SEPARATED;
 	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')
 		v->kind = VERDICT_KEY;
-	fill_position(v, &group->shape, edge);
+	fill_position(v, &x->group->shape, x->edge);
 	v->by_latency = s->at.by_latency;
 	v->separation = v->kind == VERDICT_SEPARATED ? sep->between : 0;
 	v->slow_with = v->kind == VERDICT_SEPARATED && sep->with;
 	if ((rc = find_left_out(v, port, s, e)) == 0 && v->kind != VERDICT_SPREAD)
 		rc = preload_verdict(v, port, s, e);
-	if (rc == 0 && (rc = keep(port, s, v, group, edge, e)) == 0)
+	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0)
 		search_end(port, s, REASON_NONE);
 	return rc;
 }
@@ -301,38 +335,43 @@ facts_of(const struct search *s, const struct verdict *v)
 		.can_take_back = !gap_same(&s->at.gap, larger_gap(s)),
 		.side = s->sides.followed,
 		.sure = verdict_sure(v),
+		.traces = v->traces,
 		.deadline_passed = s->cycle.deadline_passed };
 }
 
 int
-conclude(struct search_port *port, struct search *s, const struct group *group, uint32_t edge,
-    enum verdict_kind kind, struct err *e)
+conclude(struct search_port *port, struct search *s, const struct groups *groups,
+    const struct group *group, uint32_t edge, enum verdict_kind kind, struct err *e)
 {
-	const struct shape_edge *x = &group->shape.edges[edge];
+	const struct shape_edge *edge_of = &group->shape.edges[edge];
 	uint32_t splits = s->sides.separation.label;
 	struct verdict v = { .kind = kind,
 		.confidence = port->settings.conditions.confidence,
-		.from = (char *)labels_get(port->labels, x->from)->text,
-		.to = (char *)labels_get(port->labels, x->to)->text,
+		.from = (char *)labels_get(port->labels, edge_of->from)->text,
+		.to = (char *)labels_get(port->labels, edge_of->to)->text,
 		.tracepoint = splits != LABEL_NONE ? (char *)labels_get(port->labels, splits)->text
 		                                   : "" };
+	struct final_edge_of x = { .group = group, .edge = edge };
 	struct buf path = { 0 }, key = { 0 };
 	struct verdict_facts facts;
 	struct finding f;
 	int rc;
 
 	assert(edge < group->shape.nedges);
+	if ((rc = population_of(
+		 &x.all, groups, group, edge, s->diagnosis->seed, port->scratch, e)) != 0)
+		return rc;
 	print_path(&group->shape, port->labels, &path);
 	v.path = (char *)path.data;
-	if ((rc = find_shares(&f, port, s, group, e)) != 0 ||
-	    (rc = find_key(&v, &key, port, group, edge, e)) != 0 ||
-	    (rc = find_what_if(&v, port, s, group, edge, e)) != 0)
+	if ((rc = find_shares(&f, port, s, &x.all.group, e)) != 0 ||
+	    (rc = find_key(&v, &key, port, s, &x.all, group, edge, e)) != 0 ||
+	    (rc = find_what_if(&v, port, s, &x.all.group, e)) != 0)
 		goto end;
 	if (path.failed || key.failed) {
 		rc = search_no_memory(s, e);
 		goto end;
 	}
-	fill_measured(&v, group, &f, edge, variance_inflation(&s->cycle.serial));
+	fill_measured(&v, &x.all, &f, variance_inflation(&s->cycle.serial));
 	facts = facts_of(s, &v);
 	switch (verdict_step(&facts)) {
 	case VERDICT_STEP_END:
@@ -340,15 +379,17 @@ conclude(struct search_port *port, struct search *s, const struct group *group, 
 		break;
 	case VERDICT_STEP_TAKE_BACK:
 		take_back(port, s);
+		rc = 1;
 		break;
 	case VERDICT_STEP_MORE:
 		want_more(s, &v);
 		break;
 	case VERDICT_STEP_KEEP:
-		rc = complete(port, s, &v, group, edge, e);
+		rc = complete(port, s, &v, &x, e);
 		break;
 	}
 end:
+	population_release(&x.all);
 	buf_release(&path);
 	buf_release(&key);
 	free(v.unlearned_service);

@@ -4,11 +4,12 @@
 
 #include "controlplane/search/search_state.h"
 
-/* Carries out verdict_step() for this edge of the group, of which at least NEXT_FEW traces were
- * measured: keeps the verdict and ends the search; or ends it without; or goes on with
- * TASK_FINAL_EDGE, for more traces or for a larger edge. 0 or a negative code. Cost: that of
- * finding_intervals() and what_if_of() with 1,000 rounds. */
-int conclude(struct search_port *port, struct search *s, const struct group *group, uint32_t edge,
-    enum verdict_kind kind, struct err *e);
+/* Carries out verdict_step() for this edge of `group`, as measured over all requests in `groups`, of
+ * which at least NEXT_FEW pass it: keeps the verdict and ends the search; or ends it without; or goes
+ * on with TASK_FINAL_EDGE: 0 for more traces, 1 for a larger edge, for which the caller begins a new
+ * cycle; or a negative code. Cost: that of population_of(), and of finding_intervals() and
+ * what_if_of() of one edge with 1,000 rounds. */
+int conclude(struct search_port *port, struct search *s, const struct groups *groups,
+    const struct group *group, uint32_t edge, enum verdict_kind kind, struct err *e);
 
 #endif

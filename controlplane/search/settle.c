@@ -2,6 +2,7 @@
 #include "controlplane/search/settle.h"
 
 #include <assert.h>
+#include <math.h>
 #include <gsl/gsl_cdf.h>
 
 #include "controlplane/search/enabled.h"
@@ -67,20 +68,31 @@ part_at(const struct measured *m, uint32_t label)
 	return best;
 }
 
-/* The share of the part with its interval (normal approximation); part NULL: of the whole gap if no
- * parts were measured, else 0. */
+/* The share of the part with its interval (normal approximation), of all requests; part NULL: of the
+ * whole gap if no parts were measured, else 0. */
 static void
 settle_share(
     struct hypothesis *h, const struct measured *m, const struct part *p, double confidence)
 {
-	double of_gap = p != NULL ? p->of_gap : m->nparts == 0;
 	double z = gsl_cdf_ugaussian_Pinv((1 + confidence) / 2);
-	double error = p != NULL ? z * p->of_gap_se * m->share : 0;
+	double error = p != NULL ? z * p->of_gap_se * fabs(m->share) : 0;
 
-	h->settled_traces = (uint64_t)(m->nparts > 0 ? m->pooled : m->n);
-	h->settled_share = m->share * of_gap;
+	h->settled_traces = (uint64_t)m->all.n;
+	h->settled_share = p != NULL ? p->share : m->nparts == 0 ? m->share : 0;
 	h->settled_low = h->settled_share - error;
 	h->settled_high = h->settled_share + error;
+}
+
+/* What led to it: the edge of the model's path, as measured over all requests. */
+static void
+motive(const struct search_port *port, struct hypothesis *h, const struct measured *m,
+    const struct part *p)
+{
+	hypothesis_motive(port, h, m->model->group, p->edge);
+	h->share = p->share;
+	h->traces = (uint64_t)m->all.n;
+	h->mean_ns = m->all.t;
+	h->cv = m->all.t > 0 ? sqrt(m->all.variance) / m->all.t : 0;
 }
 
 static struct settle_facts
@@ -124,7 +136,7 @@ settle_one(struct search_port *port, struct search *s, struct pick *pick, const 
 	if (f.separates)
 		h->separation = x->sep.between;
 	if (r.heir && f.measured)
-		hypothesis_motive(port, h, m->model->group, edge);
+		motive(port, h, m, &m->parts[m->top]);
 	hypothesis_settle(port, h, r.state);
 	if (r.heir)
 		s->at.hypothesis = h;

@@ -4,8 +4,9 @@
  * verdict, the states of its hypotheses, and the log of enabled and disabled tracepoints.
  *
  * The true share is the part of the variance (or of the latency, where the verdict claims that)
- * that the planted edge makes in the same group of requests: those that took the path of the
- * verdict's slowest exemplar. It is computed from many more requests, played without records.
+ * that the planted edge makes in the same group of requests: those whose path has the structure of
+ * that of the verdict's slowest exemplar, also those that do not pass the edge. It is computed from
+ * many more requests, played without records.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,17 +32,6 @@ add(struct moment *m, double x, double t)
 	m->t += dt / m->n;
 	m->xt += dx * (t - m->t);
 	m->tt += dt * (t - m->t);
-}
-
-/* Whether the verdict is about the requests that took this path. */
-static bool
-is_of(const struct verdict *v, const struct cause *c, int number, const struct went *like,
-    const struct outing *o)
-{
-	bool split = v->kind == VERDICT_SEPARATED || c->nown > 0;
-
-	return o->path == like->path &&
-	       (!split || (o->took >> number & 1) == (like->took >> number & 1));
 }
 
 /* Whether the edge contains the point in time of the cause. Otherwise it lies beside it, on the slow
@@ -73,8 +63,11 @@ true_share(double *ret, struct made *m, const struct verdict *v, int number, boo
 		struct outing o;
 
 		play_dry(m, m->stage.begun_ns + i * (int64_t)APART_NS, &o);
-		if (is_of(v, c, number, like, &o))
-			add(&all, o.first_ns[number], o.total_ns);
+		/* tracepoints of the cause's own are passed on the slow path only */
+		if (o.path == like->path)
+			add(&all,
+			    c->nown > 0 && (o.took >> number & 1) == 0 ? 0 : o.first_ns[number],
+			    o.total_ns);
 	}
 	*ret = latency ? all.x / all.t : all.xt / all.tt;
 	return all.n >= OUTINGS_MIN && all.tt > 0;

@@ -39,7 +39,8 @@
  * 	kind WORD                       of the first verdict
  * 	verdicts N                      exactly N verdicts, all right, none twice
  * 	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
- * 	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure
+ * 	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure;
+ * 	                                share LEAST [MOST]; passing MOST (share of the requests that pass the edge)
  * 	over-max N                      in at most N periods of 5 s a node may exceed its budget, because the rates of the
  * 	                                tracepoints were unknown
  * 	probed-max SHARE                the probed share fell below SHARE at some time
@@ -689,6 +690,10 @@ holds(const struct verdict *v, const char *field, const char *a, const char *b)
 		return v->unlearned == (uint32_t)atoi(a) && strcmp(v->unlearned_service, b) == 0;
 	if (strcmp(field, "unsure") == 0)
 		return !verdict_sure(v);
+	if (strcmp(field, "share") == 0)
+		return v->share >= atof(a) && (b[0] == '\0' || v->share <= atof(b));
+	if (strcmp(field, "passing") == 0)
+		return v->passing > 0 && (double)v->passing <= atof(a) * (double)v->traces;
 	stage_die("no such claim", field);
 	return false;
 }

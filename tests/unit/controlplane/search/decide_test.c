@@ -20,6 +20,7 @@ clear_case(void)
 		.pooled = 200,
 		.effective = 50,
 		.ahead = 10,
+		.cover = 1,
 		.top_of_gap = 0.9,
 		.top_of_root = 0.9 };
 }
@@ -132,7 +133,39 @@ step_6_asks_for_the_parts_once_they_matter(void **state)
 }
 
 static void
-steps_7_to_9_wait_until_the_deadline(void **state)
+step_7_chooses_other_parts_where_these_paths_do_not_stand_for_all(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.cover = 0.89;
+	assert_decides(&f, DECIDE_CHOOSE_ROW, DECIDE_OTHER_PARTS);
+	f.row_chosen = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.row_chosen = false;
+	f.slow_side = f.excess_bounded = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.slow_side = false;
+	f.separation = (struct separation){ 7, 0.6, true, 100, 100, 100, 90 };
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.separation.label = LABEL_NONE;
+	f.cover = 0.9;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+}
+
+static void
+the_parts_of_a_subgroup_too_small_to_carry_the_problem_are_not_those_of_all(void **state)
+{
+	(void)state;
+
+	assert_int_equal(decide_row(2, 0.9, &LIMITS), ROW_COMMON);
+	assert_int_equal(decide_row(1, 0.3, &LIMITS), ROW_MODEL);
+	assert_int_equal(decide_row(1, 0.29, &LIMITS), ROW_COMMON);
+	assert_int_equal(decide_row(1, 0, &LIMITS), ROW_COMMON);
+}
+
+static void
+steps_8_to_10_wait_until_the_deadline(void **state)
 {
 	(void)state;
 
@@ -173,7 +206,7 @@ plenty_of_traces_outweigh_a_small_lead(void **state)
 }
 
 static void
-step_10_is_unsure_only_of_several_parts_of_a_slow_side(void **state)
+step_11_is_unsure_only_of_several_parts_of_a_slow_side(void **state)
 {
 	struct decide_facts f = clear_case();
 	(void)state;
@@ -191,7 +224,7 @@ step_10_is_unsure_only_of_several_parts_of_a_slow_side(void **state)
 }
 
 static void
-steps_11_to_14_narrow_or_spread(void **state)
+steps_12_to_15_narrow_or_spread(void **state)
 {
 	struct decide_facts f = clear_case();
 	(void)state;
@@ -301,12 +334,14 @@ a_part_has_what_it_has_now_or_had_at_each_cut(void **state)
 {
 	struct decide_context c = { .root_share = 0.8, .of_root = 0.5 };
 	struct measured m = { .share = 0.4 };
-	struct part p = { .of_gap = 0.6 };
+	struct part p = { .of_gap = 0.9, .share = 0.24 };
 	(void)state;
 
-	assert_near(decide_of_root(&c, &m, &p), 0.3, 1e-12); /* 0.4 * 0.6 / 0.8 = 0.5 * 0.6 */
+	assert_near(decide_of_root(&c, &m, &p), 0.3, 1e-12); /* 0.24 / 0.8 = 0.5 * 0.24 / 0.4 */
+	p.share = 0.48;
 	m.share = 0.8;
 	assert_near(decide_of_root(&c, &m, &p), 0.6, 1e-12);
+	p.share = 0.06;
 	m.share = 0.1;
 	assert_near(decide_of_root(&c, &m, &p), 0.3, 1e-12);
 	c.root_share = 0;
@@ -376,10 +411,13 @@ main(void)
 		cmocka_unit_test(step_4_waits_for_the_smaller_side),
 		cmocka_unit_test(step_5_follows_a_much_slower_side),
 		cmocka_unit_test(step_6_asks_for_the_parts_once_they_matter),
-		cmocka_unit_test(steps_7_to_9_wait_until_the_deadline),
+		cmocka_unit_test(step_7_chooses_other_parts_where_these_paths_do_not_stand_for_all),
+		cmocka_unit_test(
+		    the_parts_of_a_subgroup_too_small_to_carry_the_problem_are_not_those_of_all),
+		cmocka_unit_test(steps_8_to_10_wait_until_the_deadline),
 		cmocka_unit_test(plenty_of_traces_outweigh_a_small_lead),
-		cmocka_unit_test(step_10_is_unsure_only_of_several_parts_of_a_slow_side),
-		cmocka_unit_test(steps_11_to_14_narrow_or_spread),
+		cmocka_unit_test(step_11_is_unsure_only_of_several_parts_of_a_slow_side),
+		cmocka_unit_test(steps_12_to_15_narrow_or_spread),
 		cmocka_unit_test(the_earliest_step_decides),
 		cmocka_unit_test(an_inner_part_counts_whole_and_outer_parts_within_bounds),
 		cmocka_unit_test(the_bounds_of_excess_do_not_depend_on_the_order_of_parts),

@@ -19,7 +19,7 @@ static void
 measure(struct measured *m, const struct measure_input *in, struct paths *p)
 {
 	assert_int_equal(measure_gap(m, in, &p->arena, NULL), 0);
-	assert_int_equal(measure_parts(m, in, NULL, &p->arena, NULL), 0);
+	assert_int_equal(measure_parts(m, in, ROW_MODEL, NULL, &p->arena, NULL), 0);
 }
 
 /* Requests of three shapes with random times, in this order. */
@@ -247,6 +247,101 @@ nothing_separates_where_all_requests_take_the_same_path(void **state)
 	paths_end(&p);
 }
 
+/* One request in ten passes b to c, and these take equally long: all of the variance lies between those
+ * that pass it and those that do not. */
+static void
+what_few_requests_pass_is_measured_over_all(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	(void)state;
+
+	paths_begin(&p, "(abxc)");
+	for (int i = 0; i < 400; i++)
+		if (i % 10 == 0)
+			paths_add(
+			    &p, "(abxc)", (const int64_t[]){ 1000 + i % 7, 10, 20, 30000, 10 });
+		else
+			paths_add(&p, "(a)", (const int64_t[]){ 1000 + i % 7, 10 });
+	in = input(&p, 'b', 'c');
+	measure(&m, &in, &p);
+	assert_near(m.all.n, 400, 0);
+	assert_near(m.all.passing, 40, 0);
+	assert_near(m.n, 40, 0);
+	assert_near(m.pooled, 40, 0);
+	assert_int_equal(m.nabsent, 1);
+	assert_true(m.share > 0.99);
+	assert_near(m.cover, 1, 1e-9);
+	assert_int_equal(m.nparts, 2);
+	assert_near(m.parts[m.top].of_gap, 30000 / 30020.0, 1e-6);
+	assert_near(m.parts[m.top].share, m.share * 30000 / 30020, 1e-6);
+	assert_near(m.parts[m.top].mean_ns, 30000, 1e-6);
+	/* within those that pass it, compared by their means */
+	in.by_mean = true;
+	measure(&m, &in, &p);
+	assert_true(m.share > 0.99);
+	assert_near(m.parts[m.top].of_gap, 30000 / 30020.0, 1e-9);
+	paths_end(&p);
+}
+
+/* A path of fast requests has less of the problem the more it has of the gap. */
+static void
+the_parts_of_a_fast_subgroup_carry_nothing(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	struct label_set must = { 0 };
+	(void)state;
+
+	paths_begin(&p, "(abxy)");
+	for (int i = 0; i < 300; i++)
+		if (i % 3 == 0)
+			paths_add(&p, "(axb)", (const int64_t[]){ 10, 100 + i % 11 * 9, 500, 10 });
+		else
+			paths_add(
+			    &p, "(ayb)", (const int64_t[]){ 10, 100, 5000 + i % 13 * 90, 10 });
+	in = input(&p, 'a', 'b');
+	measure(&m, &in, &p); /* the model is slow */
+	assert_int_equal(m.parts[m.top].gap.from, p.of['y']);
+	assert_true(m.parts[m.top].share > 0.9);
+	label_set_add(&must, p.of['x']);
+	in.must = &must;
+	measure(&m, &in, &p);
+	assert_near(m.n, 100, 0);
+	assert_true(m.share > 0.99); /* of all requests, also where others are followed */
+	for (uint32_t i = 0; i < m.nparts; i++)
+		assert_true(m.parts[i].share < 0);
+	label_set_release(&must);
+	paths_end(&p);
+}
+
+/* Half of the requests pass x and half of them y, which has nothing to do with it; all pass c. */
+static void
+parts_between_labels_that_all_have_stand_for_all(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	(void)state;
+
+	paths_begin(&p, "(abcxy)");
+	for (int i = 0; i < 200; i++)
+		paths_add(&p, i % 2 ? "(axcb)" : "(aycb)",
+		    (const int64_t[]){ 10, 10, 10, 1000 + i / 2 % 10 * 1000, 10 });
+	in = input(&p, 'a', 'b');
+	measure(&m, &in, &p);
+	assert_near(m.cover, 0.5, 1e-9);
+	assert_near(m.parts[m.top].share, m.share / 2, 0.01);
+	assert_int_equal(measure_parts(&m, &in, ROW_COMMON, NULL, &p.arena, NULL), 0);
+	assert_near(m.cover, 1, 1e-9);
+	assert_int_equal(m.nparts, 2);
+	assert_int_equal(m.parts[m.top].gap.from, p.of['c']);
+	assert_near(m.parts[m.top].share, m.share, 1e-9);
+	paths_end(&p);
+}
+
 /* One slow request among 40: the covariance rests on few of them. */
 static void
 one_slow_request_is_not_many(void **state)
@@ -303,6 +398,9 @@ main(void)
 		cmocka_unit_test(a_member_has_what_it_must_and_lacks_what_it_must_not),
 		cmocka_unit_test(the_label_that_separates_is_found_whatever_the_order),
 		cmocka_unit_test(nothing_separates_where_all_requests_take_the_same_path),
+		cmocka_unit_test(what_few_requests_pass_is_measured_over_all),
+		cmocka_unit_test(the_parts_of_a_fast_subgroup_carry_nothing),
+		cmocka_unit_test(parts_between_labels_that_all_have_stand_for_all),
 		cmocka_unit_test(one_slow_request_is_not_many),
 		cmocka_unit_test(a_single_part_is_infinitely_ahead),
 	};

@@ -96,6 +96,9 @@ steps_4_and_5_used_effort_cuts_only_what_was_left(void **state)
 	finishes(f, VERDICT_CUT, NEXT_EFFORT_USED);
 	f = (struct next_facts){ .effort_used = true, .left = TRIAL_NONE };
 	is(f, NEXT_CANDIDATES, NEXT_LEARNED);
+	f.candidates = TRIAL_NONE; /* exploring would be one more cycle */
+	is(f, NEXT_LAYER, NEXT_OWN_USED_UP);
+	f.candidates = TRIAL_OPEN;
 	f.layer = LAYER_OPEN;
 	f.left = TRIAL_OPEN;
 	is(f, NEXT_LAYER, NEXT_OWN_USED_UP);
@@ -205,21 +208,24 @@ every_sequence_ends(void **state)
 static void
 the_final_edge_waits_for_its_traces(void **state)
 {
-	struct final_facts f = { .found = true, .traces = 149 };
+	struct final_facts f = { .found = true, .traces = 149, .passing = 30 };
 	(void)state;
 
 	assert_int_equal(final_step(&f), FINAL_WAIT);
 	f.traces = 150;
 	assert_int_equal(final_step(&f), FINAL_CONCLUDE);
+	f.passing = 29;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.passing = 30;
 	f.wanted = 300;
 	assert_int_equal(final_step(&f), FINAL_WAIT);
 	f.deadline_passed = true;
 	assert_int_equal(final_step(&f), FINAL_CONCLUDE);
-	f.traces = 5;
+	f.passing = 5;
 	assert_int_equal(final_step(&f), FINAL_CONCLUDE);
-	f.traces = 4;
+	f.passing = 4;
 	assert_int_equal(final_step(&f), FINAL_END);
-	f.traces = 1000;
+	f.passing = 1000;
 	f.found = false;
 	assert_int_equal(final_step(&f), FINAL_END);
 	f.deadline_passed = false;
@@ -234,7 +240,8 @@ a_verdict_is_not_kept_against_its_own_measurement(void **state)
 		.share_high = 0.6,
 		.root_share = 0.8,
 		.can_take_back = true,
-		.sure = true };
+		.sure = true,
+		.traces = 1000 };
 	(void)state;
 
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
@@ -251,6 +258,27 @@ a_verdict_is_not_kept_against_its_own_measurement(void **state)
 	f.side = SIDE_BOTH;
 	f.can_take_back = false;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_END);
+}
+
+/* Requests of a short time may all have waited in the same queue, or none of them. */
+static void
+few_traces_do_not_contradict_before_the_deadline(void **state)
+{
+	struct verdict_facts f = { .share = 0.15,
+		.share_low = 0.1,
+		.share_high = 0.19,
+		.root_share = 0.8,
+		.can_take_back = true,
+		.sure = true,
+		.traces = 999 };
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.traces = 1000;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
+	f.traces = 150;
+	f.deadline_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
 }
 
 static void
@@ -291,6 +319,7 @@ main(void)
 		cmocka_unit_test(every_sequence_ends),
 		cmocka_unit_test(the_final_edge_waits_for_its_traces),
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
+		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
 		cmocka_unit_test(a_verdict_that_is_not_sure_waits_until_the_deadline),
 		cmocka_unit_test(exploring_is_enough_with_traces_and_costs),
 	};

@@ -79,15 +79,20 @@ measured_of(struct fake *f, struct member *model, struct part *parts)
 	parts[0] = (struct part){ .gap = paths_gap(&f->paths, 'a', 'b', 0, false),
 		.edge = 1,
 		.of_gap = 0.6,
+		.share = 0.3,
 		.carries = 60 };
 	parts[1] = (struct part){ .gap = paths_gap(&f->paths, 'b', 'c', 0, false),
 		.edge = 2,
 		.of_gap = 0.4,
+		.share = 0.2,
 		.carries = 40 };
 	*model = (struct member){ .group = paths_add(&f->paths, "(abc)", TIME) };
-	return (struct measured){
-		.model = model, .share = 0.5, .pooled = 77, .parts = parts, .nparts = 2
-	};
+	return (struct measured){ .all = { .n = 90, .t = 10, .variance = 200 },
+		.model = model,
+		.share = 0.5,
+		.pooled = 77,
+		.parts = parts,
+		.nparts = 2 };
 }
 
 static void
@@ -124,7 +129,7 @@ a_search_beside_has_the_same_requests_and_its_part_of_the_problem(void **state)
 	assert_near(s->at.carried, 40, 0);
 	assert_near(s->origin.hypothesis->cost_ns, 400, 1e-9);
 	assert_int_equal(s->origin.hypothesis->parent, by->at.hypothesis->id);
-	assert_int_equal(s->origin.hypothesis->settled_traces, 77);
+	assert_int_equal(s->origin.hypothesis->settled_traces, 90);
 	assert_string_equal(s->origin.hypothesis->edge_from, "s/app:b");
 	assert_string_equal(s->origin.hypothesis->edge_to, "s/app:c");
 	/* its path is known: it may begin without a model */

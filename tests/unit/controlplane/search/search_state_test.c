@@ -29,9 +29,13 @@ a_search_narrows_and_remembers_what_had_most(void **state)
 	struct diagnosis d = { .seed = 1 };
 	struct gap root = { 1, 9 };
 	struct search *s = search_new(&d, &root, (struct hash128){ 0 });
-	struct part parts[2] = { { .gap = { 1, 5 }, .of_gap = 0.8, .carries = 80 },
-		{ .gap = { 5, 9 }, .of_gap = 0.2, .carries = 20 } };
-	struct measured m = { .share = 0.5, .carries = 100, .parts = parts, .nparts = 2 };
+	struct part parts[2] = { { .gap = { 1, 5 }, .of_gap = 0.8, .share = 0.4 },
+		{ .gap = { 5, 9 }, .of_gap = 0.2, .share = 0.1 } };
+	struct measured m = { .all = { .t = 10, .variance = 200 },
+		.share = 0.5,
+		.carries = 100,
+		.parts = parts,
+		.nparts = 2 };
 	(void)state;
 
 	s->origin.share = 0.5;
@@ -39,8 +43,10 @@ a_search_narrows_and_remembers_what_had_most(void **state)
 	assert_int_equal(s->at.gap.to, 5);
 	assert_int_equal(s->at.most.to, 5);
 	assert_near(s->at.share, 0.4, 1e-12);
+	assert_near(s->at.carried, 80, 1e-12);
 	assert_near(s->at.of_root, 0.8, 1e-12);
-	parts[0] = (struct part){ .gap = { 1, 3 }, .of_gap = 0.5, .carries = 40 };
+	/* all of the gap on the path that has it, and half of it over all requests */
+	parts[0] = (struct part){ .gap = { 1, 3 }, .of_gap = 1, .share = 0.2 };
 	m.share = 0.4;
 	narrow(s, &m, &parts[0]);
 	assert_int_equal(s->at.gap.to, 3);
@@ -49,7 +55,7 @@ a_search_narrows_and_remembers_what_had_most(void **state)
 }
 
 static void
-the_slow_side_is_by_latency_and_begins_anew(void **state)
+a_followed_side_is_compared_by_its_mean_and_the_shares_stay_those_of_all(void **state)
 {
 	(void)state;
 
@@ -61,8 +67,9 @@ the_slow_side_is_by_latency_and_begins_anew(void **state)
 		s->origin.share = s->at.share = 0.5;
 		assert_int_equal(follow_slow_side(s, &sep, NULL), 0);
 		assert_int_equal(s->sides.followed, SIDE_SLOW);
-		assert_true(s->at.by_latency);
-		assert_near(s->origin.share, 0, 0);
+		assert_false(s->at.by_latency);
+		assert_near(s->origin.share, 0.5, 0);
+		assert_near(s->at.share, 0.5, 0);
 		assert_int_equal(label_set_has(&s->sides.must, 4), with);
 		assert_int_equal(label_set_has(&s->sides.must_not, 4), !with);
 		assert_true(is_needed(s, 4));
@@ -103,7 +110,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_has_begun_and_not_ended_is_on),
 		cmocka_unit_test(a_search_narrows_and_remembers_what_had_most),
-		cmocka_unit_test(the_slow_side_is_by_latency_and_begins_anew),
+		cmocka_unit_test(
+		    a_followed_side_is_compared_by_its_mean_and_the_shares_stay_those_of_all),
 		cmocka_unit_test(a_duplicate_is_of_the_same_requests_and_the_same_side),
 	};
 

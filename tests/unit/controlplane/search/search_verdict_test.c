@@ -47,7 +47,8 @@ end(struct scene *x)
 static void
 judge(struct scene *x, enum verdict_kind kind)
 {
-	assert_int_equal(conclude(&x->f.port, x->s, x->group, EDGE, kind, NULL), 0);
+	assert_int_equal(
+	    conclude(&x->f.port, x->s, x->f.paths.groups, x->group, EDGE, kind, NULL), 0);
 }
 
 /* The verdict, which is the forest's. */
@@ -191,7 +192,8 @@ a_place_that_iterations_explain_becomes_a_key(void **state)
 	x.s->origin.group_id = x.group->shape.key;
 	for (back = 0; x.group->shape.edges[back].from != x.group->shape.edges[back].to; back++)
 		assert_true(back + 1 < x.group->shape.nedges);
-	assert_int_equal(conclude(&x.f.port, x.s, x.group, back, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(
+	    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, back, VERDICT_PLACE, NULL), 0);
 	assert_non_null(v = x.s->outcome.verdict);
 	assert_int_equal(v->kind, VERDICT_KEY);
 	assert_true(strstr(v->key, "iterations") != NULL);
@@ -266,7 +268,8 @@ one_of_several_positions_is_numbered(void **state)
 		x.group = paths_add(&x.f.paths, "(abcab)", time_ns);
 	}
 	x.s->origin.group_id = x.group->shape.key;
-	assert_int_equal(conclude(&x.f.port, x.s, x.group, 4, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(
+	    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 4, VERDICT_PLACE, NULL), 0);
 	assert_non_null(v = x.s->outcome.verdict);
 	assert_string_equal(v->to, "s/app:b");
 	assert_int_equal(v->position, 2);
@@ -312,12 +315,14 @@ what_the_last_measurement_contradicts_ends_without_a_verdict(void **state)
 	(void)state;
 
 	for (int slow_side = 0; slow_side < 2; slow_side++) {
-		begin(&x);       /* the edge before 'a' has none of it */
+		begin(&x); /* the edge before 'a' has none of it */
+		x.s->cycle.deadline_passed = true;
 		if (slow_side) { /* although there is a larger edge */
 			x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
 			x.s->sides.followed = SIDE_SLOW;
 		}
-		assert_int_equal(conclude(&x.f.port, x.s, x.group, 0, VERDICT_PLACE, NULL), 0);
+		assert_int_equal(
+		    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 0);
 		assert_int_equal(x.s->phase, SEARCH_ENDED);
 		assert_int_equal(x.s->outcome.reason, REASON_CONTRADICTED);
 		assert_null(x.s->outcome.verdict);
@@ -333,14 +338,18 @@ a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it(void **state)
 	(void)state;
 
 	begin(&x);
+	x.s->cycle.deadline_passed = true;
+	assert_int_equal(enable_candidate(&x.f.port, x.s, x.f.paths.of['a'], NULL), 0);
 	x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
-	assert_int_equal(conclude(&x.f.port, x.s, x.group, 0, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(
+	    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 1);
 	assert_int_equal(x.s->phase, SEARCH_GATHERING);
 	assert_int_equal(x.s->task, TASK_FINAL_EDGE);
 	assert_int_equal(x.s->final.kind, VERDICT_SPREAD);
 	assert_int_equal(x.s->final.wanted, 0);
 	assert_true(gap_same(&x.s->at.gap, &x.s->origin.gap));
 	assert_true(gap_same(&x.s->at.most, &x.s->origin.gap));
+	assert_false(fake_wants(&x.f, 'a')); /* which cuts it */
 	end(&x);
 }
 
@@ -352,6 +361,7 @@ from_the_preload_layer_it_goes_back_to_the_edge_above(void **state)
 	(void)state;
 
 	begin(&x);
+	x.s->cycle.deadline_passed = true;
 	fake_label(&x.f, 'L', "s/lttng_ust_libc:malloc");
 	preload_init(&x.f.preload, PATTERNS, x.f.port.labels);
 	x.s->layer.state = LAYER_FOUND;
@@ -359,7 +369,8 @@ from_the_preload_layer_it_goes_back_to_the_edge_above(void **state)
 	x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
 	assert_int_equal(enable_candidate(&x.f.port, x.s, x.f.paths.of['a'], NULL), 0);
 	assert_int_equal(enable_candidate(&x.f.port, x.s, x.f.paths.of['L'], NULL), 0);
-	assert_int_equal(conclude(&x.f.port, x.s, x.group, 0, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(
+	    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 1);
 	assert_int_equal(x.s->layer.state, LAYER_OPEN);
 	assert_true(gap_same(&x.s->at.gap, &x.s->layer.above));
 	assert_true(fake_wants(&x.f, 'a'));
@@ -382,7 +393,9 @@ an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline(void 
 		x.s->cycle.deadline_passed = passed;
 		while (edge == EDGE || x.group->edges[edge].c_xy <= 0)
 			assert_true(++edge < x.group->shape.nedges);
-		assert_int_equal(conclude(&x.f.port, x.s, x.group, edge, VERDICT_CUT, NULL), 0);
+		assert_int_equal(
+		    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, edge, VERDICT_CUT, NULL),
+		    0);
 		if (passed) {
 			assert_non_null(x.s->outcome.verdict);
 			assert_false(verdict_sure(x.s->outcome.verdict));
