@@ -23,10 +23,12 @@
 #include "tests/sim/stage.h"
 
 enum { NODES = 2, POINTS = 8, SLOW = 4, RATE = 40, RUNS_KEPT = 20, MORE_MAX = 16 << 10 };
-#ifdef HONE_DEBUG /* sanitizers are slow, and their allocator is another: a few minutes of the \
-                     same, for what they look for */
-enum { HOURS = 2, MINUTES = 3 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* slow: short "hours" */
+#define SANITIZED 1
+enum { HOURS = 3, MINUTES = 3 };
+size_t __sanitizer_get_current_allocated_bytes(void); /* sanitizer/allocator_interface.h */
 #else
+#define SANITIZED 0
 enum { HOURS = 3, MINUTES = 60 };
 #endif
 
@@ -45,9 +47,13 @@ struct world {
 static size_t
 in_use(void)
 {
+#if SANITIZED
+	return __sanitizer_get_current_allocated_bytes(); /* mallinfo2() knows glibc's allocator only */
+#else
 	struct mallinfo2 m = mallinfo2();
 
 	return m.uordblks + m.hblkhd;
+#endif
 }
 
 /* ---- the application: one of eight requests is slow ---- */
