@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole program but its main(), with a controller on a real socket that gives the answers
  * which a test sets. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include "forest/forest.h"
 #include "searchspace/space.h"
 #include "wire/frame.h"
+#include "tests/unit/leftovers.h"
 
 /* ---- running hone ---- */
 
@@ -116,6 +118,7 @@ honed_start(struct honed *h, enum frame_kind kind, const char *const *answers)
 	memset(h, 0, sizeof *h);
 	snprintf(h->path, sizeof h->path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
 	snprintf(h->url, sizeof h->url, "ipc://%s", h->path);
+	leftover(h->path);
 	h->answers = answers;
 	h->kind = kind;
 	if (listener_open(&h->listener, h->url, 0600, &e) < 0)
@@ -322,6 +325,7 @@ a_hung_controller_ends_in_a_timeout(void **state)
 	/* accepted by the kernel, but never answered */
 	snprintf(h.path, sizeof h.path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
 	snprintf(h.url, sizeof h.url, "ipc://%s", h.path);
+	leftover(h.path);
 	assert_int_equal(listener_open(&h.listener, h.url, 0600, NULL), 0);
 	check(hone("status", "--timeout", "0.2", "--socket", h.url, NULL), FAILED, "",
 	    "no answer within 0.2 s");
@@ -637,17 +641,18 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(misuse_is_reported_with_the_nearest_name),
-		cmocka_unit_test(help_is_an_answer),
-		cmocka_unit_test(commands_and_flags_are_completed),
-		cmocka_unit_test(no_connection_is_reported_with_advice),
-		cmocka_unit_test(a_refusal_is_a_failure_with_its_reason),
-		cmocka_unit_test(malformed_answers_are_reported),
-		cmocka_unit_test(a_hung_controller_ends_in_a_timeout),
-		cmocka_unit_test(waiting_ends_with_the_verdict),
-		cmocka_unit_test(learning_can_be_waited_for),
-		cmocka_unit_test(each_command_asks_its_question),
-		cmocka_unit_test(questions_hold_the_flags),
+		cmocka_unit_test_teardown(
+		    misuse_is_reported_with_the_nearest_name, remove_leftovers),
+		cmocka_unit_test_teardown(help_is_an_answer, remove_leftovers),
+		cmocka_unit_test_teardown(commands_and_flags_are_completed, remove_leftovers),
+		cmocka_unit_test_teardown(no_connection_is_reported_with_advice, remove_leftovers),
+		cmocka_unit_test_teardown(a_refusal_is_a_failure_with_its_reason, remove_leftovers),
+		cmocka_unit_test_teardown(malformed_answers_are_reported, remove_leftovers),
+		cmocka_unit_test_teardown(a_hung_controller_ends_in_a_timeout, remove_leftovers),
+		cmocka_unit_test_teardown(waiting_ends_with_the_verdict, remove_leftovers),
+		cmocka_unit_test_teardown(learning_can_be_waited_for, remove_leftovers),
+		cmocka_unit_test_teardown(each_command_asks_its_question, remove_leftovers),
+		cmocka_unit_test_teardown(questions_hold_the_flags, remove_leftovers),
 		cmocka_unit_test_setup_teardown(
 		    a_space_is_shown_without_a_controller, make_folder, drop_folder),
 		cmocka_unit_test_setup_teardown(no_file_is_overwritten, make_folder, drop_folder),

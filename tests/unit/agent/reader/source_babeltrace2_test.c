@@ -4,7 +4,6 @@
  */
 #define _GNU_SOURCE
 #include <endian.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +17,7 @@
 
 #include "agent/ctf/ctf_trace.h"
 #include "agent/reader/source_lttng.h"
+#include "tests/unit/leftovers.h"
 
 source_open_fn source_babeltrace2_open;
 
@@ -84,6 +84,7 @@ session_begin(struct session *s, size_t cut)
 
 	strcpy(s->folder, "/tmp/hone-babeltrace-XXXXXX");
 	assert_non_null(mkdtemp(s->folder));
+	leftover(s->folder);
 	s->packets = load("tests/data/ctf-kinds.packets", &s->packets_len);
 	s->index = load("tests/data/ctf-kinds.index", &s->index_len);
 	assert_int_equal(
@@ -95,19 +96,9 @@ session_begin(struct session *s, size_t cut)
 	free(metadata);
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void
 session_end(struct session *s)
 {
-	nftw(s->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(s->packets);
 	free(s->index);
 }
@@ -390,12 +381,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_sources_deliver_the_same_records),
-		cmocka_unit_test(a_growing_file_is_read_packet_by_packet),
-		cmocka_unit_test(records_wait_for_the_watermark),
-		cmocka_unit_test(incomplete_metadata_is_waited_for_and_then_counted_as_a_loss),
-		cmocka_unit_test(a_trace_without_events_is_no_loss),
-		cmocka_unit_test(losses_of_the_tracer_are_reported_with_their_time),
+		cmocka_unit_test_teardown(both_sources_deliver_the_same_records, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_growing_file_is_read_packet_by_packet, remove_leftovers),
+		cmocka_unit_test_teardown(records_wait_for_the_watermark, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    incomplete_metadata_is_waited_for_and_then_counted_as_a_loss, remove_leftovers),
+		cmocka_unit_test_teardown(a_trace_without_events_is_no_loss, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    losses_of_the_tracer_are_reported_with_their_time, remove_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@
 
 #include "agent/ctf/ctf_trace.h"
 #include "agent/reader/source_lttng.h"
+#include "tests/unit/leftovers.h"
 
 #define MS INT64_C(1000000)
 #define NAME "program-1-20260101-000000"
@@ -196,6 +197,7 @@ fixture_open(struct fixture *n, const struct source_options *o)
 	memset(n, 0, sizeof *n);
 	snprintf(n->dir, sizeof n->dir, "/tmp/hone-source-test-XXXXXX");
 	assert_non_null(mkdtemp(n->dir));
+	leftover(n->dir);
 	n->packets = load("tests/data/ctf-kinds.packets", &n->packets_len);
 	n->index = load("tests/data/ctf-kinds.index", &n->index_len);
 	assert_true(n->packets_len >= 3 * PACKET);
@@ -218,25 +220,6 @@ fixture_begin(struct fixture *n, const struct source_options *o)
 }
 
 static void
-remove_tree(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *d;
-	char inner[1024];
-
-	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-			continue;
-		snprintf(inner, sizeof inner, "%s/%s", path, d->d_name);
-		if (unlink(inner) != 0)
-			remove_tree(inner);
-	}
-	if (dir != NULL)
-		closedir(dir);
-	rmdir(path);
-}
-
-static void
 fixture_close(struct fixture *n)
 {
 	n->source.close(n->source.state);
@@ -244,7 +227,6 @@ fixture_close(struct fixture *n)
 		munmap(n->ring, 4096);
 	free(n->packets);
 	free(n->index);
-	remove_tree(n->dir);
 }
 
 static struct source_stats
@@ -866,26 +848,42 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_processes_the_watermark_is_now_less_what_may_be_in_flight),
-		cmocka_unit_test(an_idle_ring_is_complete_and_one_with_data_is_not),
-		cmocka_unit_test(a_consumed_packet_without_its_index_holds_the_watermark),
-		cmocka_unit_test(records_past_the_watermark_wait),
-		cmocka_unit_test(little_memory_does_not_stop_the_reader),
-		cmocka_unit_test(
-		    a_ring_that_is_not_drained_stops_holding_the_watermark_and_its_records_are_late),
-		cmocka_unit_test(a_node_that_was_suspended_waits_for_its_rings),
-		cmocka_unit_test(losses_are_reported_once_with_their_time_span),
-		cmocka_unit_test(invalid_packets_are_counted_and_the_rest_is_read),
-		cmocka_unit_test(a_program_that_ran_between_two_polls_is_read_from_disk),
-		cmocka_unit_test(programs_are_listed_while_they_run),
-		cmocka_unit_test(labels_keep_their_indexes),
-		cmocka_unit_test(metadata_of_another_version_is_reported_with_that_version),
-		cmocka_unit_test(records_outside_of_requests_are_dropped_and_counted),
-		cmocka_unit_test(records_outside_of_requests_are_delivered_on_request),
-		cmocka_unit_test(a_process_whose_registration_was_lost_is_reported_while_it_runs),
-		cmocka_unit_test(a_process_that_was_traced_before_it_ended_is_not_reported),
-		cmocka_unit_test(
-		    a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another),
+		cmocka_unit_test_teardown(
+		    without_processes_the_watermark_is_now_less_what_may_be_in_flight,
+		    remove_leftovers),
+		cmocka_unit_test_teardown(
+		    an_idle_ring_is_complete_and_one_with_data_is_not, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_consumed_packet_without_its_index_holds_the_watermark, remove_leftovers),
+		cmocka_unit_test_teardown(records_past_the_watermark_wait, remove_leftovers),
+		cmocka_unit_test_teardown(little_memory_does_not_stop_the_reader, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_ring_that_is_not_drained_stops_holding_the_watermark_and_its_records_are_late,
+		    remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_node_that_was_suspended_waits_for_its_rings, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    losses_are_reported_once_with_their_time_span, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    invalid_packets_are_counted_and_the_rest_is_read, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_program_that_ran_between_two_polls_is_read_from_disk, remove_leftovers),
+		cmocka_unit_test_teardown(programs_are_listed_while_they_run, remove_leftovers),
+		cmocka_unit_test_teardown(labels_keep_their_indexes, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    metadata_of_another_version_is_reported_with_that_version, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    records_outside_of_requests_are_dropped_and_counted, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    records_outside_of_requests_are_delivered_on_request, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_process_whose_registration_was_lost_is_reported_while_it_runs,
+		    remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_process_that_was_traced_before_it_ended_is_not_reported, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another,
+		    remove_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
