@@ -229,14 +229,26 @@ check "the agent is killed while it measures: no session stays" wait_for 10 no_s
 check "the agent is killed while it measures: no folder stays" wait_for 10 no_folder
 check "the agent is killed while it measures: the program that measures ends" wait_for 10 not pgrep -f "hone-cost hone-n1-$AGENT-cost"
 # the cost measurement is stopped after its program has finished and before it ends its session
+# Its program runs for some 50 ms only, so this looks without starting processes, and for up to 40 s.
 has_measured() {
-	local pid
-	pid=$(pgrep -x hone-cost -P "$AGENT") && pgrep -P "$pid" > /dev/null && kill -STOP "$pid"
+	local until=$((SECONDS + 40)) file pid pids name program
+	while [ $SECONDS -lt $until ]; do
+		for file in /proc/$AGENT/task/*/children; do
+			read -ra pids < "$file"
+			for pid in "${pids[@]}"; do
+				name= program=	# read fails at the end of a file without a newline, and has its text then
+				read -r name 2> /dev/null < "/proc/$pid/comm"
+				[ "$name" = hone-cost ] && read -r program 2> /dev/null < "/proc/$pid/task/$pid/children"
+				[ -n "$program" ] && kill -STOP "$pid" && return
+			done
+		done
+	done
+	return 1
 }
 no_cost() { told 'a record costs' && ! lttng -n list 2> /dev/null | grep -- "hone-n1-$AGENT-cost"; }
 : > "$D/agent.log"
 agent_start
-check "the program that measures hangs after the measurement" wait_for 40 has_measured
+check "the program that measures hangs after the measurement" has_measured
 check "its session is ended, and the measured cost is used" wait_for 60 no_cost
 kill -9 "$AGENT"
 wait "$AGENT" 2> /dev/null
