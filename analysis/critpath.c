@@ -20,13 +20,9 @@
 #include <string.h>
 
 #include "analysis/critpath.h"
+#include "base/hash_table.h"
 
 enum { SKIPPED = 63 }; /* instead of a kind: the event is not part of the walk */
-
-struct link_slot {
-	uint64_t link;
-	uint32_t unit; /* TRACE_NONE: free */
-};
 
 struct unit_visit {   /* state of the walk in one unit */
 	uint32_t low; /* events of the unit before this one are still to be walked */
@@ -44,26 +40,18 @@ struct unit_visit {   /* state of the walk in one unit */
 	bool left; /* walked to its beginning and left */
 };
 
+_Static_assert(HASH_TABLE_NONE == (uint32_t)TRACE_NONE, "a link that began no unit");
+
 struct path_walk {
 	const struct trace *t;
 	uint8_t *kinds;
 	struct unit_visit *visits;
-	struct link_slot *links;
-	uint32_t mask;
+	struct hash_table
+	    links;          /* link -> the last unit that it began; visits[].same_link leads on */
 	struct step *steps; /* in reverse order */
 	uint32_t nsteps;
 	uint32_t unit, at; /* the event of `unit` before number `at` is next */
 };
-
-static struct link_slot *
-find_link(const struct path_walk *w, uint64_t link)
-{
-	uint32_t at = (uint32_t)hash_u64(link) & w->mask;
-
-	while (w->links[at].unit != TRACE_NONE && w->links[at].link != link)
-		at = (at + 1) & w->mask;
-	return &w->links[at];
-}
 
 static inline const struct event *
 event_at(const struct path_walk *w, uint32_t unit, uint32_t at)
@@ -120,30 +108,31 @@ survey(struct path_walk *w, const struct labels *labels, const struct label_set 
     struct arena *a, struct err *e)
 {
 	const struct trace *t = w->t;
-	uint32_t cap = 4;
 
-	while (cap < 2 * t->nunits)
-		cap *= 2;
-	w->mask = cap - 1;
-	w->links = arena_alloc(a, cap * sizeof *w->links);
+	if (!hash_table_in_arena(&w->links, a, t->nunits))
+		return err_set(
+		    e, ERR_MEMORY, "no memory for a critical path of %u units", t->nunits);
 	w->visits = arena_alloc(a, t->nunits * sizeof *w->visits);
 	w->kinds = arena_alloc(a, t->nevents);
 	w->steps = arena_alloc(a, t->nevents * sizeof *w->steps);
-	if (w->links == NULL || w->visits == NULL || w->kinds == NULL || w->steps == NULL)
+	if (w->visits == NULL || w->kinds == NULL || w->steps == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "no memory for a critical path of %u events", t->nevents);
-	for (uint32_t i = 0; i < cap; i++)
-		w->links[i].unit = TRACE_NONE;
 	for (uint32_t u = 0; u < t->nunits; u++) {
-		struct link_slot *slot;
+		struct hash_slot *slot;
+		uint64_t hash;
 
 		survey_unit(w, u, labels_kinds(labels), keep);
 		if (w->visits[u].begin == TRACE_NONE ||
 		    kind_at(w, u, w->visits[u].begin) != RECORD_UNIT_BEGIN)
 			continue;
-		slot = find_link(w, event_at(w, u, w->visits[u].begin)->link_id);
-		w->visits[u].same_link = slot->unit;
-		*slot = (struct link_slot){ event_at(w, u, w->visits[u].begin)->link_id, u };
+		hash = hash_u64(event_at(w, u, w->visits[u].begin)->link_id);
+		if ((slot = hash_table_first(&w->links, hash)) != NULL) {
+			w->visits[u].same_link = slot->entry;
+			slot->entry = u;
+		} else {
+			hash_table_put(&w->links, hash, u);
+		}
 	}
 	w->visits[t->root].high_ns = t->end_ns;
 	return 0;
@@ -179,7 +168,8 @@ joined_unit(const struct path_walk *w, uint64_t link, int64_t join_ns)
 	uint32_t best = TRACE_NONE;
 	int64_t best_ns = 0;
 
-	for (uint32_t u = find_link(w, link)->unit; u != TRACE_NONE; u = w->visits[u].same_link) {
+	for (uint32_t u = hash_table_find(&w->links, hash_u64(link)); u != TRACE_NONE;
+	     u = w->visits[u].same_link) {
 		int64_t t;
 		bool in_time, better;
 

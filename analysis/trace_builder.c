@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/pending_trace.h"
+#include "base/hash_table.h"
 
 /* So many records of equal time are compared when looking for copies. */
 enum { TIES_MAX = 16 };
@@ -18,25 +19,16 @@ struct record_ref {
 	const struct pending_record *record;
 };
 
-/* Of a hash table that is cleared by incrementing `round`: no memory is touched. */
-struct id_entry {
-	uint64_t key;
-	uint32_t round;
-	uint32_t value;     /* unit, or event of the fork */
-	bool begun, joined; /* of links: a unit began by it; it was joined */
-};
-
-struct id_table {
-	struct id_entry *entries;
-	uint32_t mask, round;
-};
+enum link_mark { BEGUN = 1, JOINED = 2 }; /* bits: a unit began by the link; it was joined */
 
 struct trace_builder {
 	struct record_ref *refs, *spare;
 	uint32_t *units; /* of each record in refs */
 	uint8_t *kinds;  /* of each event */
+	uint8_t *marks;  /* of each event that is a fork: enum link_mark */
 	uint32_t cap;
-	struct id_table by_unit, by_link;
+	struct hash_table by_unit; /* unit id -> unit */
+	struct hash_table by_link; /* link id -> event, the first fork of it */
 };
 
 struct trace_builder *
@@ -54,8 +46,9 @@ trace_builder_free(struct trace_builder *b)
 	free(b->spare);
 	free(b->units);
 	free(b->kinds);
-	free(b->by_unit.entries);
-	free(b->by_link.entries);
+	free(b->marks);
+	hash_table_release(&b->by_unit);
+	hash_table_release(&b->by_link);
 	free(b);
 }
 
@@ -94,44 +87,6 @@ trace_free(struct trace *t)
 	arena_release(&arena);
 }
 
-/* Clears the table and grows it so that n entries fill at most half. false: out of memory. */
-static bool
-id_table_ready(struct id_table *t, uint32_t n)
-{
-	uint32_t cap = t->entries == NULL ? 64 : t->mask + 1;
-
-	if (t->entries != NULL && n <= cap / 2 && ++t->round != 0)
-		return true;
-	while (cap / 2 < n)
-		cap *= 2;
-	free(t->entries);
-	t->entries = calloc(cap, sizeof *t->entries);
-	t->mask = cap - 1;
-	t->round = 1;
-	return t->entries != NULL;
-}
-
-static struct id_entry *
-id_table_find(struct id_table *t, uint64_t key)
-{
-	uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & t->mask;
-
-	while (t->entries[at].round == t->round && t->entries[at].key != key)
-		at = (at + 1) & t->mask;
-	return &t->entries[at];
-}
-
-/* The entry of the id; if there was none, it is added with this value. */
-static struct id_entry *
-id_table_claim(struct id_table *t, uint64_t key, uint32_t value)
-{
-	struct id_entry *p = id_table_find(t, key);
-
-	if (p->round != t->round)
-		*p = (struct id_entry){ .key = key, .round = t->round, .value = value };
-	return p;
-}
-
 static bool
 make_room(struct trace_builder *b, uint32_t n)
 {
@@ -145,12 +100,16 @@ make_room(struct trace_builder *b, uint32_t n)
 	free(b->spare);
 	free(b->units);
 	free(b->kinds);
+	free(b->marks);
 	b->refs = malloc(cap * sizeof *b->refs);
 	b->spare = malloc(cap * sizeof *b->spare);
 	b->units = malloc(cap * sizeof *b->units);
 	b->kinds = malloc(cap);
-	b->cap = b->refs != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL ? cap
-	                                                                                     : 0;
+	b->marks = malloc(cap);
+	b->cap = b->refs != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL &&
+	                 b->marks != NULL
+	             ? cap
+	             : 0;
 	return b->cap != 0;
 }
 
@@ -298,7 +257,7 @@ number_units(struct trace_builder *b, uint32_t n)
 			b->units[i] = b->units[i - 1];
 			continue;
 		}
-		b->units[i] = id_table_claim(&b->by_unit, id, nunits)->value;
+		b->units[i] = hash_table_claim(&b->by_unit, hash_multiply(id), nunits);
 		nunits += b->units[i] == nunits;
 		last_id = id;
 	}
@@ -396,15 +355,15 @@ find_request(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 
 /* For the units that shared their thread: since when. */
 static void
-note_shared(struct trace *t, struct id_table *by_unit, const struct pending_trace *p)
+note_shared(struct trace *t, const struct hash_table *by_unit, const struct pending_trace *p)
 {
 	for (uint32_t i = 0; i < p->nshared; i++) {
-		const struct id_entry *at = id_table_find(by_unit, p->shared[i].unit_id);
+		uint32_t unit = hash_table_find(by_unit, hash_multiply(p->shared[i].unit_id));
 		struct unit *u;
 
-		if (at->round != by_unit->round)
+		if (unit == HASH_TABLE_NONE)
 			continue;
-		u = &t->units[at->value];
+		u = &t->units[unit];
 		if (u->shared_ns == 0 || p->shared[i].time_ns < u->shared_ns)
 			u->shared_ns = p->shared[i].time_ns;
 	}
@@ -413,33 +372,30 @@ note_shared(struct trace *t, struct id_table *by_unit, const struct pending_trac
 /* Links units to the forks that began them. A link that was forked and joined but began no unit
  * shows that a part is missing: unless a record was lost, the trace is incomplete. */
 static void
-link_units(struct trace *t, struct id_table *by_link, const uint8_t *kinds)
+link_units(struct trace *t, struct trace_builder *b)
 {
+	const uint8_t *kinds = b->kinds;
+
 	for (uint32_t i = 0; i < t->nevents; i++)
-		if (kinds[i] == RECORD_FORK)
-			id_table_claim(by_link, t->events[i].link_id, i);
+		if (kinds[i] == RECORD_FORK) {
+			hash_table_claim(&b->by_link, hash_multiply(t->events[i].link_id), i);
+			b->marks[i] = 0;
+		}
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
-		uint8_t kind = kinds[i];
-		struct id_entry *p;
+		uint32_t fork;
 
-		if (kind != RECORD_UNIT_BEGIN && kind != RECORD_JOIN)
+		if (kinds[i] != RECORD_UNIT_BEGIN && kinds[i] != RECORD_JOIN)
 			continue;
-		if ((p = id_table_find(by_link, e->link_id))->round != by_link->round)
+		fork = hash_table_find(&b->by_link, hash_multiply(e->link_id));
+		if (fork == HASH_TABLE_NONE)
 			continue;
-		if (kind == RECORD_JOIN) {
-			p->joined = true;
-		} else {
-			p->begun = true;
-			t->units[e->unit].fork = p->value;
-		}
+		b->marks[fork] |= kinds[i] == RECORD_JOIN ? JOINED : BEGUN;
+		if (kinds[i] == RECORD_UNIT_BEGIN)
+			t->units[e->unit].fork = fork;
 	}
 	for (uint32_t i = 0; i < t->nevents && trace_is_evidence(t); i++)
-		if (kinds[i] == RECORD_FORK) {
-			const struct id_entry *p = id_table_find(by_link, t->events[i].link_id);
-
-			if (!p->joined || p->begun)
-				continue;
+		if (kinds[i] == RECORD_FORK && b->marks[i] == JOINED) {
 			t->incomplete = INCOMPLETE_NO_UNIT;
 			t->incomplete_label = t->events[i].label;
 		}
@@ -453,8 +409,10 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 	uint32_t all = count_records(p), came, n;
 	struct trace *t;
 
-	if (!make_room(b, all) || !id_table_ready(&b->by_unit, all) ||
-	    !id_table_ready(&b->by_link, all))
+	hash_table_clear(&b->by_unit);
+	hash_table_clear(&b->by_link);
+	if (!make_room(b, all) || !hash_table_reserve(&b->by_unit, all) ||
+	    !hash_table_reserve(&b->by_link, all))
 		return false;
 	came = collect(b, p, until_ns);
 	*nlate += all - came;
@@ -476,7 +434,7 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 	lay_out_events(t, b, n, labels_kinds(labels));
 	find_request(t, b->kinds, labels);
 	note_shared(t, &b->by_unit, p);
-	link_units(t, &b->by_link, b->kinds);
+	link_units(t, b);
 	t->arena = *into;
 	*into = (struct arena){ 0 };
 	*ret = t;

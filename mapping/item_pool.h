@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Items of one size with numbers, found by a hash key. Chained hashing; the links are in the items,
- * so memory is allocated only for more items than ever before.
+ * so memory is allocated only for more items than ever before. It is not a hash_table
+ * (base/hash_table.h), which finds the oldest of equal keys first; here the newest hides older ones.
  */
 #ifndef MAPPING_ITEM_POOL_H
 #define MAPPING_ITEM_POOL_H
