@@ -8,7 +8,7 @@ FLAG(WAIT,        "--wait", NULL, "show the progress, and return when it has end
 FLAG(STRATEGY,    "--strategy", "NAME", "how to choose tracepoints, see below")
 FLAG(K,           "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)")
 FLAG(SEED,        "--seed", "N", "random seed, 1 or more")
-FLAG(SECONDS,     "--seconds", "N", "duration of learning, 1 to 86400 (10)")
+FLAG(SECONDS,     "--seconds", "N", "duration of learning, 1 to 86400, or of a check, 1 to 120 (10)")
 FLAG(FORMAT,      "--format", "NAME", "format of the files (detected by content)")
 FLAG(CORRELATE,   "--correlate", "HOW", "thread=BEGIN..END: a request is what a thread does between these two events")
 FLAG(TYPE,        "--type", "PATTERN", "only request types whose name matches")

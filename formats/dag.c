@@ -402,6 +402,8 @@ dag_trace(struct trace **ret, const struct dag *d, struct trace_id id, uint32_t 
 	if (ok)
 		t->units[t->root].fork = TRACE_NONE;
 	for (uint32_t u = 0; ok && u < t->nunits; u++)
+		t->units[u].shared_ns = 0;
+	for (uint32_t u = 0; ok && u < t->nunits; u++)
 		ok = put_unit(&m, u, &own);
 	if (!ok) {
 		arena_release(&own);

@@ -10,7 +10,7 @@
 #include "controlplane/engine/trace_age.h"
 
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
-static void take_incomplete(struct engine *g, const struct trace *t);
+static int take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct err *e);
 
 static struct engine_options
 with_defaults(const struct engine_options *o)
@@ -113,6 +113,7 @@ engine_free(struct engine *g)
 	request_types_release(&p->types);
 	nodes_release(&p->nodes);
 	live_report_release(&p->live);
+	instrumentation_release(&p->instrumentation);
 	rules_release(&g->rules);
 	preload_release(&g->preload);
 	space_free(p->learned.space);
@@ -195,8 +196,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		rc = take_trace(g, t, now, e);
 		trace_free(t);
 	}
-	while ((t = assemble_next_incomplete(p->assemble)) != NULL) {
-		take_incomplete(g, t);
+	while (rc == 0 && (t = assemble_next_incomplete(p->assemble)) != NULL) {
+		rc = take_incomplete(g, t, now, e);
 		trace_free(t);
 	}
 	/* 3. learning and diagnoses decide */
@@ -240,14 +241,25 @@ extract_path(struct engine *g, const struct trace *t, bool diagnosed, struct alw
 	return rc;
 }
 
+static int
+count_instrumentation(struct engine *g, const struct trace *t, struct mono now, struct err *e)
+{
+	struct engine_parts *p = &g->parts;
+
+	return instrumentation_trace(&p->instrumentation, t, p->labels, &p->nodes, now)
+	           ? 0
+	           : err_set(e, ERR_MEMORY, "out of memory for facts of the instrumentation");
+}
+
 /* A trace that was given up: of a diagnosis of its type, it counts as a request without evidence. */
-static void
-take_incomplete(struct engine *g, const struct trace *t)
+static int
+take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct err *e)
 {
 	struct request_type *type = request_types_known(&g->parts.types, t->type);
 
 	if (type != NULL && request_type_diagnosed(type))
 		diagnose_incomplete(type->diagnosis, t);
+	return count_instrumentation(g, t, now, e);
 }
 
 static int
@@ -269,6 +281,8 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
 	request_type_trace(type, t, engine_sampled(g, type), now);
+	if ((rc = count_instrumentation(g, t, now, e)) != 0)
+		return rc;
 	rc = extract_path(g, t, request_type_diagnosed(type), &extracted, &path, e);
 	if (rc == 0 && p->live.report != NULL && path != NULL)
 		rc = report_add_path(p->live.report, t, path, p->nodes.names, e);

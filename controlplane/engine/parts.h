@@ -7,6 +7,7 @@
 #include "analysis/assemble.h"
 #include "controlplane/engine/desired_state.h"
 #include "controlplane/engine/engine_options.h"
+#include "controlplane/engine/instrumentation.h"
 #include "controlplane/engine/learned_space.h"
 #include "controlplane/engine/learning.h"
 #include "controlplane/engine/live_report.h"
@@ -31,6 +32,7 @@ struct engine_parts {
 	struct sampler *sampler;
 	struct learning learning;
 	struct live_report live;
+	struct instrumentation instrumentation;
 	struct path_counts diagnosed; /* of diagnoses; reports count their own */
 	struct sketch delay; /* ns from the oldest record of each batch to its arrival here */
 };

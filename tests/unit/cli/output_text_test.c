@@ -133,6 +133,14 @@ agents_and_tracepoints_read_well(void **state)
 }
 
 static void
+a_check_reads_well(void **state)
+{
+	(void)state;
+	check("check", check_print);
+	check("checked", check_print);
+}
+
+static void
 a_verdict_reads_well(void **state)
 {
 	(void)state;
@@ -400,6 +408,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(status_reads_well),
 		cmocka_unit_test(agents_and_tracepoints_read_well),
+		cmocka_unit_test(a_check_reads_well),
 		cmocka_unit_test(a_verdict_reads_well),
 		cmocka_unit_test(what_diagnoses_found_reads_well),
 		cmocka_unit_test(a_space_reads_well),

@@ -424,6 +424,117 @@ send_requests(struct house *h, uint32_t node, uint64_t first, int count, double 
 	batch_release(&w);
 }
 
+static const char *
+text_in(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s != NULL ? s : "";
+}
+
+/* Requests whose fork is joined without a unit, 10 ms apart from 1 s on; with `open`, the last ones have
+ * no end. */
+static void
+send_forks(struct house *h, uint32_t node, int count, int open)
+{
+	struct batch_writer w = { 0 };
+	uint32_t begin, end, fork, joined;
+	struct buf out = { 0 };
+	struct err e;
+
+	batch_begin(&w);
+	begin = batch_label(&w, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
+	end = batch_label(&w, RECORD_REQUEST_END, "s/hone:request_end(A)", 21, NULL, 0);
+	fork = batch_label(&w, RECORD_FORK, "s/hone:fork(f)", 14, NULL, 0);
+	joined = batch_label(&w, RECORD_JOIN, "s/hone:join(f)", 14, NULL, 0);
+	for (int i = 0; i < count; i++) {
+		const uint32_t labels[] = { begin, fork, joined, end };
+		struct record r = { .trace_id = 1 + (uint64_t)i,
+			.unit_id = 1 + (uint64_t)i,
+			.pid = 1,
+			.tid = 1,
+			.time_ns = second_ns + i * 10000000 };
+
+		for (int k = 0; k < 4 - (i >= count - open); k++) {
+			r.label = labels[k];
+			r.link_id = k == 1 || k == 2 ? 1000 + (uint64_t)i : 0;
+			batch_record(&w, &r);
+			r.time_ns += 100000;
+		}
+	}
+	assert_int_equal(batch_end(&w, 5 * second_ns, &out, &e), 0);
+	assert_int_equal(
+	    engine_batch(h->engine, node, out.data, out.len, (struct mono){ 5 * second_ns }, &e),
+	    0);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 5 * second_ns }, (struct wall){ 1000000000 }, &e),
+	    0);
+	buf_release(&out);
+	batch_release(&w);
+}
+
+static void
+a_check_names_the_mistakes_of_the_type(void **state)
+{
+	struct house *h = *state;
+	json_t *j, *m;
+
+	send_forks(h, join(h, "n1"), 100, 10);
+	j = ask(h, "{\"ask\":\"check\",\"seconds\":10}");
+	assert_true(json_is_true(json_object_get(j, "ok")));
+	assert_int_equal(json_integer_value(json_object_get(j, "lossy")), 0);
+	assert_int_equal(json_array_size(json_object_get(j, "mistakes")), 2);
+	m = json_array_get(json_object_get(j, "mistakes"), 0);
+	assert_string_equal(text_in(m, "kind"), "program-unseen");
+	assert_string_equal(text_in(m, "at"), "s/hone:fork(f)");
+	assert_string_equal(text_in(m, "type"), "A");
+	assert_int_equal(json_integer_value(json_object_get(m, "count")), 100);
+	m = json_array_get(json_object_get(j, "mistakes"), 1);
+	assert_string_equal(text_in(m, "kind"), "request-open");
+	assert_int_equal(json_integer_value(json_object_get(m, "count")), 10);
+	assert_int_equal(json_integer_value(json_object_get(m, "of")), 100);
+	json_decref(j);
+	j = ask(h, "{\"ask\":\"check\",\"type\":\"s/A\",\"seconds\":10}");
+	assert_int_equal(json_array_size(json_object_get(j, "mistakes")), 2);
+	json_decref(j);
+	j = ask(h, "{\"ask\":\"check\",\"type\":\"B\"}");
+	assert_int_equal(json_array_size(json_object_get(j, "mistakes")), 0);
+	assert_int_equal(json_array_size(json_object_get(j, "requests")), 0);
+	json_decref(j);
+	/* of the last second: the requests began earlier */
+	j = ask(h, "{\"ask\":\"check\",\"seconds\":1}");
+	assert_int_equal(json_array_size(json_object_get(j, "requests")), 0);
+	json_decref(j);
+	j = ask(h, "{\"ask\":\"status\"}");
+	m = json_object_get(j, "counts");
+	assert_int_equal(json_integer_value(json_object_get(m, "lossy")), 0);
+	assert_int_equal(
+	    json_integer_value(json_object_get(json_object_get(m, "incomplete"), "no-unit")), 90);
+	json_decref(j);
+	refused(h, "{\"ask\":\"check\",\"seconds\":0}", "input", "must be from 1");
+}
+
+static void
+a_check_says_which_program_with_libhone_is_silent(void **state)
+{
+	struct house *h = *state;
+	const char *names[] = { "hone:request_begin", "hone:unit_begin" };
+	struct program two[] = { { "s", 1, 0, 2 }, { "store", 2, 0, 2 } };
+	const struct programs p = { 2, 2, two, names };
+	uint32_t node = join(h, "n1");
+	struct err e;
+	json_t *j, *m;
+
+	assert_int_equal(engine_programs(h->engine, node, &p, &e), 0);
+	send_forks(h, node, 100, 0);
+	j = ask(h, "{\"ask\":\"check\",\"seconds\":10}");
+	m = json_array_get(json_object_get(j, "mistakes"), 0);
+	assert_string_equal(text_in(m, "kind"), "carrier-lost");
+	assert_string_equal(text_in(m, "to_service"), "store");
+	assert_int_equal(json_array_size(json_object_get(j, "silent")), 1);
+	json_decref(j);
+}
+
 static json_int_t
 requests_in(const json_t *report)
 {
@@ -575,6 +686,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_report_can_begin_anew, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    rules_of_labels_hold_for_the_report, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_check_names_the_mistakes_of_the_type, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_check_says_which_program_with_libhone_is_silent, build, tear_down),
 		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
 	};
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * MISTAKE(name, word in JSON, text, advice): what is wrong with the instrumentation of a place.
+ * COUNT of OF stand before the text. "{}" stands for the place, "{to}" for the other end, where
+ * the mistake has one.
+ */
+MISTAKE(UNIT_OPEN,      "unit-open",      "units begin at {} and do not end",
+    "call hone_unit_end() on every way out of the unit, also on errors: after four units that did not end, a thread begins no more")
+MISTAKE(CARRIER_LOST,   "carrier-lost",   "forks {} are joined, but no unit begins by them: the carrier does not arrive in {to}",
+    "pass the carrier on with the work, as it came from hone_fork(), and begin the unit with it")
+MISTAKE(PROGRAM_UNSEEN, "program-unseen", "forks {} are joined, but no unit begins by them, and no program is known that could begin it",
+    "the work is done by a program that Hone does not see: run an agent on its node, and instrument it with libhone or a mapping; or, within the same program, the carrier is not passed on")
+MISTAKE(FORK_REUSED,    "fork-reused",    "units begin by a fork {} that had begun another unit",
+    "call hone_fork() once for each piece of work")
+MISTAKE(JOIN_MISSING,   "join-missing",   "forks {} have no join, but their unit's end is waited for",
+    "call hone_join() with the carrier when the result has come; without it the wait counts as time of the program that waits")
+MISTAKE(DETACH_MISSING, "detach-missing", "waits of {} end without their join, since another request's unit began on the thread meanwhile",
+    "call hone_detach() before the thread serves other work, and hone_attach() when it continues")
+MISTAKE(FORK_UNSEEN,    "fork-unseen",    "units begin at {} by a link that no fork of their request created",
+    "the program that forks them is not seen by Hone, or the carrier is not the one that hone_fork() gave")
+MISTAKE(REQUEST_OPEN,   "request-open",   "requests begin at {} and do not end",
+    "call hone_request_end() on every way out of the request, on the thread that has its context")
+MISTAKE(REQUEST_INSIDE, "request-inside", "requests begin at {} inside of a request that has begun already",
+    "ask hone_from_known(): work of a sender under Hone begins by hone_unit_begin(), not by hone_request_begin(); and pass tracestate on beside traceparent")
+MISTAKE(ENDS_AGAIN,     "ends-again",     "requests that began at {} end more than once, or before they begin",
+    "call hone_request_end() once, on the thread that has the request's context")
+MISTAKE(REQUEST_UNSEEN, "request-unseen", "traces begin with a unit at {}: no program is seen that began the request",
+    "run an agent on the node where the requests begin")

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of `hone check`: what pairs, and the mistakes in the instrumentation. */
+#include <string.h>
+
+#include "cli/output.h"
+
+static const struct mistake_text {
+	const char *word, *text, *advice;
+} MISTAKES[] = {
+#define MISTAKE(name, word, text, advice) { word, text, advice },
+#include "analysis/mistakes.tbl.h"
+#undef MISTAKE
+};
+
+static const struct mistake_text *
+text_of_mistake(const char *word)
+{
+	static const struct mistake_text unknown = { "", "mistakes at {}", "" };
+
+	for (size_t i = 0; i < sizeof MISTAKES / sizeof MISTAKES[0]; i++)
+		if (strcmp(MISTAKES[i].word, word) == 0)
+			return &MISTAKES[i];
+	return &unknown;
+}
+
+/* The text with the place for "{}" and the other end for "{to}". */
+static const char *
+filled(struct pen *p, const char *text, const char *at, const char *to)
+{
+	const char *out = "", *mark;
+
+	while ((mark = strchr(text, '{')) != NULL) {
+		bool is_to = strncmp(mark, "{to}", 4) == 0;
+
+		out = pen_printf(p, "%s%.*s%s", out, (int)(mark - text), text, is_to ? to : at);
+		text = mark + (is_to ? 4 : 2);
+	}
+	return pen_printf(p, "%s%s", out, text);
+}
+
+const char *
+mistake_sentence(struct pen *p, const json_t *m)
+{
+	const char *to = is_null(m, "to") ? is_null(m, "to_service") ? "the unit it is for"
+	                                                             : text_of(p, m, "to_service")
+	                                  : text_of(p, m, "to");
+
+	return pen_printf(p, "%s of %s %s", pen_count(p, number_of(m, "count")),
+	    pen_count(p, number_of(m, "of")),
+	    filled(p, text_of_mistake(text_of(p, m, "kind"))->text, text_of(p, m, "at"), to));
+}
+
+static void
+print_mistake(struct pen *p, const json_t *m)
+{
+	const struct mistake_text *t = text_of_mistake(text_of(p, m, "kind"));
+
+	pen_put(p, RED, pen_printf(p, "\n%s", text_of(p, m, "kind")));
+	if (!is_null(m, "type"))
+		fprintf(p->out, " in %s", text_of(p, m, "type"));
+	fprintf(p->out, ", %s %s\n", pen_share(p, number_of(m, "share")),
+	    interval_of(p, number_of(m, "low"), number_of(m, "high")));
+	pen_wrap(p, "     ", mistake_sentence(p, m));
+	if (is_true(m, "mapped"))
+		pen_wrap(p, "     ",
+		    "-> the requests of this program come from a mapping: its begin and end do not pair (hone map check)");
+	else
+		pen_wrap(p, "     ", pen_printf(p, "-> %s", t->advice));
+}
+
+static void
+print_pairs(struct pen *p, const json_t *answer)
+{
+	struct columns t;
+	size_t i;
+	json_t *r;
+
+	columns_open(&t, "llrrrr");
+	columns_add(&t, "TYPE");
+	columns_add(&t, "FORK OR REQUEST");
+	columns_add(&t, "FORKED");
+	columns_add(&t, "BEGUN");
+	columns_add(&t, "ENDED");
+	columns_add(&t, "JOINED");
+	json_array_foreach (json_object_get(answer, "requests"), i, r) {
+		columns_add(&t, text_of(p, r, "type"));
+		columns_add(&t, text_of(p, r, "request"));
+		columns_add(&t, "");
+		columns_add(&t, pen_count(p, number_of(r, "begun")));
+		columns_add(&t, pen_count(p, number_of(r, "ended")));
+		columns_add(&t, "");
+	}
+	json_array_foreach (json_object_get(answer, "forks"), i, r) {
+		columns_add(&t, text_of(p, r, "type"));
+		columns_add(&t, text_of(p, r, "fork"));
+		columns_add(&t, pen_count(p, number_of(r, "forked")));
+		columns_add(&t, pen_count(p, number_of(r, "begun")));
+		columns_add(&t, pen_count(p, number_of(r, "ended")));
+		columns_add(&t, pen_count(p, number_of(r, "joined")));
+	}
+	columns_print(&t, p);
+}
+
+void
+check_print(struct pen *p, const json_t *answer)
+{
+	const json_t *mistakes = json_object_get(answer, "mistakes"),
+		     *requests = json_object_get(answer, "requests"),
+		     *forks = json_object_get(answer, "forks");
+	size_t i, n = json_array_size(mistakes);
+	json_t *m;
+
+	if (json_array_size(requests) + json_array_size(forks) > 0)
+		print_pairs(p, answer);
+	json_array_foreach (mistakes, i, m)
+		print_mistake(p, m);
+	if (n > 0)
+		fprintf(p->out, "\n%zu mistake%s in the instrumentation", n, n == 1 ? "" : "s");
+	else if (json_array_size(requests) == 0)
+		fputs("No request was seen", p->out);
+	else
+		fputs("\nThe instrumentation is right", p->out);
+	fprintf(p->out, ": %s traces", pen_count(p, number_of(answer, "traces")));
+	if (!is_null(answer, "seconds"))
+		fprintf(p->out, " in %s", pen_seconds(p, number_of(answer, "seconds")));
+	if (number_of(answer, "lossy") > 0)
+		fprintf(p->out, ", %s of them with lost records",
+		    pen_count(p, number_of(answer, "lossy")));
+	fputc('\n', p->out);
+}
