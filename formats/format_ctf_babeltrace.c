@@ -18,6 +18,7 @@
 #include "base/hash_map.h"
 #include "formats/correlate.h"
 #include "formats/ctf_reader.h"
+#include "wire/field_babeltrace2.h"
 
 enum { TRACES_MAX = 65536, EVENT_NAME_MAX = 255 };
 
@@ -70,68 +71,6 @@ add_folder(void *ctx, const char *path)
 
 /* ---- fields ---- */
 
-/* The field, or the selected option of a variant (a dynamic context). */
-static const bt_field *
-plain(const bt_field *f)
-{
-	while (f != NULL &&
-	       bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_VARIANT))
-		f = bt_field_variant_borrow_selected_option_field_const(f);
-	return f;
-}
-
-/* The value of a field; VALUE_NONE for a structure or an array. */
-static struct value
-value_of(const bt_field *f)
-{
-	bt_field_class_type type;
-
-	if ((f = plain(f)) == NULL)
-		return (struct value){ .type = VALUE_NONE };
-	type = bt_field_get_class_type(f);
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_ENUMERATION)) {
-		bt_field_class_enumeration_mapping_label_array labels;
-		uint64_t n = 0;
-		int rc = bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION)
-		             ? (int)bt_field_enumeration_unsigned_get_mapping_labels(f, &labels, &n)
-		             : (int)bt_field_enumeration_signed_get_mapping_labels(f, &labels, &n);
-
-		if (rc == 0 && n > 0)
-			return (struct value){ .type = VALUE_TEXT,
-				.len = (uint32_t)strlen(labels[0]),
-				.text = labels[0] };
-	}
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		return (struct value){ .type = VALUE_UINT,
-			.u = bt_field_integer_unsigned_get_value(f) };
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-		return (
-		    struct value){ .type = VALUE_INT, .i = bt_field_integer_signed_get_value(f) };
-	if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)
-		return (struct value){ .type = VALUE_REAL,
-			.d = bt_field_real_double_precision_get_value(f) };
-	if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)
-		return (struct value){ .type = VALUE_REAL,
-			.d = (double)bt_field_real_single_precision_get_value(f) };
-	if (type == BT_FIELD_CLASS_TYPE_STRING)
-		return (struct value){ .type = VALUE_TEXT,
-			.len = (uint32_t)bt_field_string_get_length(f),
-			.text = bt_field_string_get_value(f) };
-	return (struct value){ .type = VALUE_NONE };
-}
-
-static bool
-number_of(const bt_field *context, const char *name, uint64_t *ret)
-{
-	struct value v;
-
-	if (context == NULL)
-		return false;
-	v = value_of(bt_field_structure_borrow_member_field_by_name_const(context, name));
-	*ret = v.u;
-	return v.type == VALUE_UINT || v.type == VALUE_INT;
-}
-
 static void
 read_context(struct tracer_event *v, const bt_field *context)
 {
@@ -141,16 +80,17 @@ read_context(struct tracer_event *v, const bt_field *context)
 	if (context == NULL)
 		return;
 	/* CTF prefixes names with _ */
-	if (number_of(context, "_app_hone_trace_id", &v->trace_id))
+	if (field_number(context, "_app_hone_trace_id", &v->trace_id))
 		v->has_context = true;
-	number_of(context, "_app_hone_unit_id", &v->unit_id);
-	if (number_of(context, "vpid", &n))
+	field_number(context, "_app_hone_unit_id", &v->unit_id);
+	if (field_number(context, "vpid", &n))
 		v->pid = (uint32_t)n;
-	if (number_of(context, "vtid", &n)) {
+	if (field_number(context, "vtid", &n)) {
 		v->tid = (uint32_t)n;
 		v->has_tid = true;
 	}
-	text = value_of(bt_field_structure_borrow_member_field_by_name_const(context, "procname"));
+	text = field_value(
+	    bt_field_structure_borrow_member_field_by_name_const(context, "procname"));
 	if (text.type == VALUE_TEXT)
 		v->service = (struct text_view){ text.text, text.len };
 }
@@ -167,7 +107,7 @@ read_payload(const bt_event *event, const char **fields, struct value *values)
 		const bt_field_class_structure_member
 		    *m = bt_field_class_structure_borrow_member_by_index_const(class, i);
 
-		values[count] = value_of(
+		values[count] = field_value(
 		    bt_field_structure_borrow_member_field_by_index_const(payload, i));
 		fields[count] = bt_field_class_structure_member_get_name(m);
 		count += values[count].type != VALUE_NONE;
@@ -177,30 +117,10 @@ read_payload(const bt_event *event, const char **fields, struct value *values)
 
 /* ---- events ---- */
 
-static const char *
-environment(const bt_trace *trace, const char *name)
-{
-	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
-
-	return v != NULL && bt_value_is_string(v) ? bt_value_string_get(v) : "";
-}
-
-static uint32_t
-environment_number(const bt_trace *trace, const char *name)
-{
-	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
-
-	if (v != NULL && bt_value_is_signed_integer(v))
-		return (uint32_t)bt_value_integer_signed_get(v);
-	return v != NULL && bt_value_is_unsigned_integer(v)
-	           ? (uint32_t)bt_value_integer_unsigned_get(v)
-	           : 0;
-}
-
 static uint32_t
 node_of(struct ctf_sink *s, const bt_trace *trace)
 {
-	const char *host = environment(trace, "hostname");
+	const char *host = environment_text(trace, "hostname");
 
 	return reading_node(s->reading, host, strlen(host));
 }
@@ -221,7 +141,7 @@ info_of(struct ctf_sink *s, const bt_event *event)
 	trace = bt_stream_borrow_trace_const(bt_event_borrow_stream_const(event));
 	name = bt_event_class_get_name(class);
 	snprintf(info->name, sizeof info->name, "%s", name != NULL ? name : "unknown");
-	name = environment(trace, "procname");
+	name = environment_text(trace, "procname");
 	info->service = (struct text_view){ name, (uint32_t)strlen(name) };
 	info->vpid = environment_number(trace, "vpid");
 	if ((info->node = node_of(s, trace)) == UINT32_MAX ||

@@ -28,6 +28,7 @@
 #include <babeltrace2/babeltrace.h>
 
 #include "agent/ctf/ctf_trace.h"
+#include "wire/field_babeltrace2.h"
 
 enum { TEXT_MAX_BYTES = 1 << 16, CHILD_SECONDS = 20 };
 
@@ -45,67 +46,15 @@ struct packet_sink {
 
 /* ---- fields ---- */
 
-/* A field, or the selected option of a variant; NULL: the option is empty. */
-static const bt_field *
-selected(const bt_field *f)
-{
-	while (f != NULL &&
-	       bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_VARIANT))
-		f = bt_field_variant_borrow_selected_option_field_const(f);
-	return f;
-}
-
-static struct value
-text_value(const char *text, uint64_t len)
-{
-	return (struct value){ .type = VALUE_TEXT,
-		.len = (uint32_t)(len > VALUE_TEXT_MAX ? VALUE_TEXT_MAX : len),
-		.text = text };
-}
-
-/* VALUE_NONE: an empty option, or a field that is more than one value. */
+/* Records have texts of at most VALUE_TEXT_MAX bytes. */
 static struct value
 value_of(const bt_field *f)
 {
-	bt_field_class_enumeration_mapping_label_array labels;
-	bt_field_class_type type;
-	uint64_t n = 0;
+	struct value v = field_value(f);
 
-	if ((f = selected(f)) == NULL)
-		return (struct value){ .type = VALUE_NONE };
-	type = bt_field_get_class_type(f);
-	if (type == BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION &&
-	    (int)bt_field_enumeration_unsigned_get_mapping_labels(f, &labels, &n) == 0 && n > 0)
-		return text_value(labels[0], strlen(labels[0]));
-	if (type == BT_FIELD_CLASS_TYPE_SIGNED_ENUMERATION &&
-	    (int)bt_field_enumeration_signed_get_mapping_labels(f, &labels, &n) == 0 && n > 0)
-		return text_value(labels[0], strlen(labels[0]));
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		return (struct value){ .type = VALUE_UINT,
-			.u = bt_field_integer_unsigned_get_value(f) };
-	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-		return (
-		    struct value){ .type = VALUE_INT, .i = bt_field_integer_signed_get_value(f) };
-	if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)
-		return (struct value){ .type = VALUE_REAL,
-			.d = bt_field_real_double_precision_get_value(f) };
-	if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)
-		return (struct value){ .type = VALUE_REAL,
-			.d = (double)bt_field_real_single_precision_get_value(f) };
-	if (type == BT_FIELD_CLASS_TYPE_STRING)
-		return text_value(
-		    bt_field_string_get_value(f), strlen(bt_field_string_get_value(f)));
-	return (struct value){ .type = VALUE_NONE };
-}
-
-static bool
-number_of(const bt_field *context, const char *name, uint64_t *ret)
-{
-	struct value v = value_of(
-	    bt_field_structure_borrow_member_field_by_name_const(context, name));
-
-	*ret = v.u;
-	return v.type == VALUE_UINT || v.type == VALUE_INT;
+	if (v.type == VALUE_TEXT && v.len > VALUE_TEXT_MAX)
+		v.len = VALUE_TEXT_MAX;
+	return v;
 }
 
 static void
@@ -117,13 +66,13 @@ read_context(struct packet_record *r, const bt_field *context)
 	if (context == NULL)
 		return;
 	/* CTF puts another _ in front of names that begin with one */
-	if (number_of(context, "_app_hone_trace_id", &n))
+	if (field_number(context, "_app_hone_trace_id", &n))
 		r->record.trace_id = n;
-	if (number_of(context, "_app_hone_unit_id", &n))
+	if (field_number(context, "_app_hone_unit_id", &n))
 		r->record.unit_id = n;
-	if (number_of(context, "vpid", &n))
+	if (field_number(context, "vpid", &n))
 		r->record.pid = (uint32_t)n;
-	if (number_of(context, "vtid", &n))
+	if (field_number(context, "vtid", &n))
 		r->record.tid = (uint32_t)n;
 	service = value_of(
 	    bt_field_structure_borrow_member_field_by_name_const(context, "procname"));
@@ -185,26 +134,6 @@ read_payload(struct packet_record *r, const bt_field *payload, struct value *val
 }
 
 /* ---- events ---- */
-
-static const char *
-environment_text(const bt_trace *trace, const char *name)
-{
-	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
-
-	return v != NULL && bt_value_is_string(v) ? bt_value_string_get(v) : "";
-}
-
-static uint32_t
-environment_number(const bt_trace *trace, const char *name)
-{
-	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
-
-	if (v != NULL && bt_value_is_signed_integer(v))
-		return (uint32_t)bt_value_integer_signed_get(v);
-	return v != NULL && bt_value_is_unsigned_integer(v)
-	           ? (uint32_t)bt_value_integer_unsigned_get(v)
-	           : 0;
-}
 
 static int
 take_event(struct packet_sink *s, const bt_message *m)
