@@ -168,7 +168,7 @@ SCENARIO_JOBS ?= 2
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,overhead kill bad_peer map agent guard report \
 	matrix budget nginx redis postgres)
-ALONE     := $(call scenario_files,burst clock cost soak source questions demo)
+ALONE     := $(call scenario_files,burst clock cost soak source questions demo news)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3

@@ -9,7 +9,7 @@
 #	learned		true: they are on while the space is learned
 #	begins_s, ends_s	when they are switched on and off, in seconds after `hone start`; default: before it, and at the end
 #	gone		true: the problem has ended before it can be examined; "found" is right only if the answer says so
-#	names		what the answer should contain (a regular expression), beside the place: counted, not required
+#	names		what the JSON of the verdicts or the reason should contain (a regular expression), beside the place: counted, not required
 #	only		the degree, if all requests have this type (see demo.sh)
 #
 # Output: outcome ("right", "wrong", "unsure", "not found"), check ("right", or why not), named (true, false or null), and
