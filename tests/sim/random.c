@@ -5,11 +5,12 @@
  *
  * Without --strategy: all strategies except the baselines random and exhaustive.
  *
- *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
- *	random --seed N --strategy NAME --verbose	one application (same --size-max): its truth, all hypotheses,
+ *	random [--kind NAME] [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
+ *	random --list-kinds
+ *	random --kind NAME --seed N --strategy NAME --verbose	one application (same --size-max): its truth, all hypotheses,
  *							the verdict
  *
- * Application i has the seed --seed + i, so a miss can be repeated alone. Exit 1: a target of the search was
+ * Without --kind: N applications of kind tree, and N / 10 of each other kind. Application i of a kind has the seed --seed + i, so a miss can be repeated alone. Exit 1: a target of the search was
  * missed (random_tally.c); 2: wrong usage.
  */
 #include <errno.h>
@@ -23,14 +24,20 @@
 #include "searchspace/strategy.h"
 #include "tests/sim/random.h"
 
-enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10 };
+enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10, FAULTY_S = 5 };
+
+static const char USAGE[] =
+    "usage: random [--kind NAME] [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N]\n"
+    "              [--jobs N] [--verbose]\n"
+    "       random --list-kinds\n";
 
 struct options {
 	uint32_t apps, jobs, size_max;
 	uint64_t seed;
+	int kind; /* -1: all */
 	const char *strategies;
 	int per_cycle;
-	bool verbose;
+	bool verbose, list, help;
 };
 struct job {
 	pid_t pid;
@@ -38,13 +45,17 @@ struct job {
 	uint32_t app;
 };
 
+/* Each other kind is played a tenth as often as trees. */
+enum { OTHERS = 10 };
+
 /* Learns from few traces at a time with everything enabled: with 100,000 tracepoints, each trace is
  * large. */
 static void
-play(const struct options *o, const char *strategy, uint64_t seed, struct result *ret)
+play(const struct options *o, const char *strategy, enum kind_number kind, uint64_t seed,
+    struct result *ret)
 {
 	struct mono begin = clock_mono();
-	struct made *m = made_new(seed, o->size_max);
+	struct made *m = made_new(kind, seed, o->size_max);
 	struct engine_options options = stage_options(seed);
 	const struct run *r;
 	bool quiet;
@@ -61,6 +72,8 @@ play(const struct options *o, const char *strategy, uint64_t seed, struct result
 		play_version(m);
 	m->faulty = true;
 	m->stage.rate = m->rate;
+	for (int i = 0; kind != KIND_tree && i < FAULTY_S; i++)
+		stage_learn(&m->stage, 0); /* queues fill, in a second each */
 	r = stage_diagnose(&m->stage, m->units[0].name,
 	    &(struct start_options){ .strategy = strategy, .tracepoints_per_cycle = o->per_cycle },
 	    600, NULL, &quiet);
@@ -75,10 +88,35 @@ play(const struct options *o, const char *strategy, uint64_t seed, struct result
 	made_free(m);
 }
 
+static uint32_t
+others(const struct options *o)
+{
+	return (o->apps + OTHERS - 1) / OTHERS;
+}
+
+static uint32_t
+count_apps(const struct options *o)
+{
+	return o->kind >= 0 ? o->apps : o->apps + (KINDS - 1) * others(o);
+}
+
+/* Kind and seed of application i: those of the kind tree come first. */
+static struct result
+app_of(const struct options *o, uint32_t i)
+{
+	if (o->kind >= 0 || i < o->apps)
+		return (
+		    struct result){ .kind = o->kind >= 0 ? (enum kind_number)o->kind : KIND_tree,
+			.seed = o->seed + i };
+	i -= o->apps;
+	return (struct result){ .kind = (enum kind_number)(1 + i / others(o)),
+		.seed = o->seed + i % others(o) };
+}
+
 static void
 start(const struct options *o, const char *strategy, uint32_t app, struct job *j)
 {
-	struct result r = { .seed = o->seed + app };
+	struct result r = app_of(o, app);
 	int ends[2];
 
 	fflush(stdout);
@@ -86,7 +124,7 @@ start(const struct options *o, const char *strategy, uint32_t app, struct job *j
 		stage_die("cannot start a process", strerror(errno));
 	if (j->pid == 0) {
 		close(ends[0]);
-		play(o, strategy, r.seed, &r);
+		play(o, strategy, r.kind, r.seed, &r);
 		fflush(stdout);
 		_Exit(write(ends[1], &r, sizeof r) == (ssize_t)sizeof r ? 0 : 1);
 	}
@@ -109,8 +147,10 @@ take(const struct options *o, struct job *jobs, uint32_t *njobs, struct result *
 		if (jobs[i].pid != pid)
 			continue;
 		if (read(jobs[i].from, r, sizeof *r) != (ssize_t)sizeof *r || !WIFEXITED(status) ||
-		    WEXITSTATUS(status) != 0)
-			*r = (struct result){ .seed = o->seed + jobs[i].app, .crashed = true };
+		    WEXITSTATUS(status) != 0) {
+			*r = app_of(o, jobs[i].app);
+			r->crashed = true;
+		}
 		close(jobs[i].from);
 		jobs[i] = jobs[--*njobs];
 		return;
@@ -120,26 +160,26 @@ take(const struct options *o, struct job *jobs, uint32_t *njobs, struct result *
 static int
 play_all(const struct options *o, const char *strategy)
 {
-	struct result *results = calloc(o->apps, sizeof *results);
+	uint32_t napps = count_apps(o), njobs = 0;
+	struct result *results = calloc(napps, sizeof *results);
 	struct job jobs[JOBS_MAX];
-	uint32_t njobs = 0;
 	struct mono begin = clock_mono();
 	double most_s = 0;
 	int missed;
 
 	if (results == NULL)
 		stage_die("out of memory", "results");
-	for (uint32_t i = 0; i < o->apps; i++) {
+	for (uint32_t i = 0; i < napps; i++) {
 		if (njobs == o->jobs)
 			take(o, jobs, &njobs, results);
 		start(o, strategy, i, &jobs[njobs++]);
 	}
 	while (njobs > 0)
 		take(o, jobs, &njobs, results);
-	missed = tally(results, o->apps, strategy, o->per_cycle);
-	for (uint32_t i = 0; i < o->apps; i++)
+	missed = tally(results, napps, strategy, o->per_cycle);
+	for (uint32_t i = 0; i < napps; i++)
 		most_s = fmax(most_s, results[i].wall_s);
-	printf("%u applications in %.0f s, the longest %.1f s; seeds from %llu\n", o->apps,
+	printf("%u applications in %.0f s, the longest %.1f s; seeds from %llu\n", napps,
 	    (double)mono_since_ns(clock_mono(), begin) / 1e9, most_s, (unsigned long long)o->seed);
 	free(results);
 	return missed;
@@ -148,9 +188,9 @@ play_all(const struct options *o, const char *strategy)
 static void
 play_verbose(const struct options *o, const char *strategy)
 {
-	struct result r = { .seed = o->seed };
+	struct result r = app_of(o, 0);
 
-	play(o, strategy, o->seed, &r);
+	play(o, strategy, r.kind, r.seed, &r);
 	printf(
 	    "%s: %s%s; %u cycles, %u on in all, %u at once; %llu requests in %.1f s (%.1f s of ours)%s%s\n%s\n",
 	    strategy,
@@ -173,13 +213,18 @@ options_of(struct options *o, int argc, char **argv)
 		{ "per-cycle", required_argument, NULL, 'k' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "size-max", required_argument, NULL, 'm' },
+		{ "kind", required_argument, NULL, 'i' },
+		{ "list-kinds", no_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	*o = (struct options){ .apps = 60, .seed = 1, .per_cycle = 1, .size_max = 100000 };
+	*o = (struct options){
+		.apps = 60, .seed = 1, .per_cycle = 1, .size_max = 100000, .kind = -1
+	};
 	o->jobs = cores > 0 && cores < JOBS_MAX ? (uint32_t)cores : 1;
 	while ((c = getopt_long(argc, argv, "", LONG, NULL)) != -1)
 		if (c == 'a')
@@ -194,6 +239,14 @@ options_of(struct options *o, int argc, char **argv)
 			o->jobs = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (c == 'm')
 			o->size_max = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (c == 'i' && strcmp(optarg, "all") == 0)
+			o->kind = -1;
+		else if (c == 'i' && (o->kind = kind_find(optarg)) >= 0)
+			;
+		else if (c == 'l')
+			o->list = true;
+		else if (c == 'h')
+			o->help = true;
 		else if (c == 'v')
 			o->verbose = true;
 		else
@@ -204,6 +257,15 @@ options_of(struct options *o, int argc, char **argv)
 	           : -1;
 }
 
+static void
+list_kinds(void)
+{
+	printf("%-16s %6s %5s %s\n", "kind", "goal", "held", "what");
+	for (int i = 0; i < KINDS; i++)
+		printf("%-16s %4.0f %% %5s %s\n", kind_of[i].name, kind_of[i].goal * 100,
+		    kind_of[i].held ? "yes" : "no", kind_of[i].what);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -212,11 +274,15 @@ main(int argc, char **argv)
 	int missed = 0;
 
 	if (options_of(&o, argc, argv) != 0) {
-		fprintf(stderr,
-		    "usage: random [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N] [--jobs N] "
-		    "[--verbose]\n");
+		fputs(USAGE, stderr);
 		return 2;
 	}
+	if (o.help)
+		fputs(USAGE, stdout);
+	if (o.list)
+		list_kinds();
+	if (o.help || o.list)
+		return 0;
 	snprintf(names, sizeof names, "%s", o.strategies != NULL ? o.strategies : "");
 	for (unsigned i = 0; o.strategies == NULL && strategy_at(i) != NULL; i++)
 		if (strcmp(strategy_at(i)->name, "random") != 0 &&

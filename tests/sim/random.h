@@ -36,6 +36,16 @@
  *    says that a C separates.
  *  - either end: at least one of the two ends is correct.
  * The first verdict has rank 1, the highest cost. With several causes, any of them counts.
+ *
+ * That is the kind `tree`. The other kinds (random_kinds.tbl.h) are applications of services with
+ * threads, whose requests wait for each other: random_service.c builds them, random_traffic.c plays
+ * them as a discrete-event simulation, and a file for each family plants their causes. Their
+ * conditions, checked on 2,500 requests that are played without records:
+ *  - A cause multiplies the variance of all requests by 3 or more (of tails by 2), makes 60 % or more of it
+ *    (of tails 45 %) where it stands or, if it is a wait, in the waits for these threads, and the CV is 15 % or
+ *    more. Without it, the CV is at most 35 %.
+ *  - Healthy: the CV is 10 to 150 %, and no single place (the wait for the threads of a unit, a stretch, a
+ *    sleep) has more than 35 % of the variance.
  */
 #ifndef TESTS_SIM_RANDOM_H
 #define TESTS_SIM_RANDOM_H
@@ -92,7 +102,23 @@ enum reuse {
 	REUSE_NEAR,
 	REUSE_FAR
 }; /* labels in several positions: near each other, anywhere in a unit */
-enum seg_kind { SEG_STRETCH, SEG_CALL, SEG_ALONE, SEG_BRANCH, SEG_LOOP, SEG_WAIT, SEG_CAUSE };
+/* SEG_SLEEP: time without work, such as that of a dependency that is not instrumented */
+enum seg_kind {
+	SEG_STRETCH,
+	SEG_CALL,
+	SEG_ALONE,
+	SEG_BRANCH,
+	SEG_LOOP,
+	SEG_WAIT,
+	SEG_SLEEP,
+	SEG_CAUSE
+};
+enum kind_number { /* of applications */
+#define KIND(name, ...) KIND_##name,
+#include "tests/sim/random_kinds.tbl.h"
+#undef KIND
+	KINDS
+};
 enum {
 	REPLICAS_MAX = 4,
 	UNITS_MAX = 24,
@@ -101,7 +127,9 @@ enum {
 	CALLS_MAX = 3,
 	KEYS_MAX = 4,
 	OWN_MAX = 6,
-	ENDS_MAX = 16
+	PLACES_MAX = 40, /* things that stand between the points of a unit */
+	SLEEPS_MAX = 16,
+	ENDS_MAX = 48
 };
 
 struct block {
@@ -110,12 +138,21 @@ struct block {
 };
 struct seg {
 	enum seg_kind kind;
-	int what;            /* index of the stretch, wait or cause; CALL: number of units */
+	int what;            /* index of the stretch, wait, sleep or cause; CALL: number of units */
 	int unit[CALLS_MAX]; /* CALL: called in parallel */
 	double share;        /* BRANCH: of the requests that take it */
+	bool planted;        /* BRANCH: only while there are faults */
+	bool shards;         /* CALL: number i goes to replica i of its service */
 	int low, high;       /* LOOP: iterations */
 	int by_key;          /* LOOP: key with the iteration count, from 1; 0: none */
 	struct block body;   /* BRANCH, LOOP */
+};
+struct insert {      /* something that stands between two points of a block */
+	uint32_t at; /* so many points stand before it */
+	struct seg seg;
+};
+struct sleep {
+	double ns, cv; /* mean; log-normal */
 };
 struct point {
 	uint32_t label, tracepoint, stretch;
@@ -170,10 +207,19 @@ struct cause {
 	int nfrom, nto, nown, own_at; /* own_at: index in own after which the time passes */
 	uint32_t key_label;           /* KEY: the label that carries it */
 	struct stretch slow;          /* tracepoints of its own, if any */
+	/* of kinds other than tree */
+	bool works;      /* the time is work of the thread; otherwise the unit sleeps */
+	int waits_of;    /* service: any wait for its threads is right; -1: none */
+	int within;      /* service: any time that passes in it is right; -1: none */
+	double stall_s;  /* mean time between stalls of this replica of `within` */
+	double overload; /* factor of all work in waits_of */
+	bool iterates;   /* inside a loop whose iterations are a right key */
+	int callee;      /* unit that the loop calls; -1: none */
 };
 
 struct made {
 	uint64_t seed;
+	enum kind_number kind;
 	struct stage stage;
 	struct arena arena;
 	struct rng rng; /* for generation; playing uses that of the stage */
@@ -206,15 +252,116 @@ struct made {
 	uint8_t *on_now, *on_ever;
 	uint32_t non, on_most, used;
 	struct map path_of; /* trace of the diagnosis to its struct went */
+	/* of kinds other than tree */
+	struct service {
+		bool loop;    /* one thread, which runs other units while one waits */
+		int threads;  /* of each replica */
+		double load;  /* of a thread, without causes */
+		double scale; /* of all work, so that the load is that */
+	} services[SERVICES_MAX];
+	int nsleeps;
+	struct sleep sleeps[SLEEPS_MAX];
+	int ntypes, types[4]; /* units that begin requests; 0: that of the diagnosis */
+	double type_rate[4];
+	struct traffic *traffic;
 };
 
-/* random_make.c: generates an application of 100 to size_max tracepoints from the seed. Aborts the
+/* random_kinds.c */
+struct kind {
+	const char *name;
+	struct made *(*make)(uint64_t seed, uint32_t size_max);
+	double
+	    goal; /* share of first verdicts that are right, or of healthy ones that are not found */
+	bool held; /* the search is held to the goal; otherwise it does not reach it yet */
+	const char *what;
+};
+extern const struct kind kind_of[KINDS];
+int kind_find(const char *name); /* -1: none */
+bool kind_healthy(enum kind_number k);
+/* Generates an application of that kind from the seed; of kind tree 100 to size_max tracepoints. Aborts the
  * program where that is impossible. */
-struct made *made_new(uint64_t seed, uint32_t size_max);
+struct made *made_new(enum kind_number kind, uint64_t seed, uint32_t size_max);
 void made_free(struct made *m);
+
+/* random_tree.c, random_loop.c, random_path.c, random_fanout.c, random_queue.c: one for each kind */
+#define KIND(name, ...) struct made *make_##name(uint64_t seed, uint32_t size_max);
+#include "tests/sim/random_kinds.tbl.h"
+#undef KIND
 const char *class_word(enum cause_class c);
 const char *trouble_word(enum trouble t);
 const char *hard_word(enum hard h);
+
+/* random_block.c. What is drawn is drawn with the application's random numbers. */
+void *room(struct made *m, size_t n, size_t size); /* zeroes, as long as the application */
+double between(struct made *m, double low, double high);
+double log_between(struct made *m, double low, double high);
+int whole(struct made *m, int low, int high);
+bool chance(struct made *m, double p);
+struct made *made_alloc(uint64_t seed);
+void made_room(struct made *m, uint32_t most); /* for that many points */
+void add_point(struct made *m, struct unit_made *u, uint32_t i, const char *event, int key);
+struct stretch *add_stretch(struct made *m, uint32_t first, uint32_t n, bool varies);
+/* Names for points [first, first + n): spans that nest, and single points. */
+void name_points(struct made *m, struct unit_made *u, uint32_t first, uint32_t n);
+/* A block of n points with these things between them; at least one point is between any two. */
+void make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, bool varies,
+    struct insert *places, int nplaces);
+int add_wait(struct made *m);
+struct unit_made *add_unit(struct made *m, int parent, bool critical);
+void label_unit(struct made *m, struct unit_made *u);
+struct seg around(
+    struct made *m, enum seg_kind kind, const struct seg *call); /* a branch or loop */
+void make_own(struct made *m, struct cause *c, int number);
+/* The block that has the cause, and *at in it; NULL: none. */
+const struct block *block_of(const struct block *b, int cause, int *at);
+/* The labels beside a cause that may be an end of its edge. Returns their number. */
+int ends_at(const struct made *m, const struct unit_made *u, const struct block *b, int seg,
+    bool last, uint32_t *ret);
+const char *service_word(int service);
+void make_nodes(struct made *m);
+void add_spare(struct made *m);
+
+/* random_service.c: applications of services with threads. A family's file plants into a plan. */
+struct plan {
+	struct insert places[UNITS_MAX][PLACES_MAX];
+	int n[UNITS_MAX];
+	uint32_t points[UNITS_MAX];   /* beside those of loops and branches */
+	double load_low, load_high;   /* of services with a queue */
+	double sigma_low, sigma_high; /* of the noise of work */
+	int fanout; /* 0: calls at the same time are drawn; else this many shards */
+	uint32_t size_low, size_high;
+	double rate_low, rate_high;
+	double gain,
+	    share; /* least factor of the variance by the cause; least share of it at the cause */
+	bool loops, quiet_loops; /* all services are event loops; these have little load */
+	int extras; /* healthy branches, loops and bimodal caches of each unit, at most */
+};
+typedef void plant_fn(struct made *m, struct plan *p);
+typedef void shape_fn(struct made *m, struct plan *p);
+/* shape (may be NULL) changes what is drawn, plant (NULL: healthy) adds the cause. */
+struct made *service_new(uint64_t seed, shape_fn *shape, plant_fn *plant);
+struct cause *plan_cause(struct made *m, int unit); /* the only cause, with nothing right yet */
+int plan_unit(struct made *m, bool root);           /* a unit of the type of the diagnosis */
+void plan_add(struct plan *p, int unit, struct seg s);
+/* A body of `before` and `after` points around the inserts, whose points become the cause's own. */
+struct block plan_body(struct made *m, struct cause *c, int unit, struct seg middle);
+struct block plan_points(struct made *m, int unit, struct seg middle, int before, int after);
+/* Has the unit call a new unit in that service, whose number is returned. */
+int plan_call(struct made *m, struct plan *p, int unit, int service);
+
+/* random_traffic.c: plays them; their requests wait for each other */
+enum { TRAFFIC_REQUESTS = 2500 };
+struct traffic_result { /* of requests of the diagnosed type, played without records */
+	double n, mean_ns, cv, variance;
+	double most_share;               /* largest share of the variance of a single place */
+	double cause_share;              /* of what causes take where they stand */
+	double wait_share[SERVICES_MAX]; /* of the waits for threads */
+	double load[SERVICES_MAX];       /* of threads */
+};
+/* Plays without records, with these faults. Cannot be done while a diagnosis is played. */
+void traffic_dry(struct made *m, bool faulty, struct traffic_result *ret);
+void traffic_begin(struct made *m);   /* from START_NS, for a stage */
+void traffic_free(struct traffic *t); /* NULL is fine */
 
 /* random_fair.c: scales noise and causes, plays without records, and returns whether the
  * application is fair. */
@@ -239,6 +386,10 @@ void play_request(void *made, int64_t at_ns);
 void play_version(struct made *m);
 void play_obeyed(void *made, struct stage_node *n, const struct want *w);
 double wait_at(struct wait *w, int64_t at_ns); /* ns, at scale 1 */
+/* Mean 1, of this sigma: log-normal, or Pareto with exponent 3. */
+double noise(struct rng *r, double sigma, bool heavy);
+double lognormal(struct rng *r, double mean, double cv);
+double exponential(struct rng *r, double mean);
 
 /* random_claims.c */
 struct claims {                     /* counts over all verdicts of a run */
@@ -260,6 +411,7 @@ void claims_of(struct made *m, const struct run *r, bool verbose, struct claims 
 /* random_judge.c */
 struct result {
 	uint64_t seed;
+	enum kind_number kind;
 	enum cause_class class;
 	enum trouble trouble;
 	enum reuse reuse;
@@ -277,6 +429,6 @@ void judge(struct made *m, const struct run *r, bool quiet, struct result *ret);
 void judge_truth(const struct made *m); /* prints */
 void judge_verbose(const struct made *m, const struct run *r);
 /* Prints the tables. Returns the number of targets that were missed with certainty. */
-int tally(const struct result *results, uint32_t n, const char *strategy, int per_cycle);
+int tally(struct result *results, uint32_t n, const char *strategy, int per_cycle);
 
 #endif

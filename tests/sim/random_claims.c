@@ -7,6 +7,9 @@
  * that the planted edge makes in the same group of requests: those whose path has the structure of
  * that of the verdict's slowest exemplar, also those that do not pass the edge. It is computed from
  * many more requests, played without records.
+ *
+ * Of kinds other than tree only the hypotheses and the log are compared; random_judge.c judges their first
+ * verdict.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,7 +278,9 @@ claims_of(struct made *m, const struct run *r, bool verbose, struct claims *ret)
 
 	*ret = (struct claims){ 0 };
 	m->faulty = true;
-	for (uint32_t rank = 1; (v = forest_verdict(m->stage.forest, r->id, rank)) != NULL; rank++)
+	for (uint32_t rank = 1;
+	     m->kind == KIND_tree && (v = forest_verdict(m->stage.forest, r->id, rank)) != NULL;
+	     rank++)
 		verdict_claims(m, r, v, verbose, &found, ret);
 	ret->found = (uint32_t)__builtin_popcount(found);
 	hypothesis_claims(m, r, ret);

@@ -50,11 +50,57 @@ judge_edge(const struct made *m, const struct cause *c, const char *from, const 
 	return one_of(m, from, c->from, c->nfrom) && one_of(m, to, c->to, c->nto);
 }
 
+static bool
+starts(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* An edge that ends in the service, or a wait for its threads: to the begin of a unit, or to a join. */
+static bool
+ends_in(const struct said *s, int service, const char *join)
+{
+	char at[40];
+
+	snprintf(at, sizeof at, "%s/%s", service_word(service), join);
+	return starts(s->to, at);
+}
+
+static bool
+key_of_loop(const struct made *m, const struct cause *c, const char *key)
+{
+	char callee[40];
+
+	if (!c->iterates || !starts(key, "iterations of "))
+		return false;
+	for (int i = 0; i < c->nown; i++)
+		if (strstr(key, text(m, c->own[i])) != NULL)
+			return true;
+	if (c->callee < 0)
+		return false;
+	snprintf(callee, sizeof callee, "(%s)", m->units[c->callee].name);
+	return strstr(key, callee) != NULL;
+}
+
+/* Of kinds other than tree. */
+static bool
+is_right(const struct made *m, const struct cause *c, const struct said *s)
+{
+	if (c->within >= 0)
+		return ends_in(s, c->within, "");
+	if (c->waits_of >= 0 && m->services[c->waits_of].loop &&
+	    ends_in(s, c->waits_of, "hone:join("))
+		return true;
+	return judge_edge(m, c, s->from, s->to) || key_of_loop(m, c, s->key) ||
+	       (s->separates && one_of(m, s->tracepoint, c->own, c->nown));
+}
+
 void
 judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 {
 	struct said said = { "", "", "", "", false };
 
+	ret->kind = m->kind;
 	ret->class = m->class;
 	ret->trouble = m->trouble;
 	ret->ncauses = m->ncauses;
@@ -74,9 +120,11 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 		const struct cause *c = &m->causes[i];
 		bool from = one_of(m, said.from, c->from, c->nfrom),
 		     to = one_of(m, said.to, c->to, c->nto);
-		bool tells = said.separates && one_of(m, said.tracepoint, c->own, c->nown);
+		bool tells = m->kind == KIND_tree
+		                 ? said.separates && one_of(m, said.tracepoint, c->own, c->nown)
+		                 : is_right(m, c, &said);
 
-		ret->both |= (from && to) || tells;
+		ret->both |= (from && to && m->kind == KIND_tree) || tells;
 		ret->either |= from || to || tells;
 		ret->key |= said.key[0] != '\0';
 	}
@@ -88,9 +136,47 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 	    first != NULL ? first->to : "");
 }
 
+static void
+truth_of_services(const struct made *m)
+{
+	const struct cause *c = &m->causes[0];
+
+	printf(
+	    "seed %llu: %s, %u tracepoints, %d units on %d nodes, %d request types, %.0f/s, mean %.2f ms\n"
+	    "healthy CV %.1f %%, now %.1f %%; %.0f %% of the variance is of %s; learned %s\n",
+	    (unsigned long long)m->seed, kind_of[m->kind].name, m->size, m->nunits, m->stage.nnodes,
+	    m->ntypes, m->rate, m->mean_ns / 1e6, m->healthy_cv * 100, m->cause_cv * 100,
+	    m->cause_share * 100, m->ncauses > 0 ? "the cause" : "the place that has most",
+	    m->learn_faulty ? "with it" : "before it");
+	for (int i = 0; i < m->nservices; i++)
+		printf("service %s: %s, %d threads, %d nodes, load %.0f %%\n", service_word(i),
+		    m->services[i].loop ? "loop" : "pool",
+		    m->services[i].loop ? 1 : m->services[i].threads, m->replicas[i],
+		    m->services[i].load * 100);
+	if (m->ncauses == 0)
+		return;
+	printf("truth: %.2f ms for %.1f %%, unit %s;", c->ns / 1e6, c->share * 100,
+	    m->units[c->unit].name);
+	if (c->waits_of >= 0)
+		printf(" waits for threads of %s", service_word(c->waits_of));
+	if (c->within >= 0)
+		printf(" anything within %s", service_word(c->within));
+	for (int k = 0; k < c->nfrom; k++)
+		printf("%s %s", k == 0 ? " from" : "", text(m, c->from[k]));
+	for (int k = 0; k < c->nto; k++)
+		printf("%s %s", k == 0 ? " to" : "", text(m, c->to[k]));
+	for (int k = 0; k < c->nown; k++)
+		printf("%s %s", k == 0 ? "; its own" : "", text(m, c->own[k]));
+	printf("\n");
+}
+
 void
 judge_truth(const struct made *m)
 {
+	if (m->kind != KIND_tree) {
+		truth_of_services(m);
+		return;
+	}
 	printf(
 	    "seed %llu: %d x %s, trouble %s, harder by %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
 	    "healthy CV %.1f %%, with causes %.1f %%, which make %.0f %% of %s; learned %s%s\n",

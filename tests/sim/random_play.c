@@ -25,7 +25,7 @@ static int64_t play_cause(struct playing *p, struct here *h, int number, int64_t
 
 /* ---- waiting ---- */
 
-static double
+double
 exponential(struct rng *r, double mean)
 {
 	return -mean * log(1 - rng_unit(r));
@@ -95,7 +95,7 @@ mix(uint64_t path, uint64_t what)
 }
 
 /* Heavy tails: Pareto with exponent 3, shifted and scaled to mean 1 and this sigma. */
-static double
+double
 noise(struct rng *r, double sigma, bool heavy)
 {
 	if (sigma <= 0)
@@ -214,7 +214,7 @@ in_branch(struct playing *p, double share)
 	return rng_unit(p->rng) < share;
 }
 
-static double
+double
 lognormal(struct rng *r, double mean, double cv)
 {
 	double sigma = sqrt(log(1 + cv * cv));

@@ -157,6 +157,12 @@ tables(struct row *w, const struct result *results, uint32_t n, const char *stra
 	}
 }
 
+static bool
+is_yardstick(const char *strategy)
+{
+	return strcmp(strategy, "random") == 0 || strcmp(strategy, "exhaustive") == 0;
+}
+
 static int
 share_target(const char *what, uint32_t good, uint32_t n, double want)
 {
@@ -290,6 +296,22 @@ list_claims(const struct result *results, uint32_t n, const char *strategy)
 	}
 }
 
+static bool
+other_is_right(const struct result *r)
+{
+	return !r->crashed && (kind_healthy(r->kind) ? !r->found : r->both);
+}
+
+static void
+list_other(const struct result *r, const char *strategy)
+{
+	if (!other_is_right(r))
+		printf(
+		    "miss: --kind %s --seed %llu --strategy %s: CV %.0f %%, the cause has %.0f %%, %u cycles, %.0f s: %s\n",
+		    kind_of[r->kind].name, (unsigned long long)r->seed, strategy, r->cause_cv * 100,
+		    r->cause_share * 100, r->cycles, r->seconds, r->outcome);
+}
+
 static void
 list_misses(const struct result *results, uint32_t n, const char *strategy)
 {
@@ -297,13 +319,16 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 		const struct result *r = &results[i];
 
 		if (r->crashed)
-			printf("crashed: --seed %llu --strategy %s\n", (unsigned long long)r->seed,
-			    strategy);
+			printf("crashed: --kind %s --seed %llu --strategy %s\n",
+			    kind_of[r->kind].name, (unsigned long long)r->seed, strategy);
+		else if (r->kind != KIND_tree && r->ended && r->quiet)
+			list_other(r, strategy);
 		else if (!r->ended || !r->quiet || (r->ncauses > 0 ? !r->both : r->found))
 			printf(
-			    "miss: --seed %llu --strategy %s: %d x %s, %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
-			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class),
-			    hard_word(r->hard), trouble_word(r->trouble), r->size,
+			    "miss: --kind %s --seed %llu --strategy %s: %d x %s, %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
+			    kind_of[r->kind].name, (unsigned long long)r->seed, strategy,
+			    r->ncauses, class_word(r->class), hard_word(r->hard),
+			    trouble_word(r->trouble), r->size,
 			    r->reuse == REUSE_NONE   ? ""
 			    : r->reuse == REUSE_NEAR ? " (reused near)"
 						     : " (reused far)",
@@ -312,22 +337,60 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 	}
 }
 
-int
-tally(const struct result *results, uint32_t n, const char *strategy, int per_cycle)
+/* The rows of kinds other than tree. A kind that is not held to its goal is printed, and never missed. */
+static int
+kind_targets(const struct result *results, uint32_t n, const char *strategy)
 {
-	struct row w = { .cycles = calloc(n + 1, sizeof(double)),
-		.used = calloc(n + 1, sizeof(double)),
-		.most = calloc(n + 1, sizeof(double)),
-		.requests = calloc(n + 1, sizeof(double)) };
+	int missed = 0;
+
+	for (int k = KIND_tree + 1; k < KINDS; k++) {
+		uint32_t apps = 0, right = 0, found = 0;
+		char what[80];
+
+		for (uint32_t i = 0; i < n; i++)
+			if ((int)results[i].kind == k) {
+				apps++;
+				right += other_is_right(&results[i]);
+				found += results[i].found;
+			}
+		snprintf(what, sizeof what, "%s (%u found)", kind_of[k].name, found);
+		if (kind_of[k].held)
+			missed += share_target(what, right, apps, kind_of[k].goal);
+		else if (apps > 0)
+			printf("no target yet: %s: %u of %u right, %.1f %% (goal %.0f %%)\n", what,
+			    right, apps, 100.0 * right / apps, kind_of[k].goal * 100);
+	}
+	return is_yardstick(strategy) ? 0 : missed;
+}
+
+static int
+by_kind(const void *x, const void *y)
+{
+	const struct result *a = x, *b = y;
+
+	return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : a->seed < b->seed ? -1 : 1;
+}
+
+int
+tally(struct result *results, uint32_t napps, const char *strategy, int per_cycle)
+{
+	uint32_t n = 0; /* of kind tree */
+	struct row w = { .cycles = calloc(napps + 1, sizeof(double)),
+		.used = calloc(napps + 1, sizeof(double)),
+		.most = calloc(napps + 1, sizeof(double)),
+		.requests = calloc(napps + 1, sizeof(double)) };
 	uint32_t crashed = 0, unquiet = 0;
 	int missed = 0;
 
 	if (w.cycles == NULL || w.used == NULL || w.most == NULL || w.requests == NULL)
 		stage_die("out of memory", "tally");
-	list_misses(results, n, strategy);
+	qsort(results, napps, sizeof results[0], by_kind);
+	while (n < napps && results[n].kind == KIND_tree)
+		n++;
+	list_misses(results, napps, strategy);
 	list_claims(results, n, strategy);
 	tables(&w, results, n, strategy);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < napps; i++) {
 		crashed += results[i].crashed;
 		unquiet += !results[i].crashed && (!results[i].quiet || !results[i].ended);
 	}
@@ -341,7 +404,10 @@ tally(const struct result *results, uint32_t n, const char *strategy, int per_cy
 	missed += share_target("none found where none is planted", w.n - w.found, w.n, 0.99);
 	missed += effort_targets(results, n, strategy, per_cycle);
 	missed += claim_targets(results, n);
-	if (strcmp(strategy, "random") == 0 || strcmp(strategy, "exhaustive") == 0) {
+	if (n == 0)
+		missed = 0;
+	missed += kind_targets(results, napps, strategy);
+	if (is_yardstick(strategy)) {
 		printf("%s is a yardstick: no target is its own\n", strategy);
 		missed = 0;
 	}

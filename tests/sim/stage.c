@@ -109,8 +109,9 @@ stage_open(struct stage *s, const struct engine_options *o, uint64_t seed)
 		n->on = n->sheds = 0;
 		n->shed = false;
 		n->nrecords = 0;
-		n->sampled = 1;
+		n->sampled = n->sampled_others = 1;
 		n->probed = 0;
+		n->nrates = 0;
 		n->told_ns = n->asked_ns = n->status_ns = 0;
 		n->told = n->sent_bytes = 0;
 		n->cpu_ns = 0;
@@ -273,7 +274,7 @@ write_record(struct stage *s, const struct stage_node *n, struct batch_writer *w
 		.time_ns = its_clock(s, n, r->time_ns),
 		.label = number_in(s, w, r->label),
 		.pid = 1,
-		.tid = 1,
+		.tid = r->tid > 0 ? r->tid : 1,
 		.nvalues = s->label[r->label].field != NULL,
 		.values = &value,
 	};
@@ -367,6 +368,7 @@ node_sheds(struct stage *s, struct stage_node *n)
 	n->sheds++;
 	n->on = 0;
 	n->probed = 0;
+	n->nrates = 0;
 	if (s->obeyed != NULL)
 		s->obeyed(s->app, n, &NOTHING);
 }
@@ -428,9 +430,18 @@ node_obey(struct stage *s, struct stage_node *n)
 	n->shed = false;
 	n->sampled = w->sampled;
 	n->probed = 0;
-	for (uint32_t i = 0; i < w->nrates; i++) { /* these applications have one request type */
-		n->sampled = w->rates[i].sampled;
+	n->sampled_others = w->sampled;
+	n->nrates = 0;
+	for (uint32_t i = 0; i < w->nrates; i++) {
+		n->sampled = w->rates[i].sampled; /* of applications with one request type */
 		n->probed = w->rates[i].probed;
+		if (n->nrates == STAGE_TYPES_MAX)
+			stage_die("too many request types", w->rates[i].request_type);
+		n->rates[n->nrates] = (struct stage_rate){ .sampled = n->sampled,
+			.probed = n->probed };
+		snprintf(n->rates[n->nrates].type, sizeof n->rates[0].type, "%s",
+		    w->rates[i].request_type);
+		n->nrates++;
 	}
 	if (s->obeyed != NULL)
 		s->obeyed(s->app, n, w);
@@ -455,8 +466,9 @@ node_gone(struct stage *s, struct stage_node *n)
 	n->shed = false;
 	n->epoch = 0;
 	n->on = 0;
-	n->sampled = 1;
+	n->sampled = n->sampled_others = 1;
 	n->probed = 0;
+	n->nrates = 0;
 	engine_leave(s->g, n->number, (struct mono){ s->now_ns });
 	if (s->obeyed != NULL)
 		s->obeyed(s->app, n, &NOTHING);
@@ -525,6 +537,8 @@ stage_tick(struct stage *s)
 {
 	for (s->owed += s->rate * TICK_NS / 1e9; s->owed >= 1; s->owed -= 1, s->requests++)
 		s->request(s->app, s->now_ns + (int64_t)rng_below(&s->rng, TICK_NS));
+	if (s->advance != NULL)
+		s->advance(s->app, s->now_ns + TICK_NS);
 	s->now_ns += TICK_NS;
 	for (int i = 0; i < s->nnodes; i++) {
 		node_lives(s, s->nodes[i]);
@@ -538,6 +552,15 @@ stage_tick(struct stage *s)
 	for (int i = 0; i < s->nnodes; i++)
 		if (!s->nodes[i]->gone)
 			node_obey(s, s->nodes[i]);
+}
+
+struct stage_rate
+stage_rate(const struct stage_node *n, const char *type)
+{
+	for (uint32_t i = 0; i < n->nrates; i++)
+		if (strcmp(n->rates[i].type, type) == 0)
+			return n->rates[i];
+	return (struct stage_rate){ .sampled = n->sampled_others };
 }
 
 void

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "controlplane/engine/engine.h"
 
-enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64 };
+enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64, STAGE_TYPES_MAX = 8 };
 #define START_NS INT64_C(1000000000000)
 #define SHED 0.9
 
@@ -21,6 +21,7 @@ struct stage_record {
 	int64_t value;  /* of the label's field, if it has one */
 	uint32_t label; /* from stage_label() */
 	uint32_t seq;   /* order of creation, which orders records of equal time */
+	uint32_t tid;   /* 0: the node has one thread */
 };
 
 struct stage_node {
@@ -31,6 +32,12 @@ struct stage_node {
 	struct texts *has;      /* tracepoints that it can enable, "provider:event" */
 	uint64_t epoch;         /* of the desired state that it obeys */
 	double sampled, probed; /* shares of the requests that begin here */
+	struct stage_rate {     /* the same for each request type that the desired state names */
+		char type[32];
+		double sampled, probed;
+	} rates[STAGE_TYPES_MAX];
+	uint32_t nrates;
+	double sampled_others; /* of types without a rate */
 	/* faults of the node */
 	int64_t ahead_ns, step_ns,
 	    step_at_ns; /* offset of its clock; a jump, at step_at_ns after stage.begun_ns */
@@ -70,6 +77,8 @@ struct stage {
 	                                     the others; or NULL */
 	/* the application */
 	void (*request)(void *app, int64_t at_ns);
+	/* all requests before that time were asked for; may be NULL */
+	void (*advance)(void *app, int64_t until_ns);
 	void (*obeyed)(void *app, struct stage_node *n, const struct want *w); /* may be NULL */
 	void (*lost)(void *app, struct stage_node *n,
 	    const struct stage_record
@@ -115,6 +124,9 @@ void stage_emit(
 
 /* Advances application, agents and engine by 20 ms. O(records in it + nodes). */
 void stage_tick(struct stage *s);
+
+/* What the node's desired state says of this request type. */
+struct stage_rate stage_rate(const struct stage_node *n, const char *type);
 
 /* Idles for 1 s, then learns with all tracepoints enabled until the engine ends it. */
 void stage_learn(struct stage *s, double seconds);

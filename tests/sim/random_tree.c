@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Makes an application from a seed: structure, tracepoints, times, causes; and draws again what
- * would not be fair. */
+/* Applications of kind `tree`: a tree of units, each with a thread of its own, with causes, difficulties
+ * and troubles. Draws again what is not fair. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/random.h"
 
-enum { PLACES_MAX = 40, TRIES = 60, DEPTH_MAX = 3 };
-
-/* Something that stands between two points of a block. */
-struct insert {
-	uint32_t at; /* so many points stand before it */
-	struct seg seg;
-};
+enum { TRIES = 60, DEPTH_MAX = 3 };
 
 static const char *const CLASS[] = { "sometimes", "contention", "key", "slow", "node",
 	"thirdparty" };
 static const char *const TROUBLE[] = { "-", "lost", "late", "congestion", "clocks", "killed" };
 static const char *const HARD[] = { "-", "loop", "places", "alone", "weak", "few", "version" };
-static const char *const SERVICE[] = { "front", "cart", "order", "price", "stock", "mail", "search",
-	"pay" };
 
 const char *
 class_word(enum cause_class c)
@@ -40,222 +32,10 @@ hard_word(enum hard h)
 	return HARD[h];
 }
 
-static void *
-room(struct made *m, size_t n, size_t size)
-{
-	void *p = arena_calloc(&m->arena, n > 0 ? n : 1, size);
-
-	if (p == NULL)
-		stage_die("out of memory", "random");
-	return p;
-}
-
-static double
-between(struct made *m, double low, double high)
-{
-	return low + rng_unit(&m->rng) * (high - low);
-}
-
-static double
-log_between(struct made *m, double low, double high)
-{
-	return exp(between(m, log(low), log(high)));
-}
-
-static int
-whole(struct made *m, int low, int high)
-{
-	return low + (int)rng_below(&m->rng, (uint64_t)(high - low + 1));
-}
-
-static bool
-chance(struct made *m, double p)
-{
-	return rng_unit(&m->rng) < p;
-}
-
-/* ---- tracepoints ---- */
-
-static void
-add_point(struct made *m, struct unit_made *u, uint32_t i, const char *event, int key)
-{
-	static const char *const KEY[KEYS_MAX] = { "items", "size", "depth", "rows" };
-	const char *service = SERVICE[u->service];
-	struct point *p = &m->points[i];
-	char text[200];
-
-	snprintf(text, sizeof text, "%s:%s", service, event);
-	p->tracepoint = texts_intern(m->names, text, strlen(text));
-	p->next = m->points_of[p->tracepoint];
-	m->points_of[p->tracepoint] = i;
-	snprintf(text, sizeof text, "%s/%s:%s", service, service, event);
-	p->label = stage_label(&m->stage, RECORD_POINT, text, key >= 0 ? KEY[key] : NULL);
-	p->key = key;
-}
-
-static struct stretch *
-add_stretch(struct made *m, uint32_t first, uint32_t n, bool varies)
-{
-	struct stretch *s;
-
-	if (m->nstretches == m->stretch_room)
-		stage_die("too many stretches", "random");
-	s = &m->stretches[m->nstretches];
-	*s = (struct stretch){
-		.first = first, .n = n, .sigma = between(m, 0.5, 1.5), .varies = varies
-	};
-	for (uint32_t i = first; i < first + n; i++) {
-		m->points[i].stretch = m->nstretches;
-		m->points[i].offset_ns = s->mean_ns;
-		s->mean_ns += exp(rng_normal(&m->rng)) * 1000;
-	}
-	m->nstretches++;
-	return s;
-}
-
-/* Names for points [first, first + n): spans that nest, and single points, now and then a name used
- * before. */
-static void
-name_points(struct made *m, struct unit_made *u, uint32_t first, uint32_t n)
-{
-	uint32_t open[8], depth = 0;
-	char event[64];
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t left = n - i;
-
-		if (depth > 0 && (left == depth || chance(m, 0.35)))
-			snprintf(event, sizeof event, "%s_%u_end", u->name, open[--depth]);
-		else if (depth < 8 && left > depth + 1 && chance(m, 0.5)) {
-			snprintf(event, sizeof event, "%s_%u_begin", u->name, first + i);
-			open[depth++] = first + i;
-		} else if (m->reuse == REUSE_NEAR && i > 20 && chance(m, m->reused))
-			snprintf(event, sizeof event, "%s_note%u", u->name, i / 300);
-		else if (m->reuse == REUSE_FAR && i > 20 && chance(m, m->reused))
-			snprintf(event, sizeof event, "%s_log", u->name);
-		else
-			snprintf(event, sizeof event, "%s_%u", u->name, first + i);
-		add_point(m, u, first + i, event, -1);
-	}
-}
-
-/* ---- blocks ---- */
-
-static int
-by_place(const void *x, const void *y)
-{
-	const struct insert *a = x, *b = y;
-
-	return a->at < b->at ? -1 : a->at > b->at;
-}
-
-/* A block of n points with these between them; each at another place, so that a point is between
- * any two. */
-static void
-make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, bool varies,
-    struct insert *places, int nplaces)
-{
-	uint32_t first = m->npoints, done = 0;
-
-	m->npoints += n;
-	name_points(m, u, first, n);
-	for (int i = 0; i < nplaces; i++) {
-		bool taken;
-
-		do {
-			places[i].at = (uint32_t)rng_below(&m->rng, n + 1);
-			taken = false;
-			for (int k = 0; k < i; k++)
-				taken |= places[k].at == places[i].at;
-		} while (taken);
-	}
-	if (nplaces > 0)
-		qsort(places, (size_t)nplaces, sizeof places[0], by_place);
-	b->segs = room(m, 2 * (size_t)nplaces + 1, sizeof b->segs[0]);
-	for (int i = 0; i <= nplaces; i++) {
-		uint32_t upto = i < nplaces ? places[i].at : n;
-
-		if (upto > done) {
-			b->segs[b->nsegs++] = (struct seg){ .kind = SEG_STRETCH,
-				.what = (int)m->nstretches };
-			add_stretch(m, first + done, upto - done, varies);
-		}
-		done = upto;
-		if (i < nplaces)
-			b->segs[b->nsegs++] = places[i].seg;
-	}
-}
-
-static int
-add_wait(struct made *m)
-{
-	struct wait *w = &m->waits[m->nwaits];
-	double load = between(m, 0.4, 0.7);
-
-	w->long_share = between(m, 0.05, 0.3);
-	w->long_times = between(m, 2, 8);
-	w->gap_ns = log_between(m, 2e6, 1e7);
-	w->serve_ns = load * w->gap_ns / (1 + w->long_share * (w->long_times - 1));
-	w->scale = 1;
-	rng_seed(&w->rng, rng_next(&m->rng));
-	return m->nwaits++;
-}
-
-/* ---- units ---- */
-
-static struct unit_made *
-add_unit(struct made *m, int parent, bool critical)
-{
-	struct unit_made *u = &m->units[m->nunits];
-
-	*u = (struct unit_made){ .parent = parent, .critical = critical, .queue = -1, .other = -1 };
-	u->service = parent < 0 ? 0 : (int)rng_below(&m->rng, (uint64_t)m->nservices);
-	u->depth = parent < 0 ? 0 : m->units[parent].depth + 1;
-	snprintf(u->name, sizeof u->name, parent < 0 ? "GET_%d" : "do%d", m->nunits);
-	m->nunits++;
-	return u;
-}
-
-static uint32_t
-structure(struct made *m, enum record_kind kind, int service, const char *what, const char *name)
-{
-	char text[128];
-
-	snprintf(text, sizeof text, "%s/hone:%s(%s)", SERVICE[service], what, name);
-	return stage_label(&m->stage, kind, text, kind == RECORD_REQUEST_BEGIN ? "probed" : NULL);
-}
-
-static void
-label_unit(struct made *m, struct unit_made *u)
-{
-	bool root = u->parent < 0;
-
-	u->begin = structure(m, root ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, u->service,
-	    root ? "request_begin" : "unit_begin", u->name);
-	u->end = structure(m, root ? RECORD_REQUEST_END : RECORD_UNIT_END, u->service,
-	    root ? "request_end" : "unit_end", u->name);
-	if (root)
-		return;
-	for (int i = 0; i < m->nservices; i++) {
-		u->fork[i] = structure(m, RECORD_FORK, i, "fork", u->name);
-		u->join[i] = structure(m, RECORD_JOIN, i, "join", u->name);
-	}
-}
-
-/* A branch or loop around a call. */
-static struct seg
-around(struct made *m, enum seg_kind kind, const struct seg *call)
-{
-	struct seg *body = room(m, 1, sizeof *body);
-
-	*body = *call;
-	return (struct seg){ .kind = kind, .body = { body, 1 } };
-}
-
 /* A tree of calls. Of calls at the same time only the first is critical. Slow causes bring units of
  * their own. */
 static void
-make_tree(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
+make_calls(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
 {
 	int want = whole(m, 2, m->size < 300 ? 4 : 14);
 	bool has_rare = false; /* one is enough: few groups */
@@ -392,27 +172,6 @@ make_loop(struct made *m, struct unit_made *u, int cause, uint32_t *budget)
 	return s;
 }
 
-/* The slow path's own points, numbered as a stretch from the end. */
-static void
-make_own(struct made *m, struct cause *c, int number)
-{
-	struct unit_made *u = &m->units[c->unit];
-	char event[64];
-
-	c->slow = (struct stretch){ .first = m->npoints, .n = (uint32_t)c->nown };
-	for (int i = 0; i < c->nown; i++) {
-		struct point *p = &m->points[m->npoints];
-
-		snprintf(event, sizeof event, "%s_slow%d_%d", u->name, number, i);
-		add_point(m, u, m->npoints++, event, -1);
-		p->stretch = UINT32_MAX - 1 - (uint32_t)number;
-		p->offset_ns = 500 + 1000 * i;
-		c->own[i] = p->label;
-	}
-	c->slow.mean_ns = c->nown * 1000;
-	c->own_at = c->nown > 0 ? (int)rng_below(&m->rng, (uint64_t)c->nown) : 0;
-}
-
 /* Branches and loops with a few points of their own, and queues and locks that hardly ever make
  * wait. */
 static int
@@ -468,53 +227,6 @@ make_unit(struct made *m, int number, uint32_t budget, struct seg *calls, int nc
 }
 
 /* ---- the truth ---- */
-
-/* The block of the unit that has the cause, and where in it. */
-static const struct block *
-block_of(const struct block *b, int cause, int *at)
-{
-	for (int i = 0; i < b->nsegs; i++) {
-		const struct block *inside;
-
-		*at = i;
-		if (b->segs[i].kind == SEG_CAUSE && b->segs[i].what == cause)
-			return b;
-		if (b->segs[i].body.nsegs > 0 &&
-		    (inside = block_of(&b->segs[i].body, cause, at)) != NULL)
-			return inside;
-	}
-	return NULL;
-}
-
-/*
- * The tracepoints beside a cause that may be an end of its edge, nearest first: at that segment,
- * from its last point (or its first). Of an application that was learned in another version the
- * nearest is one that was known then; what came since and is nearer will do as well.
- */
-static int
-ends_at(const struct made *m, const struct unit_made *u, const struct block *b, int seg, bool last,
-    uint32_t *ret)
-{
-	const struct stretch *s;
-	int n = 0;
-
-	if (seg < 0 || seg == b->nsegs) {
-		ret[0] = seg < 0 ? u->begin : u->end;
-		return 1;
-	}
-	if (b->segs[seg].kind != SEG_STRETCH)
-		stage_die("a cause stands beside what is no tracepoint", u->name);
-	s = &m->stretches[b->segs[seg].what];
-	for (uint32_t i = 0; i < s->n && n < ENDS_MAX - OWN_MAX; i++) {
-		const struct point *p = &m->points[last ? s->first + s->n - 1 - i : s->first + i];
-
-		if (m->life[p->tracepoint] != LIFE_OLD)
-			ret[n++] = p->label;
-		if (m->life[p->tracepoint] == LIFE_ALL)
-			break;
-	}
-	return n;
-}
 
 /* Some tracepoints are of one version only; beside a cause there is one of both in each stretch. */
 static void
@@ -677,27 +389,6 @@ make_services(struct made *m)
 }
 
 static void
-make_nodes(struct made *m)
-{
-	uint32_t n = texts_count(m->names);
-
-	for (int i = 0; i < m->nservices; i++)
-		for (int k = 0; k < m->replicas[i]; k++) {
-			char name[32];
-			struct replica *r = room(m, 1, sizeof *r);
-
-			snprintf(name, sizeof name, "%s%d", SERVICE[i], k + 1);
-			m->nodes[i][k] = stage_node(&m->stage, SERVICE[i], name);
-			m->nodes[i][k]->ctx = r;
-			r->number = k;
-			for (uint32_t t = 0; t < n; t++)
-				if (strncmp(texts_get(m->names, t), SERVICE[i],
-					strlen(SERVICE[i])) == 0)
-					stage_has(m->nodes[i][k], texts_get(m->names, t));
-		}
-}
-
-static void
 make_troubles(struct made *m)
 {
 	struct stage_node *n = m->stage.nodes[rng_below(&m->rng, (uint64_t)m->stage.nnodes)];
@@ -748,7 +439,7 @@ make_once(struct made *m)
 	uint32_t budget[UNITS_MAX];
 
 	make_services(m);
-	make_tree(m, calls, ncalls);
+	make_calls(m, calls, ncalls);
 	place_causes(m, calls, ncalls);
 	if (m->hard == HARD_PLACES)
 		call_twice(m, calls, ncalls);
@@ -762,12 +453,7 @@ make_once(struct made *m)
 		m->units[i].npoints = budget[i] > need ? budget[i] : need;
 		make_unit(m, i, m->units[i].npoints, calls[i], ncalls[i]);
 	}
-	for (uint32_t i = 0; i < m->spare; i++) {
-		char text[64];
-
-		snprintf(text, sizeof text, "%s:spare_%u", SERVICE[i % (uint32_t)m->nservices], i);
-		m->points_of[texts_intern(m->names, text, strlen(text))] = UINT32_MAX;
-	}
+	add_spare(m);
 	m->size = texts_count(m->names);
 	if (m->hard == HARD_VERSION)
 		live_all(m);
@@ -782,13 +468,8 @@ make_once(struct made *m)
 static struct made *
 draw(uint64_t seed, uint32_t size_max, uint64_t again)
 {
-	struct made *m = calloc(1, sizeof *m);
-	uint32_t most;
+	struct made *m = made_alloc(seed);
 
-	if (m == NULL)
-		stage_die("out of memory", "random");
-	m->seed = seed;
-	rng_seed(&m->rng, hash_u64(seed));
 	m->ncauses = chance(m, 0.2) ? 0 : chance(m, 0.5) ? 1 : whole(m, 2, CAUSES_MAX);
 	m->class = (enum cause_class)rng_below(&m->rng, CAUSE_CLASSES);
 	m->size = (uint32_t)log_between(m, 100, size_max);
@@ -808,18 +489,7 @@ draw(uint64_t seed, uint32_t size_max, uint64_t again)
 	m->reuse = chance(m, 0.5) ? REUSE_NONE : chance(m, 0.6) ? REUSE_NEAR : REUSE_FAR;
 	m->reused = log_between(m, 0.003, 0.03);
 	m->spare = (uint32_t)(m->size * between(m, 0, 0.2));
-	most = 2 * m->size + 2000;
-	m->points = room(m, most, sizeof m->points[0]);
-	m->points_of = room(m, most, sizeof m->points_of[0]);
-	memset(m->points_of, 0xff, most * sizeof m->points_of[0]);
-	m->stretch_room = UNITS_MAX * (PLACES_MAX * 2 + 1);
-	m->stretches = room(m, m->stretch_room, sizeof m->stretches[0]);
-	m->on_now = room(m, most, 1);
-	m->life = room(m, most, 1);
-	m->on_ever = room(m, most, 1);
-	m->names = texts_new();
-	m->sigma = m->calm = 1;
-	m->stage.app = m;
+	made_room(m, 2 * m->size + 2000);
 	m->stage.request = play_request;
 	m->stage.obeyed = play_obeyed;
 	make_once(m);
@@ -827,7 +497,7 @@ draw(uint64_t seed, uint32_t size_max, uint64_t again)
 }
 
 struct made *
-made_new(uint64_t seed, uint32_t size_max)
+make_tree(uint64_t seed, uint32_t size_max)
 {
 	for (uint64_t again = 0; again < TRIES; again++) {
 		struct made *m = draw(seed, size_max, again);
@@ -837,26 +507,4 @@ made_new(uint64_t seed, uint32_t size_max)
 		made_free(m);
 	}
 	stage_die("nothing fair was drawn", "random");
-}
-
-void
-made_free(struct made *m)
-{
-	for (uint32_t i = 0; i < m->nstretches; i++)
-		for (int k = 0; k < REPLICAS_MAX; k++)
-			free(m->stretches[i].on[k].points);
-	for (int i = 0; i < m->ncauses; i++)
-		for (int k = 0; k < REPLICAS_MAX; k++)
-			free(m->causes[i].slow.on[k].points);
-	for (int i = 0; i < m->nwaits; i++) {
-		free(m->waits[i].at_ns);
-		free(m->waits[i].after_ns);
-	}
-	for (int i = 0; i < m->stage.nnodes; i++)
-		free(((struct replica *)m->stage.nodes[i]->ctx)->on);
-	map_release(&m->path_of);
-	stage_release(&m->stage);
-	texts_free(m->names);
-	arena_release(&m->arena);
-	free(m);
 }
