@@ -38,6 +38,7 @@ group_state_free(struct group_state *p)
 	texts_free(p->group.texts);
 	map_release(&p->loop_of);
 	free(p->numbers);
+	free(p->slow_numbers);
 	arena_release(&arena);
 }
 
@@ -155,7 +156,8 @@ stride(const struct group_state *p)
 size_t
 group_state_bytes(const struct group_state *p)
 {
-	return p->arena.total_bytes + p->samples_cap * stride(p) * sizeof(double) +
+	return p->arena.total_bytes +
+	       (p->samples_cap + (size_t)p->slow_cap) * stride(p) * sizeof(double) +
 	       p->group.shape.nloops * (size_t)LOOP_BYTES;
 }
 
@@ -186,6 +188,7 @@ group_state_new(struct groups *gs, uint32_t type, const struct shape *s)
 	}
 	g->type = type;
 	g->samples_max = gs->o.samples_max;
+	g->slow_max = gs->o.slow_max < g->samples_max / 2 ? gs->o.slow_max : g->samples_max / 2;
 	g->slowest.total_ns = g->fastest.total_ns = -1;
 	/* Depends on the shape, not on the order of groups. */
 	rng_seed(&g->rng, gs->o.seed ^ s->key.a);
@@ -349,8 +352,14 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 	g->lossy += t->lossy;
 	g->moved += p->moved;
 	if ((sample = sample_choose(gs, state)) != NULL) {
-		sample->id = x.id;
 		sample->total_ns = x.total_ns;
+		sample->number = g->total.n;
+		sample->id = x.id;
+		memcpy(sample->edges_ns, times, g->shape.nedges * sizeof *times);
+		keys_read(gs, state, sample->keys, t, p, s, node_names);
+	}
+	if ((sample = slow_choose(g, x.total_ns, g->total.n)) != NULL) {
+		sample->id = x.id;
 		memcpy(sample->edges_ns, times, g->shape.nedges * sizeof *times);
 		keys_read(gs, state, sample->keys, t, p, s, node_names);
 	}

@@ -31,9 +31,10 @@ struct trace_id {
 	uint64_t high, low;
 };
 
-struct sample { /* one request of the reservoir */
+struct sample { /* one request of the reservoir, or of the slowest */
 	struct trace_id id;
 	int64_t total_ns;
+	uint64_t number;  /* of the request among the group's, from 1 */
 	double *edges_ns; /* [nedges] */
 	/* [nkeys]: numbers; for texts the number given by `texts`; NAN: missing */
 	double *keys;
@@ -66,6 +67,11 @@ struct group {
 	struct texts *texts;
 	uint32_t nsamples, samples_max;
 	struct sample *samples;
+	/* The slowest requests of all, a heap with the fastest of them first; of equal times the
+	 * earlier request counts as slower. None while the reservoir has all requests, and none
+	 * if there was no memory for them. */
+	uint32_t nslow, slow_max;
+	struct sample *slow;
 	struct exemplar slowest, fastest;
 	uint64_t lossy; /* number of lossy traces */
 	uint64_t moved; /* steps on its traces' paths that came before their cause */
@@ -77,6 +83,9 @@ struct groups;
 struct groups_options {
 	uint32_t groups_max;  /* further shapes are counted as "other" */
 	uint32_t samples_max; /* size of each group's reservoir */
+	/* Requests that are kept as the slowest ones of each group, beside its reservoir; at most
+	 * half of samples_max. 0: none. */
+	uint32_t slow_max;
 	/* Of all groups together. Above half of it, further shapes are "other"; above all of
 	 * it, reservoirs do not grow. 0: no bound. */
 	size_t memory_max_bytes;
@@ -94,6 +103,20 @@ struct groups_other {
 	uint64_t inexact;
 	struct moments total; /* response times in ns of all of these */
 };
+
+/* Whether request `a` counts as slower than `b`. */
+static inline bool
+sample_is_slower(const struct sample *a, const struct sample *b)
+{
+	return a->total_ns != b->total_ns ? a->total_ns > b->total_ns : a->number < b->number;
+}
+
+/* Whether a request of the reservoir is among the slowest that are kept, too. */
+static inline bool
+sample_is_slow(const struct group *g, const struct sample *s)
+{
+	return g->nslow > 0 && !sample_is_slower(&g->slow[0], s);
+}
 
 struct groups *groups_new(
     const struct groups_options *o, const struct labels *labels); /* NULL: out of memory */

@@ -24,6 +24,8 @@ struct group_state {
 	uint32_t edges_cap, loops_cap, keys_cap, samples_cap;
 	uint32_t nidentities;
 	double *numbers; /* [samples_cap][edges_cap + keys_cap] */
+	uint32_t slow_cap;
+	double *slow_numbers; /* [slow_cap][edges_cap + keys_cap] */
 };
 
 struct groups {
@@ -74,6 +76,14 @@ double keys_text(
 /* group_samples.c */
 struct sample *sample_choose(
     struct groups *gs, struct group_state *p); /* for the trace just counted, or NULL */
+/* The entry among the slowest for a request of that time and number, with both set; NULL: none. */
+struct sample *slow_choose(struct group *g, int64_t total_ns, uint64_t number);
+/* Any sample: those of the reservoir, then the slowest; i < nsamples + nslow. */
+static inline struct sample *
+sample_at(struct group *g, uint32_t i)
+{
+	return i < g->nsamples ? &g->samples[i] : &g->slow[i - g->nsamples];
+}
 bool samples_room(struct group_state *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap);
 int samples_merge(struct groups *gs, struct group_state *to, const struct group_state *from);
 

@@ -91,9 +91,9 @@ backdate(struct group_state *p, const struct shape_loop *body)
 
 	if (ok)
 		loops_order(order, &g->shape);
-	for (uint32_t i = 0; ok && i < g->nsamples; i++)
-		g->samples[i].keys[g->nkeys] = loops_runs_before(
-		    g->samples[i].keys + base, order, nloops, body, back_from);
+	for (uint32_t i = 0; ok && i < g->nsamples + g->nslow; i++)
+		sample_at(g, i)->keys[g->nkeys] = loops_runs_before(
+		    sample_at(g, i)->keys + base, order, nloops, body, back_from);
 	free(order);
 	free(back_from);
 	return ok;
@@ -137,8 +137,8 @@ add_loop(struct groups *gs, struct group_state *p, const struct shape *from, uin
 	if (!loop_room(gs, p) || (keyed && !backdate(p, l)) ||
 	    !map_put(&p->loop_of, loop_key(l), (void *)(uintptr_t)(s->nloops + 1)))
 		return false;
-	for (uint32_t i = 0; i < g->nsamples; i++)
-		g->samples[i].edges_ns[s->nedges] = 0;
+	for (uint32_t i = 0; i < g->nsamples + g->nslow; i++)
+		sample_at(g, i)->edges_ns[s->nedges] = 0;
 	g->edges[s->nedges] = (struct comoments){ .n = g->total.n, .mean_y = g->edges[0].mean_y };
 	g->edge_ignored[s->nedges] = edge_is_ignored(gs, &from->edges[l->edge]);
 	s->edges[s->nedges] = from->edges[l->edge];

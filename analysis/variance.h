@@ -131,8 +131,9 @@ int what_if_of(struct what_if *ret, const struct group *g, uint32_t edge, double
     uint32_t rounds, uint64_t seed, struct arena *a, struct err *e);
 
 /* What the slowest requests spend more time on than usual ones, by edge: mean over the slowest
- * part of the reservoir minus mean over its middle (40th to 60th percentile). Intervals from
- * the bootstrap standard error and Student's t, since the slowest are few. */
+ * part minus mean over the middle (40th to 60th percentile). The slowest are the real ones if the
+ * group keeps them (group.slow), otherwise those of the reservoir. Intervals from the bootstrap
+ * standard error and Student's t, since the slowest are few. */
 struct tail_edge {
 	double slow_ns, usual_ns;
 	/* (slow - usual) as a fraction of the difference in response times; these add up to 1 */
@@ -142,9 +143,10 @@ struct tail_edge {
 
 struct tail {
 	/* Fraction of requests that count as slow: as requested, or more so that there are at
-	 * least 5. */
+	 * least 5, or less so that they are at most four fifths of those that the group keeps as its
+	 * slowest. */
 	double part;
-	uint32_t nslow, nusual;   /* number of samples */
+	uint32_t nslow, nusual;   /* number of requests */
 	double slow_ns, usual_ns; /* mean response times */
 	uint32_t nedges;
 	struct tail_edge *edges; /* [nedges]; nedges 0: too few samples (under 30) */

@@ -97,7 +97,7 @@ print_edge(struct pen *p, const json_t *g, const json_t *edge)
 {
 	bool slow = strcmp(text_of(p, g, "problem"), "slow") == 0;
 	const char *owner = text_of(p, edge, "owner_service");
-	const json_t *tail = json_object_get(edge, "tail");
+	const json_t *tail = json_object_get(edge, "tail"), *slowest = json_object_get(g, "tail");
 
 	document_line(p, "edge", text_of(p, edge, "from"));
 	document_line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
@@ -112,8 +112,10 @@ print_edge(struct pen *p, const json_t *g, const json_t *edge)
 		owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "between services"));
 	if (json_is_object(tail))
 		document_line(p, "slowest",
-		    pen_printf(p, "%s on this edge, usually %s: %s of their excess time",
+		    pen_printf(p,
+			"%s on this edge in the slowest %s, usually %s: %s of their excess time",
 			pen_ms(p, number_of(tail, "slow_ms")),
+			pen_count(p, number_of(slowest, "slow")),
 			pen_ms(p, number_of(tail, "usual_ms")),
 			pen_share(p, number_of(tail, "excess_share"))));
 }

@@ -49,6 +49,7 @@ report_defaults(void)
 		.types_max = 1024,
 		.groups_max = 2000,
 		.samples_max = 256,
+		.slow_max = 128,
 		.memory_max_bytes = 64 << 20,
 		.calls_max = 8192,
 		.seed = 1,
@@ -65,6 +66,7 @@ report_new(const struct report_options *o, const struct labels *labels)
 	struct report *r = calloc(1, sizeof *r);
 	struct groups_options go = { .groups_max = o->groups_max,
 		.samples_max = o->samples_max,
+		.slow_max = o->slow_max,
 		.memory_max_bytes = o->memory_max_bytes,
 		.seed = o->seed,
 		.ignore = o->ignore };

@@ -20,7 +20,7 @@ struct report_options {
 	uint32_t rounds;    /* bootstrap rounds for each group */
 	uint32_t types_max; /* request types; traces of further ones are only counted */
 	/* Groups of all types, and samples (whole requests) kept of each: see analysis/group.h. */
-	uint32_t groups_max, samples_max;
+	uint32_t groups_max, samples_max, slow_max;
 	size_t memory_max_bytes; /* of all groups; 0: unbounded */
 	/* Calls in all profiles together, see analysis/profile.h. 0: no profiles. */
 	uint32_t calls_max;

@@ -178,6 +178,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct assemble_options o = { 20000, 5, 2000 };
 	const struct groups_options go = { .groups_max = 16,
+		.slow_max = 4,
 		.samples_max = 8,
 		.seed = 1,
 		.memory_max_bytes = 200000,

@@ -140,7 +140,9 @@ add_run(struct made *m, uint32_t run, struct groups *gs)
 static struct groups *
 groups_for(struct made *m, uint32_t samples_max)
 {
-	struct groups_options o = { .groups_max = 4, .samples_max = samples_max, .seed = 3 };
+	struct groups_options o = {
+		.groups_max = 4, .samples_max = samples_max, .slow_max = samples_max / 2, .seed = 3
+	};
 
 	return groups_new(&o, m->labels);
 }
@@ -164,8 +166,9 @@ assert_samples_are_true(const struct made *m, const struct group *g)
 {
 	uint32_t fields = g->nkeys - g->shape.nloops;
 
-	for (uint32_t i = 0; i < g->nsamples; i++) {
-		const struct sample *s = &g->samples[i];
+	for (uint32_t i = 0; i < g->nsamples + g->nslow; i++) {
+		const struct sample *s = i < g->nsamples ? &g->samples[i]
+		                                         : &g->slow[i - g->nsamples];
 		uint32_t run = (uint32_t)s->id.low - 1;
 		double sum = 0;
 
@@ -219,6 +222,21 @@ assert_same_moments(const struct group *a, const struct group *b)
 		assert_near(x->c_xxyy, y->c_xxyy, 1e-9 * x->m2_x * a->total.m2 + 1e-6);
 		assert_near(
 		    x->c_xyyy, y->c_xyyy, 1e-9 * pow(a->total.m2, 1.5) * sqrt(x->m2_x) + 1e-6);
+	}
+}
+
+/* The slowest of all runs, each once, apart from the reservoir. */
+static void
+assert_slowest_are_kept(const struct made *m, const struct group *g)
+{
+	for (uint32_t i = 0; i < g->nslow; i++) {
+		uint32_t slower = 0;
+
+		for (uint32_t run = 0; run < RUNS; run++)
+			slower += m->total_ns[run] > g->slow[i].total_ns;
+		assert_true(slower < g->nslow);
+		for (uint32_t j = 0; j < i; j++)
+			assert_int_not_equal(g->slow[i].id.low, g->slow[j].id.low);
 	}
 }
 
@@ -288,6 +306,10 @@ merged_parts_equal_the_whole(void **state)
 		assert_same_moments(g, h);
 		assert_samples_are_true(&m, h);
 		assert_int_equal(h->nsamples, 16);
+		assert_int_equal(h->nslow, 8);
+		assert_int_equal(g->nslow, 8);
+		assert_slowest_are_kept(&m, g);
+		assert_slowest_are_kept(&m, h);
 		for (uint32_t i = 0; i < h->nsamples; i++)
 			for (uint32_t j = 0; j < i; j++)
 				assert_int_not_equal(h->samples[i].id.low, h->samples[j].id.low);

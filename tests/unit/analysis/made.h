@@ -25,10 +25,14 @@ struct made {
 
 static const char *const made_fields[2] = { "size", "kind" };
 
+/* slow_max: see groups_options. */
 static inline void
-made_begin(struct made *m, uint32_t nedges, uint32_t samples_max, uint64_t seed)
+made_begin_slow(
+    struct made *m, uint32_t nedges, uint32_t samples_max, uint32_t slow_max, uint64_t seed)
 {
-	struct groups_options o = { .groups_max = 8, .samples_max = samples_max, .seed = seed };
+	struct groups_options o = {
+		.groups_max = 8, .samples_max = samples_max, .slow_max = slow_max, .seed = seed
+	};
 	char text[64];
 
 	*m = (struct made){ .labels = labels_new(), .nedges = nedges };
@@ -43,6 +47,12 @@ made_begin(struct made *m, uint32_t nedges, uint32_t samples_max, uint64_t seed)
 		m->label[i] = labels_intern(
 		    m->labels, kind, text, strlen(text), made_fields, kind == RECORD_POINT ? 2 : 0);
 	}
+}
+
+static inline void
+made_begin(struct made *m, uint32_t nedges, uint32_t samples_max, uint64_t seed)
+{
+	made_begin_slow(m, nedges, samples_max, 0, seed);
 }
 
 static inline void
