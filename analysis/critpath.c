@@ -38,6 +38,10 @@ struct unit_visit {   /* state of the walk in one unit */
 	uint32_t joiner, resume;
 	int64_t high_ns;
 	bool left; /* walked to its beginning and left */
+	/* Of the path from its begin to its end: the unit's last step, the call that it is or that
+	 * it continues (step.within), and the unit that was entered before it. */
+	uint32_t last_step, call, below;
+	bool is_call, entered;
 };
 
 _Static_assert(HASH_TABLE_NONE == (uint32_t)TRACE_NONE, "a link that began no unit");
@@ -79,6 +83,7 @@ survey_unit(
 		.begin = TRACE_NONE,
 		.name = LABEL_NONE,
 		.same_link = TRACE_NONE,
+		.last_step = TRACE_NONE,
 		.joiner = TRACE_NONE,
 		.high_ns = INT64_MAX };
 	for (uint32_t i = 0; i < u->count; i++) {
@@ -338,6 +343,52 @@ make_causal(struct path_walk *w)
 	return moved;
 }
 
+/* Finds the units that are calls: they end on the path, or the path returns to them. */
+static void
+find_calls(struct path_walk *w)
+{
+	const struct event *events = w->t->events;
+	uint32_t before = TRACE_NONE;
+
+	for (uint32_t i = 0; i < w->nsteps; i++) {
+		uint32_t event = w->steps[i].event, unit = events[event].unit;
+		struct unit_visit *v = &w->visits[unit];
+		uint8_t kind = w->kinds[event] & ~KIND_SILENT;
+
+		v->is_call |= kind == RECORD_UNIT_END ||
+		              (before != unit && v->last_step != TRACE_NONE);
+		v->last_step = i;
+		before = unit;
+	}
+}
+
+/* Sets `within` of each step, with a stack of the units that have further steps. O(steps). */
+static void
+set_calls(struct path_walk *w)
+{
+	uint32_t top = TRACE_NONE;
+
+	find_calls(w);
+	for (uint32_t i = 0; i < w->nsteps; i++) {
+		struct step *s = &w->steps[i];
+		uint32_t unit = w->t->events[s->event].unit;
+		struct unit_visit *v = &w->visits[unit];
+
+		while (top != TRACE_NONE &&
+		       (w->visits[top].last_step < i || (v->entered && top != unit))) {
+			w->visits[top].entered = false;
+			top = w->visits[top].below;
+		}
+		s->within = top != TRACE_NONE ? w->visits[top].call : TRACE_NONE;
+		if (v->entered)
+			continue;
+		v->call = v->is_call ? unit : s->within;
+		v->below = top;
+		v->entered = true;
+		top = unit;
+	}
+}
+
 /* Removes silent steps, and sets where the time before each remaining step was spent: in a unit
  * if the walk stayed in it. With silent steps in between, the longest part decides; at equal
  * length one within a unit. */
@@ -399,6 +450,7 @@ critpath_extract(struct critpath *ret, const struct trace *t, const struct label
 		return err_set(e, ERR_INPUT, "trace %016llx has no path from its end to its begin",
 		    (unsigned long long)t->id);
 	ret->moved = make_causal(&w);
+	set_calls(&w);
 	ret->nsteps = keep_steps(&w);
 	ret->steps = w.steps;
 	return 0;

@@ -30,6 +30,10 @@ struct step {
 	 * LABEL_NONE: the time passed between two units. */
 	uint32_t owner;
 	uint32_t bin; /* from bins.h, otherwise BIN_NONE */
+	/* The call in which the path is immediately before this step: the innermost unit that was
+	 * entered, and either ends on the path or is returned to. TRACE_NONE: none. A unit that
+	 * hands the work on for good is no call: what follows it is as deep as the unit. */
+	uint32_t within;
 };
 
 struct critpath {
@@ -49,9 +53,12 @@ int critpath_extract(struct critpath *ret, const struct trace *t, const struct l
 
 /*
  * The shape: the labels of a path (with their bins), folded. The path is read from its begin.
- * As soon as its last k labels equal the k before them (k <= 64, the shortest k first), they
- * are one more iteration of a loop and are merged into the iteration before: A B C B C B C D
- * becomes A ( B C )+ D. The remaining labels are the tokens, and they alone identify the shape:
+ * As soon as its last k labels equal the k before them (k <= 64, the shortest k first), and both
+ * lie within one call, from its level to its level, they are one more iteration of a loop and are
+ * merged into the iteration before: A B C B C B C D becomes A ( B C )+ D. So an iteration is a
+ * sequence of steps of one unit and of complete calls below it; the end of one call and the
+ * begin of the next, which have the same labels in each such pair, are no iteration, and nor
+ * are the levels of a recursion. The remaining labels are the tokens, and they alone identify the shape:
  * a loop is not part of it, as its body may run only once, so A B C D has the same shape. An
  * edge lies between two consecutive tokens; times of all iterations are added up. Going back in
  * a loop is an edge from the last token of the body to its first one, which exists if the path
@@ -60,10 +67,10 @@ int critpath_extract(struct critpath *ret, const struct trace *t, const struct l
  * Properties:
  * - Every step is on one token and all time between steps on one edge: the times of edges add
  *   up to that of the path, for every path.
- * - No k <= 64 tokens are followed by the same k tokens, except where two loops cross such that
- *   merging iterations would lead forward past labels that the path never passed; these stay
- *   unfolded.
- * - If each label is at one place in the program, and the body of each loop, with inner loops
+ * - No k <= 64 tokens within one call are followed by the same k tokens, except where two loops
+ *   cross such that merging iterations would lead forward past labels that the path never
+ *   passed; these stay unfolded.
+ * - If each label is at one place in the program, which is not recursive, and the body of each loop, with inner loops
  *   taken once, has at most 64 labels, then the tokens do not depend on how often loops ran:
  *   they are the program with every loop taken once. Reason: removing one of two equal
  *   iterations leaves a path that the same program could have taken, and of these paths only

@@ -2,8 +2,8 @@
 /*
  * Folding. The path is read from its begin to its end into a row of tokens without repetition.
  * As soon as its last k tokens equal the k tokens before them, the shortest such k first, they
- * are another iteration of a loop: they are removed, and their times are added to the iteration
- * before, including inner loops.
+ * are another iteration of a loop, if both begin and end within one call: they are removed, and
+ * their times are added to the iteration before, including inner loops.
  *
  *	A B C   B C ->  A ( B C )+	read B, C: the row ends in B C B C
  *
@@ -25,6 +25,7 @@ struct token {
 	uint32_t same_slot; /* the previous token with the same hash, or NOWHERE */
 	uint32_t loops;     /* the first of the loops that end here, or NOWHERE */
 	uint32_t passes;    /* of the edge from the previous token */
+	uint32_t within;    /* the call before that step */
 	int64_t time_ns;    /* of that edge */
 };
 
@@ -67,13 +68,14 @@ slot_of(const struct fold *f, uint64_t word)
 	return &f->slots[(word * UINT64_C(0x9e3779b97f4a7c15) >> 32) & f->mask];
 }
 
-/* Whether the last k tokens equal the k tokens before them. */
+/* Whether the last k tokens equal the k tokens before them, and both iterations begin and end within
+ * one call. `next`: the call behind the last token. */
 static bool
-is_round(const struct fold *f, uint32_t k)
+is_round(const struct fold *f, uint32_t k, uint32_t next)
 {
 	const struct token *last = &f->row[f->n - 1];
 
-	if (f->n < 2 * k)
+	if (f->n < 2 * k || f->row[f->n - 2 * k].within != next || f->row[f->n - k].within != next)
 		return false;
 	for (uint32_t i = 0; i < k; i++)
 		if (last[-(int64_t)i].word != last[-(int64_t)i - (int64_t)k].word)
@@ -151,14 +153,18 @@ take_round(struct fold *f, uint32_t k)
 }
 
 static void
-read_step(struct fold *f, uint64_t word, uint32_t step, int64_t time_ns)
+read_step(struct fold *f, const struct critpath *p, uint32_t step)
 {
-	uint32_t *slot = slot_of(f, word), at = f->n++, before = *slot;
+	const struct step *s = &p->steps[step];
+	uint64_t word = (uint64_t)s->bin << 32 | s->label;
+	uint32_t *slot = slot_of(f, word), at = f->n++, before = *slot,
+		 next = p->steps[step + 1 < p->nsteps ? step + 1 : 0].within;
 
-	f->row[at] = (struct token){ word, step, before, NOWHERE, at > 0, time_ns };
+	f->row[at] = (struct token){ word, step, before, NOWHERE, at > 0, s->within,
+		step > 0 ? s->time_ns - s[-1].time_ns : 0 };
 	*slot = at;
 	for (; before != NOWHERE && at - before <= BODY_MAX; before = f->row[before].same_slot)
-		if (f->row[before].word == word && is_round(f, at - before) &&
+		if (f->row[before].word == word && is_round(f, at - before, next) &&
 		    !is_crossed(f, at - before)) {
 			take_round(f, at - before);
 			return;
@@ -168,13 +174,10 @@ read_step(struct fold *f, uint64_t word, uint32_t step, int64_t time_ns)
 static int
 fold_path(struct fold *f, const struct critpath *p, struct arena *a)
 {
-	const struct step *s = p->steps;
-
 	if (fold_begin(f, p->nsteps, a) != 0)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < p->nsteps; i++)
-		read_step(f, (uint64_t)s[i].bin << 32 | s[i].label, i,
-		    i > 0 ? s[i].time_ns - s[i - 1].time_ns : 0);
+		read_step(f, p, i);
 	return 0;
 }
 

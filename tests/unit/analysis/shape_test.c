@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "kit.h"
+#include "calls.h"
 
 #include "analysis/group.h"
 
@@ -288,6 +288,130 @@ a_shape_prints_with_its_middle_left_out(void **state)
 	}
 }
 
+/* "a(b()b())" becomes that trace: of a call, its name, then the calls below it. All take their turn. */
+static struct trace *
+trace_of_calls(struct labels *l, const char *text)
+{
+	struct made_call calls[32];
+	static char names[32][2];
+	int open[32], depth = 0;
+	uint32_t n = 0;
+
+	for (int64_t now = 0; *text != '\0'; text++, now++) {
+		if (*text == ')') {
+			calls[open[--depth]].end_ns = now;
+		} else if (*text != '(') {
+			names[n][0] = *text;
+			calls[n] = (struct made_call){ depth > 0 ? open[depth - 1] : -1, "s",
+				names[n], now, 0 };
+			open[depth++] = (int)n++;
+		}
+	}
+	return made_trace(l, calls, n);
+}
+
+/* "a(b())" with the loops of the path: "<...>3" ran three times. */
+static void
+print_calls(const struct shape *s, const struct labels *l, char *out)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		const struct label *label = labels_get(l, s->tokens[i]);
+		bool begins = label->kind == RECORD_REQUEST_BEGIN ||
+		              label->kind == RECORD_UNIT_BEGIN;
+
+		for (uint32_t n = shape_opens(s, i); n > 0; n--)
+			*out++ = '<';
+		if (begins)
+			*out++ = label->name[0];
+		*out++ = begins ? '(' : ')';
+		for (uint32_t k = 0; k < s->nloops; k++)
+			if (s->loops[k].last == i)
+				out += sprintf(out, ">%d", (int)s->iterations[k]);
+	}
+	*out = '\0';
+}
+
+/* Of requests of a program whose calls follow each other: repeated calls of one caller are a loop. The
+ * end of one call and the begin of the next are none, though their labels are repeated as often. */
+static void
+repeated_calls_of_one_caller_fold(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "r(a()a()a())", "r(<a()>3)" },
+		{ "r(a(b()b())a(b()b()b()))", "r(<a(<b()>5)>2)" },
+		{ "r(p(a()c())p(c())p(c()b()))", "r(p(a()c())p(c())p(c()b()))" },
+		{ "r(p(a()c())p(c())p(c())p(c()b()))", "r(p(a()c())<p(c())>2p(c()b()))" },
+		{ "r(x(c())c(d())c(d()))", "r(x(c())<c(d())>2)" },
+		{ "r(a()b()a()b()a())", "r(<a()b()>2a())" },
+		{ "r(r(r(r())))", "r(r(r(r())))" }, /* a recursion is no loop */
+		{ "r(f(f(a()a())a()))", "r(f(f(<a()>2)a()))" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct labels *l = labels_new();
+		struct arena a = { 0 };
+		struct critpath p;
+		struct shape s;
+		struct trace *t;
+		char got[256];
+
+		t = trace_of_calls(l, cases[i][0]);
+		assert_int_equal(critpath_extract(&p, t, l, NULL, &a, NULL), 0);
+		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+		assert_true(shape_exact(&s, t));
+		print_calls(&s, l, got);
+		assert_string_equal(got, cases[i][1]);
+		arena_release(&a);
+		trace_free(t);
+		labels_free(l);
+	}
+}
+
+/* Units that hand the work on for good (a state machine, messages between actors) are at one level:
+ * the same units in any number are one loop. */
+static void
+work_handed_on_and_on_is_a_loop(void **state)
+{
+	(void)state;
+
+	for (uint32_t n = 2; n < 6; n++) {
+		struct labels *l = labels_new();
+		uint32_t fork = labels_intern(l, RECORD_FORK, "s/hone:fork(m)", 14, NULL, 0),
+			 point = labels_intern(l, RECORD_POINT, "s/p:q", 5, NULL, 0);
+		struct event events[20];
+		struct unit units[6];
+		struct trace t = { .events = events, .units = units, .nunits = n };
+		struct arena a = { 0 };
+		struct critpath p;
+		struct shape s;
+
+		for (uint32_t u = 0; u < n; u++) {
+			units[u] = (struct unit){ u + 1, t.nevents, 0,
+				u > 0 ? t.nevents - 1 : TRACE_NONE };
+			made_event(&t, u,
+			    made_label(l, u == 0 ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, "s",
+				u == 0 ? "r" : "m"),
+			    t.nevents);
+			events[t.nevents - 1].link_id = u + 1;
+			made_event(&t, u, point, t.nevents);
+			made_event(&t, u,
+			    u + 1 < n ? fork : made_label(l, RECORD_REQUEST_END, "s", "r"),
+			    t.nevents);
+			events[t.nevents - 1].link_id = u + 2;
+		}
+		t.type = events[0].label;
+		t.end_ns = events[t.nevents - 1].time_ns;
+		assert_int_equal(critpath_extract(&p, &t, l, NULL, &a, NULL), 0);
+		assert_int_equal(p.nsteps, 3 * n);
+		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+		assert_int_equal(s.ntokens, 6);
+		assert_int_equal(s.nloops, n > 2);
+		arena_release(&a);
+		labels_free(l);
+	}
+}
+
 int
 main(void)
 {
@@ -295,6 +419,8 @@ main(void)
 		cmocka_unit_test(adjacent_repeats_fold),
 		cmocka_unit_test(times_of_repeats_add_up_on_their_edge),
 		cmocka_unit_test(loops_of_any_length_have_one_shape),
+		cmocka_unit_test(repeated_calls_of_one_caller_fold),
+		cmocka_unit_test(work_handed_on_and_on_is_a_loop),
 		cmocka_unit_test(folding_loses_no_step_of_any_path),
 		cmocka_unit_test(the_group_id_depends_on_texts_not_on_numbers),
 		cmocka_unit_test(a_shape_prints_with_its_middle_left_out),
