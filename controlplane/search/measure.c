@@ -101,6 +101,19 @@ member_find(
 	return passes;
 }
 
+/* Of the group's requests: a passage begins with an edge from the gap's begin. */
+static double
+member_passing(const struct member *m, const struct gap *gap)
+{
+	const struct group *g = m->group;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < g->shape.nedges; i++)
+		if (m->inside[i] && g->shape.edges[i].from == gap->from && g->passed[i] > most)
+			most = g->passed[i];
+	return (double)most;
+}
+
 int
 measure_gap(struct measured *m, const struct measure_input *in, struct arena *a, struct err *e)
 {
@@ -119,7 +132,7 @@ measure_gap(struct measured *m, const struct measure_input *in, struct arena *a,
 		if (passes < 0)
 			return no_memory(e);
 		sums_add(&all, member.n, member.x, member.t, member.xt, member.tt);
-		m->all.passing += passes ? member.n : 0;
+		m->all.passing += passes ? member_passing(&member, &in->gap) : 0;
 		if (!passes) {
 			m->absent[m->nabsent++] = member;
 		} else if (has_what_it_must(in, &group->shape, must)) {

@@ -128,7 +128,8 @@ enum verdict_step {
 struct verdict_facts {
 	double share, share_low, share_high; /* of the final edge, with its interval */
 	double root_share;                   /* of the first gap, when found */
-	bool can_take_back;                  /* there is a larger edge to go back to */
+	bool
+	    can_take_back; /* there is a larger edge to go back to, and no other search inside it */
 	enum followed_side side;
 	bool sure;       /* the interval does not hold 0 */
 	uint64_t traces; /* of the final edge */
@@ -141,7 +142,7 @@ struct verdict_facts {
  *
  * 1. Contradicted by fewer than DECIDE_MANY traces, before the deadline: more traces. Requests that
  *    wait in the same queue depend on each other for longer than the interval knows.
- * 2. Contradicted, and there is no larger edge, or a slow side was followed: end.
+ * 2. Contradicted, and there is no larger edge for it alone, or a slow side was followed: end.
  * 3. Contradicted: take back.
  * 4. Not sure, and before the deadline: more traces.
  * 5. Keep.

@@ -62,6 +62,21 @@ search_is_duplicate(const struct search *s)
 	return false;
 }
 
+bool
+search_list_has_beside(const struct search *s)
+{
+	const struct diagnosis *d = s->diagnosis;
+
+	for (uint32_t i = 0; i < d->nsearches; i++) {
+		const struct search *x = d->searches[i];
+
+		if (x->origin.beside == s->number &&
+		    (x->phase != SEARCH_ENDED || x->outcome.verdict != NULL))
+			return true;
+	}
+	return false;
+}
+
 int
 search_list_add_beside(struct search_port *port, const struct search *by, const struct measured *m,
     const struct part *part, struct err *e)
@@ -79,6 +94,7 @@ search_list_add_beside(struct search_port *port, const struct search *by, const 
 	    !label_set_copy(&s->enabled.absent, &by->enabled.absent))
 		return search_no_memory(by, e);
 	s->origin.problem = by->origin.problem;
+	s->origin.beside = by->number;
 	s->origin.of_group = by->origin.of_group * decide_of_gap(m, part);
 	s->origin.share = s->at.share = part->share;
 	s->at.by_latency = by->at.by_latency;

@@ -15,6 +15,8 @@ bool search_list_has_group(const struct diagnosis *d, struct hash128 group_id);
 /* Another search of the same requests is at the same edge, or had a verdict there: of a unit that is
  * called from two positions, or of a loop's first iteration and the others. */
 bool search_is_duplicate(const struct search *s);
+/* A part of a gap that it had has a search of its own, which has not ended, or has a verdict. */
+bool search_list_has_beside(const struct search *s);
 /* A part of the gap of `by` that is not followed has a problem of its own: adds a search for it,
  * unless there is one. 0 or a negative code. */
 int search_list_add_beside(struct search_port *port, const struct search *by,

@@ -16,6 +16,7 @@ search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id)
 	s->phase = SEARCH_WAITING;
 	s->origin.group_id = group_id;
 	s->origin.gap = s->at.gap = s->at.most = *gap;
+	s->origin.beside = UINT32_MAX;
 	s->at.of_root = 1;
 	s->sides.separation.label = LABEL_NONE;
 	s->outcome.label = LABEL_NONE;

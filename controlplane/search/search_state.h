@@ -58,7 +58,8 @@ struct search_origin {
 	double of_group;         /* share of the first gap in the group's problem */
 	struct hypothesis *hypothesis;
 	struct gap gap;
-	double share; /* of the first gap when found; 0: not known yet */
+	double share;    /* of the first gap when found; 0: not known yet */
+	uint32_t beside; /* number of the search whose gap it is a part of; UINT32_MAX: none */
 };
 
 /* Where it is. */

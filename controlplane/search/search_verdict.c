@@ -8,13 +8,21 @@
 
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
+#include "controlplane/search/gap.h"
 #include "controlplane/search/population.h"
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
+#include "controlplane/search/search_list.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
+
+struct final_edge_of {             /* what a verdict rests on */
+	const struct group *group; /* that has it as one edge */
+	uint32_t edge;
+	struct population all;
+};
 
 /* The finding of the population with the problem that the search is about, even if the last requests
  * would be judged otherwise. */
@@ -97,31 +105,52 @@ best_key(const struct key_finding **found, const struct search_port *port,
 	return n < 0 ? n : 0;
 }
 
+/* The edge that the search began with, in the group that is watched by always-on labels; NULL: it began
+ * with a part of an edge. */
+static const struct group *
+watched_edge(const struct search *s, uint32_t *edge)
+{
+	const struct group *root = groups_find(s->diagnosis->groups, s->origin.group_id);
+
+	*edge = root != NULL ? gap_edge(&root->shape, &s->origin.gap) : UINT32_MAX;
+	return *edge != UINT32_MAX ? root : NULL;
+}
+
 /*
+ * What a key has to explain is explain_min of the edge's time over all requests.
+ *
  * 1. A key of all requests, the number of iterations of a loop that others do not take included.
  * 2. A key of the requests with this path, as far as the problem lies among them.
+ * 3. A key of the edge that the search began with, as far as its problem lies in this edge. What two
+ *    independent causes in one edge have in common is at most a quarter.
  */
 static int
 find_key(struct verdict *v, struct buf *name, const struct search_port *port,
-    const struct search *s, const struct population *all, const struct group *group, uint32_t edge,
-    struct err *e)
+    const struct search *s, const struct final_edge_of *x, double share, struct err *e)
 {
-	const struct group *of = &all->group;
-	double least = port->settings.explain_min,
-	       within = s->at.by_latency ? 1 : all->within_model;
-	const struct key_finding *k;
-	int rc;
+	uint32_t first;
+	const struct group *watched = watched_edge(s, &first);
+	const struct {
+		const struct group *of;
+		uint32_t edge;
+		double part; /* of the problem */
+	} tries[] = { { &x->all.group, 0, 1 },
+		{ x->group, x->edge, s->at.by_latency ? 1 : x->all.within_model },
+		{ watched, first, s->origin.share > 0 ? fmin(1, share / s->origin.share) : 0 } };
+	const struct key_finding *k = NULL;
 
-	/* 1 */
-	if ((rc = best_key(&k, port, of, 0, least, e)) != 0)
-		return rc;
-	/* 2 */
-	if (k == NULL && within >= least) {
-		of = group;
-		if ((rc = best_key(&k, port, of, edge, least / within, e)) != 0)
+	for (uint32_t i = 0; i < sizeof tries / sizeof tries[0] && k == NULL; i++) {
+		const struct group *of = tries[i].of;
+		int rc;
+
+		if (of == NULL || tries[i].part < port->settings.explain_min)
+			continue;
+		rc = best_key(
+		    &k, port, of, tries[i].edge, port->settings.explain_min / tries[i].part, e);
+		if (rc != 0)
 			return rc;
-	}
-	if (k != NULL) {
+		if (k == NULL)
+			continue;
 		key_print(of, &of->keys[k->key], port->labels, name);
 		v->key_r = key_r(k);
 		v->key_p = k->p;
@@ -230,12 +259,6 @@ find_left_out(struct verdict *v, struct search_port *port, const struct search *
 
 /* ---- steps ---- */
 
-struct final_edge_of {             /* what a verdict rests on */
-	const struct group *group; /* that has it as one edge */
-	uint32_t edge;
-	struct population all;
-};
-
 /* The smallest edge that had most of the problem, or the one that the search began with. */
 static const struct gap *
 larger_gap(const struct search *s)
@@ -332,7 +355,7 @@ facts_of(const struct search *s, const struct verdict *v)
 		.share_low = v->share_low,
 		.share_high = v->share_high,
 		.root_share = s->origin.share,
-		.can_take_back = !gap_same(&s->at.gap, larger_gap(s)),
+		.can_take_back = !gap_same(&s->at.gap, larger_gap(s)) && !search_list_has_beside(s),
 		.side = s->sides.followed,
 		.sure = verdict_sure(v),
 		.traces = v->traces,
@@ -364,7 +387,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	print_path(&group->shape, port->labels, &path);
 	v.path = (char *)path.data;
 	if ((rc = find_shares(&f, port, s, &x.all.group, e)) != 0 ||
-	    (rc = find_key(&v, &key, port, s, &x.all, group, edge, e)) != 0 ||
+	    (rc = find_key(&v, &key, port, s, &x, f.edges[0].share, e)) != 0 ||
 	    (rc = find_what_if(&v, port, s, &x.all.group, e)) != 0)
 		goto end;
 	if (path.failed || key.failed) {

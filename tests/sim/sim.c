@@ -267,8 +267,7 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 	else if (strcmp(w, "to") == 0)
 		snprintf(a->to[a->nto++], 160, "%s", word[1]);
 	else if (strcmp(w, "key-is") == 0)
-		snprintf(a->key_is, sizeof a->key_is, n > 3 ? "%s %s %s" : "%s", word[1], word[2],
-		    word[3]);
+		join(a->key_is, sizeof a->key_is, word, n);
 	else if (strcmp(w, "kind") == 0)
 		snprintf(a->kind, sizeof a->kind, "%s", word[1]);
 	else if (strcmp(w, "verdicts") == 0)

@@ -132,6 +132,27 @@ affordable_is_what_fits_now_and_was_not_over_budget_before(void **state)
 	fake_end(&f);
 }
 
+static void
+what_is_needed_stays_when_the_rest_is_disabled(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, "(abcdef)");
+	s = fake_search(&f, 'b', 'c');
+	s->at.most = paths_gap(&f.paths, 'a', 'd', 0, false);
+	label_set_add(&s->sides.must_not, f.paths.of['f']);
+	for (const char *c = "abcdef"; *c != '\0'; c++)
+		assert_int_equal(enable_candidate(&f.port, s, f.paths.of[(int)*c], NULL), 0);
+	disable_unneeded(&f.port, s, REASON_EDGE_MEASURED);
+	for (const char *c = "abcdef"; *c != '\0'; c++)
+		assert_int_equal(fake_wants(&f, *c), *c != 'e');
+	assert_int_equal(s->enabled.n, 5);
+	assert_int_equal(fake_last_switch(&f)->reason, REASON_EDGE_MEASURED);
+	fake_end(&f);
+}
+
 int
 main(void)
 {
@@ -142,6 +163,7 @@ main(void)
 		cmocka_unit_test(each_switch_is_logged_with_what_it_was_for_and_why),
 		cmocka_unit_test(
 		    a_candidate_has_a_hypothesis_of_its_own_below_the_one_that_led_here),
+		cmocka_unit_test(what_is_needed_stays_when_the_rest_is_disabled),
 		cmocka_unit_test(affordable_is_what_fits_now_and_was_not_over_budget_before),
 	};
 

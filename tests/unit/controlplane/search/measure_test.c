@@ -285,6 +285,28 @@ what_few_requests_pass_is_measured_over_all(void **state)
 	paths_end(&p);
 }
 
+/* The way back of a loop is an edge of all requests of the group, also of those that never take it. */
+static void
+requests_that_do_not_take_the_way_back_do_not_pass_it(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	(void)state;
+
+	paths_begin(&p, "(ab)");
+	for (int i = 0; i < 100; i++)
+		paths_add(&p, i % 10 == 0 ? "(abab)" : "(ab)",
+		    (const int64_t[]){ 10, 10, i % 10 == 0 ? 1000 : 10, 10, 10 });
+	in = input(&p, 'b', 'a');
+	in.gap.back = true;
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_int_equal(m.nmembers, 1);
+	assert_near(m.all.passing, 10, 0);
+	assert_near(m.all.x, 100, 1e-9);
+	paths_end(&p);
+}
+
 /* A path of fast requests has less of the problem the more it has of the gap. */
 static void
 the_parts_of_a_fast_subgroup_carry_nothing(void **state)
@@ -399,6 +421,7 @@ main(void)
 		cmocka_unit_test(the_label_that_separates_is_found_whatever_the_order),
 		cmocka_unit_test(nothing_separates_where_all_requests_take_the_same_path),
 		cmocka_unit_test(what_few_requests_pass_is_measured_over_all),
+		cmocka_unit_test(requests_that_do_not_take_the_way_back_do_not_pass_it),
 		cmocka_unit_test(the_parts_of_a_fast_subgroup_carry_nothing),
 		cmocka_unit_test(parts_between_labels_that_all_have_stand_for_all),
 		cmocka_unit_test(one_slow_request_is_not_many),

@@ -117,6 +117,14 @@ a_search_beside_has_the_same_requests_and_its_part_of_the_problem(void **state)
 	assert_int_equal(f.d->nsearches, 2);
 	s = f.d->searches[1];
 	assert_int_equal(s->phase, SEARCH_WAITING);
+	assert_true(search_list_has_beside(by));
+	assert_false(search_list_has_beside(s));
+	s->phase = SEARCH_ENDED;
+	assert_false(search_list_has_beside(by));
+	s->outcome.verdict = &(const struct verdict){ 0 };
+	assert_true(search_list_has_beside(by));
+	s->outcome.verdict = NULL;
+	s->phase = SEARCH_WAITING;
 	assert_true(gap_same(&s->at.gap, &parts[1].gap));
 	assert_true(s->origin.group_id.a == by->origin.group_id.a);
 	assert_int_equal(s->origin.problem, by->origin.problem);

@@ -58,6 +58,8 @@ a_search_comes_to_the_slow_edge_and_says_so(void **state)
 		for (uint32_t k = 0; s != NULL && s->task == TASK_FINAL_EDGE && k < s->enabled.n;
 		     k++)
 			assert_true(is_needed(s, s->enabled.picks[k].label));
+		if (s != NULL && s->task == TASK_FINAL_EDGE && s->phase != SEARCH_ENDED)
+			assert_true(fake_wants(&f, 'd') && fake_wants(&f, 'e'));
 	}
 	assert_int_equal(f.d->run->state, RUN_FOUND);
 	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
@@ -67,6 +69,130 @@ a_search_comes_to_the_slow_edge_and_says_so(void **state)
 	assert_string_equal(v->from, "s/app:d");
 	assert_string_equal(v->to, "s/app:e");
 	assert_int_equal(plan_count(f.port.plan), 0);
+	fake_end(&f);
+}
+
+/* The service can enable all letters of the program, and a tracepoint that is never passed. */
+static const struct programs *
+all_programs(void)
+{
+	static const char *names[] = { "app:a", "app:b", "app:c", "app:d", "app:e", "app:f",
+		"app:g", "app:h", "app:never" };
+	static struct program program = { "s", 1, 0, 9 };
+	static const struct programs programs = { 1, 9, &program, names };
+
+	return &programs;
+}
+
+/* Requests whose traces teach the space while it is explored, until the diagnosis has ended. Returns
+ * the most tracepoints that were enabled at once. */
+static uint32_t
+play_and_teach(struct fake *f, int requests)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+	struct fake_trace t;
+	uint32_t most = 0;
+
+	for (int i = 0; i < requests && f->d->phase != PHASE_ENDED; i++) {
+		fake_times(f, PROGRAM, SLOW, time_ns);
+		fake_trace(f, &t, PROGRAM, time_ns, false);
+		f->port.now.ns += 20 * MS_NS;
+		if (diagnosis_explores(f->d))
+			assert_int_equal(space_learn(f->port.space, &t.t, NULL), 0);
+		fake_tell(f, &t.t);
+		fake_step(f);
+		most = plan_count(f->port.plan) > most ? plan_count(f->port.plan) : most;
+	}
+	return most;
+}
+
+static void
+a_service_of_which_nothing_was_learned_is_explored_and_then_cut(void **state)
+{
+	const struct hypothesis *h;
+	const struct verdict *v;
+	struct fake f;
+	uint64_t at = 0;
+	bool explored = false;
+	(void)state;
+
+	fake_begin(&f, PROGRAM);
+	f.programs = all_programs();
+	assert_int_equal(play_and_teach(&f, 9000), 9); /* all of them, once */
+	assert_int_equal(f.d->run->state, RUN_FOUND);
+	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+	assert_int_equal(v->kind, VERDICT_PLACE);
+	assert_string_equal(v->from, "s/app:d");
+	assert_string_equal(v->to, "s/app:e");
+	assert_int_equal(v->unlearned, 0);
+	assert_true(f.d->run->cycles >= 3); /* the one that explored, and two that cut */
+	while ((h = forest_next(f.port.forest, f.d->run->id, &at)) != NULL) {
+		assert_true(hypothesis_settled(h->state));
+		explored |= h->reason == REASON_EXPLORED;
+	}
+	assert_true(explored);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	assert_int_equal(fake_logged(&f, 0), 0);
+	fake_end(&f);
+}
+
+static void
+the_effort_bounds_exploring_like_everything_else(void **state)
+{
+	(void)state;
+
+	for (uint32_t effort = 0; effort < 2; effort++) {
+		const struct verdict *v;
+		struct fake f;
+
+		fake_begin(&f, PROGRAM);
+		f.programs = all_programs();
+		f.d->run->effort = effort;
+		assert_int_equal(play_and_teach(&f, 9000), effort > 0 ? 9 : 0);
+		assert_int_equal(f.d->run->cycles, effort);
+		assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+		/* explored, but not cut by what was learned; or not even explored */
+		assert_int_equal(v->kind, effort > 0 ? VERDICT_CUT : VERDICT_PLACE);
+		assert_int_equal(v->unlearned, effort > 0 ? 0 : 9);
+		assert_int_equal(plan_count(f.port.plan), 0);
+		fake_end(&f);
+	}
+}
+
+/* One request in twenty goes round a loop, which takes it 30 ms each time, always equally long. */
+static void
+what_one_request_in_twenty_does_is_found_and_measured_over_all(void **state)
+{
+	static const char *const PATHS[] = { "(abcd)", "(abxyzbcd)" };
+	const struct verdict *v;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, "(abcdxyz)");
+	for (int i = 0; i < 50; i++)
+		fake_learn(&f, PATHS[i % 10 == 0]);
+	for (int i = 0; i < 9000 && f.d->phase != PHASE_ENDED; i++) {
+		const char *path = PATHS[rng_below(&f.rng, 20) == 0];
+		int64_t time_ns[PATH_MAX_STEPS];
+		struct fake_trace t;
+
+		fake_times(&f, path, -1, time_ns);
+		if (path == PATHS[1])
+			time_ns[3] += 30 * MS_NS; /* x to y */
+		fake_trace(&f, &t, path, time_ns, false);
+		f.port.now.ns += 20 * MS_NS;
+		fake_tell(&f, &t.t);
+		fake_step(&f);
+	}
+	assert_int_equal(f.d->run->state, RUN_FOUND);
+	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+	assert_string_equal(v->from, "s/app:x");
+	assert_string_equal(v->to, "s/app:y");
+	assert_true(v->passing >= NEXT_FEW && v->passing < v->traces / 8);
+	assert_near(v->passes, 1, 1e-9);
+	assert_true(v->share > 0.8 && v->share < 1.01);
+	assert_false(v->by_latency);
+	assert_true(v->mean_ns < 12e6); /* of all; of the slow ones it is 38 ms */
 	fake_end(&f);
 }
 
@@ -327,6 +453,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_search_comes_to_the_slow_edge_and_says_so),
+		cmocka_unit_test(a_service_of_which_nothing_was_learned_is_explored_and_then_cut),
+		cmocka_unit_test(the_effort_bounds_exploring_like_everything_else),
+		cmocka_unit_test(what_one_request_in_twenty_does_is_found_and_measured_over_all),
 		cmocka_unit_test(traces_count_only_when_they_began_after_the_confirmation),
 		cmocka_unit_test(a_cycle_begins_when_agents_have_confirmed_and_waits_for_them),
 		cmocka_unit_test(an_agent_that_does_not_confirm_ends_the_search),

@@ -208,6 +208,71 @@ a_place_that_iterations_explain_becomes_a_key(void **state)
 	end(&x);
 }
 
+/* The edge that the search began with, the way back of a loop, is watched by always-on labels alone: how
+ * often it is taken explains all of it. Inside it, a tracepoint divides it. */
+static void
+a_key_of_the_edge_that_the_search_began_with_explains_most_of_it(void **state)
+{
+	(void)state;
+
+	for (int part = 0; part < 2; part++) {
+		int64_t time_ns[PATH_MAX_STEPS];
+		struct groups_options o = { .groups_max = 8, .samples_max = 512, .seed = 1 };
+		const struct verdict *v;
+		struct group *watched = NULL;
+		struct groups *measured;
+		struct scene x;
+		uint32_t edge = 0;
+
+		fake_begin(&x.f, "(abx)");
+		x.s = fake_search(&x.f, 'b', 'a');
+		x.s->origin.gap.back = true;
+		x.s->at.gap = x.s->at.most = x.s->origin.gap;
+		search_enter(x.s, SEARCH_SWITCHING);
+		measured = groups_new(&o, x.f.port.labels);
+		for (int turn = 0; turn < 2; turn++) {
+			struct groups *both[] = { x.f.paths.groups, measured };
+
+			x.f.paths.groups = both[turn];
+			for (int i = 0; i < TRACES; i++) { /* one in ten goes back once */
+				const char *path = i % 10 != 0 ? "(ab)"
+				                   : turn == 0 ? "(abab)"
+				                               : "(abxab)";
+
+				fake_times(&x.f, path, -1, time_ns);
+				if (i % 10 == 0)
+					time_ns[turn == 0 || part ? 2 : 3] += 20 * MS_NS;
+				x.group = paths_add(&x.f.paths, path, time_ns);
+				if (turn == 0)
+					watched = x.group;
+			}
+			x.f.paths.groups = both[0];
+		}
+		x.f.d->groups = x.f.paths.groups;
+		x.s->origin.group_id = watched->shape.key;
+		for (uint32_t i = 0; i < groups_count(measured); i++)
+			if (groups_at(measured, i)->shape.ntokens > 4)
+				x.group = groups_at(measured, i);
+		while (x.group->shape.edges[edge].from != x.f.paths.of['x'])
+			assert_true(++edge < x.group->shape.nedges);
+		x.s->cycle.deadline_passed = true;
+		x.s->origin.share = 0.9;
+		assert_int_equal(
+		    conclude(&x.f.port, x.s, measured, x.group, edge, VERDICT_PLACE, NULL), 0);
+		if (part) { /* the other part has it: contradicted */
+			assert_null(x.s->outcome.verdict);
+		} else {
+			assert_non_null(v = x.s->outcome.verdict);
+			assert_string_equal(v->to, "s/app:a");
+			assert_int_equal(v->kind, VERDICT_KEY);
+			assert_string_equal(v->key, "iterations of ( s/app:a ... )+");
+			assert_int_equal(v->passing, TRACES / 10);
+		}
+		groups_free(measured);
+		end(&x);
+	}
+}
+
 static void
 what_is_spread_or_cut_short_isolates_and_keeps_its_kind(void **state)
 {
@@ -417,6 +482,7 @@ main(void)
 		cmocka_unit_test(of_a_slow_group_the_share_is_of_the_mean),
 		cmocka_unit_test(a_place_becomes_separated_when_a_label_divides_its_requests),
 		cmocka_unit_test(a_place_that_iterations_explain_becomes_a_key),
+		cmocka_unit_test(a_key_of_the_edge_that_the_search_began_with_explains_most_of_it),
 		cmocka_unit_test(what_is_spread_or_cut_short_isolates_and_keeps_its_kind),
 		cmocka_unit_test(
 		    tracepoints_that_were_never_learned_are_counted_unless_the_search_was_cut_short),
