@@ -254,22 +254,24 @@ kill -9 "$AGENT"
 wait "$AGENT" 2> /dev/null
 wait_for 20 no_session
 controller_mark
+: > "$D/agent.log"
 agent_start
 check "the next agent confirms the state" wait_for 20 after "^done $EPOCH results \+\."
 check "it enables the tracepoint" is two $ON -eq 1
-# two sessions: that of the always-on tracepoints, and a spare one
-its_sessions() { test "$(sessions)" = 2 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
+# after the cost measurement two sessions: that of the always-on tracepoints, and a spare one
+its_sessions() { told 'a record costs' && test "$(sessions)" = 2 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
 # agent and guardian die: only the next agent can clean up
-wait_for 60 its_sessions	# it has measured the cost of a record
+wait_for 60 its_sessions
 guard=$(pgrep -x hone-guard -P "$AGENT")
 kill -STOP "$guard"	# the guardian must not run in between
 kill -9 "$AGENT" "$guard"
 wait "$AGENT" 2> /dev/null
 check "agent and guardian are killed at once: their sessions stay" test "$(sessions)" = 2
 controller_mark
+: > "$D/agent.log"
 agent_start
 check "the next agent starts" wait_for 20 after "^done $EPOCH results \+\."
-check "it removed the old sessions and folder, and has its own" wait_for 60 its_sessions	# after it has measured the cost of a record
+check "it removed the old sessions and folder, and has its own" wait_for 60 its_sessions
 check "a second agent of the same node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
 check "the refused agent leaves the tracepoint enabled" is one $ON -eq 1
 
