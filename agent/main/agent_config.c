@@ -27,7 +27,8 @@ const struct ini_key agent_config_keys[] = {
 	{ "agent", "hang", INI_TIME, AT(hang_ns), "10s", SECOND, 600 * SECOND,
 	    "After this time without a turn the agent hangs: its guardian disables what it enabled." },
 	{ "agent", "reader", INI_TEXT, AT(reader), "hone", 0, 0,
-	    "What reads the tracer's records: hone, or babeltrace2 for LTTng versions that hone's own reader does not understand." },
+	    "What reads the tracer's records: hone; babeltrace2, for LTTng versions that Hone's own reader does not understand; "
+	    "or auto: hone, and babeltrace2 if that is needed." },
 	{ "log", "level", INI_TEXT, AT(log_level), "info", 0, 0,
 	    "Lowest level that is logged: debug, info, warn, error." },
 	{ "controller", "url", INI_TEXT, AT(url), "ipc:///run/hone/agents.sock", 0, 0,

@@ -92,6 +92,20 @@ log_ends(struct agent *a, struct mono now)
 	r->ends_logged = now;
 }
 
+/* Logs another trouble of the source than the last, at most once a minute. */
+static void
+log_trouble(struct agent *a, struct mono now)
+{
+	struct agent_records *r = &a->records;
+
+	if (r->trouble[0] == '\0' || strcmp(r->trouble, r->logged_trouble) == 0 ||
+	    (r->trouble_logged.ns != 0 && mono_since_ns(now, r->trouble_logged) < LOG_EVERY_NS))
+		return;
+	agent_log(a, LOG_WARN, "reading records: %s", r->trouble);
+	snprintf(r->logged_trouble, sizeof r->logged_trouble, "%s", r->trouble);
+	r->trouble_logged = now;
+}
+
 void
 records_read(struct agent *a, struct mono now)
 {
@@ -117,6 +131,7 @@ records_read(struct agent *a, struct mono now)
 		r->last_at = now;
 	r->source.stats(r->source.state, &r->stats);
 	snprintf(r->trouble, sizeof r->trouble, "%s", r->stats.trouble);
+	log_trouble(a, now);
 	if (r->stats.changes != r->process_changes)
 		list_programs(a);
 	log_ends(a, now);

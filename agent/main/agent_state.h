@@ -48,8 +48,8 @@ struct agent_records {
 	uint64_t open_ends;      /* requests of mapped programs without an end, as logged last */
 	uint64_t endless;        /* those that others overtook, as logged last */
 	struct mono ends_logged; /* when that was */
-	struct mono unwritten_logged;
-	char trouble[400];
+	struct mono unwritten_logged, trouble_logged;
+	char trouble[400], logged_trouble[400];
 };
 
 /* agent_tracing.c: the tracer's session. */

@@ -15,8 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/reader/source_fallback.h"
 #include "agent/reader/source_lttng.h"
 #include "agent/reader/source_set.h"
+
+static source_open_fn source_auto_open;
 
 static const struct source_row {
 	const char *name, *reads;
@@ -112,6 +115,21 @@ load(source_open_fn **open, const char *name, struct err *e)
 		    e, ERR_SYSTEM, "the reader %s cannot be loaded: %s", name, dlerror());
 	memcpy(open, &found, sizeof *open);
 	return 0;
+}
+
+static int
+find_babeltrace2(source_open_fn **ret, struct err *e)
+{
+	return load(ret, "babeltrace2", e);
+}
+
+static int
+source_auto_open(struct source *ret, const struct source_place *place,
+    const struct source_options *options, struct err *e)
+{
+	static const struct source_second second = { "babeltrace2", find_babeltrace2 };
+
+	return source_fallback_open(ret, source_lttng_follow, &second, place, options, e);
 }
 
 int

@@ -11,3 +11,4 @@
  */
 SOURCE(hone, source_lttng_follow, "sessions", "LTTng-UST 2.13 by Hone's own decoder")
 SOURCE_LOADED(babeltrace2, "sessions", "any LTTng version that libbabeltrace2 understands; slower, coarser watermark")
+SOURCE(auto, source_auto_open, "sessions", "hone, and from the first metadata on that it does not understand babeltrace2")

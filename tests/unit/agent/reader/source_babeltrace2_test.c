@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "agent/ctf/ctf_trace.h"
+#include "agent/reader/source_fallback.h"
 #include "agent/reader/source_lttng.h"
 #include "tests/unit/leftovers.h"
 
@@ -236,6 +237,54 @@ both_sources_deliver_the_same_records(void **state)
 	session_end(&s);
 }
 
+static int
+find_second(source_open_fn **ret, struct err *e)
+{
+	(void)e;
+	*ret = source_babeltrace2_open;
+	return 0;
+}
+
+/* Metadata of a live process in which only a statement is unknown to Hone's own reader. */
+static void
+it_reads_on_where_the_own_reader_does_not_understand_the_metadata(void **state)
+{
+	static const char unknown[] = "callsite { name = \"x\"; func = \"f\"; line = 1; };\n";
+	static const struct source_second second = { "babeltrace2", find_second };
+	const struct source_options o = { .outside = true, .keep = true };
+	struct source_place place;
+	struct source source;
+	struct session s;
+	struct err e = { 0 };
+	uint32_t total = 0;
+	size_t len;
+	uint8_t *metadata;
+	char *at;
+	(void)state;
+
+	session_begin(&s, 0);
+	metadata = load("tests/data/ctf-kinds.metadata", &len);
+	at = memmem(metadata, len, "trace {", 7);
+	assert_non_null(at);
+	write_file(&s, SHM "/metadata", metadata, (size_t)(at - (char *)metadata), false);
+	write_file(&s, SHM "/metadata", unknown, sizeof unknown - 1, true);
+	write_file(&s, SHM "/metadata", at, len - (size_t)(at - (char *)metadata), true);
+	free(metadata);
+	place = (struct source_place){ s.folder, "hone" };
+	assert_int_equal(
+	    source_fallback_open(&source, source_lttng_follow, &second, &place, &o, &e), 0);
+	poll_at(&source, s.end_ns - 4000 * MS);
+	for (unsigned i = 0; i < 3; i++)
+		write_packet(&s, i);
+	for (int64_t now_ns = s.end_ns + 100 * MS; now_ns < s.end_ns + 9000 * MS;
+	     now_ns += 500 * MS)
+		total += poll_at(&source, now_ns).nrecords;
+	assert_non_null(strstr(stats_of(&source).trouble, "babeltrace2 is used instead"));
+	assert_int_equal(total, 19);
+	source.close(source.state);
+	session_end(&s);
+}
+
 static void
 a_growing_file_is_read_packet_by_packet(void **state)
 {
@@ -382,6 +431,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(both_sources_deliver_the_same_records, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    it_reads_on_where_the_own_reader_does_not_understand_the_metadata,
+		    remove_leftovers),
 		cmocka_unit_test_teardown(
 		    a_growing_file_is_read_packet_by_packet, remove_leftovers),
 		cmocka_unit_test_teardown(records_wait_for_the_watermark, remove_leftovers),

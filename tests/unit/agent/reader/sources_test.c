@@ -16,9 +16,10 @@ only_known_source_names_are_accepted(void **state)
 
 	assert_int_equal(sources_check("hone", &e), 0);
 	assert_int_equal(sources_check(" babeltrace2 ", &e), 0);
+	assert_int_equal(sources_check("auto", &e), 0);
 	assert_int_equal(sources_check("", &e), ERR_INPUT);
 	assert_int_equal(sources_check("hone,other", &e), ERR_INPUT);
-	assert_non_null(strstr(e.text, "\"other\" is not one of hone, babeltrace2"));
+	assert_non_null(strstr(e.text, "\"other\" is not one of hone, babeltrace2, auto"));
 }
 
 static void
