@@ -9,7 +9,7 @@
  *    b. Units of its name are open (1): nothing more, threads with four open units begin no further ones.
  *    c. A unit began by other ones of these forks, or one of the same name began elsewhere:
  *       CARRIER_LOST, expected there.
- *    d. A program with libhone is seen that begins nothing: CARRIER_LOST, expected there.
+ *    d. A traceable program is seen that begins nothing: CARRIER_LOST, expected there.
  *    e. PROGRAM_UNSEEN.
  * 3. Enough units by a fork that had begun another one: FORK_REUSED.
  * 4. Enough forks are joined unless a unit of another trace began on the thread meanwhile; their share

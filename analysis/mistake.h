@@ -41,7 +41,7 @@ struct mistake_limits mistake_defaults(void);
 void wilson_interval(double k, double n, double z, double *low, double *high);
 
 /* Finds the mistakes in the table, at most `max`: the most frequent ones, by count. idle: the services
- * of which programs with libhone are seen that began nothing, NULL at the end; or NULL. The result
+ * of which traceable programs are seen that began nothing, NULL at the end; or NULL. The result
  * refers to them. Returns the number. O(rows^2) at worst, O(rows) without mistakes. */
 uint32_t mistakes_find(struct mistake *out, uint32_t max, const struct place_table *facts,
     const struct labels *labels, const char *const *idle, const struct mistake_limits *limits);

@@ -7,7 +7,7 @@
 MISTAKE(UNIT_OPEN,      "unit-open",      "units begin at {} and do not end",
     "call hone_unit_end() on every way out of the unit, also on errors: after four units that did not end, a thread begins no more")
 MISTAKE(CARRIER_LOST,   "carrier-lost",   "forks {} are joined, but no unit begins by them: the carrier does not arrive in {to}",
-    "pass the carrier on with the work, as it came from hone_fork(), and begin the unit with it")
+    "pass the carrier on with the work, as it came from hone_fork(), and begin the unit with it; or earlier units do not end there: a thread with four of them begins no more")
 MISTAKE(PROGRAM_UNSEEN, "program-unseen", "forks {} are joined, but no unit begins by them, and no program is known that could begin it",
     "the work is done by a program that Hone does not see: run an agent on its node, and instrument it with libhone or a mapping; or, within the same program, the carrier is not passed on")
 MISTAKE(FORK_REUSED,    "fork-reused",    "units begin by a fork {} that had begun another unit",

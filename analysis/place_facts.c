@@ -361,7 +361,9 @@ place_table_merge_open(struct place_table *into, const struct place_table *longe
 			return false;
 		if (p == NULL)
 			continue;
-		p->units = p->units > 0 ? p->units : f->units;
+		if (p->units > 0)
+			continue;
+		p->units = f->units;
 		p->joined_units = f->joined_units;
 		p->open_units = f->open_units;
 	}

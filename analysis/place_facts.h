@@ -66,8 +66,8 @@ void place_table_clear(struct place_table *p); /* keeps its memory */
 bool place_table_add(struct place_table *p, const struct trace *t, const struct labels *labels);
 /* Adds the counts of another table. False: out of memory. O(rows). */
 bool place_table_merge(struct place_table *into, const struct place_table *from);
-/* Replaces the counts of joined and open units by those of a table of a longer time, for the types of
- * `into`; a unit that has no row there gets one if one is open. False: out of memory. O(rows^2). */
+/* Adds units that are open in a table of a longer time, of the types of `into`, if no unit of that label
+ * began in `into`: a thread with four open units begins no more. False: out of memory. O(rows^2). */
 bool place_table_merge_open(struct place_table *into, const struct place_table *longer);
 
 #endif

@@ -136,12 +136,32 @@ show_run(struct progress *g, const json_t *status, const json_t *run, double tra
 		pen_count(p, traces), text_of(p, run, "phase")));
 }
 
+/* Says once for each reason why the diagnosis gets nothing that it can use. */
+static void
+say_no_evidence(struct progress *g, const json_t *run, char said[80])
+{
+	const json_t *lack = json_object_get(run, "no_evidence");
+	const char *word = json_is_object(lack) ? text_of(g->pen, lack, "reason") : "";
+
+	if (strncmp(said, word, 79) == 0)
+		return;
+	snprintf(said, 80, "%s", word);
+	if (word[0] == '\0')
+		return;
+	progress_close(g);
+	fprintf(g->pen->out, "hone: %s: nothing that can be used comes: %s\n",
+	    text_of(g->pen, run, "type"), text_of_reason(g->pen, lack, "reason"));
+	fflush(g->pen->out);
+	progress_open(g, g->pen);
+}
+
 /* Shows the progress until the run is no longer among the active ones. */
 static int
 await_run(struct invocation *c, struct client *client, double id, struct err *e)
 {
 	struct progress g;
 	json_t *status;
+	char said[80] = "";
 	double first = -1;
 	bool active = true;
 	int rc = 0;
@@ -155,6 +175,7 @@ await_run(struct invocation *c, struct client *client, double id, struct err *e)
 			double traces = traces_of(status, text_of(c->err, run, "type"));
 
 			first = first < 0 ? traces : first;
+			say_no_evidence(&g, run, said);
 			show_run(&g, status, run, traces - first);
 		}
 		json_decref(status);

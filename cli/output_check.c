@@ -61,11 +61,10 @@ print_mistake(struct pen *p, const json_t *m)
 	fprintf(p->out, ", %s %s\n", pen_share(p, number_of(m, "share")),
 	    interval_of(p, number_of(m, "low"), number_of(m, "high")));
 	pen_wrap(p, "     ", mistake_sentence(p, m));
+	pen_wrap(p, "     ", pen_printf(p, "-> %s", t->advice));
 	if (is_true(m, "mapped"))
 		pen_wrap(p, "     ",
-		    "-> the requests of this program come from a mapping: its begin and end do not pair (hone map check)");
-	else
-		pen_wrap(p, "     ", pen_printf(p, "-> %s", t->advice));
+		    "-> if the requests of this program come from a mapping, its begin and end do not pair: hone map check");
 }
 
 static void

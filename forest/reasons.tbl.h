@@ -21,6 +21,11 @@ REASON(CONTRADICTED,     12, "contradicted",      "the last measurement contradi
 REASON(INCOMPLETE,       13, "incomplete",        "most traces were incomplete and are no evidence, though no record was lost: the instrumentation is wrong; `hone check` names the mistake")
 REASON(UNIT_MISSING,     14, "unit-missing",      "most traces were incomplete and are no evidence: {} is joined, but no unit begins by it; `hone check` names the mistake")
 REASON(END_MISSING,      15, "end-missing",      "most requests began and did not end, and are no evidence; `hone check` names the mistake")
+/* beside some of these: why a running diagnosis gets nothing that it can use */
+REASON(NO_AGENT,         16, "no-agent",          "no agent is connected")
+REASON(NOT_TRACEABLE,    17, "not-traceable",     "no program is known that has the tracepoints of libhone or of a mapping; `hone agents` lists the programs of each node")
+REASON(NOT_SAMPLED,      18, "not-sampled",       "no request of this type is sampled, since that would be over the overhead budget (agents.budget)")
+REASON(NO_REQUESTS,      19, "no-requests",       "no request of this type comes: the application has no load, or its programs are not traced")
 /* why a hypothesis was withdrawn, or settled without a measurement */
 REASON(CONGESTION,       20, "congestion",        "queues are full")
 REASON(OVER_BUDGET,      21, "over-budget",       "over the overhead budget")

@@ -45,28 +45,22 @@ type_name(const struct engine *g, uint32_t type)
 	return text_json(l->name, l->name_len);
 }
 
-/* Whether a program of the label's service lists libhone's tracepoint: else it is mapped. */
+/* Whether a program of the label's service runs on a node with mapped programs: its requests may come
+ * from a mapping. */
 static bool
-is_mapped(const struct engine *g, uint32_t label)
+may_be_mapped(const struct engine *g, uint32_t label)
 {
 	const struct nodes *nodes = &engine_parts_of(g)->nodes;
 	const struct label *l = labels_get(engine_parts_of(g)->labels, label);
-	bool seen = false;
 
 	for (uint32_t i = 0; i < nodes->n; i++) {
 		const struct programs *p = &nodes->items[i].programs;
 
-		for (uint32_t k = 0; k < p->nprograms; k++) {
-			if (!label_of_service(l, p->programs[k].service))
-				continue;
-			seen = true;
-			for (uint32_t t = p->programs[k].first;
-			     t < p->programs[k].first + p->programs[k].count; t++)
-				if (strcmp(p->names[t], "hone:request_begin") == 0)
-					return false;
-		}
+		for (uint32_t k = 0; k < p->nprograms && nodes->items[i].status.mapped > 0; k++)
+			if (label_of_service(l, p->programs[k].service))
+				return true;
 	}
-	return seen;
+	return false;
 }
 
 static json_t *
@@ -76,8 +70,8 @@ mistake_json(const struct engine *g, const struct mistake *m)
 	    mistake_word(m->kind), "type", type_name(g, m->type), "at", label_json(g, m->at), "to",
 	    label_json(g, m->to), "to_service",
 	    m->to_service != NULL ? answer_text(m->to_service) : json_null(), "mapped",
-	    is_mapped(g, m->at), "count", (json_int_t)m->count, "of", (json_int_t)m->of, "share",
-	    m->share, "low", m->low, "high", m->high);
+	    may_be_mapped(g, m->at), "count", (json_int_t)m->count, "of", (json_int_t)m->of,
+	    "share", m->share, "low", m->low, "high", m->high);
 }
 
 static json_t *

@@ -288,13 +288,27 @@ phase_json(const struct engine *g, const struct diagnosis *d)
 	    groups == 1 ? "" : "s");
 }
 
+/* Why a running diagnosis gets nothing that it can use; null: it does, or it has ended. */
+static json_t *
+no_evidence_json(const struct engine *g, const struct diagnosis *d)
+{
+	const char *fork = "";
+
+	if (d == NULL || d->phase == PHASE_ENDED || d->no_evidence == REASON_NONE)
+		return json_null();
+	if (d->no_evidence == REASON_UNIT_MISSING && d->no_unit_label != LABEL_NONE)
+		fork = labels_get(engine_parts_of(g)->labels, d->no_unit_label)->text;
+	return json_pack(
+	    "{s:o, s:o}", "reason", answer_reason(d->no_evidence), "subject", text_or_null(fork));
+}
+
 static json_t *
 run_facts(const struct engine *g, const struct run *r, const struct answer_context *c)
 {
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_json(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
@@ -303,7 +317,8 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all, "space_version",
 	    answer_text(r->version), "begun", wall_json(r->begun), "ended", wall_json(r->ended),
 	    "reason", answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
-	    text_or_null(r->text), "by", answer_text(r->by));
+	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
+	    no_evidence_json(g, diagnosis_of(g, r)));
 }
 
 json_t *

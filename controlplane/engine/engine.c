@@ -7,6 +7,7 @@
 
 #include "controlplane/engine/engine_inside.h"
 #include "controlplane/engine/sampling.h"
+#include "controlplane/search/no_evidence.h"
 #include "controlplane/engine/trace_age.h"
 
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
@@ -163,6 +164,77 @@ engine_sampled(const struct engine *g, const struct request_type *type)
 	return desired_sampled(&f, type);
 }
 
+/* ---- what a diagnosis lacks ---- */
+
+/* Pending requests without an end count as open if they are that old: most of what is told within 5 s. */
+#define OPEN_NS INT64_C(2000000000)
+enum { NO_EVIDENCE_EVERY_NS = 500000000, OPEN_LOOK_MAX = 256 };
+
+struct open_look {
+	uint32_t type;
+	int64_t since_ns;
+	uint64_t count;
+};
+
+static void
+count_pending(void *ctx, const struct trace *t)
+{
+	struct open_look *l = ctx;
+
+	l->count += t->type == l->type && t->begin_ns >= l->since_ns;
+}
+
+static bool
+any_traceable(const struct nodes *nodes)
+{
+	for (uint32_t i = 0; i < nodes->n; i++)
+		if (nodes->items[i].connected && nodes->items[i].programs.nprograms > 0)
+			return true;
+	return false;
+}
+
+static void
+find_no_evidence(struct engine *g, const struct request_type *type, struct mono now)
+{
+	struct engine_parts *p = &g->parts;
+	struct diagnosis *d = type->diagnosis;
+	struct open_look look = { type->label, d->begun.ns, 0 };
+	struct evidence_facts f = {
+		.lasts_ns = mono_since_ns(now, d->begun),
+		.agents = nodes_connected(&p->nodes),
+		.confirmed = d->is_ready,
+		.traceable = any_traceable(&p->nodes),
+		.sampled = engine_sampled(g, type),
+		.usable = d->usable,
+		.lossy = d->skipped_lossy,
+		.no_unit = d->incomplete[INCOMPLETE_NO_UNIT],
+		.open = d->incomplete[INCOMPLETE_NO_END],
+		.other = d->incomplete[INCOMPLETE_NO_BEGIN] +
+		         d->incomplete[INCOMPLETE_SEVERAL_BEGINS] +
+		         d->incomplete[INCOMPLETE_SEVERAL_ENDS] +
+		         d->incomplete[INCOMPLETE_END_FIRST],
+	};
+
+	if (d->usable == 0)
+		assemble_look_pending(
+		    p->assemble, now.ns - OPEN_NS, OPEN_LOOK_MAX, count_pending, &look);
+	f.open += look.count;
+	d->no_evidence = no_evidence(&f);
+}
+
+static void
+step_no_evidence(struct engine *g, struct mono now)
+{
+	struct request_types *types = &g->parts.types;
+
+	if (mono_since_ns(now, g->no_evidence_at) < NO_EVIDENCE_EVERY_NS)
+		return;
+	g->no_evidence_at = now;
+	for (uint32_t i = 0; i < types->n; i++)
+		if (request_type_diagnosed(&types->items[i]))
+			find_no_evidence(g, &types->items[i], now);
+}
+
 /* ---- steps ---- */
 
 static int
@@ -209,6 +281,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 			    engine_search_port(g), p->types.items[i].diagnosis, now, when, e);
 		arena_reset(&g->scratch);
 	}
+	step_no_evidence(g, now);
 	/* 4. shares of requests, which follow from what is enabled */
 	if (rc == 0)
 		rc = step_sampling(g, now, e);
@@ -255,7 +328,9 @@ count_instrumentation(struct engine *g, const struct trace *t, struct mono now, 
 static int
 take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct err *e)
 {
-	struct request_type *type = request_types_known(&g->parts.types, t->type);
+	struct request_type *type = t->type == LABEL_NONE ? NULL
+	                                                  : request_types_of(&g->parts.types,
+								g->parts.labels, t->type);
 
 	if (type != NULL && request_type_diagnosed(type))
 		diagnose_incomplete(type->diagnosis, t);

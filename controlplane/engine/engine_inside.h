@@ -12,8 +12,9 @@ struct engine {
 	struct forest *forest; /* borrowed */
 	struct rules rules;
 	struct preload_labels preload;
-	struct search_port port; /* see engine_search_port() */
-	struct arena scratch;    /* of one trace, or one decision */
+	struct search_port port;    /* see engine_search_port() */
+	struct mono no_evidence_at; /* when it was looked for last */
+	struct arena scratch;       /* of one trace, or one decision */
 };
 
 /* The port of the searches, brought up to date with the engine's state. O(1). */

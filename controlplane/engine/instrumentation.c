@@ -105,17 +105,6 @@ begins_anything(const struct place_table *facts, const struct labels *labels, co
 	return false;
 }
 
-static bool
-has_name(const struct programs *p, uint32_t program, const char *name)
-{
-	const struct program *x = &p->programs[program];
-
-	for (uint32_t i = x->first; i < x->first + x->count; i++)
-		if (strcmp(p->names[i], name) == 0)
-			return true;
-	return false;
-}
-
 const char **
 instrumentation_idle(const struct nodes *nodes, const struct place_table *facts,
     const struct labels *labels, struct arena *a)
@@ -130,8 +119,7 @@ instrumentation_idle(const struct nodes *nodes, const struct place_table *facts,
 		for (uint32_t k = 0; k < p->nprograms && nodes->items[i].connected; k++) {
 			const char *service = p->programs[k].service;
 
-			if (has_name(p, k, "hone:unit_begin") &&
-			    !begins_anything(facts, labels, service))
+			if (!begins_anything(facts, labels, service))
 				texts_intern(seen, service, strlen(service));
 		}
 	}

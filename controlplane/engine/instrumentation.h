@@ -14,8 +14,8 @@ enum { INSTRUMENTATION_WINDOWS = 64, INSTRUMENTATION_WINDOW_S = 2 };
 struct instrumentation { /* all zeroes is empty */
 	struct place_table windows[INSTRUMENTATION_WINDOWS];
 	int64_t number[INSTRUMENTATION_WINDOWS]; /* begin of the window / its length, plus 1 */
-	/* Since the programs of a node last changed: units that never end, which happens at most four
-	 * times on a thread. */
+	/* Since the programs of a node last changed: for units that never end, which happens at most
+	 * four times on a thread. */
 	struct place_table since_changed;
 	uint64_t programs; /* nodes.programs when it began */
 };
@@ -34,7 +34,7 @@ bool instrumentation_facts(struct place_table *ret, const struct instrumentation
     struct assemble *assemble, struct request_types *types, const struct labels *labels,
     struct mono since, struct mono now);
 
-/* The services of which programs with libhone are seen that begin nothing by these facts; NULL at the end. In
+/* The services of which traceable programs are seen that begin nothing by these facts; NULL at the end. In
  * the arena; NULL: out of memory. O(programs x rows). */
 const char **instrumentation_idle(const struct nodes *nodes, const struct place_table *facts,
     const struct labels *labels, struct arena *a);

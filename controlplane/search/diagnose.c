@@ -63,6 +63,7 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 			d->searches[i]->skipped_incomplete++;
 		return 0;
 	}
+	d->usable++;
 	if (!calls->began_after(port->owner, t, d->begun.ns + SETTLE_NS))
 		return 0;
 	if (path == NULL) {

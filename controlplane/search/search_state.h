@@ -186,6 +186,8 @@ struct diagnosis {
 	uint64_t traces, skipped_lossy;
 	uint64_t incomplete[INCOMPLETES]; /* requests, by what was missing in their trace */
 	uint32_t no_unit_label;           /* of the last fork without a unit; LABEL_NONE */
+	uint64_t usable;                  /* traces that are evidence, since it began */
+	enum reason no_evidence;          /* why it gets nothing that it can use; NONE: it does */
 	struct watched *watched;          /* see watch.h */
 
 	struct search **searches; /* in the order of their making */

@@ -463,6 +463,39 @@ tables_of_two_windows_add_up_to_that_of_both(void **state)
 	play_free(&both);
 }
 
+static void
+units_that_opened_long_ago_explain_why_none_begins_now(void **state)
+{
+	const struct mistake_limits limits = mistake_defaults();
+	struct play before, now, right;
+	(void)state;
+
+	play_begin(&before, 2);
+	TIMES(&before, 4, BEGIN, UNIT, JOIN, END);
+	play_end(&before, NULL);
+	/* no unit begins any more */
+	play_begin(&now, 2);
+	TIMES(&now, 50, BEGIN, JOIN, END);
+	play_end(&now, NULL);
+	assert_int_equal(now.n, 1);
+	assert_int_equal(now.found[0].kind, MISTAKE_PROGRAM_UNSEEN);
+	assert_true(place_table_merge_open(&now.facts, &before.facts));
+	now.n = mistakes_find(now.found, MISTAKES_MAX, &now.facts, before.k->labels, NULL, &limits);
+	assert_int_equal(now.n, 1);
+	assert_int_equal(now.found[0].kind, MISTAKE_UNIT_OPEN);
+	play_begin(&right, 2);
+	TIMES(&right, 50, BEGIN, UNIT, UNIT_ENDS, JOIN, END);
+	play_end(&right, NULL);
+	/* a program that was mended meanwhile */
+	assert_true(place_table_merge_open(&right.facts, &before.facts));
+	assert_int_equal(
+	    mistakes_find(right.found, MISTAKES_MAX, &right.facts, right.k->labels, NULL, &limits),
+	    0);
+	play_free(&before);
+	play_free(&now);
+	play_free(&right);
+}
+
 int
 main(void)
 {
@@ -487,6 +520,7 @@ main(void)
 		cmocka_unit_test(a_trace_that_nobody_began_is_named),
 		cmocka_unit_test(lossy_traces_count_nothing),
 		cmocka_unit_test(tables_of_two_windows_add_up_to_that_of_both),
+		cmocka_unit_test(units_that_opened_long_ago_explain_why_none_begins_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
