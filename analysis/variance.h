@@ -111,7 +111,8 @@ int keys_explain_edges(struct key_finding **ret, const struct group *g, const ui
 int keys_explain(struct key_finding **ret, const struct group *g, uint32_t edge, double q,
     double explain_min, struct arena *a, struct err *e);
 
-/* CV, p50, p95 and p99 if the edge always took its median time; from the reservoir. Intervals
+/* CV, p50, p95 and p99 if the edge always took its median time. `now` is the group's figures (see
+ * group_quantile() in strata.h); what_if.c says how `then` follows from the samples. Intervals
  * by bootstrap. Where there are too few samples to bound a quantile from above (at 95 %
  * confidence p95: under 72, p99: under 368), `high` is INFINITY. */
 struct measures {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/document_inside.h"
+#include "analysis/strata.h"
 #include "base/texts.h"
 
 json_t *
@@ -369,9 +370,9 @@ document_group(struct document *d, const struct judged *judged)
 	put_count(j, "count", g->total.n);
 	put_ms(j, "mean_ms", g->total.mean);
 	put_finding(j, judged);
-	put_ms(j, "p50_ms", sketch_quantile(g->sketch, 0.50));
-	put_ms(j, "p95_ms", sketch_quantile(g->sketch, 0.95));
-	put_ms(j, "p99_ms", sketch_quantile(g->sketch, 0.99));
+	put_ms(j, "p50_ms", group_quantile(g, 0.50));
+	put_ms(j, "p95_ms", group_quantile(g, 0.95));
+	put_ms(j, "p99_ms", group_quantile(g, 0.99));
 	put_ms(j, "ignored_mean_ms", g->ignored.mean);
 	put_count(j, "lossy", g->lossy);
 	put_count(j, "moved", g->moved);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "made.h"
 
+#include "analysis/strata.h"
+
 static void
 what_if_sets_the_edge_to_its_median(void **state)
 {
@@ -66,6 +68,80 @@ intervals_contain_the_true_quantiles(void **state)
 	assert_in_range(held_cv, 0.88 * RUNS, 0.995 * RUNS);
 }
 
+/* Few of many requests are kept: the figures are those of all all the same. */
+static void
+what_is_now_is_what_the_group_says(void **state)
+{
+	struct group *g = NULL;
+	struct what_if w;
+	struct made m;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 5);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		made_begin_slow(&m, 3, 64, seed % 2 == 0 ? 32 : 0, seed);
+		for (int i = 0; i < 3000; i++)
+			g = made_add(&m,
+			    (const int64_t[]){ (int64_t)(1e6 * pow(1 - rng_unit(&r), -0.4)), 5000,
+				(int64_t)(1e6 * rng_unit(&r)) },
+			    NULL, 0);
+		for (uint32_t edge = 0; edge < 3; edge++) {
+			assert_int_equal(
+			    what_if_of(&w, g, edge, 0.95, 50, seed, &m.arena, NULL), 0);
+			assert_near(w.now.cv, moments_cv(&g->total), 0);
+			assert_near(w.now.p50_ns, group_quantile(g, 0.5), 0);
+			assert_near(w.now.p95_ns, group_quantile(g, 0.95), 0);
+			assert_near(w.now.p99_ns, group_quantile(g, 0.99), 0);
+			if (edge != 1)
+				continue;
+			assert_near(w.then.cv / w.now.cv, 1, 1e-9); /* that edge does not vary */
+			assert_near(w.then.p50_ns / w.now.p50_ns, 1, 1e-12);
+			assert_near(w.then.p95_ns / w.now.p95_ns, 1, 1e-12);
+			assert_near(w.then.p99_ns / w.now.p99_ns, 1, 1e-12);
+		}
+		made_end(&m);
+	}
+}
+
+/* As intervals_contain_the_true_quantiles(), of 4,000 requests of which 256 are kept. */
+static void
+intervals_of_many_contain_the_true_quantiles(void **state)
+{
+	enum { RUNS = 150, N = 4000 };
+	double p50 = 1e6 * (3 + 2 * log(2)), p95 = 1e6 * (3 + log(20) + log(2)),
+	       p99 = 1e6 * (3 + log(100) + log(2)), cv = 1e6 / (1e6 * (4 + log(2)));
+	int held_50 = 0, held_95 = 0, held_99 = 0, held_cv = 0;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 9);
+	for (uint64_t seed = 0; seed < RUNS; seed++) {
+		struct group *g = NULL;
+		struct what_if w;
+		struct made m;
+
+		made_begin_slow(&m, 2, 256, 128, seed);
+		for (int i = 0; i < N; i++)
+			g = made_add(&m,
+			    (const int64_t[]){ (int64_t)(-1e6 * log1p(-rng_unit(&r))),
+				(int64_t)(1e6 * (3 - log1p(-rng_unit(&r)))) },
+			    NULL, 0);
+		assert_int_equal(what_if_of(&w, g, 0, 0.95, 200, seed, &m.arena, NULL), 0);
+		held_50 += w.then_interval.p50_ns.low <= p50 && p50 <= w.then_interval.p50_ns.high;
+		held_95 += w.then_interval.p95_ns.low <= p95 && p95 <= w.then_interval.p95_ns.high;
+		held_99 += w.then_interval.p99_ns.low <= p99 && p99 <= w.then_interval.p99_ns.high;
+		held_cv += w.then_interval.cv.low <= cv && cv <= w.then_interval.cv.high;
+		made_end(&m);
+	}
+	print_message("# of %d intervals %d, %d, %d and %d hold p50, p95, p99 and CV\n", RUNS,
+	    held_50, held_95, held_99, held_cv);
+	assert_in_range(held_50, 0.90 * RUNS, RUNS);
+	assert_in_range(held_95, 0.90 * RUNS, RUNS);
+	assert_in_range(held_99, 0.90 * RUNS, RUNS);
+	assert_in_range(held_cv, 0.90 * RUNS, RUNS);
+}
+
 static void
 too_few_samples_give_no_interval(void **state)
 {
@@ -129,6 +205,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_if_sets_the_edge_to_its_median),
 		cmocka_unit_test(intervals_contain_the_true_quantiles),
+		cmocka_unit_test(what_is_now_is_what_the_group_says),
+		cmocka_unit_test(intervals_of_many_contain_the_true_quantiles),
 		cmocka_unit_test(too_few_samples_give_no_interval),
 		cmocka_unit_test(intervals_lie_among_the_values),
 	};
