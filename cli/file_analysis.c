@@ -342,12 +342,13 @@ static int
 check_format(const char *name, struct err *e)
 {
 	const struct format *const *f = formats;
+	char names[128];
 
 	while (name != NULL && *f != NULL && strcmp((*f)->name, name) != 0)
 		f++;
-	return name == NULL || *f != NULL
-	           ? 0
-	           : err_set(e, ERR_INPUT, "unknown format; hone(1) lists them");
+	return name == NULL || *f != NULL ? 0
+	                                  : err_set(e, ERR_INPUT, "unknown format; known are %s",
+						formats_names(names, sizeof names));
 }
 
 static int
@@ -385,7 +386,8 @@ analysis_check(struct invocation *c)
 	return MISUSED;
 }
 
-/* Three quarters of the memory are for groups, a quarter for spans of incomplete traces. */
+/* Five eighths of the memory are for groups, a quarter for spans of incomplete traces, an eighth for
+ * names and their labels. */
 static int
 open_all(struct analysis *a, struct err *e)
 {
@@ -393,6 +395,7 @@ open_all(struct analysis *a, struct err *e)
 	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
 	struct report_options ro = report_defaults();
 	struct reading_options o = { .memory_max_bytes = memory_bytes / 4,
+		.names_max_bytes = memory_bytes / 16,
 		.format = c->value[FLAG_FORMAT],
 		.correlate = c->value[FLAG_CORRELATE],
 		.take = take,
@@ -415,7 +418,7 @@ open_all(struct analysis *a, struct err *e)
 	ro.conditions.cv_max = c->number[FLAG_CV];
 	ro.conditions.confidence = c->number[FLAG_CONFIDENCE];
 	ro.conditions.traces_min = (uint32_t)c->number[FLAG_MIN_TRACES];
-	ro.memory_max_bytes = memory_bytes / 4 * 3;
+	ro.memory_max_bytes = memory_bytes / 8 * 5;
 	if (a->extent == ANALYSIS_TEXT) {
 		ro.calls_max = 0;
 		ro.details = PROBLEMS_SHOWN;

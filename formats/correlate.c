@@ -259,7 +259,8 @@ label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *
 	}
 	if ((id = texts_find(c->keys, key, len)) != UINT32_MAX)
 		return id;
-	if (name != NULL && name != &other && texts_count(c->keys) >= NAMED_MAX) {
+	if (name != NULL && name != &other &&
+	    (texts_count(c->keys) >= NAMED_MAX || !reading_name_room(c->reading, len))) {
 		reading_skip(c->reading, SKIP_NAMES, NULL, "%.*s", (int)len - 1, key + 1);
 		return label_of(c, kind, v, event, &other);
 	}

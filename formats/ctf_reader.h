@@ -3,6 +3,8 @@
 #ifndef FORMATS_CTF_READER_H
 #define FORMATS_CTF_READER_H
 
+#include <string.h>
+
 #include "formats/reading.h"
 
 typedef bool ctf_visit(void *ctx, const char *path); /* false: stop */
@@ -17,5 +19,16 @@ bool ctf_each_trace(const char *path, ctf_visit *fn, void *ctx);
 typedef int ctf_read(struct reading *r, const char *path, struct err *e);
 ctf_read ctf_read_babeltrace;
 #define CTF_READ "ctf_read_babeltrace"
+
+/* What a text of babeltrace2 about why it stopped means: records that go back in time, or data that
+ * ends in the middle. */
+static inline enum skip
+ctf_stopped_by(const char *text)
+{
+	return strstr(text, "timestamp is less than") != NULL ||
+	               strstr(text, "non-monotonic") != NULL
+	           ? SKIP_CLOCK
+	           : SKIP_TRUNCATED;
+}
 
 #endif

@@ -418,7 +418,7 @@ run(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *
 	if (s->rc != 0 || status == BT_GRAPH_RUN_STATUS_OK)
 		return s->rc;
 	said(e, f, &bad);
-	reading_skip(s->reading, SKIP_TRUNCATED, NULL, "%.60s: %.90s",
+	reading_skip(s->reading, ctf_stopped_by(e->text), NULL, "%.60s: %.90s",
 	    bad < f->count ? f->list[bad].path : "", e->text);
 	if (bad == UINT32_MAX)
 		return 0;

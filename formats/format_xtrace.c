@@ -261,7 +261,8 @@ label_of(struct xtrace *x, const struct xtrace_report *p)
 
 	write_label(&x->label, p);
 	ret = labels_find(labels, x->label.s, x->label.len);
-	if (ret == LABEL_NONE && labels_count(labels) >= SPAN_NAMES_MAX) {
+	if (ret == LABEL_NONE &&
+	    (labels_count(labels) >= SPAN_NAMES_MAX || !reading_name_room(x->r, x->label.len))) {
 		reading_skip(x->r, SKIP_NAMES, x->in, "%.*s", (int)x->label.len, x->label.s);
 		x->label.len = 0;
 		label_text_bytes(&x->label, other, UINT32_MAX);

@@ -16,6 +16,7 @@
 #include "base/texts.h"
 #include "formats/reading.h"
 #include "formats/seen_traces.h"
+#include "formats/span_names.h"
 #include "formats/span_set.h"
 
 enum {
@@ -40,6 +41,7 @@ struct reading {
 	uint32_t file_number; /* of `file` among them, or UINT32_MAX */
 	const char **names;   /* [NODES_MAX + 1] */
 	uint32_t last_node;
+	size_t name_bytes;
 	const struct format *format; /* of the file being read */
 	const struct format *before; /* of the file before it */
 	char *coming;                /* path of the next file, or NULL */
@@ -71,6 +73,8 @@ reading_new(
 	r->o = *o;
 	if (o->memory_max_bytes == 0)
 		r->o.memory_max_bytes = READING_MEMORY_BYTES;
+	if (o->names_max_bytes == 0)
+		r->o.names_max_bytes = SPAN_NAMES_MAX_BYTES;
 	seen_traces_init(&r->seen, r->o.memory_max_bytes / 8);
 	r->labels = labels;
 	r->last_node = r->file_number = UINT32_MAX;
@@ -174,17 +178,21 @@ static int
 read_input(struct reading *r, struct input *in, struct err *e)
 {
 	uint64_t before = found(r), skips = skipped(r);
+	char names[128];
 	int rc = fill_head(in, e);
 
 	if (rc != 0)
 		return rc;
 	r->format = r->o.format != NULL ? find_format(r->o.format)
 	                                : sniff(r->before, in->at, (size_t)(in->end - in->at));
-	if (r->format == NULL || r->format->read == NULL)
-		return err_set(e, ERR_INPUT, "%s",
-		    in->at == in->end     ? "is empty"
-		    : r->o.format == NULL ? "is of no format that is known here"
-					  : "cannot be read as that");
+	if (in->at == in->end && (r->format == NULL || r->format->read == NULL))
+		return err_set(e, ERR_INPUT, "is empty");
+	if (r->format != NULL && r->format->read == NULL)
+		return err_set(
+		    e, ERR_INPUT, "%s is a format of folders, not of files", r->o.format);
+	if (r->format == NULL)
+		return err_set(e, ERR_INPUT, "is of no format that is known: %s",
+		    formats_names(names, sizeof names));
 	r->before = r->format;
 	rc = r->format->read(r, in, e);
 	if (rc == 0 && found(r) == before && skipped(r) > skips)
@@ -391,11 +399,13 @@ int
 reading_file(struct reading *r, const char *path, struct err *e)
 {
 	struct err inside;
+	char names[128];
 	uint64_t nread = 0;
 	int rc;
 
 	if (r->o.format != NULL && find_format(r->o.format) == NULL)
-		return err_set(e, ERR_MISSING, "%s: no such format", r->o.format);
+		return err_set(e, ERR_MISSING, "%s: no such format; known are %s", r->o.format,
+		    formats_names(names, sizeof names));
 	rc = read_path(r, path, 0, &nread, &inside);
 	if (rc == ERR_INPUT && nread > 0)
 		return 0;
@@ -502,6 +512,15 @@ reading_trace(struct reading *r, struct trace *t, struct err *e)
 	return r->o.take(r->o.ctx, t, e);
 }
 
+bool
+reading_name_room(struct reading *r, size_t len)
+{
+	if (r->name_bytes + len > r->o.names_max_bytes)
+		return false;
+	r->name_bytes += len;
+	return true;
+}
+
 uint32_t
 reading_node(struct reading *r, const char *name, size_t len)
 {
@@ -514,7 +533,8 @@ reading_node(struct reading *r, const char *name, size_t len)
 	if (id != UINT32_MAX && strncmp(r->names[id], name, len) == 0 && r->names[id][len] == '\0')
 		return id;
 	id = texts_find(r->nodes, name, len);
-	if (id == UINT32_MAX && texts_count(r->nodes) >= NODES_MAX) {
+	if (id == UINT32_MAX &&
+	    (texts_count(r->nodes) >= NODES_MAX || !reading_name_room(r, len))) {
 		name = other;
 		len = sizeof other - 1;
 	}

@@ -44,6 +44,9 @@ struct reading_options {
 	 * handed out. Past it the trace that received no span for the longest time is handed out as
 	 * it is. 0: READING_MEMORY_BYTES. */
 	size_t memory_max_bytes;
+	/* Bound of the names of spans, labels and nodes; further ones are "(other)". Their labels take
+	 * as much again. 0: SPAN_NAMES_MAX_BYTES. */
+	size_t names_max_bytes;
 	const char *format;        /* its name; NULL: detected by content */
 	const char *correlate;     /* for CTF: the rule of correlate_new(), or NULL */
 	const struct mapping *map; /* for CTF: of the traced program, or NULL */
@@ -103,6 +106,9 @@ struct format {
 
 extern const struct format *const formats[]; /* NULL at the end */
 
+/* Their names: "jaeger, otlp_json or ctf". Cut if there is no room. Returns `out`. */
+const char *formats_names(char *out, size_t size);
+
 /* Passes on a span, which is copied. One without an id is counted and left out. A time that is out of
  * range counts as not known, and so does the end of a span that ends before it begins; such a span
  * is counted and kept. 0, ERR_MEMORY or the error of take(). */
@@ -123,6 +129,9 @@ int reading_trace(struct reading *r, struct trace *t, struct err *e);
 /* The number of a node by its name, which may be ""; past 65,536 names it is "(other)". UINT32_MAX:
  * out of memory. */
 uint32_t reading_node(struct reading *r, const char *name, size_t len);
+/* Whether there is room for a new name of that length, which then counts. Not for names of spans, which
+ * span_names.c counts. */
+bool reading_name_room(struct reading *r, size_t len);
 struct labels *reading_labels(struct reading *r);
 const struct reading_options *reading_options(const struct reading *r);
 struct reading_counts *reading_count(struct reading *r); /* for a format to add to */

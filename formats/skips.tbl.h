@@ -3,6 +3,7 @@
 X(FILE, "file", "files of which nothing could be read")
 X(MALFORMED, "malformed", "pieces that are not of the format")
 X(TRUNCATED, "truncated", "files that end in the middle")
+X(CLOCK, "clock_order", "folders whose records go back in time: read up to there")
 X(OVERSIZE, "oversize", "pieces too large or too deeply nested")
 X(INCOMPLETE, "incomplete", "spans without an id or of no trace, events without a time")
 X(UNTIMED, "untimed", "spans without a begin or an end: kept, with times bounded by those below")

@@ -19,14 +19,14 @@ struct span_names {
 	struct texts *texts; /* service, 0, name; the number of a text is its index in `all` */
 	struct span_name **all;
 	uint32_t count, cap;
-	size_t text_bytes;
+	size_t text_bytes, max_bytes;
 	uint32_t further; /* number of services with a name "(other)" */
 	struct buf key;
 	struct span_name *recent[RECENT];
 };
 
 struct span_names *
-span_names_new(struct labels *l)
+span_names_new(struct labels *l, size_t max_bytes)
 {
 	struct span_names *n = calloc(1, sizeof *n);
 
@@ -35,6 +35,7 @@ span_names_new(struct labels *l)
 		return NULL;
 	}
 	n->labels = l;
+	n->max_bytes = max_bytes;
 	return n;
 }
 
@@ -163,8 +164,7 @@ name_new(struct span_names *n, uint32_t service_len, uint32_t name_len)
 static bool
 is_full(const struct span_names *n)
 {
-	return n->count >= SPAN_NAMES_MAX ||
-	       n->arena.total_bytes + n->text_bytes > SPAN_NAMES_MAX_BYTES;
+	return n->count >= SPAN_NAMES_MAX || n->arena.total_bytes + n->text_bytes > n->max_bytes;
 }
 
 static struct span_name *

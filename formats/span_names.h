@@ -13,7 +13,7 @@
 
 enum { /* names beyond these bounds become "(other)": some tools put ids into names */
 	SPAN_NAMES_MAX = 65536,
-	SPAN_NAMES_MAX_BYTES = 16 << 20 /* of texts and fields; the labels take as much again */
+	SPAN_NAMES_MAX_BYTES = 16 << 20 /* the default bound */
 };
 
 enum span_name_use {
@@ -38,7 +38,8 @@ struct span_name {
 
 struct span_names;
 
-struct span_names *span_names_new(struct labels *l); /* NULL: out of memory */
+/* max_bytes: of texts and fields. NULL: out of memory. */
+struct span_names *span_names_new(struct labels *l, size_t max_bytes);
 void span_names_free(struct span_names *n);
 
 /* The span's name; its address stays valid until span_names_free(). *other: the bounds are exceeded,

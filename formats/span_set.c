@@ -55,7 +55,7 @@ span_set_new(struct reading *r)
 		return NULL;
 	s->r = r;
 	s->bytes_max = reading_options(r)->memory_max_bytes / 8 * 7;
-	s->names = span_names_new(reading_labels(r));
+	s->names = span_names_new(reading_labels(r), reading_options(r)->names_max_bytes);
 	s->tree = s->names != NULL ? tree_new(s->names, reading_labels(r)) : NULL;
 	if (s->tree != NULL)
 		return s;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "formats/ctf_reader.h"
 #include "formats/seen_traces.h"
 #include "tests/unit/formats/kit.h"
 
@@ -185,8 +186,70 @@ a_format_can_be_named(void **state)
 	o.format = "nonsense";
 	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
 	assert_int_equal(reading_file(r, put("x", TRACE("1")), &e), ERR_MISSING);
+	assert_string_equal(e.text,
+	    "nonsense: no such format; known are jaeger, otlp_json, otlp_proto, zipkin, xtrace, nezha or ctf");
 	reading_free(r);
 	labels_free(labels);
+}
+
+static void
+the_known_formats_are_told(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	assert_int_equal(
+	    reading_file(k.r, put("letter", "Dear reader, this is a letter.\n"), &k.e), ERR_INPUT);
+	assert_non_null(
+	    strstr(k.e.text, "letter: is of no format that is known: jaeger, otlp_json"));
+	kit_end(&k);
+}
+
+/* Of names that fill the memory for names the further ones are "(other)". */
+static void
+names_are_in_bounded_memory(void **state)
+{
+	enum { BYTES = 64 << 10, SPANS = 5000 };
+	struct kit k = { .labels = labels_new() };
+	struct reading_options o = {
+		.names_max_bytes = BYTES, .memory_max_bytes = 64 << 20, .take = kit_take, .ctx = &k
+	};
+	uint32_t last = 0;
+	(void)state;
+
+	assert_int_equal(reading_new(&k.r, &o, k.labels, &k.e), 0);
+	for (uint64_t i = 1; i <= SPANS; i++) {
+		char name[128];
+		struct span s = { .trace = { 0, i }, .id = i, .end_ns = 1 };
+
+		snprintf(name, sizeof name, "%0100d", (int)i);
+		s.name = s.node = (struct text_view){ name, 100 };
+		assert_int_equal(reading_span(k.r, &s, &k.e), 0);
+		last = reading_node(k.r, name, 100);
+	}
+	assert_int_equal(reading_end(k.r, &k.e), 0);
+	assert_int_equal(k.ntraces, SPANS);
+	assert_in_range(kit_skipped(&k, SKIP_NAMES), SPANS - BYTES / 100, SPANS - 1);
+	assert_true(last < BYTES / 100 + 2);
+	assert_string_equal(reading_nodes(k.r)[last], "(other)");
+	kit_end(&k);
+}
+
+/* The texts are those of babeltrace2 2.0. */
+static void
+records_that_go_back_in_time_are_no_truncation(void **state)
+{
+	(void)state;
+
+	assert_int_equal(
+	    ctf_stopped_by("babeltrace2: Youngest upstream message iterator wrapper's timestamp is "
+			   "less than muxer's message iterator's last returned timestamp: ts=1"),
+	    SKIP_CLOCK);
+	assert_int_equal(ctf_stopped_by("babeltrace2: Invalid, non-monotonic, packet offset "
+					"encountered in LTTng trace index file"),
+	    SKIP_CLOCK);
+	assert_int_equal(ctf_stopped_by("babeltrace2: Reached end of file"), SKIP_TRUNCATED);
 }
 
 static void
@@ -357,6 +420,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(formats_are_told_by_content),
+		cmocka_unit_test(the_known_formats_are_told),
+		cmocka_unit_test(names_are_in_bounded_memory),
+		cmocka_unit_test(records_that_go_back_in_time_are_no_truncation),
 		cmocka_unit_test(a_trace_that_is_read_again_counts_once),
 		cmocka_unit_test(the_same_id_with_other_content_is_told),
 		cmocka_unit_test(repeats_are_recognised_in_bounded_memory),
