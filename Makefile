@@ -308,6 +308,7 @@ docs-architecture:
 	@mkdir -p $O && $(architecture) >$O/architecture.md && cp $O/architecture.md docs/architecture.md
 docs-architecture-check:
 	@$(architecture) | diff -u docs/architecture.md - && echo "docs: architecture.md has the rooms and threads of the code"
+	@tools/drawing_check.sh docs/architecture.md $(PROGRAMS)
 .PHONY: docs-architecture docs-architecture-check
 
 # The space is also learned from real traces, which the room formats reads.
