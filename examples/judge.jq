@@ -12,42 +12,45 @@
 #	names		what the JSON of the verdicts or the reason should contain (a regular expression), beside the place: counted, not required
 #	only		the degree, if all requests have this type (see demo.sh)
 #
-# Output: outcome ("right", "wrong", "unsure", "not found"), check ("right", or why not), named (true, false or null), and
-# of the first verdict: service, either, both (whether the service, one end, both ends are right), key (whether it is right).
+# Output: outcome, of the places alone ("right", "wrong", "unsure", "not found"); check ("right", or what is not, the key
+# included); named (true, false or null); of the first verdict: service, either, both (whether the service, one end, both
+# ends are right), key (whether it is right).
 
 def at($labels; $name): any($labels[]; . as $l | $l == $name or ($l | endswith("/*")) and ($name | startswith($l[:-1])));
 def keys_of($c): if $c.key == null then [] elif ($c.key | type) == "array" then $c.key else [$c.key] end;
 def key_right($c; $v): keys_of($c) as $keys | ($v.key.name // "") as $name |
   ($keys | length) == 0 or any($keys[]; . as $k | $name == $k or ($name | startswith($k + " of ")));
-def why_not($c; $v):
+def place_why_not($c; $v):
   if at($c.from; $v.edge.from) | not then "the edge begins at \($v.edge.from), not at \($c.from | join(" or "))"
   elif at($c.to; $v.edge.to) | not then "the edge ends at \($v.edge.to), not at \($c.to | join(" or "))"
-  elif key_right($c; $v) | not then "the key is \($v.key.name // "none"), not \(keys_of($c) | join(" or "))"
   else null end;
+def why_not($c; $v): place_why_not($c; $v) //
+  if key_right($c; $v) then null else "the key is \($v.key.name // "none"), not \(keys_of($c) | join(" or "))" end;
 
-. as $run | $run.verdict as $first | ($run.verdicts // [$first | values]) as $verdicts |
-($want.causes // [$want | select(.from)]) as $causes | ($want.plant == []) as $healthy |
-[$causes[] as $c | select(any($verdicts[]; why_not($c; .) == null) | not) | $c] as $missed |
-($want.names | if . == null then null else . as $n | [$verdicts[] | del(.edge, .group)] + [$run.reason, $run.state] | tostring | test($n) end) as $named |
-(if $run.state != "found" then
-   if $healthy then "right"
-   elif $first != null then "unsure: " + (why_not($causes[0]; $first) // "but the place is right")
-   else "no verdict: \($run.reason // $run.state)" end
- elif $healthy then "found \($first.edge.from) -> \($first.edge.to), but nothing was planted"
- elif $want.gone and ($named | not) then "found, but the problem has ended, and the answer does not say so"
- elif $missed == [] then "right"
- elif $want.causes then "of \($causes | length) causes, \($missed | length) not named: " + ([$missed[].from[0]] | join(", "))
- else why_not($causes[0]; $first) end) as $check |
+. as $run | $run.verdict as $first | ($run.state == "found") as $found | ($want.plant == []) as $healthy |
+($want.causes // [$want | select(.from)]) as $causes |
+(if $want.causes then $run.verdicts else [$first | values] end) as $verdicts |
+[$causes[] as $c | select(any($verdicts[]; place_why_not($c; .) == null) | not) | $c] as $missed |
+(if $want.names then $want.names as $n | [$run.verdicts // [] | .[] | del(.edge, .group)] + [$run.reason] | tostring | test($n)
+ else null end) as $named |
+(if $healthy then if $found then "wrong" elif $first then "unsure" else "right" end
+ elif $want.gone and $named then "right"
+ elif $found and $missed == [] and ($want.gone | not) then "right"
+ elif $found then "wrong" elif $first then "unsure" else "not found" end) as $outcome |
 {
-  check: $check, named: $named,
-  outcome: (if $healthy and $first != null and $run.state != "found" then "unsure"
-    elif $want.gone and $run.state == "not found" then (if $named then "right" else "not found" end)
-    elif $check == "right" then "right"
-    elif $run.state == "found" then "wrong"
-    elif $first != null then "unsure"
-    else "not found" end),
-  service: (if $first == null then false else any($causes[]; .service as $s | [$first.edge.from, $first.edge.to] | any(startswith($s + "/"))) end),
-  either: (if $first == null then false else any($causes[]; at(.from; $first.edge.from) or at(.to; $first.edge.to)) end),
-  both: (if $first == null then false else any($causes[]; at(.from; $first.edge.from) and at(.to; $first.edge.to)) end),
-  key: (if $first == null then false else any($causes[]; key_right(.; $first)) end)
+  outcome: $outcome, named: $named,
+  check: (
+    if $outcome == "right" and ($healthy or $want.gone) then "right"
+    elif $outcome == "right" then ([$causes[] as $c | select(any($verdicts[]; why_not($c; .) == null) | not) | $c][0] as $c |
+      if $c then first($verdicts[] | select(place_why_not($c; .) == null) | why_not($c; .)) else "right" end)
+    elif $outcome == "not found" then "no verdict: \($run.reason // $run.state)"
+    elif $healthy then "\($run.state) \($first.edge.from) -> \($first.edge.to), but nothing was planted"
+    elif $outcome == "unsure" then "unsure: " + (why_not($causes[0]; $first) // "but the place is right")
+    elif $want.gone then "found, but the problem has ended, and the answer does not say so"
+    elif $want.causes then "of \($causes | length) causes, \($missed | length) not named: " + ([$missed[].from[0]] | join(", "))
+    else place_why_not($causes[0]; $first) end),
+  service: ($first != null and any($causes[]; .service as $s | [$first.edge.from, $first.edge.to] | any(startswith($s + "/")))),
+  either: ($first != null and any($causes[]; at(.from; $first.edge.from) or at(.to; $first.edge.to))),
+  both: ($first != null and any($causes[]; at(.from; $first.edge.from) and at(.to; $first.edge.to))),
+  key: ($first != null and any($causes[]; key_right(.; $first)))
 }
