@@ -11,6 +11,7 @@
 #include "cli/call.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/state_text.h"
 #include "cli/verdict_text.h"
 #include "wire/question.h"
 
@@ -133,7 +134,8 @@ show_run(struct progress *g, const json_t *status, const json_t *run, double tra
 
 	progress_show(g, -1, text,
 	    pen_printf(p, "| %s | %s traces | %s", pen_seconds(p, number_of(run, "seconds")),
-		pen_count(p, traces), text_of(p, run, "phase")));
+		pen_count(p, traces),
+		text_of_put(p, phase_text_put, json_object_get(run, "phase"))));
 }
 
 /* Says once for each reason why the diagnosis gets nothing that it can use. */

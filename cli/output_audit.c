@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prints the audit log: who asked for what. */
 #include "cli/output.h"
+#include "cli/state_text.h"
 #include "cli/verdict_text.h"
 
 #include <string.h>
@@ -17,8 +18,10 @@ colour_of(const char *outcome)
 static const char *
 who(struct pen *p, const json_t *row)
 {
-	const char *user = text_of(p, row, "user");
+	const char *user = text_of(p, row, "user"), *actor = text_of_put(p, actor_text_put, row);
 
+	if (actor[0] != '\0')
+		return pen_printf(p, "by %s", actor);
 	if (is_null(row, "uid"))
 		return user[0] != '\0' ? pen_printf(p, "by %s", user) : "by an unidentified peer";
 	if (is_null(row, "pid"))
@@ -30,7 +33,17 @@ who(struct pen *p, const json_t *row)
 static void
 print_row(struct pen *p, const json_t *row)
 {
-	const char *asked = text_of(p, row, "asked"), *text = text_of(p, row, "text");
+	const char *asked = text_of_put(p, action_text_put, row), *text = text_of(p, row, "text"),
+		   *cause = text_of_put(p, congestion_text_put, json_object_get(row, "cause")),
+		   *types = "";
+	const json_t *type;
+	size_t i;
+
+	if (asked[0] == '\0')
+		asked = text_of(p, row, "asked");
+	json_array_foreach (json_object_get(row, "types"), i, type)
+		types = pen_printf(
+		    p, "%s%s%s", types, i > 0 ? ", " : "", pen_clean(p, json_string_value(type)));
 
 	fprintf(p->out, "%s  ", text_of(p, row, "when"));
 	pen_put(p, BOLD, who(p, row));
@@ -45,6 +58,10 @@ print_row(struct pen *p, const json_t *row)
 		pen_wrap(p, "     ", asked);
 	if (!is_null(row, "reason"))
 		pen_wrap(p, "     ", text_of_reason(p, row, "reason"));
+	if (cause[0] != '\0')
+		pen_wrap(p, "     ", cause);
+	if (types[0] != '\0')
+		pen_wrap(p, "     ", pen_printf(p, "stopped %s", types));
 	if (text[0] != '\0')
 		pen_wrap(p, "     ", text);
 }

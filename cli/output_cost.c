@@ -2,6 +2,8 @@
 /* Prints what Hone costs the nodes, now and in total, and the sampling rates that follow from it.
  */
 #include "cli/output.h"
+#include "cli/state_text.h"
+#include "cli/verdict_text.h"
 
 #include <string.h>
 
@@ -112,12 +114,13 @@ print_over(struct pen *p, const json_t *nodes)
 	json_t *n;
 
 	json_array_foreach (nodes, i, n) {
-		if (text_of(p, n, "over")[0] == '\0')
+		if (is_null(n, "over"))
 			continue;
 		pen_put(p, RED,
 		    pen_printf(
 			p, "over       %s\n", pen_shorten(p, text_of(p, n, "node"), NAME_COLUMNS)));
-		pen_wrap(p, "           ", text_of(p, n, "over"));
+		pen_wrap(
+		    p, "           ", text_of_put(p, limit_text_put, json_object_get(n, "over")));
 	}
 }
 
@@ -138,7 +141,7 @@ static void
 add_node(struct columns *t, struct pen *p, const json_t *cost)
 {
 	const json_t *now = json_object_get(cost, "now"), *all = json_object_get(cost, "all");
-	bool over = text_of(p, cost, "over")[0] != '\0';
+	bool over = !is_null(cost, "over");
 
 	columns_add(t, pen_shorten(p, text_of(p, cost, "node"), NAME_COLUMNS));
 	columns_add(t, pen_printf(p, "%.2f %%%s", number_of(now, "core_pct"), over ? " !" : ""));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text printer: status, agents, tracepoints, and the short answers. */
 #include "cli/output.h"
+#include "cli/state_text.h"
 #include "cli/verdict_text.h"
 
 #include <math.h>
@@ -65,7 +66,8 @@ print_queues(struct pen *p, const json_t *q)
 	if (number_of(q, "sheds") > 0)
 		fprintf(p->out, "; load shed by agents %s %s, last: %s",
 		    pen_count(p, number_of(q, "sheds")),
-		    plural(number_of(q, "sheds"), "time", "times"), text_of(p, q, "shed_why"));
+		    plural(number_of(q, "sheds"), "time", "times"),
+		    text_of_put(p, congestion_text_put, json_object_get(q, "shed")));
 	fputc('\n', p->out);
 }
 
@@ -101,7 +103,8 @@ print_controller(struct pen *p, const json_t *a)
 	}
 	print_queues(p, json_object_get(a, "queues"));
 	if (is_true(a, "paused"))
-		warning(p, "paused", text_of(p, a, "paused_why"));
+		warning(
+		    p, "paused", text_of_put(p, congestion_text_put, json_object_get(a, "pause")));
 	warning(p, "trouble", text_of(p, c, "store_trouble"));
 	if (json_is_true(json_object_get(c, "space_stale")))
 		warning(p, "stale",
@@ -158,7 +161,8 @@ print_runs(struct pen *p, const json_t *runs)
 		pen_put(p, BOLD, text_of(p, r, "type"));
 		fprintf(p->out, ": %s, %.0f of %.0f tracepoints used; %s\n",
 		    pen_seconds(p, number_of(r, "seconds")), number_of(r, "tracepoints_used"),
-		    number_of(r, "tracepoints_all"), text_of(p, r, "phase"));
+		    number_of(r, "tracepoints_all"),
+		    text_of_put(p, phase_text_put, json_object_get(r, "phase")));
 	}
 }
 
@@ -338,9 +342,10 @@ print_agents(struct pen *p, const json_t *a)
 				    ? pen_printf(p, " (%s full)", text_of(p, o, "shed_by"))
 				    : ""));
 	json_array_foreach (agents, i, o)
-		if (text_of(p, o, "trouble")[0] != '\0')
+		if (!is_null(o, "trouble"))
 			warning(p, text_of(p, o, "node"),
-			    pen_printf(p, " %s", text_of(p, o, "trouble")));
+			    pen_printf(p, " %s",
+				text_of_put(p, trouble_text_put, json_object_get(o, "trouble"))));
 	print_refused(p, json_object_get(a, "refused"));
 }
 

@@ -7,6 +7,7 @@
  *	|    ######..  78 % (70..85)  120 traces, 12.3 ms, CV 45 %
  */
 #include "cli/output.h"
+#include "cli/state_text.h"
 #include "cli/verdict_text.h"
 
 #include <string.h>
@@ -227,7 +228,8 @@ tree_print(struct pen *p, const json_t *run)
 	    pen_seconds(p, number_of(run, "seconds")), used, all,
 	    pen_share(p, all > 0 ? used / all : 0));
 	if (strcmp(state, "active") == 0)
-		fprintf(p->out, "%s\n", text_of(p, run, "phase"));
+		fprintf(
+		    p->out, "%s\n", text_of_put(p, phase_text_put, json_object_get(run, "phase")));
 	else if (text_of_put(p, run_text_put, run)[0] != '\0')
 		pen_wrap(p, "", text_of_put(p, run_text_put, run));
 	print_children(&d, 0, "");

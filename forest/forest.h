@@ -9,6 +9,7 @@
 #define FOREST_FOREST_H
 
 #include "base/err.h"
+#include "forest/congestion.h"
 #include "forest/hypothesis.h"
 #include "forest/verdict.h"
 
@@ -57,17 +58,46 @@ enum audit_outcome { AUDIT_DONE, AUDIT_FAILED, AUDIT_REFUSED, AUDIT_OUTCOMES };
 
 const char *audit_word(enum audit_outcome o); /* "done", "failed", "refused"; "?" */
 
-/* A question that changes something, or an action of Hone that nobody asked for. */
+enum audit_actor {
+#define ACTOR(name, number, word, text) ACTOR_##name = number,
+#include "forest/audit.tbl.h"
+#undef ACTOR
+};
+
+enum audit_action {
+#define ACTION(name, number, word, text) ACTION_##name = number,
+#include "forest/audit.tbl.h"
+#undef ACTION
+};
+
+/* "budget", "disable-one"; "" for NONE, "?" for numbers that are not in the table. Static. */
+const char *audit_actor_word(enum audit_actor a);
+const char *audit_action_word(enum audit_action a);
+
+/* A question that changes something, or an action of Hone that nobody asked for. Fields marked [5]
+ * came with schema 5 of the database; an older row has their zero where its text has no such meaning. */
 struct audit {
 	struct wall when;
-	int64_t uid, pid;  /* -1: Hone itself */
-	const char *user;  /* name of the user, or of the part of Hone: "the budget", "agent n1" */
-	const char *asked; /* the question as compact JSON, or the action: "off: a tracepoint" */
+	int64_t uid, pid; /* -1: Hone itself */
+	const char
+	    *user; /* name of the user; "": an action of Hone (older rows: who acted, as text) */
+	const char
+	    *asked; /* the question as compact JSON, or "" (older rows: the action, as text) */
 	enum audit_outcome outcome;
 	uint64_t run;   /* 0: none. The row may outlive the run */
 	uint64_t times; /* number of events in the row: refusals in quick succession share one */
-	enum reason reason; /* of an action of Hone */
-	const char *text;   /* the error, what was stopped, or which queue was full; "" or NULL */
+	enum reason reason;       /* of an action of Hone */
+	const char *text;         /* the error; "" or NULL */
+	enum audit_actor actor;   /* [5] the part of Hone that acted; NONE: a user did */
+	enum audit_action action; /* [5] what was done; NONE: what was asked */
+	const char *node;         /* [5] that it concerns; "" or NULL */
+	uint32_t count;           /* [5] DISABLE_COUNT: of tracepoints */
+	/* [5] Congestion was the cause: MAILBOX_FULL, QUEUE_FULL, LOAD_SHED; else NONE. The queue of
+	 * `node`, and its fill, 0 to 1. */
+	enum reason cause;
+	enum queue queue;
+	double fill;
+	const char *types; /* [5] request types that were stopped, one on each line; "" or NULL */
 };
 
 struct forest;
@@ -90,11 +120,9 @@ int forest_switched(struct forest *f, const struct switched *s, struct err *e);
  * in memory; older ones are in the store only. */
 enum { AUDIT_KEPT = 10000 };
 int forest_audit_add(struct forest *f, const struct audit *a, struct err *e);
-/* An audit row for something that Hone did by itself: `by` ("the budget") did `did` ("off: a
- * tracepoint"); run: 0 if it concerns no diagnosis. text: what the reason does not say, or NULL.
- * Copies. Without memory the row is left out. */
-void forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run,
-    enum reason reason, const char *text, struct wall when);
+/* An audit row for something that Hone did by itself; its user, uid, pid, outcome and times are
+ * ignored. Copies. Without memory the row is left out. */
+void forest_audit_own(struct forest *f, const struct audit *own);
 
 /* By id. NULL: it does not exist. O(log n). */
 struct run *forest_run(const struct forest *f, uint64_t id);

@@ -96,6 +96,33 @@ audit_word(enum audit_outcome o)
 	return (unsigned)o < AUDIT_OUTCOMES ? words[o] : "?";
 }
 
+static const char *const actor_words[] = {
+#define ACTOR(name, number, word, text) [number] = word,
+#include "forest/audit.tbl.h"
+#undef ACTOR
+};
+static const char *const action_words[] = {
+#define ACTION(name, number, word, text) [number] = word,
+#include "forest/audit.tbl.h"
+#undef ACTION
+};
+enum {
+	ACTORS = sizeof actor_words / sizeof actor_words[0],
+	ACTIONS = sizeof action_words / sizeof action_words[0]
+};
+
+const char *
+audit_actor_word(enum audit_actor a)
+{
+	return (unsigned)a < ACTORS ? actor_words[a] : "?";
+}
+
+const char *
+audit_action_word(enum audit_action a)
+{
+	return (unsigned)a < ACTIONS ? action_words[a] : "?";
+}
+
 /* At twice the number that is kept the older half is dropped, except rows that are not written. */
 static bool
 reserve_audit(struct forest *f)
@@ -118,7 +145,10 @@ audit_append(struct forest *f, const struct audit *a, struct err *e)
 	copy.user = intern(f->texts, a->user);
 	copy.asked = intern(f->texts, a->asked);
 	copy.text = intern(f->texts, a->text);
-	if (copy.user == NULL || copy.asked == NULL || copy.text == NULL || !reserve_audit(f))
+	copy.node = intern(f->texts, a->node);
+	copy.types = intern(f->texts, a->types);
+	if (copy.user == NULL || copy.asked == NULL || copy.text == NULL || copy.node == NULL ||
+	    copy.types == NULL || !reserve_audit(f))
 		return err_set(e, ERR_MEMORY, "out of memory for the audit");
 	f->audit[f->naudit++] = copy;
 	return 0;
@@ -135,20 +165,15 @@ forest_audit_add(struct forest *f, const struct audit *a, struct err *e)
 }
 
 void
-forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run,
-    enum reason reason, const char *text, struct wall when)
+forest_audit_own(struct forest *f, const struct audit *own)
 {
-	struct audit row = { .when = when,
-		.uid = -1,
-		.pid = -1,
-		.user = by,
-		.asked = did,
-		.outcome = AUDIT_DONE,
-		.run = run,
-		.times = 1,
-		.reason = reason,
-		.text = text };
+	struct audit row = *own;
 
+	assert(own->actor != ACTOR_NONE && own->action != ACTION_NONE);
+	row.uid = row.pid = -1;
+	row.user = row.asked = "";
+	row.outcome = AUDIT_DONE;
+	row.times = 1;
 	forest_audit_add(f, &row, NULL);
 }
 
@@ -163,6 +188,12 @@ forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
 	if (!reason_valid(a->reason))
 		return err_set(e, ERR_INPUT,
 		    "a row of the audit has reason %u, which does not exist", (unsigned)a->reason);
+	if (!reason_valid(a->cause) || (unsigned)a->actor >= ACTORS ||
+	    (unsigned)a->action >= ACTIONS || (unsigned)a->queue >= QUEUES)
+		return err_set(e, ERR_INPUT,
+		    "a row of the audit has actor %u, action %u, cause %u and queue %u, not all of which exist",
+		    (unsigned)a->actor, (unsigned)a->action, (unsigned)a->cause,
+		    (unsigned)a->queue);
 	return audit_append(f, a, e);
 }
 
@@ -304,7 +335,7 @@ forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at)
 
 /* ---- texts ---- */
 
-enum { SWITCHED_TEXTS = 3, AUDIT_TEXTS = 3, TEXTS_DUE_MIN = 256 };
+enum { SWITCHED_TEXTS = 3, AUDIT_TEXTS = 5, TEXTS_DUE_MIN = 256 };
 
 static uint64_t
 count_texts(const struct forest *f)
@@ -325,8 +356,9 @@ text_at(struct forest *f, uint64_t i)
 	}
 	i -= SWITCHED_TEXTS * (uint64_t)f->nswitched;
 	struct audit *a = &f->audit[i / AUDIT_TEXTS];
+	const char **texts[AUDIT_TEXTS] = { &a->user, &a->asked, &a->text, &a->node, &a->types };
 
-	return i % AUDIT_TEXTS == 0 ? &a->user : i % AUDIT_TEXTS == 1 ? &a->asked : &a->text;
+	return texts[i % AUDIT_TEXTS];
 }
 
 /* Questions differ by seed, number and name, so texts of dropped rows accumulate. When the number of

@@ -47,5 +47,9 @@ REASON(AGENT_GONE,       44, "agent-gone",        "the agent is gone; what it ha
 REASON(TIME_OVER,        45, "time-over",         "the time for learning is over")
 REASON(TOLD_TO_END,      46, "told-to-end",       "the controller was stopped")
 REASON(FAILED,           47, "failed",            "an error ended it")
+/* congestion: why nothing more is enabled. "{}" is the agent; the queue and its fill are fields beside it */
+REASON(MAILBOX_FULL,     51, "mailbox-full",      "the controller's mailbox is full")
+REASON(QUEUE_FULL,       52, "queue-full",        "a queue of agent {} is full")
+REASON(LOAD_SHED,        53, "load-shed",         "agent {} has shed load")
 /* of the audit alone */
 REASON(UNLISTED,         50, "unlisted",          "further questions that were refused or failed, counted in one row")

@@ -52,6 +52,33 @@ enum { STORE_SCHEMA = 5 };
 	"THEN 22 WHEN 'explored' THEN 23 ELSE 0 END"
 #define BEFORE_4_BY_LATENCY "it.words GLOB '*%) of the latency of [0-9]* requests * lies between *'"
 
+/* What schema 5 keeps as fields, from the texts that older ones kept. The texts stay. Of Hone's own
+ * rows alone: users have a uid, or their question is JSON. */
+#define BEFORE_5_AUDIT_OWN "it.uid = -1 AND it.pid = -1 AND it.asked NOT GLOB '{*'"
+#define BEFORE_5_AUDIT_ACTOR                                                                  \
+	"CASE WHEN NOT (" BEFORE_5_AUDIT_OWN ") THEN 0 WHEN it.user = 'the budget' THEN 1 "   \
+	"WHEN it.user = 'full queues' THEN 2 WHEN it.user = 'learning' THEN 3 "               \
+	"WHEN it.user = 'the lease' THEN 4 WHEN it.user = 'the controller' THEN 5 "           \
+	"WHEN it.user GLOB 'agent ?*' AND it.asked = 'off: all that was added there' THEN 6 " \
+	"WHEN it.user = 'several users' THEN 7 ELSE 0 END"
+#define BEFORE_5_AUDIT_ACTION                                                                  \
+	"CASE WHEN it.asked = 'connect' THEN 8 WHEN it.asked = 'connect as an agent' THEN 9 "  \
+	"WHEN NOT (" BEFORE_5_AUDIT_OWN ") THEN 0 WHEN it.asked = 'off: a tracepoint' THEN 1 " \
+	"WHEN it.asked = 'off: the newest tracepoints' THEN 2 "                                \
+	"WHEN it.asked = 'off: all tracepoints' THEN 3 "                                       \
+	"WHEN it.asked = 'off: all that it had added' THEN 4 "                                 \
+	"WHEN it.asked = 'off: all that was added there' THEN 5 "                              \
+	"WHEN it.asked GLOB 'off: [0-9]* added on agent ?*' THEN 6 "                           \
+	"WHEN it.asked = 'stop' THEN 7 ELSE 0 END"
+#define BEFORE_5_AUDIT_NODE                                                            \
+	"CASE WHEN NOT (" BEFORE_5_AUDIT_OWN ") THEN '' "                              \
+	"WHEN it.asked = 'off: all that was added there' AND it.user GLOB 'agent ?*' " \
+	"THEN substr(it.user, 7) WHEN it.asked GLOB 'off: [0-9]* added on agent ?*' "  \
+	"THEN substr(it.asked, instr(it.asked, ' added on agent ') + 16) ELSE '' END"
+#define BEFORE_5_AUDIT_COUNT                                                                       \
+	"CASE WHEN " BEFORE_5_AUDIT_OWN " AND it.asked GLOB 'off: [0-9]* added on agent ?*' THEN " \
+	"min(CAST(substr(it.asked, 6) AS INTEGER), 4294967295) ELSE 0 END"
+
 struct store {
 	char *path;
 	int lock; /* open on path.lock while the store is ours */

@@ -194,6 +194,14 @@ static const struct column audit_columns[] = {
 	AUD("times", U64, times),
 	AUD("words", TEXT, text),
 	{ "reason", U32, offsetof(struct audit, reason), 4, NULL },
+	{ "actor", U32, offsetof(struct audit, actor), 5, BEFORE_5_AUDIT_ACTOR },
+	{ "action", U32, offsetof(struct audit, action), 5, BEFORE_5_AUDIT_ACTION },
+	{ "node", TEXT, offsetof(struct audit, node), 5, BEFORE_5_AUDIT_NODE },
+	{ "count", U32, offsetof(struct audit, count), 5, BEFORE_5_AUDIT_COUNT },
+	{ "cause", U32, offsetof(struct audit, cause), 5, NULL },
+	{ "queue", U32, offsetof(struct audit, queue), 5, NULL },
+	{ "fill", REAL, offsetof(struct audit, fill), 5, NULL },
+	{ "types", TEXT, offsetof(struct audit, types), 5, NULL },
 };
 
 #define TABLE(name, since, replaces)                                                  \

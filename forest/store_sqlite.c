@@ -111,7 +111,19 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN object_share REAL;",
 	/* A verdict is of all requests that the search began with. */
 	"ALTER TABLE verdict ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE verdict ADD COLUMN passes REAL;",
+	"ALTER TABLE verdict ADD COLUMN passes REAL;"
+	/* Actions of Hone as fields. user, asked and words keep what older versions wrote; words has
+	   errors, too. */
+	"ALTER TABLE audit ADD COLUMN actor INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE audit ADD COLUMN action INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE audit ADD COLUMN node TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE audit ADD COLUMN count INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE audit ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE audit ADD COLUMN queue INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE audit ADD COLUMN fill REAL;"
+	"ALTER TABLE audit ADD COLUMN types TEXT NOT NULL DEFAULT '';"
+	"UPDATE audit AS it SET actor = " BEFORE_5_AUDIT_ACTOR ", action = " BEFORE_5_AUDIT_ACTION
+	", node = " BEFORE_5_AUDIT_NODE ", count = " BEFORE_5_AUDIT_COUNT ";",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

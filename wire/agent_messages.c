@@ -8,7 +8,8 @@
  *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint |
  *	          dropped uint | cpu int, us | tracer cpu int, us | memory int | ring int | files int |
  *	          sent uint | programs uint | added uint | epoch uint | record double, ns |
- *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble text
+ *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble
+ *	trouble   kind u8 | subject text | text | seconds double | bytes uint | times uint | pid uint
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
  */
@@ -34,6 +35,20 @@ queue_name(enum queue q)
 	return NAMES[q];
 }
 
+const char *
+trouble_kind_word(enum trouble_kind k)
+{
+	static const char *const WORDS[NODE_TROUBLE_KINDS] = {
+#define TROUBLE(name, number, word, text) [number] = word,
+#include "wire/troubles.tbl.h"
+#undef TROUBLE
+	};
+
+	assert(k < NODE_TROUBLE_KINDS);
+	return WORDS[k];
+}
+
+#define SECONDS_MAX 1e10            /* 300 years: more is malformed */
 #define COST_MAX_NS 1e9             /* 1 s a record: more is malformed */
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: more is malformed */
 
@@ -122,6 +137,43 @@ clock_decode(struct clock_echo *ret, const void *data, size_t len, struct err *e
 
 /* ---- status ---- */
 
+static void
+put_trouble(struct buf *b, const struct node_trouble *t)
+{
+	assert(t->kind < NODE_TROUBLE_KINDS);
+	buf_u8(b, (uint8_t)t->kind);
+	put_name(b, t->subject, TROUBLE_TEXT_MAX);
+	put_name(b, t->text, TROUBLE_TEXT_MAX);
+	buf_double(b, t->seconds);
+	buf_uint(b, t->bytes);
+	buf_uint(b, t->times);
+	buf_uint(b, t->pid);
+}
+
+static int
+take_trouble(struct node_trouble *t, struct reader *r, struct arena *a, struct err *e)
+{
+	uint8_t kind = read_u8(r);
+	uint64_t times, pid;
+	int rc;
+
+	if ((rc = take_text(&t->subject, r, a, TROUBLE_TEXT_MAX)) != 0 ||
+	    (rc = take_text(&t->text, r, a, TROUBLE_TEXT_MAX)) != 0)
+		return err_set(e, rc, "status: cut off, or a text of its trouble over %d bytes",
+		    TROUBLE_TEXT_MAX);
+	t->seconds = read_double(r);
+	t->bytes = read_uint(r);
+	times = read_uint(r);
+	pid = read_uint(r);
+	if (kind >= NODE_TROUBLE_KINDS || !(t->seconds >= 0 && t->seconds <= SECONDS_MAX) ||
+	    times > UINT32_MAX || pid > UINT32_MAX)
+		return err_set(e, ERR_INPUT, "status: its trouble is out of range");
+	t->kind = (enum trouble_kind)kind;
+	t->times = (uint32_t)times;
+	t->pid = (uint32_t)pid;
+	return 0;
+}
+
 void
 status_encode(const struct status *s, struct buf *b)
 {
@@ -148,7 +200,7 @@ status_encode(const struct status *s, struct buf *b)
 	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0) |
 		      (s->guard_ok ? FLAG_GUARD_OK : 0));
 	buf_u8(b, (uint8_t)s->shed_by);
-	put_name(b, s->trouble, TROUBLE_TEXT_MAX);
+	put_trouble(b, &s->trouble);
 }
 
 static int
@@ -210,9 +262,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 		return err_set(e, ERR_INPUT, "status: the cost of a record is out of range");
 	if ((rc = take_flags(&s, &r, e)) != 0)
 		return rc;
-	if ((rc = take_text(&s.trouble, &r, a, TROUBLE_TEXT_MAX)) != 0)
-		return err_set(
-		    e, rc, "status: cut off, or its text over %d bytes", TROUBLE_TEXT_MAX);
+	if ((rc = take_trouble(&s.trouble, &r, a, e)) != 0)
+		return rc;
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;
 	*ret = s;

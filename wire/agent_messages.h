@@ -39,6 +39,24 @@ struct clock_echo {
 enum queue { QUEUE_RING, QUEUE_FILES, QUEUE_AGENT, QUEUE_LINK, QUEUES };
 const char *queue_name(enum queue q); /* "ring", "files", "agent", "link" */
 
+enum trouble_kind {
+#define TROUBLE(name, number, word, text) NODE_TROUBLE_##name = number,
+#include "wire/troubles.tbl.h"
+#undef TROUBLE
+	NODE_TROUBLE_KINDS
+};
+const char *trouble_kind_word(enum trouble_kind k); /* "tracer-silent"; "" for NONE */
+
+/* The most severe trouble of a node; all zeroes: none. Fields that a kind does not use are 0. */
+struct node_trouble {
+	enum trouble_kind kind;
+	const char *subject; /* a program, or a folder; NULL is "" */
+	const char *text;    /* of an error: of TRACER, READER, RATES, TRACEPOINT; NULL is "" */
+	double seconds;
+	uint64_t bytes;
+	uint32_t times, pid;
+};
+
 struct status {
 	double fill[QUEUES];         /* occupancy, 0 to 1: the maximum since the last status */
 	uint64_t lost[LOSS_REASONS]; /* records, since the agent started */
@@ -58,11 +76,11 @@ struct status {
 	/* The measured cost for a program of a record, and of one that the filter rejects; 0, 0: not
 	 * measured yet. */
 	double record_ns, rejected_ns;
-	bool shed;           /* it has shed load: disabled all added tracepoints */
-	enum queue shed_by;  /* the queue that caused it */
-	bool tracer_ok;      /* the session daemon answers and tracing runs */
-	bool guard_ok;       /* the guardian process runs */
-	const char *trouble; /* a text for the operator, or "" */
+	bool shed;          /* it has shed load: disabled all added tracepoints */
+	enum queue shed_by; /* the queue that caused it */
+	bool tracer_ok;     /* the session daemon answers and tracing runs */
+	bool guard_ok;      /* the guardian process runs */
+	struct node_trouble trouble;
 };
 
 struct program {

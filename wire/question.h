@@ -5,7 +5,8 @@
 
 /* "version" of every answer. It grows when a field changes its meaning, its type or its name, or
  * goes; a new field leaves it as it is. 2: verdicts and reasons as fields, no sentences. 3: counts of
- * incomplete traces have their reasons, and are not among the lossy ones. */
+ * incomplete traces have their reasons, and are not among the lossy ones; the phase of a run, congestion,
+ * limits, troubles of nodes and the audit as fields. */
 enum { ANSWER_VERSION = 3 };
 
 #endif

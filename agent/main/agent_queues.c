@@ -34,17 +34,21 @@ check_files(struct agent *a, double fill, struct mono now)
 		q->files_full = a->report.due = true;
 		q->files_full_at = now;
 		q->files_full_times++;
-		snprintf(q->files_trouble, sizeof q->files_trouble,
+		q->files_trouble = (struct node_trouble){ .kind = NODE_TROUBLE_FILES_FULL,
+			.subject = a->config->run_dir,
+			.bytes = (uint64_t)a->records.stats.files_bytes,
+			.times = q->files_full_times,
+			.seconds = (double)q->files_full_ns / 1e9 };
+		agent_log(a, LOG_WARN,
 		    "the tracer's files are full (%.1f MiB unread in %s): no request is "
 		    "sampled until under half; occurrence %u, %.0f s in all before",
 		    (double)a->records.stats.files_bytes / 1048576, a->config->run_dir,
 		    q->files_full_times, (double)q->files_full_ns / 1e9);
-		agent_log(a, LOG_WARN, "%s", q->files_trouble);
 	} else if (q->files_full && fill < HALF) {
 		q->files_full = false;
 		a->report.due = true;
 		q->files_full_ns += mono_since_ns(now, q->files_full_at);
-		q->files_trouble[0] = '\0';
+		q->files_trouble = (struct node_trouble){ 0 };
 		agent_log(a, LOG_INFO,
 		    "the tracer's files are under half: requests are sampled again, after %.1f s",
 		    (double)mono_since_ns(now, q->files_full_at) / 1e9);

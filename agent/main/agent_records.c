@@ -106,6 +106,27 @@ log_trouble(struct agent *a, struct mono now)
 	r->trouble_logged = now;
 }
 
+/* Keeps which live program is not traced; logs the first one, and when all are traced. */
+static void
+note_untraced(struct agent *a)
+{
+	struct agent_records *r = &a->records;
+
+	if (r->stats.untraced_pid == r->untraced_pid)
+		return;
+	if (r->stats.untraced_pid == 0)
+		agent_log(a, LOG_INFO, "no live program runs untraced any more");
+	else
+		agent_log(a, LOG_WARN,
+		    "%s (%u) runs untraced: the session daemon lost its registration; it is traced when it "
+		    "is started again",
+		    r->stats.untraced, r->stats.untraced_pid);
+	a->report.due = true;
+	r->untraced_pid = r->stats.untraced_pid;
+	snprintf(r->untraced, sizeof r->untraced, "%s",
+	    r->stats.untraced != NULL ? r->stats.untraced : "");
+}
+
 void
 records_read(struct agent *a, struct mono now)
 {
@@ -132,6 +153,7 @@ records_read(struct agent *a, struct mono now)
 	r->source.stats(r->source.state, &r->stats);
 	snprintf(r->trouble, sizeof r->trouble, "%s", r->stats.trouble);
 	log_trouble(a, now);
+	note_untraced(a);
 	if (r->stats.changes != r->process_changes)
 		list_programs(a);
 	log_ends(a, now);

@@ -49,7 +49,9 @@ struct agent_records {
 	uint64_t endless;        /* those that others overtook, as logged last */
 	struct mono ends_logged; /* when that was */
 	struct mono unwritten_logged, trouble_logged;
-	char trouble[400], logged_trouble[400];
+	char untraced[64]; /* a live program that is not traced, and its pid; 0: there is none */
+	uint32_t untraced_pid;
+	char trouble[400], logged_trouble[400]; /* the source's error; "": none */
 };
 
 /* agent_tracing.c: the tracer's session. */
@@ -57,7 +59,8 @@ struct agent_tracing {
 	enum session_state session;
 	struct mono open_after, checked_at, listed_at;
 	bool tend_due;
-	char trouble[400];
+	struct node_trouble trouble; /* text: in trouble_text */
+	char trouble_text[400];
 };
 
 /* agent_control.c: the controller's wants. */
@@ -84,7 +87,7 @@ struct agent_queues {
 	struct mono files_full_at;
 	uint32_t files_full_times;
 	int64_t files_full_ns; /* sum of earlier times */
-	char files_trouble[200];
+	struct node_trouble files_trouble;
 };
 
 /* status_report.c: what the agent reports of itself. */
@@ -96,7 +99,6 @@ struct agent_report {
 	pid_t tracer_pid;
 	struct family tracer;
 	int64_t tracer_base_us, tracer_cpu_us;
-	char trouble[400];
 };
 
 struct agent {

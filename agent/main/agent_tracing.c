@@ -18,9 +18,10 @@ tracing_lost(struct agent *a, const struct err *e, struct mono now)
 		records_close(a);
 		t->session = SESSION_LOST;
 	}
-	if (strcmp(t->trouble, e->text) != 0)
+	if (strcmp(t->trouble_text, e->text) != 0)
 		agent_log(a, LOG_WARN, "%s", e->text);
-	snprintf(t->trouble, sizeof t->trouble, "%s", e->text);
+	snprintf(t->trouble_text, sizeof t->trouble_text, "%s", e->text);
+	t->trouble = (struct node_trouble){ .kind = NODE_TROUBLE_TRACER, .text = t->trouble_text };
 	t->open_after.ns = now.ns + SECOND;
 	reconcile_forget(a->reconcile);
 	a->report.due = true;
@@ -36,6 +37,8 @@ session_buried(struct agent *a, struct mono now)
 	    "this agent did not move for %.0f s, and its guardian ended the session",
 	    (double)a->config->hang_ns / SECOND);
 	tracing_lost(a, &e, now);
+	a->tracing.trouble = (struct node_trouble){ .kind = NODE_TROUBLE_AGENT_HUNG,
+		.seconds = (double)a->config->hang_ns / SECOND };
 }
 
 static void
@@ -49,7 +52,8 @@ session_made(struct agent *a, const struct task_result *r)
 		return;
 	}
 	a->tracing.session = SESSION_OPEN;
-	a->tracing.trouble[0] = '\0';
+	a->tracing.trouble = (struct node_trouble){ 0 };
+	a->tracing.trouble_text[0] = '\0';
 	a->report.due = true;
 	agent_log(a, LOG_INFO, "tracing: session hone-%s-%ld", a->config->node, (long)getpid());
 }

@@ -51,8 +51,8 @@ own_cpu_us(void)
 	       u.ru_stime.tv_usec;
 }
 
-/* The most severe trouble as a text; empty: there is none. It is valid until the next call. */
-static const char *
+/* The most severe trouble. Its texts are valid until the agent's next turn. */
+static struct node_trouble
 trouble(struct agent *a, struct mono now)
 {
 	enum task task;
@@ -69,19 +69,25 @@ trouble(struct agent *a, struct mono now)
 		a->report.due = true;
 	a->report.hanging = hanging;
 	if (!guard_lives(a->guard))
-		return "the guardian was killed; another one will be started";
-	if (hanging) {
-		snprintf(a->report.trouble, sizeof a->report.trouble,
-		    "the session daemon has not answered for %.1f s: it hangs, or "
-		    "waits for a program that is stopped",
-		    (double)busy_ns / 1e9);
-		return a->report.trouble;
-	}
-	if (a->tracing.trouble[0] != '\0')
+		return (struct node_trouble){ .kind = NODE_TROUBLE_GUARDIAN };
+	if (hanging)
+		return (struct node_trouble){ .kind = NODE_TROUBLE_TRACER_SILENT,
+			.seconds = (double)busy_ns / 1e9 };
+	if (a->tracing.trouble.kind != NODE_TROUBLE_NONE)
 		return a->tracing.trouble;
-	if (a->queues.files_trouble[0] != '\0')
+	if (a->queues.files_trouble.kind != NODE_TROUBLE_NONE)
 		return a->queues.files_trouble;
-	return a->records.trouble[0] != '\0' ? a->records.trouble : a->control.rates_trouble;
+	if (a->records.untraced_pid != 0)
+		return (struct node_trouble){ .kind = NODE_TROUBLE_UNTRACED,
+			.subject = a->records.untraced,
+			.pid = a->records.untraced_pid };
+	if (a->records.trouble[0] != '\0')
+		return (
+		    struct node_trouble){ .kind = NODE_TROUBLE_READER, .text = a->records.trouble };
+	return (struct node_trouble){ .kind = a->control.rates_trouble[0] != '\0'
+		                                  ? NODE_TROUBLE_RATES
+		                                  : NODE_TROUBLE_NONE,
+		.text = a->control.rates_trouble };
 }
 
 /* Returns free memory to the system. After a burst the heap has many free pieces below the last one

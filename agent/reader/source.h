@@ -94,6 +94,11 @@ struct source_stats {
 	uint64_t orphans;  /* ends and steps of no known request */
 	uint64_t endless;  /* requests in which too many of their own kind began (mapper.h) */
 
+	/* A live process that the tracer does not trace: its name and pid; NULL, 0: there is none.
+	 * Valid until the next poll. */
+	const char *untraced;
+	uint32_t untraced_pid;
+
 	bool unknown_format; /* metadata that this source does not understand: `trouble` names the
 	                        tracer's version and another source to configure */
 	const char *trouble; /* the last problem, or ""; valid until the next poll or stats */

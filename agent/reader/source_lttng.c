@@ -315,6 +315,7 @@ static void
 lttng_stats(void *state, struct source_stats *ret)
 {
 	struct lttng_source *src = state;
+	const struct untraced_process *untraced;
 
 	if (src->changed) {
 		count_rings(src);
@@ -332,6 +333,10 @@ lttng_stats(void *state, struct source_stats *ret)
 	ret->processes = src->listed;
 	ret->nprocesses = src->nlisted;
 	ret->trouble = src->losses.trouble.text;
+	if ((untraced = untraced_first(src)) != NULL) {
+		ret->untraced = untraced->comm;
+		ret->untraced_pid = (uint32_t)untraced->pid;
+	}
 	memcpy(ret->lost, src->losses.total, sizeof ret->lost);
 }
 

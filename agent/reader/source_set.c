@@ -225,6 +225,10 @@ set_stats(void *state, struct source_stats *ret)
 		if (s->trouble[0] != '\0' && (ret->trouble[0] == '\0' || s->unknown_format))
 			ret->trouble = s->trouble;
 		ret->unknown_format |= s->unknown_format;
+		if (ret->untraced_pid == 0) {
+			ret->untraced = s->untraced;
+			ret->untraced_pid = s->untraced_pid;
+		}
 	}
 	/* losses that members reported are in their totals; the set's own are of LOSS_QUEUE only */
 	ret->lost[LOSS_QUEUE] = set->losses.total[LOSS_QUEUE];

@@ -166,16 +166,8 @@ is_there(const struct watched_folder *r, const char *name)
 static void
 report(struct lttng_source *src, struct untraced_process *s, int64_t now_ns)
 {
-	struct err e;
-
-	if (s->reported_ns == 0) {
-		err_set(&e, ERR_TRACER,
-		    "%s (%ld) runs untraced: the session daemon lost its registration; it is traced when it "
-		    "is started again",
-		    s->comm, s->pid);
-		trouble_set(&src->losses, &e);
+	if (s->reported_ns == 0)
 		s->reported_ns = s->since_ns;
-	}
 	losses_add(&src->losses, LOSS_RING, 1, s->reported_ns, now_ns);
 	s->reported_ns = now_ns;
 }
@@ -251,6 +243,15 @@ untraced_check(struct lttng_source *src, int64_t now_ns)
 	for (uint32_t i = 0; i < src->nsuspects; i++)
 		if (!check_suspect(src, &src->suspects[i], now_ns))
 			suspect_remove(src, &i);
+}
+
+const struct untraced_process *
+untraced_first(const struct lttng_source *src)
+{
+	for (uint32_t i = 0; i < src->nsuspects; i++)
+		if (src->suspects[i].reported_ns != 0)
+			return &src->suspects[i];
+	return NULL;
 }
 
 void

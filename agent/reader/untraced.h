@@ -32,6 +32,8 @@ void untraced_born(
 void untraced_died(struct lttng_source *src, const struct traced_process *p, int64_t now_ns);
 /* Decides about all suspects and reports losses; after the folders were listed. */
 void untraced_check(struct lttng_source *src, int64_t now_ns);
+/* A process that is alive and not traced, the first found, or NULL; valid until the next check. */
+const struct untraced_process *untraced_first(const struct lttng_source *src);
 void untraced_forget(struct lttng_source *src); /* suspects in withdrawn folders */
 void untraced_release(struct lttng_source *src);
 

@@ -2,10 +2,11 @@
 /* The audit: makes rows of questions, and answers what they are. */
 #include "controlplane/answers/answer_inside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_MAX = 100000, LIMIT_DEFAULT = 50, ASKED_TOO_LONG = 3 };
+enum { LIMIT_MAX = 100000, LIMIT_DEFAULT = 50, ASKED_TOO_LONG = 3, TYPES_TEXT_MAX = 4096 };
 
 /* Shortens to `max` bytes at the start of a character of UTF-8. */
 static void
@@ -21,27 +22,26 @@ cut(char *text, size_t max)
 	strcpy(text + len, "...");
 }
 
-/* The row's text: the error, or what was stopped. The caller's. */
-static char *
-outcome_text(const json_t *answer)
+/* The request types that were stopped, one on each line; as many whole ones as TYPES_TEXT_MAX has
+ * room for. */
+static void
+stopped_types(const json_t *answer, char out[TYPES_TEXT_MAX])
 {
 	const json_t *stopped = json_object_get(answer, "stopped");
-	const char *error = json_string_value(json_object_get(answer, "error"));
-	size_t len = 0, n = json_array_size(stopped);
-	char *words;
+	size_t len = 0;
 
-	if (error != NULL)
-		return strdup(error);
-	for (size_t i = 0; i < n; i++)
-		len += json_string_length(json_array_get(stopped, i)) + 2;
-	if ((words = calloc(1, len + 16)) == NULL || n == 0)
-		return words;
-	strcpy(words, "stopped ");
-	for (size_t i = 0; i < n; i++)
-		strcat(strcat(words, i > 0 ? ", " : ""),
-		    json_string_value(json_array_get(stopped, i)));
-	cut(words, AUDIT_ASKED_MAX);
-	return words;
+	out[0] = '\0';
+	for (size_t i = 0; i < json_array_size(stopped); i++) {
+		const char *type = json_string_value(json_array_get(stopped, i));
+		size_t n = strlen(type);
+
+		if (len + n + 2 > TYPES_TEXT_MAX)
+			break;
+		if (len > 0)
+			out[len++] = '\n';
+		memcpy(out + len, type, n + 1);
+		len += n;
+	}
 }
 
 /* Records in the run who started it. Returns its id, or 0: the answer has no run. */
@@ -65,24 +65,23 @@ answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask
     const json_t *answer, bool refused)
 {
 	bool done = json_object_get(answer, "error") == NULL;
-	char *asked, *words;
-	uint64_t run;
+	struct audit row = { .when = c->when, .times = 1 };
+	char *asked, types[TYPES_TEXT_MAX];
 
 	if (c->book == NULL)
 		return;
 	asked = json_dumps(ask, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	words = outcome_text(answer);
-	run = done ? sign(f, &c->who, answer) : 0;
-	if (asked != NULL && words != NULL) {
+	row.run = done ? sign(f, &c->who, answer) : 0;
+	row.outcome = done ? AUDIT_DONE : refused ? AUDIT_REFUSED : AUDIT_FAILED;
+	row.text = json_string_value(json_object_get(answer, "error"));
+	stopped_types(answer, types);
+	row.types = types;
+	if (asked != NULL) {
 		cut(asked, AUDIT_ASKED_MAX);
-		audit_asked(c->book, f, &c->who, asked,
-		    done      ? AUDIT_DONE
-		    : refused ? AUDIT_REFUSED
-			      : AUDIT_FAILED,
-		    run, 1, words, c->now, c->when, NULL);
+		row.asked = asked;
+		audit_asked(c->book, f, &c->who, &row, c->now, NULL);
 	}
 	free(asked);
-	free(words);
 }
 
 /* ---- asked ---- */
@@ -94,13 +93,52 @@ number_or_null(int64_t n)
 }
 
 static json_t *
+word_or_null(const char *word)
+{
+	return word[0] != '\0' ? json_string(word) : json_null();
+}
+
+/* A list of the lines. */
+static json_t *
+lines_json(const char *lines)
+{
+	json_t *list = json_array();
+
+	for (size_t n; lines != NULL && lines[0] != '\0'; lines += n + (lines[n] == '\n')) {
+		n = strcspn(lines, "\n");
+		json_array_append_new(list, text_json(lines, n));
+	}
+	return list;
+}
+
+static json_t *
+cause_json(const struct audit *a)
+{
+	struct congestion c = { .reason = a->cause, .queue = a->queue, .fill = a->fill };
+
+	if (a->node != NULL)
+		snprintf(c.node, sizeof c.node, "%s", a->node);
+	return answer_congestion(&c);
+}
+
+static json_t *
 row_json(const struct audit *a)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o}", "when",
+	json_t *row = json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o}", "when",
 	    wall_json(a->when), "user", answer_text(a->user), "uid", number_or_null(a->uid), "pid",
 	    number_or_null(a->pid), "asked", answer_text(a->asked), "outcome",
 	    audit_word(a->outcome), "run", answer_number_id(a->run), "times", (json_int_t)a->times,
 	    "reason", answer_reason(a->reason), "text", answer_text(a->text));
+
+	json_object_set_new(row, "actor", word_or_null(audit_actor_word(a->actor)));
+	json_object_set_new(row, "action", word_or_null(audit_action_word(a->action)));
+	json_object_set_new(row, "node",
+	    a->node != NULL && a->node[0] != '\0' ? answer_text(a->node) : json_null());
+	json_object_set_new(row, "count",
+	    a->action == ACTION_DISABLE_COUNT ? json_integer((json_int_t)a->count) : json_null());
+	json_object_set_new(row, "cause", cause_json(a));
+	json_object_set_new(row, "types", lines_json(a->types));
+	return row;
 }
 
 /* Newest first. left_off: number of older rows in memory. */

@@ -3,38 +3,50 @@
 #include "controlplane/engine/overhead.h"
 #include "controlplane/answers/answer_inside.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* Text: which limit the node exceeds, and the remedy; "" if none. */
-static const char *
-over_text(const struct engine *g, uint32_t node, char *text, size_t size)
-{
-	struct sampler_over o = sampler_over(engine_parts_of(g)->sampler, node);
-	double limit = sampler_core_max(engine_parts_of(g)->sampler);
+enum limit {
+#define LIMIT(name, word, text) LIMIT_##name,
+#include "wire/limits.tbl.h"
+#undef LIMIT
+};
+static const char *const limit_words[] = {
+#define LIMIT(name, word, text) [LIMIT_##name] = word,
+#include "wire/limits.tbl.h"
+#undef LIMIT
+};
 
-	text[0] = '\0';
+static json_t *
+limit_json(enum limit limit, double measured, double permitted, const char *spender)
+{
+	json_t *j = json_pack("{s:s, s:f, s:f, s:n}", "limit", limit_words[limit], "measured",
+	    measured, "permitted", permitted, "spender");
+
+	if (spender != NULL)
+		json_object_set_new(j, "spender", json_string(spender));
+	return j;
+}
+
+/* The limit that the node exceeds although its sampling shares are at their least; null if none. */
+static json_t *
+over_json(const struct engine *g, uint32_t node)
+{
+	const struct engine_options *limits = &engine_parts_of(g)->options;
+	struct sampler_over o = sampler_over(engine_parts_of(g)->sampler, node);
+	double permitted = sampler_core_max(engine_parts_of(g)->sampler);
+	int64_t ring_bytes = engine_parts_of(g)->nodes.items[node].status.ring_bytes;
+
 	if (o.over && o.bytes > 0)
-		snprintf(text, size,
-		    "%.0f kB/s to the controller, over agents.network_max (%.0f), at the lowest sampling share",
-		    o.bytes / 1e3, (double)engine_parts_of(g)->options.network_max / 1e3);
-	else if (o.over && o.idle > limit)
-		snprintf(text, size,
-		    "%.2f %% of a core without any record, over the permitted %.2f %%: most by the %s",
-		    o.idle * 100, limit * 100, spender_name(o.most));
-	else if (o.over)
-		snprintf(text, size,
-		    "%.2f %% of a core, over the permitted %.2f %%, at the lowest sampling share: most by the %s",
-		    o.core * 100, limit * 100, spender_name(o.most));
-	else if (engine_parts_of(g)->options.rings_max_bytes > 0 &&
-		 engine_parts_of(g)->nodes.items[node].status.ring_bytes >
-		     engine_parts_of(g)->options.rings_max_bytes)
-		snprintf(text, size,
-		    "%.0f MiB of the tracer's buffers, over agents.memory_max (%.0f): lower "
-		    "tracer.sub_buffer_size",
-		    (double)engine_parts_of(g)->nodes.items[node].status.ring_bytes / 1048576,
-		    (double)engine_parts_of(g)->options.rings_max_bytes / 1048576);
-	return text;
+		return limit_json(LIMIT_NETWORK, o.bytes, (double)limits->network_max, NULL);
+	if (o.over && o.idle > permitted)
+		return limit_json(
+		    LIMIT_IDLE_CORE, o.idle * 100, permitted * 100, spender_name(o.most));
+	if (o.over)
+		return limit_json(LIMIT_CORE, o.core * 100, permitted * 100, spender_name(o.most));
+	if (limits->rings_max_bytes > 0 && ring_bytes > limits->rings_max_bytes)
+		return limit_json(
+		    LIMIT_MEMORY, (double)ring_bytes, (double)limits->rings_max_bytes, NULL);
+	return json_null();
 }
 
 static json_t *
@@ -65,7 +77,6 @@ answer_cost(const struct engine *g, uint32_t node, const struct answer_context *
 	const struct spend *s = sampler_spend(engine_parts_of(g)->sampler, node);
 	const struct node *n = &engine_parts_of(g)->nodes.items[node];
 	static const struct outlay NOTHING = { 0 };
-	char text[240];
 
 	if (s == NULL)
 		return json_null();
@@ -73,8 +84,7 @@ answer_cost(const struct engine *g, uint32_t node, const struct answer_context *
 	    now_json(n->connected ? &s->now : &NOTHING,
 		n->connected ? (double)n->status.ring_bytes / 1048576 : 0),
 	    "all", all_json(&s->all, (double)mono_since_ns(c->now, s->since) / 1e9), "budget_pct",
-	    sampler_core_max(engine_parts_of(g)->sampler) * 100, "over",
-	    answer_text(over_text(g, node, text, sizeof text)));
+	    sampler_core_max(engine_parts_of(g)->sampler) * 100, "over", over_json(g, node));
 }
 
 static void

@@ -54,6 +54,20 @@ answer_number_id(uint64_t id)
 	return id != 0 ? json_integer((json_int_t)id) : json_null();
 }
 
+json_t *
+answer_congestion(const struct congestion *c)
+{
+	bool of_agent = c->reason == REASON_QUEUE_FULL || c->reason == REASON_LOAD_SHED;
+
+	if (c->reason == REASON_NONE)
+		return json_null();
+	return json_pack("{s:s, s:o, s:o, s:o, s:i, s:o}", "reason", reason_word(c->reason), "node",
+	    of_agent ? answer_text(c->node) : json_null(), "queue",
+	    of_agent ? json_string(queue_name(c->queue)) : json_null(), "fill",
+	    number_json(c->fill), "others", (int)c->others, "backoff_s",
+	    c->reason == REASON_LOAD_SHED ? number_json(c->backoff_s) : json_null());
+}
+
 bool
 answer_whole(
     const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret)

@@ -34,6 +34,9 @@ json_t *answer_number_id(uint64_t id);   /* id of a run or a hypothesis; null fo
 bool answer_whole(
     const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
 
+/* "reason", "node", "queue", "fill" and so on; null: none. */
+json_t *answer_congestion(const struct congestion *c);
+
 /* ---- answer_audit.c ---- */
 /* Adds a row for a question and its answer; no row without a book. refused: the role of the user does not suffice. */
 void answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask,

@@ -21,7 +21,7 @@ source_json(const struct engine *g)
 	assemble_counts(engine_parts_of(g)->assemble, &n);
 	report_counts(engine_parts_of(g)->live.report, &r);
 	add_skipped(skipped, "pathless", r.pathless, r.pathless_why);
-	add_skipped(skipped, "untyped", r.untyped, "requests of types beyond the limit of types");
+	add_skipped(skipped, "untyped", r.untyped, "");
 	return json_pack("{s:[], s:b, s:o, s:[], s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:o}", "files",
 	    "live", 1, "since", wall_json(engine_parts_of(g)->live.since), "failed", "counts",
 	    "events", (json_int_t)(n.used - engine_parts_of(g)->live.used_before), "traces",

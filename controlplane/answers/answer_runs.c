@@ -273,19 +273,19 @@ diagnosis_of(const struct engine *g, const struct run *r)
 static json_t *
 phase_json(const struct engine *g, const struct diagnosis *d)
 {
-	unsigned groups = d != NULL && d->groups != NULL ? groups_count(d->groups) : 0;
+	static const char *const WORDS[] = { [PHASE_WATCH] = "watching",
+		[PHASE_SWITCH] = "enabling",
+		[PHASE_GATHER] = "gathering",
+		[PHASE_PAUSED] = "paused" };
+	const struct queues *q = &engine_parts_of(g)->queues;
 
 	if (d == NULL || d->phase == PHASE_ENDED)
-		return json_string("ended");
-	if (d->phase == PHASE_PAUSED || engine_parts_of(g)->queues.paused)
-		return json_sprintf("paused: %s", engine_parts_of(g)->queues.paused_why);
-	if (d->phase == PHASE_SWITCH)
-		return json_sprintf("cycle %u: enabling %u tracepoint%s", d->run->cycles, d->npicks,
-		    d->npicks == 1 ? "" : "s");
-	return json_sprintf("%s %u: %llu trace%s in %u group%s",
-	    d->phase == PHASE_WATCH ? "watching, cycle" : "gathering, cycle", d->run->cycles,
-	    (unsigned long long)d->traces, d->traces == 1 ? "" : "s", groups,
-	    groups == 1 ? "" : "s");
+		return json_null();
+	return json_pack("{s:s, s:i, s:i, s:I, s:i, s:o}", "word",
+	    WORDS[q->paused ? PHASE_PAUSED : d->phase], "cycle", (int)d->run->cycles, "tracepoints",
+	    (int)d->npicks, "traces", (json_int_t)d->traces, "groups",
+	    d->groups != NULL ? (int)groups_count(d->groups) : 0, "pause",
+	    q->paused ? answer_congestion(&q->pause) : json_null());
 }
 
 /* Why a running diagnosis gets nothing that it can use; null: it does, or it has ended. */

@@ -145,13 +145,13 @@ queues_json(const struct engine *g, const struct answer_context *c)
 	                       ? mono_since_ns(c->now, engine_parts_of(g)->queues.paused_since)
 	                       : 0;
 
-	return json_pack("{s:f, s:I, s:f, s:I, s:I, s:s, s:o}", "mailbox",
+	return json_pack("{s:f, s:I, s:f, s:I, s:I, s:o, s:o}", "mailbox",
 	    engine_parts_of(g)->queues.mailbox_fill, "pauses",
 	    (json_int_t)engine_parts_of(g)->queues.pauses, "paused_s",
 	    (double)(engine_parts_of(g)->queues.paused_ns + lasts_ns) / 1e9, "since_ns",
 	    (json_int_t)engine_parts_of(g)->queues.paused_since.ns, "sheds",
-	    (json_int_t)engine_parts_of(g)->queues.sheds, "shed_why",
-	    engine_parts_of(g)->queues.shed_why, "congested", congested_json(g));
+	    (json_int_t)engine_parts_of(g)->queues.sheds, "shed",
+	    answer_congestion(&engine_parts_of(g)->queues.shed), "congested", congested_json(g));
 }
 
 json_t *
@@ -177,15 +177,16 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 			json_array_append_new(runs, answer_run(g, f, d->run, c, false));
 	}
 	return json_pack(
-	    "{s:{s:s, s:i, s:f, s:s, s:s, s:o, s:b, s:s}, s:b, s:s, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o,"
+	    "{s:{s:s, s:i, s:f, s:s, s:s, s:o, s:b, s:s}, s:b, s:o, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o,"
 	    " s:{s:I, s:f, s:f}, s:o}",
 	    "controller", "version", HONE_VERSION, "pid", (int)getpid(), "uptime_s",
 	    (double)mono_since_ns(c->now, c->started) / 1e9, "database", c->database, "space",
 	    c->space_path, "space_version",
 	    answer_text(space_version(engine_parts_of(g)->learned.space)->name), "space_stale",
 	    engine_stale(g), "store_trouble", c->store_trouble != NULL ? c->store_trouble : "",
-	    "paused", engine_parts_of(g)->queues.paused, "paused_why",
-	    engine_parts_of(g)->queues.paused ? engine_parts_of(g)->queues.paused_why : "",
+	    "paused", engine_parts_of(g)->queues.paused, "pause",
+	    engine_parts_of(g)->queues.paused ? answer_congestion(&engine_parts_of(g)->queues.pause)
+					      : json_null(),
 	    "agents", (int)agents, "added", (int)plan_count(engine_parts_of(g)->plan),
 	    "added_names", on, "quiet", engine_quiet(g), "learning", answer_learning(g, c), "cost",
 	    answer_costs(g, c), "types", types, "runs", runs, "counts",
@@ -214,6 +215,21 @@ clock_json(json_t *agent, const struct engine *g, uint32_t node, const struct an
 	    look.bounded ? json_real((double)look.uncertain_ns / 1e6) : json_null());
 	json_object_set_new(agent, "same_clock", json_boolean(look.here));
 	json_object_set_new(agent, "clock_steps", json_integer((json_int_t)look.steps));
+}
+
+/* What the agent reported; else the tracer's error for a tracepoint of the desired state; else null. */
+static json_t *
+trouble_json(const struct node *n)
+{
+	struct node_trouble t = n->status.trouble;
+
+	if (t.kind == NODE_TROUBLE_NONE && n->failure[0] == '\0')
+		return json_null();
+	if (t.kind == NODE_TROUBLE_NONE)
+		t = (struct node_trouble){ .kind = NODE_TROUBLE_TRACEPOINT, .text = n->failure };
+	return json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:I}", "kind", trouble_kind_word(t.kind),
+	    "subject", answer_text(t.subject), "text", answer_text(t.text), "seconds", t.seconds,
+	    "bytes", (json_int_t)t.bytes, "times", (json_int_t)t.times, "pid", (json_int_t)t.pid);
 }
 
 static json_t *
@@ -247,8 +263,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    rate((double)s->cpu_us, (double)b->cpu_us, seconds) / 1e4, "tracer_cpu_pct",
 	    rate((double)s->tracer_cpu_us, (double)b->tracer_cpu_us, seconds) / 1e4, "memory_mib",
 	    (double)s->memory_bytes / 1048576, "ring_mib", (double)s->ring_bytes / 1048576, "added",
-	    (int)s->added, "tracer_ok", s->tracer_ok, "trouble",
-	    answer_text(n->trouble[0] != '\0' ? n->trouble : n->failure), "lag_ms",
+	    (int)s->added, "tracer_ok", s->tracer_ok, "trouble", trouble_json(n), "lag_ms",
 	    (double)mono_since_ns(c->now, n->heard) / 1e6, "files_mib",
 	    (double)s->files_bytes / 1048576, "shed", s->shed, "shed_by",
 	    s->shed ? queue_name(s->shed_by) : "", "rests_s",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/answers/audit_log.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 #define ROWS_PER_S 0.1
@@ -11,11 +11,11 @@ enum { ROWS_AT_ONCE = 10 };
 static bool
 is_of(const struct audit_user *u, const struct who *w)
 {
-	return u->used && u->who.uid == w->uid && strcmp(u->who.user, w->user) == 0;
+	return u->used && !u->several && u->who.uid == w->uid && strcmp(u->who.user, w->user) == 0;
 }
 
 /* The entry of the user. If the book is full: replaces the least recent entry without unwritten
- * events; if all have some, the first entry becomes that of "several users", so that no user gets the
+ * events; if all have some, the first entry becomes that of several users, so that no user gets the
  * events of another. */
 static struct audit_user *
 user_of(struct audit_book *b, const struct who *w, struct mono now)
@@ -33,7 +33,8 @@ user_of(struct audit_book *b, const struct who *w, struct mono now)
 			place = u;
 	}
 	if (place == NULL) {
-		b->users[0].who = (struct who){ .uid = -1, .pid = -1, .user = "several users" };
+		b->users[0].who = (struct who){ .uid = -1, .pid = -1 };
+		b->users[0].several = true;
 		return &b->users[0];
 	}
 	*place = (struct audit_user){ .used = true, .who = *w };
@@ -42,27 +43,22 @@ user_of(struct audit_book *b, const struct who *w, struct mono now)
 }
 
 int
-audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const char *asked,
-    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *text, struct mono now,
-    struct wall when, struct err *e)
+audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const struct audit *asked,
+    struct mono now, struct err *e)
 {
-	struct audit row = { .when = when,
-		.uid = w->uid,
-		.pid = w->pid,
-		.user = w->user,
-		.asked = asked,
-		.outcome = outcome,
-		.run = run,
-		.times = times,
-		.text = text };
+	struct audit row = *asked;
 	struct audit_user *u;
 
-	if (outcome == AUDIT_DONE)
+	assert(asked->actor == ACTOR_NONE && asked->times > 0);
+	row.uid = w->uid;
+	row.pid = w->pid;
+	row.user = w->user;
+	if (row.outcome == AUDIT_DONE)
 		return forest_audit_add(f, &row, e);
 	u = user_of(b, w, now);
 	u->at = now;
 	if (bucket_wait_ns(&u->pace, now) > 0) {
-		u->unwritten += times;
+		u->unwritten += row.times;
 		return 0;
 	}
 	if (is_of(u, w)) {
@@ -84,6 +80,7 @@ audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall
 			.asked = "",
 			.outcome = AUDIT_REFUSED,
 			.times = u->unwritten,
+			.actor = u->several ? ACTOR_SEVERAL_USERS : ACTOR_NONE,
 			.reason = REASON_UNLISTED };
 
 		if (u->unwritten == 0 || bucket_wait_ns(&u->pace, now) > 0)

@@ -9,8 +9,8 @@
 
 enum { AUDIT_USERS = 32, AUDIT_ASKED_MAX = 300 };
 
-struct audit_user { /* with recent refusals or failures */
-	bool used;
+struct audit_user {         /* with recent refusals or failures */
+	bool used, several; /* several: of all users without an entry; `who` is nobody */
 	struct who who;
 	struct bucket pace;
 	struct mono at;
@@ -21,11 +21,10 @@ struct audit_book { /* all zeroes: empty */
 	struct audit_user users[AUDIT_USERS];
 };
 
-/* A row for a question of w. Refused and failed ones: 10 rows of a user at once, then one in ten
- * seconds, which counts those in between. times: number of events. ERR_MEMORY. */
-int audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const char *asked,
-    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *text, struct mono now,
-    struct wall when, struct err *e);
+/* A row for a question of w, or an attempt of w: `row` without who asked. Refused and failed ones: 10 rows of a user at once, then one in ten
+ * seconds, which counts those in between. ERR_MEMORY. */
+int audit_asked(struct audit_book *b, struct forest *f, const struct who *w,
+    const struct audit *row, struct mono now, struct err *e);
 /* A row for each user with events that have no row, where ten seconds have passed. To be called
  * regularly. */
 void audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall when);

@@ -464,8 +464,8 @@ engine_queues(const struct engine *g, struct engine_queues *ret)
 {
 	const struct queues *q = &g->parts.queues;
 
-	*ret = (struct engine_queues){ q->paused, q->paused ? q->paused_why : "", q->shed_why,
-		q->pauses, q->sheds, q->paused_since, q->paused_ns };
+	*ret = (struct engine_queues){ q->paused, q->paused ? q->pause : (struct congestion){ 0 },
+		q->shed, q->pauses, q->sheds, q->paused_since, q->paused_ns };
 }
 
 const struct want *

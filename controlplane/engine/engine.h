@@ -54,13 +54,12 @@ void engine_mailbox(struct engine *g, double fill);
 
 struct engine_queues {
 	bool paused;            /* congestion: nothing more is enabled */
-	const char *why;        /* the fullest queue, as text; "" unless paused */
-	const char *shed_why;   /* the last agent that shed load, as text; "" */
+	struct congestion why;  /* NONE unless paused */
+	struct congestion shed; /* the last agent that shed load; NONE: none has */
 	uint64_t pauses, sheds; /* since the engine was made */
 	struct mono since;      /* begin of the last pause */
 	int64_t paused_ns;      /* sum of the pauses that have ended */
 };
-/* The texts are the engine's, until its next call. */
 void engine_queues(const struct engine *g, struct engine_queues *ret);
 
 /* ---- operators ---- */

@@ -120,6 +120,7 @@ want_group(struct learning *l, struct err *e)
 int
 learning_begin(struct learning *l, int64_t for_ns, const char *name, struct mono now, struct err *e)
 {
+	char why[CONGESTION_TEXT_MAX];
 	int rc;
 
 	assert(for_ns > 0);
@@ -131,7 +132,7 @@ learning_begin(struct learning *l, int64_t for_ns, const char *name, struct mono
 		    "tracepoints; see 'hone agents'");
 	if (l->is.queues->paused)
 		return err_set(e, ERR_BUSY, "not now: %s; try again when the load has gone down",
-		    l->is.queues->paused_why);
+		    congestion_print(&l->is.queues->pause, why));
 	if ((rc = begin_version(l, name, e)) != 0)
 		return rc;
 	*l = (struct learning){ .is = l->is,
@@ -214,10 +215,23 @@ is_too_much(const struct learning *l, struct mono now)
 	       mono_since_ns(now, q->paused_since) > l->is.withdraw_ns;
 }
 
+/* text: of an error, or NULL. */
 static void
-end_by(struct learning *l, const char *by, enum reason reason, const char *text)
+end_by(struct learning *l, enum audit_actor by, enum reason reason, const char *text)
 {
-	forest_audit_own(l->is.forest, by, "off: all tracepoints", 0, reason, text, l->when);
+	struct audit own = { .when = l->when,
+		.actor = by,
+		.action = ACTION_DISABLE_ALL,
+		.reason = reason,
+		.text = text };
+
+	if (reason == REASON_CONGESTION) {
+		own.cause = l->is.queues->pause.reason;
+		own.node = l->is.queues->pause.node;
+		own.queue = l->is.queues->pause.queue;
+		own.fill = l->is.queues->pause.fill;
+	}
+	forest_audit_own(l->is.forest, &own);
 	learning_end(l);
 }
 
@@ -247,17 +261,17 @@ learning_step(struct learning *l, struct mono now, struct wall when, struct err 
 	}
 	/* 3. an end, the next group, or smaller groups */
 	if (is_too_much(l, now))
-		end_by(l, "full queues", REASON_CONGESTION, l->is.queues->paused_why);
+		end_by(l, ACTOR_QUEUES, REASON_CONGESTION, NULL);
 	else if (mono_since_ns(now, l->until) >= (l->ready ? 0 : CONFIRM_NS)) {
 		if (l->group + 1 < l->ngroups)
 			rc = begin_group(l, l->group + 1, now, e);
 		else
-			end_by(l, "learning", REASON_TIME_OVER, NULL);
+			end_by(l, ACTOR_LEARNING, REASON_TIME_OVER, NULL);
 	} else {
 		rc = split_groups(l, now, e);
 	}
 	if (rc != 0)
-		end_by(l, "learning", REASON_FAILED, e != NULL ? e->text : "");
+		end_by(l, ACTOR_LEARNING, REASON_FAILED, e != NULL ? e->text : "");
 	return rc;
 }
 

@@ -45,7 +45,7 @@ nodes_join(struct nodes *nodes, const char *name, const char *version, struct mo
 	n->connected = true;
 	n->heard = now;
 	n->confirmed_epoch = 0;
-	n->status = n->before = (struct status){ .tracer_ok = true, .trouble = "" };
+	n->status = n->before = (struct status){ .tracer_ok = true };
 	n->status_at = n->before_at = now;
 	n->want_revision = 0;
 	nodes_changed(nodes);
@@ -73,8 +73,12 @@ nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct 
 		n->before_at = n->status_at;
 	}
 	n->status = *s;
-	snprintf(n->trouble, sizeof n->trouble, "%s", s->trouble);
-	n->status.trouble = n->trouble;
+	snprintf(n->trouble_subject, sizeof n->trouble_subject, "%s",
+	    s->trouble.subject != NULL ? s->trouble.subject : "");
+	snprintf(n->trouble_text, sizeof n->trouble_text, "%s",
+	    s->trouble.text != NULL ? s->trouble.text : "");
+	n->status.trouble.subject = n->trouble_subject;
+	n->status.trouble.text = n->trouble_text;
 	n->status_at = n->heard = now;
 }
 

@@ -26,10 +26,10 @@ struct node {
 	char version[32]; /* of the agent's program */
 	bool connected;
 	struct mono heard;    /* last message, or when it left */
-	struct status status; /* the latest; its trouble is in `trouble` */
+	struct status status; /* the latest; the texts of its trouble are below */
 	struct status before; /* one of at least 5 s earlier, for rates */
 	struct mono status_at, before_at;
-	char trouble[200];
+	char trouble_subject[200], trouble_text[400];
 
 	struct arena programs_arena;
 	struct programs programs; /* in that arena */

@@ -7,13 +7,6 @@
 
 enum { BACKOFF_MOST = 32, SOON = 4 }; /* times shed_ns; times the last backoff */
 
-static const char *
-percent(char out[16], double share)
-{
-	snprintf(out, 16, "%.0f %%", share * 100);
-	return out;
-}
-
 void
 queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono now)
 {
@@ -21,7 +14,6 @@ queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono no
 	int64_t most_ns = BACKOFF_MOST * q->limits.shed_ns;
 	bool soon = n->backoff_ns > 0 &&
 	            mono_since_ns(now, n->backoff_until) < SOON * n->backoff_ns;
-	char full[16];
 
 	assert(node < nodes->n);
 	n->backoff_ns = !soon                         ? q->limits.shed_ns
@@ -32,8 +24,10 @@ queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono no
 	q->sheds++;
 	q->backing_off = true;
 	snprintf(q->shed_by, sizeof q->shed_by, "%s/%s", n->name, queue_name(n->status.shed_by));
-	snprintf(q->shed_why, sizeof q->shed_why, "agent %s has shed load: %s %s full", n->name,
-	    queue_name(n->status.shed_by), percent(full, n->status.fill[n->status.shed_by]));
+	q->shed = (struct congestion){ .reason = REASON_LOAD_SHED,
+		.queue = n->status.shed_by,
+		.fill = n->status.fill[n->status.shed_by] };
+	strcpy(q->shed.node, n->name);
 	nodes_changed(nodes);
 }
 
@@ -53,43 +47,37 @@ end_backoffs(struct queues *q, struct nodes *nodes, struct mono now)
 	}
 }
 
-/* The occupancy of the fullest queue. why: which one, and how many other agents are over
- * pause_fill. */
-static double
-find_fullest(const struct queues *q, const struct nodes *nodes, char *why, size_t size)
+/* The fullest queue, and how many other agents are over pause_fill. */
+static struct congestion
+find_fullest(const struct queues *q, const struct nodes *nodes)
 {
-	double most = q->mailbox_fill, fill;
-	const struct node *whose = NULL;
-	enum queue which = QUEUE_RING, fullest;
+	struct congestion c = { .reason = REASON_MAILBOX_FULL, .fill = q->mailbox_fill };
+	enum queue fullest;
 	uint32_t over = 0;
-	char full[16];
+	double fill;
 
 	for (uint32_t i = 0; i < nodes->n; i++) {
 		if (!nodes->items[i].connected)
 			continue;
 		fill = node_fill(&nodes->items[i], &fullest);
 		over += fill > q->limits.pause_fill;
-		if (fill > most) {
-			most = fill;
-			which = fullest;
-			whose = &nodes->items[i];
+		if (fill > c.fill) {
+			c.reason = REASON_QUEUE_FULL;
+			c.queue = fullest;
+			c.fill = fill;
+			strcpy(c.node, nodes->items[i].name);
 		}
 	}
-	if (whose == NULL)
-		snprintf(why, size, "the controller's mailbox is %s full", percent(full, most));
-	else if (over > 1)
-		snprintf(why, size, "agent %s: %s %s full, and %u more", whose->name,
-		    queue_name(which), percent(full, most), over - 1);
-	else
-		snprintf(why, size, "agent %s: %s %s full", whose->name, queue_name(which),
-		    percent(full, most));
-	return most;
+	if (c.reason == REASON_QUEUE_FULL && over > 1)
+		c.others = over - 1;
+	return c;
 }
 
-static void
-describe_backoff(
-    const struct queues *q, const struct nodes *nodes, char *why, size_t size, struct mono now)
+/* The last agent that shed load, and the time until the last backoff ends. */
+static struct congestion
+find_backoff(const struct queues *q, const struct nodes *nodes, struct mono now)
 {
+	struct congestion c = q->shed;
 	int64_t left_ns = 0;
 
 	for (uint32_t i = 0; i < nodes->n; i++) {
@@ -99,28 +87,27 @@ describe_backoff(
 		    mono_since_ns(n->backoff_until, now) > left_ns)
 			left_ns = mono_since_ns(n->backoff_until, now);
 	}
-	snprintf(why, size, "%s; no tracepoint is added there for %.0f s", q->shed_why,
-	    (double)left_ns / 1e9);
+	c.backoff_s = (double)left_ns / 1e9;
+	return c;
 }
 
 void
 queues_update(struct queues *q, struct nodes *nodes, struct mono now)
 {
-	char why[sizeof q->paused_why];
-	double most = find_fullest(q, nodes, why, sizeof why);
+	struct congestion fullest = find_fullest(q, nodes);
 
 	end_backoffs(q, nodes, now);
-	if (!q->paused && (q->backing_off || most > q->limits.pause_fill)) {
+	if (!q->paused && (q->backing_off || fullest.fill > q->limits.pause_fill)) {
 		q->paused = true;
 		q->paused_since = now;
 		q->pauses++;
-	} else if (q->paused && !q->backing_off && most < q->limits.resume_fill) {
+	} else if (q->paused && !q->backing_off && fullest.fill < q->limits.resume_fill) {
 		q->paused = false;
 		q->paused_ns += mono_since_ns(now, q->paused_since);
 	}
 	if (!q->paused)
 		return;
-	if (q->backing_off && most <= q->limits.pause_fill)
-		describe_backoff(q, nodes, why, sizeof why, now);
-	memcpy(q->paused_why, why, sizeof why);
+	q->pause = q->backing_off && fullest.fill <= q->limits.pause_fill
+	               ? find_backoff(q, nodes, now)
+	               : fullest;
 }

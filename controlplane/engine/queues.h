@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "controlplane/engine/nodes.h"
+#include "forest/congestion.h"
 
 struct queue_limits {
 	double pause_fill, resume_fill; /* occupancy of any queue, 0..1 */
@@ -34,12 +35,12 @@ struct queues { /* all zeroes: normal */
 	double mailbox_fill;      /* occupancy of the controller's mailbox, 0..1 */
 	bool paused;              /* nothing more is enabled ... */
 	struct mono paused_since; /* ... since then, or: since then the last time ... */
-	char paused_why[240];     /* ... and the fullest queue, as text */
+	struct congestion pause;  /* ... and why; not NONE while paused */
 	int64_t paused_ns;        /* sum of all pauses that have ended */
 	bool backing_off;         /* a connected agent is: what it does not record is no evidence */
 	char shed_by[NODE_NAME_MAX +
 		     16];       /* the last agent that shed load, and its queue: "node/ring"; "" */
-	char shed_why[200];     /* the last agent that shed load, and its queue; "" */
+	struct congestion shed; /* the same, with its fill; NONE: no agent has */
 	uint64_t pauses, sheds; /* since the engine was made */
 };
 

@@ -87,10 +87,9 @@ port_retired(void *owner, const char *name)
 }
 
 static void
-port_audit(void *owner, const char *by, const char *did, uint64_t run, enum reason reason,
-    const char *text, struct wall when)
+port_audit(void *owner, const struct audit *own)
 {
-	forest_audit_own(((struct engine *)owner)->forest, by, did, run, reason, text, when);
+	forest_audit_own(((struct engine *)owner)->forest, own);
 }
 
 static void
@@ -155,9 +154,9 @@ engine_search_port(struct engine *g)
 		.paused = p->queues.paused,
 		.backing_off = p->queues.backing_off,
 		.paused_since = p->queues.paused_since,
-		.paused_why = p->queues.paused_why,
+		.pause = p->queues.pause,
+		.shed = p->queues.shed,
 		.shed_by = p->queues.shed_by,
-		.shed_why = p->queues.shed_why,
 	};
 	return &g->port;
 }

@@ -82,7 +82,7 @@ spend_status(
 	smooth(
 	    &s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
 	s->last = *st;
-	s->last.trouble = ""; /* the text belongs to the caller */
+	s->last.trouble = (struct node_trouble){ 0 }; /* its texts belong to the caller */
 	s->at = now;
 }
 

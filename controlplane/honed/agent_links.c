@@ -72,15 +72,16 @@ agent_links_left(struct agent_links *links, const struct mail *m)
 {
 	struct agent_link *a = &links->items[m->tag];
 	const struct want *w;
-	char did[120];
 
 	assert(m->kind == MAIL_LEFT && m->tag < links->n);
 	w = engine_want(links->engine, a->node);
-	if (w->ntoggles > 0) {
-		snprintf(did, sizeof did, "off: %u added on agent %s", w->ntoggles, a->name);
-		forest_audit_own(
-		    links->forest, "the lease", did, 0, REASON_AGENT_GONE, NULL, clock_wall());
-	}
+	if (w->ntoggles > 0)
+		forest_audit_own(links->forest, &(struct audit){ .when = clock_wall(),
+						    .actor = ACTOR_LEASE,
+						    .action = ACTION_DISABLE_COUNT,
+						    .reason = REASON_AGENT_GONE,
+						    .node = a->name,
+						    .count = w->ntoggles });
 	engine_leave(links->engine, a->node, clock_mono());
 	a->peer = NULL;
 	log_line(LOG_WARN, "agent %s disconnected: %s", a->name,
@@ -126,15 +127,15 @@ take_clock(struct agent_links *links, const struct mail *m, struct err *e)
 static void
 audit_shed(struct agent_links *links, struct agent_link *a, const struct status *s)
 {
-	char by[NODE_NAME_MAX + 8], text[80];
-
-	if (s->shed && !a->shed) {
-		snprintf(by, sizeof by, "agent %s", a->name);
-		snprintf(
-		    text, sizeof text, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
-		forest_audit_own(links->forest, by, "off: all that was added there", 0,
-		    REASON_CONGESTION, text, clock_wall());
-	}
+	if (s->shed && !a->shed)
+		forest_audit_own(links->forest, &(struct audit){ .when = clock_wall(),
+						    .actor = ACTOR_AGENT,
+						    .action = ACTION_DISABLE_NODE,
+						    .reason = REASON_CONGESTION,
+						    .node = a->name,
+						    .cause = REASON_LOAD_SHED,
+						    .queue = s->shed_by,
+						    .fill = s->fill[s->shed_by] });
 	a->shed = s->shed;
 }
 
@@ -228,12 +229,13 @@ agent_links_log_queues(struct agent_links *links)
 {
 	const struct engine_queues *before = &links->reported;
 	struct engine_queues q;
+	char why[CONGESTION_TEXT_MAX];
 
 	engine_queues(links->engine, &q);
 	if (q.sheds > before->sheds)
-		log_line(LOG_WARN, "%s", q.shed_why);
+		log_line(LOG_WARN, "%s", congestion_print(&q.shed, why));
 	if (q.pauses > before->pauses)
-		log_line(LOG_WARN, "paused: %s", q.why);
+		log_line(LOG_WARN, "paused: %s", congestion_print(&q.why, why));
 	if (before->paused && !q.paused)
 		log_line(LOG_INFO, "resumed after a pause of %.1f s",
 		    (double)mono_since_ns(clock_mono(), before->since) / 1e9);

@@ -44,8 +44,11 @@ end_orphans(struct forest_keeper *k, struct err *e)
 		r->reason = REASON_CONTROLLER_ENDED;
 		forest_touch_run(k->forest, r);
 		end_hypotheses(k->forest, r->id, now);
-		forest_audit_own(k->forest, "the lease", "off: all that it had added", r->id,
-		    REASON_CONTROLLER_ENDED, NULL, now);
+		forest_audit_own(k->forest, &(struct audit){ .when = now,
+						.actor = ACTOR_LEASE,
+						.action = ACTION_DISABLE_RUN,
+						.run = r->id,
+						.reason = REASON_CONTROLLER_ENDED });
 		log_line(LOG_WARN,
 		    "diagnosis %" PRIu64
 		    " of %s was active when the controller ended; it is stopped",

@@ -279,8 +279,10 @@ wind_down(struct honed *h)
 	struct err e;
 
 	if (engine_busy(h->engine))
-		forest_audit_own(h->keeper.forest, "the controller", "stop", 0, REASON_TOLD_TO_END,
-		    NULL, clock_wall());
+		forest_audit_own(h->keeper.forest, &(struct audit){ .when = clock_wall(),
+						       .actor = ACTOR_CONTROLLER,
+						       .action = ACTION_STOP,
+						       .reason = REASON_TOLD_TO_END });
 	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
 		log_line(LOG_ERROR, "%s", e.text);
 	step(h);

@@ -26,6 +26,11 @@ questions_refused(
 {
 	if (is_agent)
 		refusals_add(&q->refusals, why, times, clock_wall());
-	audit_asked(&q->book, q->keeper->forest, who, is_agent ? "connect as an agent" : "connect",
-	    AUDIT_REFUSED, 0, times, why, clock_mono(), clock_wall(), NULL);
+	audit_asked(&q->book, q->keeper->forest, who,
+	    &(struct audit){ .when = clock_wall(),
+		.action = is_agent ? ACTION_CONNECT_AGENT : ACTION_CONNECT,
+		.outcome = AUDIT_REFUSED,
+		.times = times,
+		.text = why },
+	    clock_mono(), NULL);
 }

@@ -63,10 +63,8 @@ struct search_calls {
 	const struct programs *(*programs)(void *owner, uint32_t node);
 	/* Every connected node has listed its tracepoints, and none has this one. */
 	bool (*retired)(void *owner, const char *name);
-	/* For the audit: `by` did `did` on its own account. text: what the reason does not say, or
-	 * NULL. */
-	void (*audit)(void *owner, const char *by, const char *did, uint64_t run,
-	    enum reason reason, const char *text, struct wall when);
+	/* See forest_audit_own(). */
+	void (*audit)(void *owner, const struct audit *own);
 	/* A diagnosis has ended; what it enabled is out of the plan. */
 	void (*ended)(void *owner, struct wall when);
 };
@@ -95,7 +93,8 @@ struct search_port {
 	 * what it does not record is no evidence. */
 	bool paused, backing_off;
 	struct mono paused_since;
-	const char *paused_why, *shed_by, *shed_why; /* shed_by: "node/queue"; "": none has */
+	struct congestion pause, shed; /* of the present pause; of the last agent that shed load */
+	const char *shed_by;           /* the latter as "node/queue"; "": none has */
 };
 
 /* "provider:event" of a label, terminated, in `out`, which is returned. */

@@ -244,8 +244,11 @@ disable_newest(struct search_port *port, struct search *s)
 		if (!pick.fresh)
 			continue;
 		disable(port, s, i, REASON_OVER_BUDGET);
-		port->calls->audit(port->owner, "the budget", "off: a tracepoint", d->run->id,
-		    REASON_OVER_BUDGET, NULL, port->when);
+		port->calls->audit(port->owner, &(struct audit){ .when = port->when,
+						    .actor = ACTOR_BUDGET,
+						    .action = ACTION_DISABLE_ONE,
+						    .run = d->run->id,
+						    .reason = REASON_OVER_BUDGET });
 		/* a candidate again: it is refused then, and counted as over budget */
 		if (label_set_add(&d->over_budget, pick.label))
 			label_set_del(&s->enabled.tried, pick.label);

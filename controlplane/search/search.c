@@ -416,11 +416,18 @@ withdraw(struct search_port *port, struct search *s, struct err *e)
 {
 	bool backing_off = port->backing_off;
 	enum reason reason = backing_off ? REASON_SHED : REASON_CONGESTION;
+	const struct congestion *why = backing_off ? &port->shed : &port->pause;
 
 	if (s->enabled.n > 0 || s->exploration.hypothesis != NULL)
-		port->calls->audit(port->owner, "full queues", "off: the newest tracepoints",
-		    s->diagnosis->run->id, REASON_CONGESTION,
-		    backing_off ? port->shed_why : port->paused_why, port->when);
+		port->calls->audit(port->owner, &(struct audit){ .when = port->when,
+						    .actor = ACTOR_QUEUES,
+						    .action = ACTION_DISABLE_NEWEST,
+						    .run = s->diagnosis->run->id,
+						    .reason = REASON_CONGESTION,
+						    .node = why->node,
+						    .cause = why->reason,
+						    .queue = why->queue,
+						    .fill = why->fill });
 	for (uint32_t i = s->enabled.n; i-- > 0;) {
 		struct pick pick = s->enabled.picks[i];
 

@@ -51,7 +51,7 @@ search_phase_text(enum search_phase phase)
 		[SEARCH_GATHERING] = "gathering",
 		[SEARCH_UNCONFIRMED] = "unconfirmed",
 		[SEARCH_PAUSED] = "paused",
-		[SEARCH_BACKING_OFF] = "backing off",
+		[SEARCH_BACKING_OFF] = "backing-off",
 		[SEARCH_ENDED] = "ended",
 	};
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
 -- A hypothesis forest of schema 4, written by commit 7f334b5 from seven simulations (deep, round-loop, slow-path,
--- two-groups, unsure, budget-none, key); one row of evidence in a hundred is kept.
+-- two-groups, unsure, budget-none, key); one row of evidence in a hundred is kept; with a
+-- further diagnosis (9), and a row of the audit of each kind.
 PRAGMA application_id = 1215262309;
 PRAGMA user_version = 4;
 PRAGMA foreign_keys=OFF;
@@ -13,6 +14,7 @@ INSERT INTO run VALUES(4,'GET_HOME','flat',1,1,44,'',6,16,92,1006040000000,10089
 INSERT INTO run VALUES(5,'GET_CART','flat',1,4,50,'',1,3,3,1006040000000,1031200000000,3,151,64,'','',0,'');
 INSERT INTO run VALUES(6,'GET_CART','flat',1,1,53,'',0,0,4,1007040000000,1010700000000,0,218,64,'','',0,'');
 INSERT INTO run VALUES(7,'CHECKOUT','flat',1,1,62,'',3,7,48,1006040000000,1008400000000,5,700,64,'','',0,'');
+INSERT INTO run VALUES(9,'GET_HOME','flat',7,2,NULL,'',0,0,0,2000000000000,2000000000001,0,0,0,'','root',10,'cart:lock_begin');
 CREATE TABLE hypothesis ( id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED, parent INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED, cycle INTEGER NOT NULL, state INTEGER NOT NULL, presence INTEGER NOT NULL, tracepoint TEXT NOT NULL, edge_from TEXT NOT NULL, edge_to TEXT NOT NULL, group_shape TEXT NOT NULL, group_key_a INTEGER NOT NULL, group_key_b INTEGER NOT NULL, traces INTEGER NOT NULL, mean_ns REAL, cv REAL, share REAL, share_low REAL, share_high REAL, latency_share REAL, settled_traces INTEGER NOT NULL, settled_share REAL, settled_low REAL, settled_high REAL, "key" TEXT NOT NULL, key_r REAL, key_p REAL, key_n INTEGER NOT NULL, exemplar_slow INTEGER NOT NULL, exemplar_fast INTEGER NOT NULL, made_ns INTEGER NOT NULL, settled_ns INTEGER NOT NULL, cost_ns REAL, separation REAL, why TEXT NOT NULL DEFAULT '', reason INTEGER NOT NULL DEFAULT 0) STRICT;
 INSERT INTO hypothesis VALUES(1,1,NULL,0,3,32,'','cart/hone:unit_begin(cart.get)','cart/hone:unit_end(cart.get)','front/hone:request_begin(GET_HOME) -> front/hone:fork(cart.get) -> cart/hone:unit_begin(cart.get) -> cart/hone:unit_end(cart.get) -> front/hone:join(cart.get) -> front/hone:request_end(GET_HOME)',-8498043808218454474,4041928467494076183,270,9037356.9407407399267,1.510879366943436608,0.99998480089139385462,0.99979562535332544559,1.0001510853714514759,0.94431513267407041212,270,0.99998480089139385462,0.99979562535332544559,1.0001510853714514759,'',0.0,0.0,0,-526378806901473291,-2904725978329715957,1007040000000,1007040000000,1983241860.5381712913,0.0,'',0);
 INSERT INTO hypothesis VALUES(2,1,1,1,5,43,'cart/cart:a_2','cart/hone:unit_begin(cart.get)','cart/hone:unit_end(cart.get)','',0,0,270,9037356.9407407399267,1.510879366943436608,0.99998480089139385462,0.0,0.0,0.94431513267407041212,47,-3.6253470161437102796e-06,-0.00013289668062070199273,0.00012564598658841458233,'',0.0,0.0,0,0,0,1007040000000,1007280000000,0.0,0.0,'',0);
@@ -213,6 +215,20 @@ INSERT INTO audit VALUES(1006040000000,-1,'learning',-1,'off: all tracepoints',0
 INSERT INTO audit VALUES(1006040000000,-1,'learning',-1,'off: all tracepoints',0,NULL,1,'',45);
 INSERT INTO audit VALUES(1007040000000,-1,'learning',-1,'off: all tracepoints',0,NULL,1,'',45);
 INSERT INTO audit VALUES(1006040000000,-1,'learning',-1,'off: all tracepoints',0,NULL,1,'',45);
+INSERT INTO audit VALUES(2000000000003,-1,'the budget',-1,'off: a tracepoint',0,9,1,'',21);
+INSERT INTO audit VALUES(2000000000004,-1,'full queues',-1,'off: the newest tracepoints',0,9,1,'agent node2: ring 62 % full, and 1 more',20);
+INSERT INTO audit VALUES(2000000000005,-1,'full queues',-1,'off: all tracepoints',0,NULL,1,'the controller''s mailbox is 80 % full',20);
+INSERT INTO audit VALUES(2000000000006,-1,'learning',-1,'off: all tracepoints',0,NULL,1,'',45);
+INSERT INTO audit VALUES(2000000000007,-1,'learning',-1,'off: all tracepoints',0,NULL,1,'learning: out of memory',47);
+INSERT INTO audit VALUES(2000000000008,-1,'the lease',-1,'off: 12 added on agent node 3',0,NULL,1,'',44);
+INSERT INTO audit VALUES(2000000000009,-1,'the lease',-1,'off: all that it had added',0,9,1,'',3);
+INSERT INTO audit VALUES(2000000000010,-1,'the controller',-1,'stop',0,NULL,1,'',46);
+INSERT INTO audit VALUES(2000000000011,-1,'agent node2',-1,'off: all that was added there',0,NULL,1,'its queue "ring" is nearly full',20);
+INSERT INTO audit VALUES(2000000000012,-1,'several users',-1,'',2,NULL,9,'',50);
+INSERT INTO audit VALUES(2000000000013,-1,'',-1,'connect as an agent',2,NULL,1,'TLS handshake: it shows no certificate',0);
+INSERT INTO audit VALUES(2000000000014,65534,'nobody',17,'connect',2,NULL,1,'user nobody has no access',0);
+INSERT INTO audit VALUES(2000000000015,0,'root',18,'{"ask":"stop"}',0,NULL,1,'stopped GET_HOME, PUT_CART',0);
+INSERT INTO audit VALUES(2000000000016,-1,'the budget',-1,'{"ask":"stop"}',1,NULL,1,'no diagnosis is active',0);
 CREATE INDEX hypothesis_run ON hypothesis (run);
 CREATE INDEX switched_run ON switched (run);
 CREATE INDEX switched_tracepoint ON switched (tracepoint);

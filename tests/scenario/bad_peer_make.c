@@ -117,7 +117,9 @@ make_status(struct rng *dice, struct buf *b)
 		.record_ns = any_double(dice),
 		.rejected_ns = any_double(dice),
 		.tracer_ok = one_in(dice, 2),
-		.trouble = one_in(dice, 2) ? "" : "\x1b]0;bad\x07\xff\xfe" };
+		.trouble = { .kind = one_in(dice, 2) ? NODE_TROUBLE_NONE : NODE_TROUBLE_UNTRACED,
+		    .subject = "\x1b]0;bad\x07\xff\xfe",
+		    .text = "\xff\x1b[2J" } };
 
 	for (int q = 0; q < QUEUES; q++)
 		s.fill[q] = any_double(dice);

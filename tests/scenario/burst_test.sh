@@ -69,7 +69,7 @@ sys.exit(n == 0)"; }
 check "at 90 % the agent sheds load by itself, and logs which queue" grep -q 'the queue "ring" is .* added tracepoints go off' "$D/agent.log"
 check "the controller logs which queue was full" grep -q 'agent n1 has shed load: ring' "$D/honed.log"
 check "hone why names it for the tracepoint" why_switched
-check "hone status counts it and names the queue" eval 'hone status --json | jq -e ".queues.sheds > 0 and (.queues.shed_why | contains(\"ring\"))"'
+check "hone status counts it and names the queue" eval 'hone status --json | jq -e ".queues.sheds > 0 and .queues.shed.queue == \"ring\""'
 
 # ---- a stopped agent ----------------------------------------------------------------
 word() { say wrote | cut -d' ' -f"$1"; }

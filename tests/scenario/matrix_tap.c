@@ -171,6 +171,7 @@ static int
 take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 {
 	static char trouble[512];
+	char now[sizeof trouble];
 	struct status s;
 	int rc = status_decode(&s, a, data, len, e);
 
@@ -182,9 +183,10 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	put(&state->nprograms, s.programs);
 	put(&state->status_ns, clock_mono().ns);
 	add(&state->statuses, 1);
-	if (strcmp(trouble, s.trouble) != 0)
-		printf("%.3f trouble \"%s\"\n", (double)clock_mono().ns / 1e9, s.trouble);
-	snprintf(trouble, sizeof trouble, "%s", s.trouble);
+	snprintf(now, sizeof now, "%s %s", trouble_kind_word(s.trouble.kind), s.trouble.text);
+	if (strcmp(trouble, now) != 0)
+		printf("%.3f trouble \"%s\"\n", (double)clock_mono().ns / 1e9, now);
+	strcpy(trouble, now);
 	return 0;
 }
 

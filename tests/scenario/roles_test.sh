@@ -76,7 +76,7 @@ check "the audit keeps the rows of before the restart" audit '[.rows[] | select(
 check "honed ends a second time" down
 check "honed starts with root in operators.look" up -o operators.look=root
 check "a user in no list is refused when it connects" says 1 "may not ask this controller" as_nobody status
-check "the audit has a row for this refusal" wait_for 10 audit 'any(.rows[]; .uid == 65534 and .asked == "connect" and .outcome == "refused")'
+check "the audit has a row for this refusal" wait_for 10 audit 'any(.rows[]; .uid == 65534 and .action == "connect" and .outcome == "refused")'
 
 # ---- a flood: a thousand silent connections to either socket ----
 cat > "$D/flood.py" << 'END'

@@ -379,9 +379,7 @@ static void
 node_status(struct stage *s, struct stage_node *n)
 {
 	double at_s = (double)(s->now_ns - s->begun_ns) / 1e9;
-	struct status status = {
-		.trouble = "", .tracer_ok = true, .programs = 1, .epoch = n->epoch
-	};
+	struct status status = { .tracer_ok = true, .programs = 1, .epoch = n->epoch };
 	bool costs = n->idle_core > 0 || n->record_cpu_ns > 0;
 
 	if ((s->begun_ns == INT64_MAX && !costs) ||

@@ -306,6 +306,11 @@ same_audit(const struct forest *a, const struct forest *b)
 		assert_true(x->when.ns == y->when.ns && x->uid == y->uid && x->pid == y->pid &&
 			    x->outcome == y->outcome && x->run == y->run && x->times == y->times &&
 			    x->reason == y->reason);
+		assert_true(x->actor == y->actor && x->action == y->action &&
+			    x->count == y->count && x->cause == y->cause && x->queue == y->queue &&
+			    (x->cause == REASON_NONE || x->fill == y->fill));
+		assert_string_equal(x->node, y->node);
+		assert_string_equal(x->types, y->types);
 		assert_string_equal(x->user, y->user);
 		assert_string_equal(x->asked, y->asked);
 		assert_string_equal(x->text, y->text);
@@ -326,7 +331,8 @@ play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall no
 		.outcome = (enum audit_outcome)(cycle % AUDIT_OUTCOMES),
 		.run = r->id,
 		.times = 1 + cycle % 4,
-		.text = "" };
+		.text = "",
+		.types = cycle % 2 ? "GET_HOME\nPUT_CART" : "" };
 
 	snprintf(asked, sizeof asked, "{\"ask\":\"start\",\"k\":%u}", cycle);
 	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
@@ -335,10 +341,15 @@ play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall no
 	a = (struct audit){ .when = now,
 		.uid = -1,
 		.pid = -1,
-		.user = "the budget",
-		.asked = "off shop:end",
+		.actor = ACTOR_QUEUES,
+		.action = ACTION_DISABLE_COUNT,
+		.node = "node2",
+		.count = cycle,
+		.cause = REASON_QUEUE_FULL,
+		.queue = QUEUE_LINK,
+		.fill = 1.0 / cycle,
 		.times = 1,
-		.reason = REASON_OVER_BUDGET };
+		.reason = REASON_CONGESTION };
 	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
 }
 

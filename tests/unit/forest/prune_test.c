@@ -207,6 +207,77 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 	remove(saved);
 }
 
+/* Written by the last Hone of schema 4, see there: what its sentences say of Hone's own actions is in
+ * fields, and the sentences stay, also salvaged. */
+static void
+version_4_tells_in_fields_what_hone_did(void **state)
+{
+	static const struct {
+		int64_t number; /* when_ns - 2000000000000 */
+		enum audit_actor actor;
+		enum audit_action action;
+		const char *node;
+		uint32_t count;
+	} ROWS[] = {
+		{ 3, ACTOR_BUDGET, ACTION_DISABLE_ONE, "", 0 },
+		{ 4, ACTOR_QUEUES, ACTION_DISABLE_NEWEST, "", 0 },
+		{ 5, ACTOR_QUEUES, ACTION_DISABLE_ALL, "", 0 },
+		{ 6, ACTOR_LEARNING, ACTION_DISABLE_ALL, "", 0 },
+		{ 7, ACTOR_LEARNING, ACTION_DISABLE_ALL, "", 0 },
+		{ 8, ACTOR_LEASE, ACTION_DISABLE_COUNT, "node 3", 12 },
+		{ 9, ACTOR_LEASE, ACTION_DISABLE_RUN, "", 0 },
+		{ 10, ACTOR_CONTROLLER, ACTION_STOP, "", 0 },
+		{ 11, ACTOR_AGENT, ACTION_DISABLE_NODE, "node2", 0 },
+		{ 12, ACTOR_SEVERAL_USERS, ACTION_NONE, "", 0 },
+		{ 13, ACTOR_NONE, ACTION_CONNECT_AGENT, "", 0 },
+		{ 14, ACTOR_NONE, ACTION_CONNECT, "", 0 },
+		{ 15, ACTOR_NONE, ACTION_NONE, "", 0 },
+		/* an operator of another machine, whose certificate says "the budget" */
+		{ 16, ACTOR_NONE, ACTION_NONE, "", 0 },
+	};
+	enum { N = sizeof ROWS / sizeof ROWS[0] };
+	struct place *p = *state;
+	size_t len;
+	char *text = (char *)file_read("tests/data/forest-4.sql", &len), saved[sizeof p->path + 8];
+	struct salvaged n;
+	struct err e;
+
+	text[len] = '\0';
+	snprintf(saved, sizeof saved, "%s.saved", p->path);
+	sql(p->path, text);
+	assert_int_equal(store_salvage(p->path, saved, &n, &e), 0);
+	assert_int_equal(n.orphans + n.unreadable, 0);
+	for (int i = 0; i < 2; i++) {
+		struct store *s = open_store(i == 0 ? p->path : saved);
+		struct forest *f = loaded(s, 0);
+		const struct audit *a;
+		uint64_t at = 0;
+
+		for (int k = N; k-- > 0;) {
+			assert_non_null(a = forest_audit_next(f, &at));
+			assert_int_equal(a->when.ns - 2000000000000, ROWS[k].number);
+			assert_int_equal(a->actor, ROWS[k].actor);
+			assert_int_equal(a->action, ROWS[k].action);
+			assert_string_equal(a->node, ROWS[k].node);
+			assert_int_equal(a->count, ROWS[k].count);
+			assert_int_equal(a->cause, REASON_NONE);
+			assert_true(a->user[0] != '\0' || a->asked[0] != '\0');
+			if (ROWS[k].number == 4)
+				assert_string_equal(
+				    a->text, "agent node2: ring 62 % full, and 1 more");
+			if (ROWS[k].number == 15)
+				assert_string_equal(a->text, "stopped GET_HOME, PUT_CART");
+		}
+		assert_int_equal(forest_run(f, 9)->reason, REASON_END_OVER_BUDGET);
+		assert_string_equal(forest_run(f, 9)->subject, "cart:lock_begin");
+		assert_int_equal(sql_integer(i == 0 ? p->path : saved, "PRAGMA user_version"), 5);
+		forest_free(f);
+		store_close(s);
+	}
+	free(text);
+	remove(saved);
+}
+
 /* Schema 2 is what the first two steps make: of a database of schema 3 the third is taken back. */
 static void
 version_2_steps_up_and_has_an_audit(void **state)
@@ -411,6 +482,7 @@ main(void)
 		test(version_1_steps_up_and_keeps_all),
 		test(version_3_keeps_every_sentence_and_reason),
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
+		test(version_4_tells_in_fields_what_hone_did),
 		test(version_2_steps_up_and_has_an_audit),
 		test(the_audit_goes_by_age_and_by_size),
 		test(what_is_old_goes_and_the_file_shrinks),

@@ -408,7 +408,13 @@ random_status(struct rng *r)
 		.shed_by = (enum queue)rng_below(r, QUEUES),
 		.guard_ok = rng_below(r, 2),
 		.tracer_ok = rng_below(r, 2),
-		.trouble = random_name(r, 4096, "") };
+		.trouble = { .kind = (enum trouble_kind)rng_below(r, NODE_TROUBLE_KINDS),
+		    .subject = random_name(r, 255, ""),
+		    .text = random_name(r, 4096, ""),
+		    .seconds = 1e6 * rng_unit(r),
+		    .bytes = some(r),
+		    .times = (uint32_t)some(r),
+		    .pid = (uint32_t)some(r) } };
 
 	s.record_ns = rng_below(r, 2) ? 1e4 * rng_unit(r) : 0;
 	s.rejected_ns = s.record_ns * rng_unit(r);
@@ -448,7 +454,13 @@ a_status_is_decoded_unchanged(void **state)
 		assert_true(got.programs == s.programs && got.added == s.added);
 		assert_true(got.record_ns == s.record_ns && got.rejected_ns == s.rejected_ns);
 		assert_true(got.shed == s.shed && got.tracer_ok == s.tracer_ok);
-		assert_string_equal(got.trouble, s.trouble);
+		assert_string_equal(got.trouble.subject, s.trouble.subject);
+		assert_string_equal(got.trouble.text, s.trouble.text);
+		assert_true(got.trouble.kind == s.trouble.kind &&
+			    got.trouble.seconds == s.trouble.seconds &&
+			    got.trouble.bytes == s.trouble.bytes &&
+			    got.trouble.times == s.trouble.times &&
+			    got.trouble.pid == s.trouble.pid);
 	}
 	assert_bounded(decode_status, &b, &r);
 	assert_whole_or_refused(decode_status, "status: ", &b);

@@ -782,13 +782,15 @@ a_process_whose_registration_was_lost_is_reported_while_it_runs(void **state)
 	dir(&n, "shm", name, false);
 	t = take(&n, now + 10 * MS);
 	assert_one_loss(&t, now, now + 10 * MS);
-	assert_non_null(strstr(stats_of(&n).trouble, "runs untraced"));
+	assert_int_equal(stats_of(&n).untraced_pid, pid);
+	assert_string_equal(stats_of(&n).untraced, "source_lttng_te");
 	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0); /* not in every poll */
 	t = take(&n, now + 500 * MS);
 	assert_one_loss(&t, now + 10 * MS, now + 500 * MS);
 	ends(pid);
 	t = take(&n, now + 2000 * MS);
 	assert_one_loss(&t, now + 500 * MS, now + 2000 * MS);
+	assert_int_equal(stats_of(&n).untraced_pid, 0); /* it is taken back */
 	assert_int_equal(take(&n, now + 9000 * MS).nlosses, 0);
 	fixture_close(&n);
 }
@@ -840,6 +842,14 @@ a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another(void 
 	assert_int_equal(take(&n, now + 3000 * MS).nlosses, 0);
 	t = take(&n, now + 9000 * MS);
 	assert_one_loss(&t, now + 2000 * MS, now + 9000 * MS);
+	assert_int_equal(stats_of(&n).untraced_pid, pid);
+	/* it is registered at last: the report is taken back */
+	snprintf(again, sizeof again, "%.*s02", (int)strlen(name) - 2, name);
+	dir(&n, "shm", again, true);
+	dir(&n, "out", again, true);
+	take(&n, now + 11000 * MS);
+	assert_int_equal(stats_of(&n).untraced_pid, 0);
+	assert_int_equal(take(&n, now + 20000 * MS).nlosses, 0);
 	ends(pid);
 	fixture_close(&n);
 }

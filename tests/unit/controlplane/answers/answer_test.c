@@ -408,8 +408,15 @@ the_audit_is_told_newest_first(void **state)
 	json_t *j;
 
 	json_decref(ask_as(h, &root, "{\"ask\":\"stop\"}"));
-	forest_audit_own(h->forest, "the budget", "off: a tracepoint", 3, REASON_OVER_BUDGET, NULL,
-	    (struct wall){ 80000000000 });
+	forest_audit_own(h->forest, &(struct audit){ .when = { 80000000000 },
+					.actor = ACTOR_AGENT,
+					.action = ACTION_DISABLE_NODE,
+					.run = 3,
+					.node = "n1",
+					.reason = REASON_CONGESTION,
+					.cause = REASON_LOAD_SHED,
+					.queue = QUEUE_RING,
+					.fill = 0.9 });
 	/* a question that is too long is shortened at the start of a character */
 	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);
 	json_decref(ask_as(h, &root, text));
@@ -419,13 +426,21 @@ the_audit_is_told_newest_first(void **state)
 	assert_in_range(
 	    json_string_length(at(j, "rows.0.asked")), AUDIT_ASKED_MAX - 8, AUDIT_ASKED_MAX);
 	says(j, "rows.0.outcome", "failed");
-	says(j, "rows.1.user", "the budget");
+	says(j, "rows.1.user", "");
+	says(j, "rows.1.actor", "agent");
+	says(j, "rows.1.action", "disable-node");
+	says(j, "rows.1.node", "n1");
+	says(j, "rows.1.reason", "congestion");
+	says(j, "rows.1.cause.reason", "load-shed");
+	says(j, "rows.1.cause.node", "n1");
+	says(j, "rows.1.cause.queue", "ring");
+	assert_true(json_is_null(at(j, "rows.0.actor")) && json_is_null(at(j, "rows.0.cause")));
 	counts(j, "rows.1.run", 3);
 	assert_true(json_is_null(at(j, "rows.1.uid")) && json_is_null(at(j, "rows.0.run")));
 	json_decref(j);
 	j = told(h, "{\"ask\":\"audit\",\"since\":75}");
 	assert_int_equal(json_array_size(at(j, "rows")), 1);
-	says(j, "rows.0.asked", "off: a tracepoint");
+	says(j, "rows.0.action", "disable-node");
 	json_decref(j);
 	j = told(h, "{\"ask\":\"audit\",\"since\":69.5}");
 	assert_int_equal(json_array_size(at(j, "rows")), 3);

@@ -19,6 +19,20 @@ at_s(double s)
 }
 
 static void
+ask(struct audit_book *b, struct forest *f, const struct who *w, enum audit_outcome outcome,
+    uint64_t run, double s)
+{
+	const struct audit row = { .when = WHEN,
+		.asked = "{\"ask\":\"stop\"}",
+		.outcome = outcome,
+		.run = run,
+		.times = 1,
+		.text = "no" };
+
+	assert_int_equal(audit_asked(b, f, w, &row, at_s(s), NULL), 0);
+}
+
+static void
 count(const struct forest *f, int uid, uint64_t *rows, uint64_t *times)
 {
 	const struct audit *a;
@@ -43,10 +57,7 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 
 	/* a thousand a second for a minute */
 	for (int i = 0; i < 60000; i++)
-		assert_int_equal(audit_asked(&b, f, &w, "{\"ask\":\"stop\"}",
-				     i % 2 ? AUDIT_REFUSED : AUDIT_FAILED, 0, 1, "no",
-				     at_s(i / 1000.0), WHEN, NULL),
-		    0);
+		ask(&b, f, &w, i % 2 ? AUDIT_REFUSED : AUDIT_FAILED, 0, i / 1000.0);
 	count(f, 1000, &rows, &times);
 	assert_in_range(rows, 10, 16);
 	audit_flush(&b, f, at_s(60), WHEN);
@@ -69,9 +80,12 @@ what_is_done_always_has_a_row(void **state)
 	(void)state;
 
 	for (int i = 0; i < 500; i++)
-		assert_int_equal(
-		    audit_asked(&b, f, &w, "x", AUDIT_DONE, 7, 1, "", at_s(0), WHEN, NULL), 0);
-	forest_audit_own(f, "the budget", "off: a tracepoint", 7, REASON_OVER_BUDGET, "", WHEN);
+		ask(&b, f, &w, AUDIT_DONE, 7, 0);
+	forest_audit_own(f, &(struct audit){ .when = WHEN,
+				.actor = ACTOR_BUDGET,
+				.action = ACTION_DISABLE_ONE,
+				.run = 7,
+				.reason = REASON_OVER_BUDGET });
 	count(f, 0, &rows, &times);
 	assert_int_equal(rows, 500);
 	count(f, -1, &rows, &times);
@@ -92,12 +106,9 @@ nobody_answers_for_others(void **state)
 	const struct audit *a;
 	(void)state;
 
-	assert_int_equal(
-	    audit_asked(&b, f, &named, "connect", AUDIT_REFUSED, 0, 1, "", at_s(0), WHEN, NULL), 0);
+	ask(&b, f, &named, AUDIT_REFUSED, 0, 0);
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(audit_asked(&b, f, &stranger, "connect", AUDIT_REFUSED, 0, 1, "",
-				     at_s(0), WHEN, NULL),
-		    0);
+		ask(&b, f, &stranger, AUDIT_REFUSED, 0, 0);
 	audit_flush(&b, f, at_s(60), WHEN);
 	while ((a = forest_audit_next(f, &at)) != NULL) {
 		of_all += a->times;
@@ -121,9 +132,7 @@ many_users_are_each_heard(void **state)
 		for (int uid = 1; uid <= 100; uid++) {
 			struct who w = { .uid = uid, .pid = 1, .user = "x" };
 
-			assert_int_equal(audit_asked(&b, f, &w, "x", AUDIT_REFUSED, 0, 1, "",
-					     at_s(i), WHEN, NULL),
-			    0);
+			ask(&b, f, &w, AUDIT_REFUSED, 0, i);
 		}
 	for (int uid = 1; uid <= AUDIT_USERS - 1; uid++) {
 		count(f, uid, &rows, &times);
@@ -136,6 +145,35 @@ many_users_are_each_heard(void **state)
 	forest_free(f);
 }
 
+/* More users than the book has entries, and each has refusals without a row. */
+static void
+users_beyond_the_book_share_an_entry_that_names_none(void **state)
+{
+	struct audit_book b = { 0 };
+	struct forest *f = forest_new();
+	uint64_t all = 0, several = 0, at = 0;
+	const struct audit *a;
+	(void)state;
+
+	for (int uid = 1; uid <= AUDIT_USERS + 8; uid++)
+		for (int i = 0; i < 15; i++) {
+			struct who w = { .uid = uid, .pid = 1, .user = "x" };
+
+			ask(&b, f, &w, AUDIT_REFUSED, 0, 0);
+		}
+	for (int s = 30; s < 600; s += 10)
+		audit_flush(&b, f, at_s(s), WHEN);
+	while ((a = forest_audit_next(f, &at)) != NULL) {
+		assert_int_equal(a->actor == ACTOR_SEVERAL_USERS, a->uid == -1);
+		assert_string_equal(a->user, a->actor == ACTOR_SEVERAL_USERS ? "" : "x");
+		several += a->actor == ACTOR_SEVERAL_USERS ? a->times : 0;
+		all += a->times;
+	}
+	assert_int_equal(all, 15 * (AUDIT_USERS + 8));
+	assert_true(several >= 8);
+	forest_free(f);
+}
+
 int
 main(void)
 {
@@ -144,6 +182,7 @@ main(void)
 		cmocka_unit_test(what_is_done_always_has_a_row),
 		cmocka_unit_test(nobody_answers_for_others),
 		cmocka_unit_test(many_users_are_each_heard),
+		cmocka_unit_test(users_beyond_the_book_share_an_entry_that_names_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

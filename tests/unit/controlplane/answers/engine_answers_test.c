@@ -220,7 +220,7 @@ pausing_has_two_thresholds(void **state)
 
 	tell_programs(h, node);
 	for (size_t i = 0; i < sizeof STORY / sizeof STORY[0]; i++) {
-		struct status s = { .trouble = "", .tracer_ok = true };
+		struct status s = { .tracer_ok = true };
 
 		s.fill[i % QUEUES] = STORY[i].fill;
 		engine_status(h->engine, node, &s, (struct mono){ (int64_t)i });
@@ -229,6 +229,54 @@ pausing_has_two_thresholds(void **state)
 		assert_int_equal(engine_parts(h->engine)->queues.paused, STORY[i].paused);
 	}
 	refused(h, "{\"ask\":\"learn\",\"seconds\":1}", "busy", "90 % full");
+}
+
+static void
+what_is_wrong_is_told_in_fields(void **state)
+{
+	struct house *h = *state;
+	struct status s = { .fill = { [QUEUE_LINK] = 0.75 },
+		.tracer_ok = true,
+		.shed = true,
+		.shed_by = QUEUE_LINK,
+		.trouble = { .kind = NODE_TROUBLE_UNTRACED, .subject = "cart", .pid = 17 } };
+	uint32_t node = join(h, "n1");
+	json_t *j = ask(h, "{\"ask\":\"agents\"}"), *agent, *trouble, *pause, *queues;
+
+	agent = json_array_get(json_object_get(j, "agents"), 0);
+	assert_true(json_is_null(json_object_get(agent, "trouble")));
+	json_decref(j);
+	engine_status(h->engine, node, &s, (struct mono){ 1000000000 });
+	j = ask(h, "{\"ask\":\"agents\"}");
+	agent = json_array_get(json_object_get(j, "agents"), 0);
+	trouble = json_object_get(agent, "trouble");
+	assert_string_equal(json_string_value(json_object_get(trouble, "kind")), "untraced");
+	assert_string_equal(json_string_value(json_object_get(trouble, "subject")), "cart");
+	assert_int_equal(json_integer_value(json_object_get(trouble, "pid")), 17);
+	json_decref(j);
+	/* an error of the tracer for a tracepoint, once nothing worse is reported */
+	s.trouble = (struct node_trouble){ 0 };
+	engine_status(h->engine, node, &s, (struct mono){ 2000000000 });
+	engine_done(
+	    h->engine, node, &(struct done){ .failure = "p:b: it fails" }, (struct mono){ 2 });
+	j = ask(h, "{\"ask\":\"agents\"}");
+	agent = json_array_get(json_object_get(j, "agents"), 0);
+	trouble = json_object_get(agent, "trouble");
+	assert_string_equal(json_string_value(json_object_get(trouble, "kind")), "tracepoint");
+	assert_string_equal(json_string_value(json_object_get(trouble, "text")), "p:b: it fails");
+	json_decref(j);
+	j = ask(h, "{\"ask\":\"status\"}");
+	pause = json_object_get(j, "pause");
+	queues = json_object_get(j, "queues");
+	assert_true(json_is_true(json_object_get(j, "paused")));
+	assert_string_equal(json_string_value(json_object_get(pause, "reason")), "queue-full");
+	assert_string_equal(json_string_value(json_object_get(pause, "node")), "n1");
+	assert_string_equal(json_string_value(json_object_get(pause, "queue")), "link");
+	assert_true(json_real_value(json_object_get(pause, "fill")) == 0.75);
+	assert_string_equal(
+	    json_string_value(json_object_get(json_object_get(queues, "shed"), "reason")),
+	    "load-shed");
+	json_decref(j);
 }
 
 /* The same desired state has the same epoch, so that sending it again renews a lease. */
@@ -674,6 +722,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    what_learning_turns_on_goes_off_again, build, tear_down),
 		cmocka_unit_test_setup_teardown(pausing_has_two_thresholds, build, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_wrong_is_told_in_fields, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_want_keeps_its_epoch_until_it_differs, build, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -102,7 +102,7 @@ pass(struct house *h, double seconds, double fill)
 
 	for (; h->now_ns < until_ns; h->now_ns += SECOND / 10) {
 		struct done d = { .failure = "" };
-		struct status s = { .tracer_ok = true, .trouble = "", .fill = { fill } };
+		struct status s = { .tracer_ok = true, .fill = { fill } };
 
 		engine_status(h->engine, h->node, &s, (struct mono){ h->now_ns });
 		d.epoch = engine_want(h->engine, h->node)->epoch;

@@ -262,7 +262,7 @@ the_fullest_queue_decides_in_any_order(void **state)
 	}
 	for (int64_t t = 2; t < 20000; t++) {
 		uint64_t i = rng_below(&rng, NODES), what = rng_below(&rng, 20);
-		struct status s = { .trouble = "", .tracer_ok = true };
+		struct status s = { .tracer_ok = true };
 		double most = 0;
 
 		if (what == 0) {
@@ -290,7 +290,7 @@ the_fullest_queue_decides_in_any_order(void **state)
 		paused = paused ? most >= o.resume_fill : most > o.pause_fill;
 		engine_queues(g, &q);
 		assert_int_equal(q.paused, paused);
-		assert_int_equal(q.why[0] != '\0', paused);
+		assert_int_equal(q.why.reason != REASON_NONE, paused);
 	}
 	assert_int_equal(q.pauses, pauses);
 	assert_true(pauses > 50);
@@ -302,9 +302,10 @@ static void
 the_pause_names_the_queue_and_its_agent(void **state)
 {
 	struct engine_options o = stage_options(1);
-	struct status s = { .trouble = "", .tracer_ok = true };
+	struct status s = { .tracer_ok = true };
 	struct forest *f = forest_new();
 	struct engine_queues q;
+	char text[CONGESTION_TEXT_MAX];
 	struct engine *g;
 	uint32_t a, b;
 	struct err e;
@@ -316,16 +317,22 @@ the_pause_names_the_queue_and_its_agent(void **state)
 	s.fill[QUEUE_FILES] = 0.625;
 	engine_status(g, b, &s, (struct mono){ 2 }); /* at once, without a step */
 	engine_queues(g, &q);
-	assert_string_equal(q.why, "agent far: files 62 % full");
+	assert_int_equal(q.why.reason, REASON_QUEUE_FULL);
+	assert_string_equal(q.why.node, "far");
+	assert_int_equal(q.why.queue, QUEUE_FILES);
+	assert_true(q.why.fill == 0.625 && q.why.others == 0);
+	assert_string_equal(congestion_print(&q.why, text), "agent far: files 62 % full");
 	assert_int_equal(q.since.ns, 2);
 	s.fill[QUEUE_LINK] = 0.75;
 	engine_status(g, a, &s, (struct mono){ 3 });
 	engine_queues(g, &q);
-	assert_string_equal(q.why, "agent near: link 75 % full, and 1 more");
+	assert_string_equal(
+	    congestion_print(&q.why, text), "agent near: link 75 % full, and 1 more");
 	engine_mailbox(g, 0.8);
 	assert_int_equal(engine_step(g, (struct mono){ 4 }, (struct wall){ 4 }, &e), 0);
 	engine_queues(g, &q);
-	assert_string_equal(q.why, "the controller's mailbox is 80 % full");
+	assert_string_equal(
+	    congestion_print(&q.why, text), "the controller's mailbox is 80 % full");
 	assert_int_equal(q.pauses, 1);
 	engine_free(g);
 	forest_free(f);
@@ -433,8 +440,7 @@ static void
 the_backoff_starts_again_after_a_long_time_without_shedding(void **state)
 {
 	struct engine_options o = stage_options(1);
-	struct status calm = { .trouble = "", .tracer_ok = true },
-		      shed = { .trouble = "", .tracer_ok = true, .shed = true };
+	struct status calm = { .tracer_ok = true }, shed = { .tracer_ok = true, .shed = true };
 	static const struct {
 		int64_t at_s, rest_s;
 	} STORY[] = {

@@ -343,7 +343,7 @@ static void
 a_type_under_diagnosis_is_reduced_last(void **state)
 {
 	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
-	struct status st = { .trouble = "" };
+	struct status st = { 0 };
 	struct mono now = { 1000000000 };
 	(void)state;
 
@@ -489,7 +489,7 @@ static void
 cost_is_counted_once(void **state)
 {
 	struct spend s = { 0 };
-	struct status st = { .trouble = "", .cpu_us = 5000000, .records = 1000, .sent_bytes = 99 };
+	struct status st = { .cpu_us = 5000000, .records = 1000, .sent_bytes = 99 };
 	struct mono now = { 1000000000 };
 	struct outlay p;
 	(void)state;
@@ -516,7 +516,7 @@ cost_is_counted_once(void **state)
 	assert_true(fabs(outlay_core(&s.now) - 0.0152) < 1e-6);
 	assert_true(s.all.records == 50000 && s.all.bytes == 500000);
 	st = (struct status){
-		.trouble = "", .cpu_us = 1000, .records = 10, .sent_bytes = 20
+		.cpu_us = 1000, .records = 10, .sent_bytes = 20
 	}; /* the agent restarted */
 	now.ns += 500000000;
 	spend_status(&s, &st, 100, 0, now);
@@ -530,7 +530,7 @@ cost_is_counted_once(void **state)
 static void
 the_cost_of_mapped_programs_is_counted_as_fixed(void **state)
 {
-	struct status st = { .trouble = "" };
+	struct status st = { 0 };
 	struct mono now = { 1000000000 };
 	struct spend s = { 0 };
 	struct outlay p;

@@ -32,6 +32,7 @@ struct fake {
 	const struct programs *programs;
 	/* what the owner was asked */
 	uint32_t enabled, audits, ended;
+	struct audit audited; /* the last row; its texts are not valid any more */
 };
 
 static inline bool
@@ -111,16 +112,10 @@ fake_retired(void *owner, const char *name)
 }
 
 static inline void
-fake_audit(void *owner, const char *by, const char *did, uint64_t run, enum reason reason,
-    const char *text, struct wall when)
+fake_audit(void *owner, const struct audit *own)
 {
-	(void)by;
-	(void)did;
-	(void)run;
-	(void)reason;
-	(void)text;
-	(void)when;
 	((struct fake *)owner)->audits++;
+	((struct fake *)owner)->audited = *own;
 }
 
 static inline void
@@ -173,9 +168,9 @@ fake_begin(struct fake *f, const char *letters)
 		    .withdraw_ns = 5000 * MS_NS,
 		    .cycle_max_ns = 20000 * MS_NS },
 		.now = { 1000000 * MS_NS },
-		.paused_why = "full",
+		.pause = { .reason = REASON_QUEUE_FULL, .queue = QUEUE_FILES, .fill = 0.6 },
 		.shed_by = "",
-		.shed_why = "full",
+		.shed = { .reason = REASON_LOAD_SHED, .queue = QUEUE_RING, .fill = 0.9 },
 	};
 	d = f->d = calloc(1, sizeof *f->d);
 	d->run = forest_run_new(f->port.forest, "R");

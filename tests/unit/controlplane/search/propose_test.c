@@ -180,6 +180,8 @@ the_newest_is_disabled_first_and_is_over_budget_from_then_on(void **state)
 	assert_false(is_affordable(&f.port, s, f.paths.of['e']));
 	assert_false(label_set_has(&s->enabled.tried, f.paths.of['e']));
 	assert_int_equal(f.audits, 1);
+	assert_int_equal(f.audited.actor, ACTOR_BUDGET);
+	assert_int_equal(f.audited.action, ACTION_DISABLE_ONE);
 	assert_true(disable_newest(&f.port, s));
 	assert_false(disable_newest(&f.port, s)); /* 'a' was settled */
 	assert_true(fake_wants(&f, 'a'));

@@ -306,6 +306,10 @@ congestion_disables_only_this_cycles_tracepoints_which_may_be_tried_again(void *
 		assert_int_equal(search_step(&f.port, s, NULL), 0);
 		assert_int_equal(s->phase, backing_off ? SEARCH_BACKING_OFF : SEARCH_PAUSED);
 		assert_int_equal(f.audits, 1);
+		assert_int_equal(f.audited.action, ACTION_DISABLE_NEWEST);
+		assert_int_equal(
+		    f.audited.cause, backing_off ? REASON_LOAD_SHED : REASON_QUEUE_FULL);
+		assert_int_equal(f.audited.queue, backing_off ? QUEUE_RING : QUEUE_FILES);
 		assert_int_equal(s->enabled.n, nold);
 		assert_int_equal(plan_count(f.port.plan), nold);
 		for (uint32_t i = 0; i < nold; i++)
