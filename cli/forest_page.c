@@ -108,7 +108,7 @@ put_key(struct buf *out, const json_t *key)
 {
 	if (!json_is_object(key))
 		return;
-	html_put(out, "<br>because of <code>");
+	html_put(out, key_explains(key) ? "<br>because of <code>" : "<br>related to <code>");
 	put_text(out, key, "name");
 	buf_printf(
 	    out, "</code>: R %.2f over %.0f traces", number_of(key, "r"), number_of(key, "n"));

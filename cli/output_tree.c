@@ -157,8 +157,8 @@ print_separation(struct drawing *d, const json_t *h, const char *margin)
 
 	if (strcmp(text_of(p, h, "state"), "separates") == 0 && !is_null(h, "separation"))
 		fprintf(p->out,
-		    "%s%s of the variance lies between requests with it and without it\n", margin,
-		    pen_share(p, number_of(h, "separation")));
+		    "%s%s of what the edge carries lies between requests with it and without it\n",
+		    margin, pen_share(p, number_of(h, "separation")));
 }
 
 static void
@@ -168,8 +168,8 @@ print_key(struct drawing *d, const json_t *h, const char *margin)
 	struct pen *p = d->pen;
 
 	if (json_is_object(key))
-		fprintf(p->out, "%s%s explains it: R %.2f over %s traces\n", margin,
-		    text_of(p, key, "name"), number_of(key, "r"),
+		fprintf(p->out, "%s%s %s: R %.2f over %s traces\n", margin, text_of(p, key, "name"),
+		    key_explains(key) ? "explains it" : "is related to it", number_of(key, "r"),
 		    pen_count(p, number_of(key, "n")));
 }
 

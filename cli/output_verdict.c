@@ -32,12 +32,18 @@ print_share(struct pen *p, const json_t *v)
 	                                            : pen_printf(p, " with %s confidence",
 							  pen_share(p, number_of(v, "confidence")));
 
+	const char *interval = interval_useful(number_of(v, "share"), number_of(v, "share_low"),
+				   number_of(v, "share_high"))
+	                           ? pen_printf(p, "%s to %s%s",
+					 pen_share(p, number_of(v, "share_low")),
+					 pen_share(p, number_of(v, "share_high")), sure)
+	                           : "too few requests for a useful interval";
+
 	line_print(p, "share",
-	    pen_printf(p, "%s of the %s (%s to %s%s)%s", pen_share(p, number_of(v, "share")),
+	    pen_printf(p, "%s of the %s (%s)%s", pen_share(p, number_of(v, "share")),
 		strcmp(text_of(p, v, "measure"), "latency") == 0 ? "response time"
 								 : "variance of the response time",
-		pen_share(p, number_of(v, "share_low")), pen_share(p, number_of(v, "share_high")),
-		sure, is_true(v, "sure") ? "" : ": not sure, the interval includes 0"));
+		interval, is_true(v, "sure") ? "" : ": not sure, the interval includes 0"));
 	line_print(p, "latency",
 	    pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
 		pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));
@@ -52,8 +58,9 @@ print_key(struct pen *p, const json_t *key)
 		line_print(p, "because", "no key explains it");
 		return;
 	}
-	line_print(p, "because",
-	    pen_printf(p, "%s explains it: R %.2f, %s, n %s", text_of(p, key, "name"),
+	line_print(p, key_explains(key) ? "because" : "related",
+	    pen_printf(p, "%s %s: R %.2f, %s, n %s", text_of(p, key, "name"),
+		key_explains(key) ? "explains it" : "is related to it, but does not explain it",
 		number_of(key, "r"), pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv),
 		pen_count(p, number_of(key, "n"))));
 }
@@ -66,10 +73,14 @@ print_what_if(struct pen *p, const json_t *w)
 	if (!json_is_object(w))
 		return;
 	if (!is_null(w, "cv_then_low") && !is_null(w, "cv_then_high"))
-		sure = pen_printf(p, " (%s to %s)", pen_share(p, number_of(w, "cv_then_low")),
-		    pen_share(p, number_of(w, "cv_then_high")));
+		sure = interval_useful(number_of(w, "cv_then"), number_of(w, "cv_then_low"),
+			   number_of(w, "cv_then_high"))
+		           ? pen_printf(p, " (%s to %s)", pen_share(p, number_of(w, "cv_then_low")),
+				 pen_share(p, number_of(w, "cv_then_high")))
+		           : " (too few requests for a useful interval)";
 	line_print(p, "what if",
-	    pen_printf(p, "always at its median: CV %s %s %s%s, p95 %s %s %s, p99 %s %s %s",
+	    pen_printf(p,
+		"this edge always at its median, in all requests of the group: CV %s %s %s%s, p95 %s %s %s, p99 %s %s %s",
 		pen_share(p, number_of(w, "cv_now")), pen_arrow(p),
 		pen_share(p, number_of(w, "cv_then")), sure, pen_ms(p, number_of(w, "p95_now_ms")),
 		pen_arrow(p), pen_ms(p, number_of(w, "p95_then_ms")),

@@ -74,9 +74,10 @@ print_match(struct pen *p, const json_t *m)
 		    number_of(m, settled ? "settled_high" : "share_high")),
 		pen_count(p, number_of(m, settled ? "settled_traces" : "traces"))));
 	if (json_is_object(key))
-		line_print(p, "because",
-		    pen_printf(
-			p, "%s explains it: R %.2f", text_of(p, key, "name"), number_of(key, "r")));
+		line_print(p, key_explains(key) ? "because" : "related",
+		    pen_printf(p, "%s %s: R %.2f", text_of(p, key, "name"),
+			key_explains(key) ? "explains it" : "is related to it",
+			number_of(key, "r")));
 	if (!is_null(m, "reason"))
 		line_print(p, "reason", text_of_reason(p, m, "reason"));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/verdict_text.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "cli/output.h"
@@ -45,6 +46,20 @@ reason_text_put(struct buf *out, const json_t *o, const char *key)
 }
 
 /* ---- verdicts ---- */
+
+#define EXPLAINS_R 0.5 /* |R| below it: the key has less than a quarter of the edge's variance */
+
+bool
+key_explains(const json_t *key)
+{
+	return fabs(number_of(key, "r")) >= EXPLAINS_R;
+}
+
+bool
+interval_useful(double value, double low, double high)
+{
+	return high - low <= fmax(1, 3 * fabs(value));
+}
 
 void
 verdict_position_put(struct buf *out, const json_t *v)
@@ -97,13 +112,21 @@ void
 verdict_unlearned_put(struct buf *out, const json_t *v)
 {
 	const json_t *unlearned = json_object_get(v, "unlearned");
+	const json_t *names = json_object_get(unlearned, "names"), *name;
 	double n = number_of(unlearned, "tracepoints");
+	size_t i;
 
-	if (n > 0)
-		buf_printf(out,
-		    "%.0f tracepoint%s of %s %s not seen while learning; if the problem is new, run "
-		    "`hone learn` during it",
-		    n, plural(n), member(unlearned, "service"), n == 1 ? "was" : "were");
+	if (n <= 0)
+		return;
+	buf_printf(out, "%.0f tracepoint%s of %s", n, plural(n), member(unlearned, "service"));
+	json_array_foreach (names, i, name)
+		buf_printf(out, "%s%s", i == 0 ? " (" : ", ",
+		    json_string_value(name) != NULL ? json_string_value(name) : "");
+	if (json_array_size(names) > 0)
+		buf_printf(out, "%s)", n > (double)json_array_size(names) ? ", ..." : "");
+	buf_printf(out,
+	    " %s not seen while learning; if the problem is new, run `hone learn` during it",
+	    n == 1 ? "was" : "were");
 }
 
 void
@@ -142,10 +165,11 @@ put_separation(struct buf *out, const json_t *v)
 
 	if (json_is_object(separation))
 		buf_printf(out,
-		    "whether a request passes %s divides slow from fast (%.0f %% of the variance); of those "
-		    "that %s, ",
-		    member(separation, "tracepoint"), number_of(separation, "share") * 100,
-		    is_word(separation, "slow", "with") ? "do" : "do not");
+		    "whether a request passes %s divides slow from fast: requests %s it are slow (%.0f %% of "
+		    "the %s of the edge lies between the two); ",
+		    member(separation, "tracepoint"), member(separation, "slow"),
+		    number_of(separation, "share") * 100,
+		    is_word(v, "measure", "latency") ? "time" : "variance");
 }
 
 static void
@@ -153,11 +177,15 @@ put_share(struct buf *out, const json_t *run, const json_t *v)
 {
 	const json_t *edge = json_object_get(v, "edge"), *group = json_object_get(v, "group");
 
-	buf_printf(out,
-	    "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %.0f requests %s lies between %s "
-	    "and %s",
-	    number_of(v, "share") * 100, number_of(v, "share_low") * 100,
-	    number_of(v, "share_high") * 100, number_of(v, "confidence") * 100,
+	buf_printf(out, "%.0f %% (", number_of(v, "share") * 100);
+	if (interval_useful(
+		number_of(v, "share"), number_of(v, "share_low"), number_of(v, "share_high")))
+		buf_printf(out, "%.0f to %.0f %%, confidence %.0f %%",
+		    number_of(v, "share_low") * 100, number_of(v, "share_high") * 100,
+		    number_of(v, "confidence") * 100);
+	else
+		buf_printf(out, "too few requests for a useful interval");
+	buf_printf(out, ") of the %s of %.0f requests %s lies between %s and %s",
 	    is_word(v, "measure", "latency") ? "response time" : "variance",
 	    number_of(group, "traces"), member(run, "type"), member(edge, "from"),
 	    member(edge, "to"));
@@ -194,7 +222,8 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	if (json_is_false(json_object_get(v, "sure")))
 		buf_printf(out, "; not sure: the interval includes 0");
 	if (json_is_object(key))
-		buf_printf(out, "; %s explains it (R = %.2f, n = %.0f)", member(key, "name"),
+		buf_printf(out, "; %s %s (R = %.2f, n = %.0f)", member(key, "name"),
+		    key_explains(key) ? "explains it" : "is related to it, but does not explain it",
 		    number_of(key, "r"), number_of(key, "n"));
 	len = out->len;
 	put_part(out, "; ", verdict_preload_put, v);

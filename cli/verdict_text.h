@@ -30,6 +30,12 @@ void verdict_budget_put(struct buf *out, const json_t *v);
 /* How the search ended inside the edge, by kind. */
 void verdict_end_put(struct buf *out, const json_t *run, const json_t *v);
 
+/* Whether the key has a quarter of the variance of the edge, so that it may be called a cause; else it
+ * is related only. key: {"r", ...}. */
+bool key_explains(const json_t *key);
+/* Of a share or a CV: an interval that is wider than 1 (100 points) and than three times the value says
+ * no more than that there were too few requests. */
+bool interval_useful(double value, double low, double high);
 /* The same as cleaned strings of the pen: text_of_put(p, verdict_preload_put, v). */
 const char *text_of_put(
     struct pen *p, void (*put)(struct buf *out, const json_t *o), const json_t *o);

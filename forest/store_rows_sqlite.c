@@ -148,6 +148,7 @@ static const struct column verdict_columns[] = {
 	VER4("object_share", REAL, object_share),
 	VER5("passing", U64, passing),
 	VER5("passes", REAL, passes),
+	VER5("unlearned_names", TEXT, unlearned_names),
 };
 
 #define SWI(name, type, member)                                        \

@@ -112,6 +112,7 @@ static const char *const steps[] = {
 	/* A verdict is of all requests that the search began with. */
 	"ALTER TABLE verdict ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN passes REAL;"
+	"ALTER TABLE verdict ADD COLUMN unlearned_names TEXT NOT NULL DEFAULT '';"
 	/* Actions of Hone as fields. user, asked and words keep what older versions wrote; words has
 	   errors, too. */
 	"ALTER TABLE audit ADD COLUMN actor INTEGER NOT NULL DEFAULT 0;"

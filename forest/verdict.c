@@ -40,8 +40,8 @@ verdict_sure(const struct verdict *v)
 #define TEXTS(v)                                                                           \
 	{                                                                                  \
 		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key, \
-		    &(v)->unlearned_service, &(v)->above_from, &(v)->above_to, &(v)->call, \
-		    &(v)->object                                                           \
+		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,      \
+		    &(v)->above_to, &(v)->call, &(v)->object                               \
 	}
 
 bool

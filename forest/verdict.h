@@ -65,6 +65,7 @@ struct verdict {
 	 * SPREAD and CUT: 0, they are not counted. */
 	uint32_t unlearned;
 	char *unlearned_service;
+	char *unlearned_names; /* [5] of the first of them ("provider:event"), one on each line */
 	/* [4] Tracepoints that may lie inside the edge and are over the overhead budget: the program's
 	 * own, and those of the preload layer. */
 	uint32_t over_budget, preload_over_budget;

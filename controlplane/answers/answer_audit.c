@@ -98,19 +98,6 @@ word_or_null(const char *word)
 	return word[0] != '\0' ? json_string(word) : json_null();
 }
 
-/* A list of the lines. */
-static json_t *
-lines_json(const char *lines)
-{
-	json_t *list = json_array();
-
-	for (size_t n; lines != NULL && lines[0] != '\0'; lines += n + (lines[n] == '\n')) {
-		n = strcspn(lines, "\n");
-		json_array_append_new(list, text_json(lines, n));
-	}
-	return list;
-}
-
 static json_t *
 cause_json(const struct audit *a)
 {
@@ -137,7 +124,7 @@ row_json(const struct audit *a)
 	json_object_set_new(row, "count",
 	    a->action == ACTION_DISABLE_COUNT ? json_integer((json_int_t)a->count) : json_null());
 	json_object_set_new(row, "cause", cause_json(a));
-	json_object_set_new(row, "types", lines_json(a->types));
+	json_object_set_new(row, "types", answer_lines(a->types));
 	return row;
 }
 

@@ -55,6 +55,18 @@ answer_number_id(uint64_t id)
 }
 
 json_t *
+answer_lines(const char *lines)
+{
+	json_t *list = json_array();
+
+	for (size_t n; lines != NULL && lines[0] != '\0'; lines += n + (lines[n] == '\n')) {
+		n = strcspn(lines, "\n");
+		json_array_append_new(list, text_json(lines, n));
+	}
+	return list;
+}
+
+json_t *
 answer_congestion(const struct congestion *c)
 {
 	bool of_agent = c->reason == REASON_QUEUE_FULL || c->reason == REASON_LOAD_SHED;

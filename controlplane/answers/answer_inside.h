@@ -34,6 +34,7 @@ json_t *answer_number_id(uint64_t id);   /* id of a run or a hypothesis; null fo
 bool answer_whole(
     const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
 
+json_t *answer_lines(const char *lines); /* a list of the lines; NULL is "" */
 /* "reason", "node", "queue", "fill" and so on; null: none. */
 json_t *answer_congestion(const struct congestion *c);
 

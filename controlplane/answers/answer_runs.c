@@ -138,8 +138,8 @@ unlearned_json(const struct verdict *v)
 {
 	if (v->unlearned == 0)
 		return json_null();
-	return json_pack("{s:i, s:o}", "tracepoints", (int)v->unlearned, "service",
-	    answer_text(v->unlearned_service));
+	return json_pack("{s:i, s:o, s:o}", "tracepoints", (int)v->unlearned, "service",
+	    answer_text(v->unlearned_service), "names", answer_lines(v->unlearned_names));
 }
 
 static json_t *

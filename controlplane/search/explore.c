@@ -240,18 +240,23 @@ collect_unseen(const struct search_port *port, const struct programs *all,
 }
 
 uint32_t
-explore_unseen(struct search_port *port, const struct search *s)
+explore_unseen(struct search_port *port, const struct search *s, struct buf *names)
 {
 	struct explored_service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
 	struct texts *unseen = texts_new(); /* nodes may run the same program */
 	const struct programs *all;
-	uint32_t n;
+	uint32_t n, type;
+	bool learned = true;
 
+	for (uint32_t i = 0; learned && (type = space_type(port->space, i)) != LABEL_NONE; i++)
+		learned = learned_labels(&x.seen, port, type);
 	if (unseen != NULL && !s->exploration.own && s->at.gap.from_unit == s->at.gap.to_unit &&
-	    learned_labels(&x.seen, port, s->diagnosis->type))
+	    learned)
 		for (uint32_t i = 0; (all = port->calls->programs(port->owner, i)) != NULL; i++)
 			collect_unseen(port, all, &x, unseen);
 	n = unseen != NULL ? texts_count(unseen) : 0;
+	for (uint32_t i = 0; i < n && i < UNSEEN_NAMED; i++)
+		buf_printf(names, "%s%s", i > 0 ? "\n" : "", texts_get(unseen, i));
 	texts_free(unseen);
 	label_set_release(&x.seen);
 	return n;

@@ -42,10 +42,12 @@ enum explore_choice explore_choose(const struct explore_facts *f);
  * layer some of its present provider. Begins a cycle, and the task TASK_EXPLORE. How many, or a
  * negative code; 0: there are none, or all were explored. O(tracepoints of the service x nodes). */
 int explore(struct search_port *port, struct search *s, struct err *e);
-/* How many different tracepoints of the gap's service were neither seen while learning nor explored:
- * a fault may pass them for the first time. Without memory, fewer. O(tracepoints of the service x
- * nodes). */
-uint32_t explore_unseen(struct search_port *port, const struct search *s);
+/* How many different tracepoints of the gap's service were neither seen while learning, of any request
+ * type, nor explored: a fault may pass them for the first time. Appends the names of the first
+ * UNSEEN_NAMED, one on each line. Without memory, fewer. O(tracepoints of the service x nodes + learned
+ * places). */
+enum { UNSEEN_NAMED = 5 };
+uint32_t explore_unseen(struct search_port *port, const struct search *s, struct buf *names);
 /* Something must be explored now. Disables it all. */
 void explore_end(struct search_port *port, struct search *s);
 /* The same, because of congestion: the same tracepoints are explored again later. reason: for

@@ -246,15 +246,21 @@ find_left_out(struct verdict *v, struct search_port *port, const struct search *
 {
 	const struct label *of = labels_get(port->labels, s->at.gap.from_unit);
 	char service[LABEL_TEXT_MAX + 1];
+	struct buf names = { 0 };
+	bool kept;
 
 	v->over_budget = s->budget.left_out;
 	v->preload_over_budget = s->layer.over_budget;
 	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT)
 		return 0;
-	if ((v->unlearned = explore_unseen(port, s)) == 0)
-		return 0;
+	v->unlearned = explore_unseen(port, s, &names);
+	buf_u8(&names, 0);
 	snprintf(service, sizeof service, "%.*s", (int)of->service_len, of->text);
-	return hypothesis_text(&v->unlearned_service, service) ? 0 : search_no_memory(s, e);
+	kept = v->unlearned == 0 ||
+	       (!names.failed && hypothesis_text(&v->unlearned_service, service) &&
+		   hypothesis_text(&v->unlearned_names, (char *)names.data));
+	buf_release(&names);
+	return kept ? 0 : search_no_memory(s, e);
 }
 
 /* ---- steps ---- */
@@ -416,6 +422,7 @@ end:
 	buf_release(&path);
 	buf_release(&key);
 	free(v.unlearned_service);
+	free(v.unlearned_names);
 	free(v.above_from);
 	free(v.above_to);
 	free(v.call);

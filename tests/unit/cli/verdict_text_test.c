@@ -40,6 +40,42 @@ reads(const char *changes, const char *expected)
 #define PLACE "; no learned tracepoint is left inside this edge: instrument there"
 
 static void
+the_share_of_a_separation_is_of_what_the_verdict_measures(void **state)
+{
+	(void)state;
+	reads(
+	    "{\"measure\":\"latency\",\"separation\":{\"tracepoint\":\"s/x:y\",\"share\":0.6,\"slow\":"
+	    "\"with\"}}",
+	    "whether a request passes s/x:y divides slow from fast: requests with it are slow (60 % of the "
+	    "time of the edge lies between the two); 80 % (70 to 90 %, confidence 95 %) of the response "
+	    "time of 400 requests T lies between s/a:b and s/a:c" PLACE);
+}
+
+static void
+a_key_that_explains_little_is_no_cause(void **state)
+{
+	(void)state;
+	reads("{\"key\":{\"name\":\"s/a:b.n\",\"r\":-0.12,\"p\":0,\"n\":4000}}", SHARE
+	    "; s/a:b.n is related to it, but does not explain it (R = -0.12, n = 4000)" PLACE);
+	reads("{\"key\":{\"name\":\"s/a:b.n\",\"r\":-0.6,\"p\":0,\"n\":40}}",
+	    SHARE "; s/a:b.n explains it (R = -0.60, n = 40)" PLACE);
+}
+
+static void
+an_interval_that_says_nothing_is_not_printed(void **state)
+{
+	(void)state;
+	assert_true(interval_useful(0.43, 0.24, 0.6));
+	assert_true(interval_useful(1.3, 0.9, 2.5));
+	assert_true(interval_useful(0.05, -0.3, 0.6));
+	assert_false(interval_useful(0.43, 0.24, 97.98));
+	assert_false(interval_useful(0.2, -0.9, 1.2));
+	reads("{\"share\":0.43,\"share_low\":0.24,\"share_high\":97.98}",
+	    "43 % (too few requests for a useful interval) of the variance of 400 requests T lies between "
+	    "s/a:b and s/a:c" PLACE);
+}
+
+static void
 each_field_has_its_text(void **state)
 {
 	(void)state;
@@ -63,11 +99,15 @@ each_field_has_its_text(void **state)
 	reads("{\"unlearned\":{\"tracepoints\":62,\"service\":\"db\"}}", SHARE PLACE
 	    "; 62 tracepoints of db were not seen while learning; if the problem is new, run `hone "
 	    "learn` during it");
+	reads("{\"unlearned\":{\"tracepoints\":3,\"service\":\"db\",\"names\":[\"p:a\",\"p:b\"]}}",
+	    SHARE PLACE
+	    "; 3 tracepoints of db (p:a, p:b, ...) were not seen while learning; if the "
+	    "problem is new, run `hone learn` during it");
 	reads(
 	    "{\"kind\":\"separated\",\"separation\":{\"tracepoint\":\"s/x:y\",\"share\":0.6,\"slow\":"
 	    "\"without\"}}",
-	    "whether a request passes s/x:y divides slow from fast (60 % of the variance); of those that "
-	    "do not, " SHARE PLACE);
+	    "whether a request passes s/x:y divides slow from fast: requests without it are slow (60 % of "
+	    "the variance of the edge lies between the two); " SHARE PLACE);
 	reads(
 	    "{\"preload\":{\"kind\":\"mutex\",\"edge\":{\"from\":\"s/o:a\",\"to\":\"s/o:b\"},\"call\":"
 	    "\"p:lock\",\"object\":\"0x1\",\"object_share\":0.99}}",
@@ -114,6 +154,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_share_of_a_separation_is_of_what_the_verdict_measures),
+		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
+		cmocka_unit_test(an_interval_that_says_nothing_is_not_printed),
 		cmocka_unit_test(each_field_has_its_text),
 		cmocka_unit_test(an_old_sentence_is_kept),
 		cmocka_unit_test(a_run_has_its_reason_or_its_verdict),

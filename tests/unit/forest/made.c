@@ -254,6 +254,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			    x->over_budget == y->over_budget && x->preload == y->preload &&
 			    x->preload_over_budget == y->preload_over_budget);
 		assert_string_equal(x->unlearned_service, y->unlearned_service);
+		assert_string_equal(x->unlearned_names, y->unlearned_names);
 		assert_string_equal(x->above_from, y->above_from);
 		assert_string_equal(x->above_to, y->above_to);
 		assert_string_equal(x->call, y->call);
@@ -382,7 +383,8 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p, &v.effective_traces,
 		&v.separation, &v.object_share };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
-		&v.unlearned_service, &v.above_from, &v.above_to, &v.call, &v.object };
+		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
+		&v.object };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);

@@ -299,21 +299,31 @@ what_is_spread_or_cut_short_isolates_and_keeps_its_kind(void **state)
 static void
 tracepoints_that_were_never_learned_are_counted_unless_the_search_was_cut_short(void **state)
 {
-	const char *names[] = { "app:a", "app:new", "app:newer" };
-	struct program program = { "s", 1, 0, 3 }, other = { "t", 2, 0, 3 };
+	const char *names[] = { "app:a", "app:of_another_type", "app:new", "app:newer" };
+	struct program program = { "s", 1, 0, 4 }, other = { "t", 2, 0, 4 };
 	struct program both[] = { program, other };
-	const struct programs programs = { 2, 3, both, names };
+	const struct programs programs = { 2, 4, both, names };
 	(void)state;
 
 	for (int cut = 0; cut < 2; cut++) {
 		const struct verdict *v;
 		struct scene x;
+		uint32_t own;
 
 		begin(&x);
 		fake_learn(&x.f, "(abc)");
+		/* another request type of the service */
+		own = x.f.paths.of['('];
+		x.f.paths.of['('] = labels_intern(
+		    x.f.paths.labels, RECORD_REQUEST_BEGIN, "s/hone:(other)", 14, NULL, 0);
+		fake_label(&x.f, 'X', "s/app:of_another_type");
+		fake_learn(&x.f, "(X)");
+		x.f.paths.of['('] = own;
 		x.f.programs = &programs;
 		v = verdict_of(&x, cut ? VERDICT_CUT : VERDICT_PLACE);
 		assert_int_equal(v->unlearned, cut ? 0 : 2);
+		assert_string_equal(v->unlearned_names != NULL ? v->unlearned_names : "",
+		    cut ? "" : "app:new\napp:newer");
 		assert_string_equal(v->unlearned_service, cut ? "" : "s");
 		end(&x);
 	}
