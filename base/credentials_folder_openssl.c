@@ -72,8 +72,11 @@ write_all(int fd, const char *data, size_t len)
 	ssize_t n;
 
 	for (; len > 0; data += n, len -= (size_t)n)
-		if ((n = write(fd, data, len)) < 0)
-			return -1;
+		if ((n = write(fd, data, len)) < 0) {
+			if (errno != EINTR)
+				return -1;
+			n = 0;
+		}
 	return fsync(fd);
 }
 

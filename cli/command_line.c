@@ -96,6 +96,9 @@ unknown_command(struct invocation *c, const char *word)
 {
 	struct suggestion g = { .said = word };
 
+	if (word[0] == '-')
+		return call_misused(c, word,
+		    "the command comes first, then its flags: hone COMMAND --socket URL", NULL);
 	for (const struct command *const *k = commands; *k != NULL; k++)
 		suggestion_try(&g, (*k)->name);
 	return call_misused(c, word, "unknown command", g.best);

@@ -42,5 +42,6 @@ install-instrument: instrument
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' instrument/hone.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/hone.pc
 	install -Dm644 instrument/libhone.3 $(DESTDIR)$(PREFIX)/share/man/man3/libhone.3
+	$(if $(DESTDIR),,$(if $(filter 0,$(shell id -u)),ldconfig))
 
 .PHONY: instrument install-instrument instrument-scenario instrument-bench

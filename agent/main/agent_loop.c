@@ -167,7 +167,7 @@ tracer_make(struct agent *a, struct err *e)
 	int rc;
 
 	if ((rc = folder_make(c->run_dir, e)) != 0)
-		return rc;
+		return err_prefix(e, "agent.run_dir in hone-agent.conf");
 	if (!folder_is_memory(c->run_dir))
 		agent_log(a, LOG_WARN,
 		    "%s is not on a tmpfs: the tracer's files are written to a disk", c->run_dir);

@@ -178,14 +178,18 @@ prepare(const struct agent_config *c, struct rates **rates, struct guard *guard,
 	struct privilege who;
 	int rc;
 
-	if ((rc = privilege_find(&who, c->user, USUAL_USER, TRACING_GROUP, e)) != 0 ||
-	    (rc = rates_open(rates, c->policy, e)) != 0)
+	if ((rc = privilege_find(&who, c->user, USUAL_USER, TRACING_GROUP, e)) != 0)
 		return rc;
+	if ((rc = rates_open(rates, c->policy, e)) != 0)
+		return err_prefix(e, "agent.policy in hone-agent.conf");
 	o.table = rates_spare(*rates);
 	sweep_foreign(c, &who);
-	if ((rc = privilege_folder(&who, c->run_dir, 0700, e)) != 0 ||
-	    (rc = privilege_drop(&who, e)) != 0)
+	if ((rc = privilege_folder(&who, c->run_dir, 0700, e)) != 0)
+		return err_prefix(e, "agent.run_dir in hone-agent.conf");
+	if ((rc = privilege_drop(&who, e)) != 0)
 		return rc;
+	if (access(c->run_dir, W_OK | X_OK) != 0)
+		return err_errno(e, "agent.run_dir in hone-agent.conf: %s", c->run_dir);
 	if (who.become)
 		log_line(LOG_INFO, "runs as user %s", who.user);
 	else if (geteuid() == 0)

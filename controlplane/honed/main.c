@@ -42,18 +42,19 @@ on_signal(int number)
 static void
 usage(FILE *out)
 {
-	fputs("usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
-	      "\n"
-	      "The controller of Hone: takes records from agents, searches for the cause of slow\n"
-	      "or unpredictable requests, and enables and disables tracepoints for that. Stays in\n"
-	      "the foreground and logs to standard error.\n"
-	      "\n"
-	      "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
-	      "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
-	      "  -n            check the configuration and exit; -nv also prints it\n"
-	      "  -v            log more\n"
-	      "  -d            go to the background once agents and operators can connect\n"
-	      "  --help, --version\n",
+	fputs(
+	    "usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
+	    "\n"
+	    "The controller of Hone: takes records from agents, searches for the cause of slow\n"
+	    "or unpredictable requests, and enables and disables tracepoints for that. Stays in\n"
+	    "the foreground and logs to standard error.\n"
+	    "\n"
+	    "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
+	    "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
+	    "  -n            check the configuration and exit; -nv also prints it\n"
+	    "  -v            log more\n"
+	    "  -d            go to the background once agents and operators can connect\n"
+	    "  --config, --set, --check, --print: the same as -c, -o, -n, -v; --help, --version\n",
 	    out);
 }
 
@@ -68,7 +69,9 @@ misused(const char *text)
 static int
 parse(struct honed_arguments *a, int argc, char **argv)
 {
-	static const struct option options[] = { { "help", no_argument, NULL, 'h' },
+	static const struct option options[] = { { "config", required_argument, NULL, 'c' },
+		{ "set", required_argument, NULL, 'o' }, { "check", no_argument, NULL, 'n' },
+		{ "print", no_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 } };
 	char text[200];
 	int ch;

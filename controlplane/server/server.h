@@ -50,7 +50,8 @@ struct server_options {
 enum mail_kind {
 	MAIL_JOINED,  /* an agent's HELLO: call server_welcome() or server_refuse() */
 	MAIL_FRAME,   /* of a welcomed agent: data[0..len) of kind `frame`; seq of RECORDS */
-	MAIL_LEFT,    /* a welcomed agent has disconnected or was replaced; text: the reason */
+	MAIL_LEFT,    /* a welcomed agent has disconnected or was replaced; text: the reason;
+	                 NULL: no memory for it */
 	MAIL_ASKED,   /* an operator's question data[0..len): call server_answer() */
 	MAIL_NOTE,    /* text: a notice for the log */
 	MAIL_REFUSED, /* for the audit: `who` was refused at `door`; text: the reason. times: how

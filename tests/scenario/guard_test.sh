@@ -250,6 +250,11 @@ check "SIGTERM of that agent: no session stays" wait_for 10 no_session
 "$D/p/bin/hone-agent" -o agent.user=no-such-user 2> "$D/a"
 check "an unknown user in agent.user: exit 1" test $? = 1
 check "the error names that user" grep -q 'there is no user no-such-user' "$D/a"
+for key in run_dir policy; do
+	"$D/p/bin/hone-agent" -o agent.$key=/proc/no/such/folder 2> "$D/a"
+	check "a folder that cannot be made for agent.$key: exit 1" test $? = 1
+	check "the error names agent.$key" grep -q "agent.$key in hone-agent.conf: /proc" "$D/a"
+done
 "$D/p/bin/hone-agent" --guard 2> /dev/null
 check "--guard without an agent: exit 2" test $? = 2
 echo "1..$N"

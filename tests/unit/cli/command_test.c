@@ -148,6 +148,8 @@ misuse_is_reported_with_the_nearest_name(void **state)
 	    "hone: statsu: unknown command; did you mean status?");
 	check(hone("trace", NULL), MISUSED, "", "did you mean tracepoints?");
 	check(hone("xyzzy", NULL), MISUSED, "", "hone: xyzzy: unknown command; see hone --help");
+	check(hone("--socket", "ipc:///x", "status", NULL), MISUSED, "",
+	    "the command comes first, then its flags: hone COMMAND --socket URL");
 	check(hone("status", "--jsno", NULL), MISUSED, "",
 	    "hone: --jsno: unknown flag; did you mean --json?");
 	check(hone("status", "--wait", NULL), MISUSED, "",
