@@ -76,6 +76,9 @@ struct gap {
 	/* Number of occurrences of `from` on the path before the one that begins this gap. */
 	uint32_t nth;
 	bool back; /* goes back in a loop, from its last label to its first */
+	/* The path that it was found on passes each of its ends at one position. Then other paths
+	 * pass it wherever they have these ends: iterations that differ are not folded. */
+	bool only;
 };
 
 /* ---- further content ---- */

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 static bool is_from(const struct shape *s, uint32_t token, const struct gap *gap);
+static bool is_to(const struct shape *s, uint32_t token, const struct gap *gap);
 
 struct gap
 gap_of(const struct shape *s, uint32_t edge)
@@ -18,7 +19,20 @@ gap_of(const struct shape *s, uint32_t edge)
 
 	for (uint32_t i = 0; i < x->from_token; i++)
 		gap.nth += is_from(s, i, &gap);
+	gap.only = gap_is_only(s, &gap);
 	return gap;
+}
+
+bool
+gap_is_only(const struct shape *s, const struct gap *gap)
+{
+	uint32_t from = 0, to = 0;
+
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		from += is_from(s, i, gap);
+		to += is_to(s, i, gap);
+	}
+	return from == 1 && to == 1;
 }
 
 bool
@@ -135,38 +149,68 @@ mark_position(
 	return back ? mark_back(s, begin, gap, from, end) : mark_forward(s, begin, gap, from);
 }
 
-/* Marks the gap's own position; on a path that lacks it (fewer begins, or folded differently) all
- * positions of the same ends. *back: whether the gap leads round a loop there. */
+struct marks { /* [ntokens] */
+	bool *from, *end;
+};
+
+static bool
+mark_everywhere(const struct shape *s, const struct gap *gap, bool back, struct marks *m)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->ntokens; i++)
+		any |= is_from(s, i, gap) && mark_position(s, i, gap, back, m->from, m->end);
+	return any;
+}
+
+/*
+ * ways[0]: where the path passes the gap forward, ways[1]: round a loop.
+ *
+ * 1. The gap was found where the path has its ends once: all positions. The way back of a loop is
+ *    also passed forward, between iterations that differ.
+ * 2. Its own position.
+ * 3. The path lacks that (fewer begins, or folded differently): all positions.
+ */
 static void
-mark_all(const struct shape *s, const struct gap *gap, bool *back, bool *from, bool *end)
+mark_all(const struct shape *s, const struct gap *gap, struct marks ways[2])
 {
 	uint32_t begin = gap_begin(s, gap);
-	bool any = begin != UINT32_MAX &&
-	           mark_position(s, begin, gap, *back = gap->back, from, end);
+	struct marks *own = &ways[gap->back];
 
-	for (int way = 0; way < 2 && !any; way++) {
-		*back = way > 0;
-		for (uint32_t i = 0; i < s->ntokens; i++)
-			any |= is_from(s, i, gap) && mark_position(s, i, gap, *back, from, end);
-	}
+	/* 1 */
+	if (gap->only && (mark_everywhere(s, gap, false, &ways[0]) |
+			     (gap->back && mark_everywhere(s, gap, true, &ways[1]))))
+		return;
+	/* 2 */
+	if (begin != UINT32_MAX && mark_position(s, begin, gap, gap->back, own->from, own->end))
+		return;
+	/* 3 */
+	if (!mark_everywhere(s, gap, false, &ways[0]))
+		mark_everywhere(s, gap, true, &ways[1]);
 }
 
 bool
 gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct arena *a)
 {
-	bool *from = arena_calloc(a, s->ntokens, sizeof *from),
-	     *end = arena_calloc(a, s->ntokens, sizeof *end);
-	bool back = false, any = false;
+	struct marks ways[2];
+	bool any = false;
 
-	if (from == NULL || end == NULL)
-		return false;
-	mark_all(s, gap, &back, from, end);
+	for (int back = 0; back < 2; back++) {
+		ways[back].from = arena_calloc(a, s->ntokens, sizeof(bool));
+		ways[back].end = arena_calloc(a, s->ntokens, sizeof(bool));
+		if (ways[back].from == NULL || ways[back].end == NULL)
+			return false;
+	}
+	mark_all(s, gap, ways);
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		const struct shape_edge *x = &s->edges[i];
 		bool closes_loop = x->to_token <= x->from_token;
 
-		inside[i] = from[x->from_token] &&
-		            (closes_loop == back || from[x->to_token] || end[x->to_token]);
+		inside[i] = false;
+		for (int back = 0; back < 2; back++)
+			inside[i] |= ways[back].from[x->from_token] &&
+			             (closes_loop == back || ways[back].from[x->to_token] ||
+					 ways[back].end[x->to_token]);
 		any |= inside[i];
 	}
 	return any;

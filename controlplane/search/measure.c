@@ -297,6 +297,7 @@ model_parts(struct measured *m, const struct row *row, struct map *names, uint32
 			m->parts[at - 1].one = false;
 			m->parts[at - 1].gap.to = s->edges[i].to;
 			m->parts[at - 1].gap.to_unit = s->edges[i].to_unit;
+			m->parts[at - 1].gap.only = gap_is_only(s, &m->parts[at - 1].gap);
 		}
 		part_of[i] = (uint32_t)at - 1;
 	}

@@ -52,6 +52,38 @@ a_gap_is_the_edges_between_its_ends(void **state)
 	paths_end(&p);
 }
 
+/* Iterations that differ are not folded: with x in one of them, the ends stand at several positions. */
+static void
+a_gap_that_stands_alone_is_passed_wherever_a_path_has_its_ends(void **state)
+{
+	struct gap forward, back;
+	struct paths p;
+	struct shape s;
+	(void)state;
+
+	paths_begin(&p, "(abxc)");
+	forward = paths_gap(&p, 'a', 'b', 0, false);
+	back = paths_gap(&p, 'b', 'a', 0, true);
+	s = shape_of_letters(&p, "(abxabc)");
+	assert_false(gap_is_only(&s, &forward));
+	s = shape_of_letters(&p, "(ababc)");
+	assert_true(gap_is_only(&s, &forward));
+	for (uint32_t i = 0; i < s.nedges; i++) {
+		struct gap its = gap_of(&s, i);
+
+		assert_true(its.only);
+	}
+	s = shape_of_letters(&p, "(abaxbabc)"); /* a b a x b a b */
+	assert_string_equal(inside_of(&p, &s, forward), "a");
+	forward.only = true;
+	assert_string_equal(inside_of(&p, &s, forward), "aaxa");
+	s = shape_of_letters(&p, "(ababxabc)"); /* ( a b )+ x a b */
+	assert_string_equal(inside_of(&p, &s, back), "<");
+	back.only = true;
+	assert_string_equal(inside_of(&p, &s, back), "bx<");
+	paths_end(&p);
+}
+
 static void
 every_edge_is_found_again_by_its_gap(void **state)
 {
@@ -142,6 +174,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gap_is_the_edges_between_its_ends),
+		cmocka_unit_test(a_gap_that_stands_alone_is_passed_wherever_a_path_has_its_ends),
 		cmocka_unit_test(every_edge_is_found_again_by_its_gap),
 		cmocka_unit_test(positions_of_the_same_ends_are_distinct_and_counted),
 		cmocka_unit_test(without_its_position_all_positions_are_inside),
