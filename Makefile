@@ -152,7 +152,7 @@ $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # The compiler does not list files that .incbin reads as dependencies.
-$O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js change.js page.js)
+$O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js change.js page.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
 
 include instrument/instrument.mk

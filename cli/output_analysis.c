@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-enum { KEYS_SHOWN = 3 };
+enum { KEYS_SHOWN = 3, CALLS_SHOWN = 10 };
+
+#define NOTABLE 1.5 /* the mean of the worst time as a multiple of that of all other times */
 
 static void
 title(struct pen *p, const char *words)
@@ -208,6 +210,29 @@ group_of(const json_t *document, const json_t *problem)
 	return g;
 }
 
+/* "2023-01-30 13:07:12" of a time in JSON. */
+static const char *
+time_text(struct pen *p, const json_t *o, const char *key)
+{
+	const char *s = text_of(p, o, key);
+
+	return strlen(s) >= 19 ? pen_printf(p, "%.10s %.8s", s, s + 11) : s;
+}
+
+static void
+print_when(struct pen *p, const json_t *worst)
+{
+	if (!json_is_object(worst) ||
+	    number_of(worst, "mean_ms") < NOTABLE * number_of(worst, "other_mean_ms"))
+		return;
+	document_line(p, "when",
+	    pen_printf(p, "worst from %s to %s (UTC): mean %s in %s, otherwise %s",
+		time_text(p, worst, "from"), time_text(p, worst, "until"),
+		pen_ms(p, number_of(worst, "mean_ms")),
+		plural(p, number_of(worst, "requests"), "request", "requests"),
+		pen_ms(p, number_of(worst, "other_mean_ms"))));
+}
+
 static void
 print_problem(struct pen *p, const json_t *document, const json_t *problem)
 {
@@ -223,6 +248,7 @@ print_problem(struct pen *p, const json_t *document, const json_t *problem)
 	    plural(p, number_of(g, "count"), "request", "requests"));
 	print_path(p, json_object_get(g, "path"));
 	print_times(p, g);
+	print_when(p, json_object_get(g, "worst"));
 	print_edge(p, g, edge);
 	print_keys(p, g);
 	print_what_if(p, json_object_get(g, "what_if"));
@@ -251,6 +277,65 @@ print_problems(struct pen *p, const json_t *document)
 		print_problem(p, document, json_array_get(all, i));
 	if (n > PROBLEMS_SHOWN)
 		fprintf(p->out, "     and %zu more; --json lists all\n", n - PROBLEMS_SHOWN);
+}
+
+/* ---- all problems, by where their time was lost ---- */
+
+/* What a label names: the text in its brackets, or after its service. */
+static const char *
+call_name(struct pen *p, const char *label)
+{
+	const char *name = strchr(label, '('), *end = strrchr(label, ')');
+
+	if (name != NULL && end != NULL && end > name)
+		return pen_printf(p, "%.*s", (int)(end - name - 1), name + 1);
+	name = strchr(label, '/');
+	return name != NULL ? name + 1 : label;
+}
+
+static void
+print_lost_in(struct pen *p, const json_t *document)
+{
+	const json_t *all = json_object_get(document, "lost_in"), *row;
+	struct columns t;
+	size_t i;
+
+	if (json_array_size(all) < 2)
+		return;
+	title(p, "problems by service and call");
+	columns_open(&t, "llrrrr");
+	columns_add(&t, "  service");
+	columns_add(&t, "call");
+	columns_add(&t, "lost");
+	columns_add(&t, "share");
+	columns_add(&t, "groups");
+	columns_add(&t, "requests");
+	json_array_foreach (all, i, row) {
+		const char *call = text_of(p, row, "call"), *from = text_of(p, row, "from"),
+			   *to = text_of(p, row, "to");
+
+		if (i == CALLS_SHOWN)
+			break;
+		columns_add(&t,
+		    pen_printf(p, "  %s",
+			pen_shorten(p,
+			    is_null(row, "call") ? "between services" : text_of(p, row, "service"),
+			    30)));
+		columns_add(
+		    &t, pen_shorten(p,
+			    is_null(row, "call") ? pen_printf(p, "%s %s %s", service_of(p, from),
+						       pen_arrow(p), service_of(p, to))
+						 : call_name(p, call),
+			    44));
+		columns_add(&t, pen_ms(p, number_of(row, "cost_ms")));
+		columns_add(&t, pen_share(p, number_of(row, "share")));
+		columns_add(&t, pen_count(p, number_of(row, "groups")));
+		columns_add(&t, pen_count(p, number_of(row, "requests")));
+	}
+	columns_print(&t, p);
+	if (json_array_size(all) > CALLS_SHOWN)
+		fprintf(p->out, "  and %zu more; --json lists all\n",
+		    json_array_size(all) - CALLS_SHOWN);
 }
 
 /* ---- all types ---- */
@@ -409,6 +494,7 @@ analysis_print(struct pen *p, const json_t *document)
 {
 	print_source(p, document);
 	print_problems(p, document);
+	print_lost_in(p, document);
 	if (json_is_object(json_object_get(document, "baseline")))
 		change_print(p, json_object_get(document, "baseline"));
 	print_types(p, document);

@@ -144,6 +144,7 @@ type_json(struct document *d, const struct report_type *t)
 	    operations_put(j, t->profile, report_labels(d->report), NULL) != 0)
 		d->failed = true;
 	put(j, "groups", groups);
+	put(j, "times", document_times(d, t->times, t));
 	put_count(other, "traces", t->other.n);
 	put_ms(other, "mean_ms", t->other.mean);
 	put(j, "other", other);
@@ -200,6 +201,7 @@ build(struct document *d)
 			json_array_append_new(types, type_json(d, t));
 	put(j, "types", types);
 	put(j, "problems", problems_json(d));
+	put(j, "lost_in", document_rollup(d));
 	put(j, "baseline", json_null());
 	return j;
 }

@@ -15,6 +15,8 @@ struct document_options {
 	json_t *source; /* becomes the member "source"; ownership passes also on failure */
 	bool samples;   /* include samples, for charts */
 	uint32_t label; /* of the only request type to write; LABEL_NONE: all */
+	/* What makes times since 1970 of the traces' times. */
+	int64_t wall_offset_ns;
 };
 
 /* Returns the document of the last report_judge(); groups beyond its `details` have only their

@@ -376,6 +376,7 @@ document_group(struct document *d, const struct judged *judged)
 	put_ms(j, "ignored_mean_ms", g->ignored.mean);
 	put_count(j, "lossy", g->lossy);
 	put_count(j, "moved", g->moved);
+	put(j, "worst", document_worst(d, report_times(d->report, g)));
 	if (judged->edges == NULL)
 		return j;
 	put(j, "path", path_json(d, &g->shape));
@@ -389,6 +390,7 @@ document_group(struct document *d, const struct judged *judged)
 	put(j, "what_if", what_if_json(judged));
 	put(j, "exemplars", exemplars_json(g));
 	put(j, "steps", steps_json(d, g));
+	put(j, "times", document_times(d, report_times(d->report, g), NULL));
 	if (d->o->samples)
 		put_samples(d, j, g);
 	return j;

@@ -22,6 +22,12 @@ json_t *document_service(struct document *d, uint32_t label);
 json_t *document_group(struct document *d, const struct judged *j);
 json_t *document_hash(const struct judged *j); /* 32 hex digits */
 const char *problem_word(enum problem p);
+/* A timeline as JSON; null without one. `problems`: its bins have a third number, the requests of groups
+ * that are problems. */
+json_t *document_times(
+    struct document *d, const struct timeline *t, const struct report_type *problems);
+json_t *document_worst(struct document *d, const struct timeline *t);
+json_t *document_rollup(struct document *d);
 
 static inline void
 put(json_t *o, const char *key, json_t *value)

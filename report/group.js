@@ -264,7 +264,7 @@ function tailPart(g, w) {
 			bars(rows, w, 'Share of the excess of slow requests by edge', pct),
 			'The slowest ' +
 				g.tail.slow +
-				' of the sample took ' +
+				' requests took ' +
 				ms(g.tail.slow_ms) +
 				', usual ones ' +
 				ms(g.tail.usual_ms) +
@@ -435,6 +435,7 @@ function drawGroup(g, body, w) {
 				g.lossy > 0 && ['with losses', count(g.lossy)],
 				g.moved > 0 && ['steps moved', count(g.moved)]
 			]),
+			whenWords(g),
 			h('p.small.soft', 'Group ', code(g.group)),
 			edges.length
 				? [
@@ -457,6 +458,7 @@ function drawGroup(g, body, w) {
 						things(g.keys).length || things(g.sample_keys).length
 							? [h('h3', 'Keys'), keys]
 							: null,
+						flamePart(g, w),
 						tailPart(g, w),
 						whatIf(g),
 						h('h3', 'Edges'),

@@ -14,6 +14,7 @@ EMBED(page_css, "report/page.css");
 EMBED(page_draw, "report/draw.js");
 EMBED(page_figures, "report/figures.js");
 EMBED(page_group, "report/group.js");
+EMBED(page_times, "report/times.js");
 EMBED(page_change, "report/change.js");
 EMBED(page_js, "report/page.js");
 
@@ -246,9 +247,19 @@ put_group(struct page *p)
 }
 
 static void
+put_times(struct page *p)
+{
+	html_lines(p->out, page_times, page_times_end);
+}
+
+/* Only for a document with changes: it is a tenth of the page. */
+static void
 put_change(struct page *p)
 {
-	html_lines(p->out, page_change, page_change_end);
+	const json_t *baseline = json_object_get(p->document, "baseline");
+
+	if (baseline != NULL && !json_is_null(baseline))
+		html_lines(p->out, page_change, page_change_end);
 }
 
 static void
@@ -269,6 +280,7 @@ static const struct {
 	{ "{{draw}}", put_draw },
 	{ "{{figures}}", put_figures },
 	{ "{{group}}", put_group },
+	{ "{{times}}", put_times },
 	{ "{{change}}", put_change },
 	{ "{{page}}", put_page },
 };

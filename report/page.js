@@ -237,6 +237,7 @@ function typeSection(t, n) {
 			['groups', count(entries.length)]
 		]),
 		sized(w => overview(t, w)),
+		sized(w => timesPart(t, w)),
 		operations(t),
 		entries,
 		o.traces > 0
@@ -464,7 +465,7 @@ const sections = things(doc.types).map(typeSection);
 if (doc.baseline) main.append(changes(doc.baseline));
 main.append(...sections);
 problems();
-document.getElementById('problems').append(conditions);
+put(document.getElementById('problems'), [lostIn()]).append(conditions);
 main.append(h('p.soft.small.print', { id: 'print-note' }));
 addEventListener('beforeprint', beforePrint);
 addEventListener('afterprint', afterPrint);

@@ -22,6 +22,8 @@ struct report {
 	struct report_type *types;
 	uint32_t ntypes;
 	struct map type_of;  /* label + 1 -> struct report_type */
+	struct map times_of; /* address of a group -> its struct timeline */
+	struct arena times;  /* of all groups and types */
 	uint32_t calls_left; /* of calls_max, for the profiles of further request types */
 	struct report_counts counts;
 	struct label_set wanted,
@@ -121,6 +123,8 @@ report_free(struct report *r)
 	free(r->types);
 	groups_free(r->groups);
 	map_release(&r->type_of);
+	map_release(&r->times_of);
+	arena_release(&r->times);
 	label_set_release(&r->wanted);
 	label_set_release(&r->unwanted);
 	label_set_release(&r->waits);
@@ -216,8 +220,11 @@ type_for(struct report *r, uint32_t label, struct err *e)
 		return NULL;
 	}
 	type = &r->types[r->ntypes];
-	*type = (struct report_type){ .label = label, .sketch = calloc(1, sizeof *type->sketch) };
-	if (type->sketch == NULL || !map_put(&r->type_of, (uint64_t)label + 1, type)) {
+	*type = (struct report_type){ .label = label,
+		.sketch = calloc(1, sizeof *type->sketch),
+		.times = arena_calloc(&r->times, 1, sizeof *type->times) };
+	if (type->sketch == NULL || type->times == NULL ||
+	    !map_put(&r->type_of, (uint64_t)label + 1, type)) {
 		free(type->sketch);
 		err_set(e, ERR_MEMORY, "out of memory for a request type");
 		return NULL;
@@ -231,12 +238,25 @@ type_for(struct report *r, uint32_t label, struct err *e)
 	return type;
 }
 
+/* Without memory the group has no times. */
+static void
+note_time(struct report *r, const struct group *g, int64_t begin_ns, double took_ns)
+{
+	struct timeline *t = map_get(&r->times_of, (uintptr_t)g);
+
+	if (t == NULL && ((t = arena_calloc(&r->times, 1, sizeof *t)) == NULL ||
+			     !map_put(&r->times_of, (uintptr_t)g, t)))
+		return;
+	timeline_add(t, begin_ns, took_ns);
+}
+
 static int
 add_path(struct report *r, const struct trace *t, const char *const *nodes,
     const struct critpath *p, const struct shape *s, struct err *e)
 {
 	struct err why = { 0 };
 	struct report_type *type;
+	struct group *g;
 	double took_ns;
 
 	if ((type = type_for(r, t->type, &why)) == NULL) {
@@ -249,7 +269,10 @@ add_path(struct report *r, const struct trace *t, const char *const *nodes,
 	r->counts.moved += p->moved;
 	moments_add(&type->total, took_ns);
 	sketch_add(type->sketch, (int64_t)took_ns);
-	if (groups_add(r->groups, t, p, s, nodes) == NULL)
+	timeline_add(type->times, t->begin_ns, took_ns);
+	if ((g = groups_add(r->groups, t, p, s, nodes)) != NULL)
+		note_time(r, g, t->begin_ns, took_ns);
+	else
 		moments_add(&type->other, took_ns);
 	return type->profile != NULL ? profile_add(type->profile, t, p, r->labels, e) : 0;
 }
@@ -643,6 +666,12 @@ const struct group *
 report_group(const struct report *r, uint32_t i)
 {
 	return i < groups_count(r->groups) ? groups_at(r->groups, i) : NULL;
+}
+
+const struct timeline *
+report_times(const struct report *r, const struct group *g)
+{
+	return map_get(&r->times_of, (uintptr_t)g);
 }
 
 const struct report_problem *

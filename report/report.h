@@ -14,6 +14,7 @@
 #include "analysis/bins.h"
 #include "analysis/profile.h"
 #include "analysis/variance.h"
+#include "report/timeline.h"
 
 struct report_options {
 	struct conditions conditions;
@@ -69,6 +70,7 @@ struct report_type {
 	struct moments other; /* requests whose group exceeded groups_max or memory */
 	struct sketch *sketch;
 	struct profile *profile; /* NULL: none, or over calls_max */
+	struct timeline *times;  /* of all its requests */
 	/* Set by report_judge(): */
 	double slow_ns; /* upper end of the quantile conditions.slow_quantile */
 	uint32_t ngroups;
@@ -118,6 +120,8 @@ const struct labels *report_labels(const struct report *r);
 struct report_type *report_type(const struct report *r, uint32_t i);
 /* All groups in the order of their first trace, judged or not; NULL past the last. */
 const struct group *report_group(const struct report *r, uint32_t i);
+/* When the requests of a group arrived; NULL: not known. */
+const struct timeline *report_times(const struct report *r, const struct group *g);
 /* The problems of all types by the last report_judge(), costliest first; NULL past the last. */
 const struct report_problem *report_problem(const struct report *r, uint32_t i);
 

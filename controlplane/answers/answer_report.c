@@ -34,7 +34,10 @@ static json_t *
 report_json(
     struct engine *g, const struct answer_context *c, uint32_t label, bool samples, struct err *e)
 {
-	struct document_options o = { .made = c->when, .samples = samples, .label = label };
+	struct document_options o = { .made = c->when,
+		.samples = samples,
+		.label = label,
+		.wall_offset_ns = c->when.ns - c->now.ns };
 	json_t *document;
 
 	if (report_judge(engine_parts_of(g)->live.report, e) != 0)

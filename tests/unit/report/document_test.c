@@ -42,6 +42,68 @@ group_at(const json_t *document, size_t type, size_t group)
 	    group);
 }
 
+/* The cart is slow in the groups of all three types: one row says so, with all that was lost. */
+static void
+problems_are_added_up_by_call(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	double cost = 0, sum = 0, share = 0;
+	json_t *d, *rows, *row;
+	size_t i;
+	(void)state;
+
+	shop_requests(s, "A", 50, 0.5);
+	shop_requests(s, "B", 200, 0.5);
+	shop_requests(s, "C", 100, 0.5);
+	shop_requests(s, "STEADY", 100, 0.001);
+	d = document_of(s, false);
+	rows = json_object_get(d, "lost_in");
+	row = json_array_get(rows, 0);
+	assert_string_equal(text_at(row, "call"), "s/hone:unit_begin(cart)");
+	assert_string_equal(text_at(row, "service"), "s");
+	assert_true(json_is_null(json_object_get(row, "from")));
+	assert_int_equal(number_at(row, "groups"), 3);
+	assert_int_equal(number_at(row, "requests"), 350);
+	assert_true(number_at(row, "share") > 0.99);
+	json_array_foreach (json_object_get(d, "problems"), i, row)
+		cost += number_at(row, "cost_ms");
+	json_array_foreach (rows, i, row) {
+		sum += number_at(row, "cost_ms");
+		share += number_at(row, "share");
+	}
+	assert_near(sum, cost, 1e-6 * cost);
+	assert_near(share, 1, 1e-6);
+	json_decref(d);
+	shop_free(s);
+}
+
+static void
+requests_have_their_time(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	double requests = 0, in_problems = 0;
+	json_t *d, *type, *bin, *worst;
+	size_t i;
+	(void)state;
+
+	for (int k = 0; k < 300; k++)
+		shop_request(s, "HOME", k >= 100 && k < 130 ? 20000000 : 1000000 + k, 0);
+	d = document_of(s, false);
+	type = json_array_get(json_object_get(d, "types"), 0);
+	json_array_foreach (json_object_get(json_object_get(type, "times"), "bins"), i, bin) {
+		requests += json_number_value(json_array_get(bin, 0));
+		in_problems += json_number_value(json_array_get(bin, 2));
+	}
+	assert_true(i > 1 && i <= TIMELINE_BINS);
+	assert_int_equal(requests, 300);
+	assert_int_equal(in_problems, 300);
+	worst = json_object_get(group_at(d, 0, 0), "worst");
+	assert_in_range(number_at(worst, "requests"), 25, 50);
+	assert_true(number_at(worst, "mean_ms") > 5 * number_at(worst, "other_mean_ms"));
+	json_decref(d);
+	shop_free(s);
+}
+
 static void
 the_top_of_a_document(void **state)
 {
@@ -244,6 +306,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_top_of_a_document),
+		cmocka_unit_test(problems_are_added_up_by_call),
+		cmocka_unit_test(requests_have_their_time),
 		cmocka_unit_test(edges_hold_what_was_measured),
 		cmocka_unit_test(small_groups_have_no_intervals),
 		cmocka_unit_test(loops_stand_in_brackets),
