@@ -25,11 +25,12 @@ outcome_is() { judged "$1" | tee /dev/stderr | jq -e --arg o "$2" '.outcome == $
 no_place_has_half() { hone forest PUBLISH --json | jq -e '[.runs[0].verdicts[].share] | all(. < 0.5)'; }
 diagnosed() { timeout 60 "$O/bin/hone" start "$1" --wait; [ $? -le 1 ]; }
 
-echo 1..9
+echo 1..10
 stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
 "$here/news/news.sh" load "$stage/news" --seconds 300 --rate 120 --json >"$stage/load.json" 2>"$stage/load.log" &
 load=$!
 check "the three request types are traced through three nodes" until_true 20 "types" seen
+check "no mistake of its instrumentation is found" hone check --seconds 5
 check "the space is learned" hone learn --seconds 5 --wait
 "$here/news/news.sh" fault "$stage/news" ads on
 check "a dependency without instrumentation is diagnosed" diagnosed READ
