@@ -184,7 +184,7 @@ overlap_ns(const struct thread_wait *w, int64_t begin_ns, int64_t end_ns)
 
 /* ---- the thread's work ---- */
 
-struct work {
+struct thread_work {
 	uint32_t type, unit_begin;
 	uint32_t from, to; /* labels of two successive events; LABEL_NONE: of the whole unit */
 	double now_ns;     /* of the present wait */
@@ -194,16 +194,16 @@ struct work {
 /* Kinds of work that are told apart; the time of further ones is not summed. */
 enum { WORKS_MAX = 64 };
 
-struct works {
+struct thread_works {
 	uint32_t n;
-	struct work of[WORKS_MAX];
+	struct thread_work of[WORKS_MAX];
 };
 
 static void
-works_add(struct works *w, const struct work *add)
+works_add(struct thread_works *w, const struct thread_work *add)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct work *x = &w->of[i];
+		struct thread_work *x = &w->of[i];
 
 		if (x->type == add->type && x->unit_begin == add->unit_begin &&
 		    x->from == add->from && x->to == add->to) {
@@ -218,10 +218,10 @@ works_add(struct works *w, const struct work *add)
 /* The end of a wait of all_ns. `waiting`: the waits before this one; they count for a kind of work
  * that is new with 0. */
 static void
-works_end_wait(struct works *w, const struct ratio *waiting, double all_ns)
+works_end_wait(struct thread_works *w, const struct ratio *waiting, double all_ns)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct work *x = &w->of[i];
+		struct thread_work *x = &w->of[i];
 
 		if (x->ratio.n == 0)
 			x->ratio = *waiting;
@@ -231,10 +231,10 @@ works_end_wait(struct works *w, const struct ratio *waiting, double all_ns)
 }
 
 /* NULL: there is none. */
-static const struct work *
-works_top(const struct works *w)
+static const struct thread_work *
+works_top(const struct thread_works *w)
 {
-	const struct work *top = NULL;
+	const struct thread_work *top = NULL;
 
 	for (uint32_t i = 0; i < w->n; i++)
 		if (top == NULL || w->of[i].ratio.own > top->ratio.own)
@@ -265,8 +265,8 @@ is_work(const struct past_event *a, const struct past_event *b, const struct thr
 
 /* Adds what the thread did from begin_ns to end_ns; pairs: by successive events. */
 static void
-add_work(struct works *works, const struct sorted *s, const struct thread_wait *w, int64_t begin_ns,
-    int64_t end_ns, bool pairs)
+add_work(struct thread_works *works, const struct sorted *s, const struct thread_wait *w,
+    int64_t begin_ns, int64_t end_ns, bool pairs)
 {
 	const struct past_event key = { .time_ns = begin_ns, .process = w->to, .tid = w->tid };
 	const struct thread_wait part = { .begin_ns = begin_ns, .end_ns = end_ns };
@@ -276,7 +276,7 @@ add_work(struct works *works, const struct sorted *s, const struct thread_wait *
 		const struct past_event *a = &s->threads[i > 0 ? i - 1 : 0], *b = &s->threads[i];
 
 		if (is_work(a, b, w))
-			works_add(works, &(struct work){ .type = a->type,
+			works_add(works, &(struct thread_work){ .type = a->type,
 					     .unit_begin = a->unit_begin,
 					     .from = pairs ? a->label : LABEL_NONE,
 					     .to = pairs ? b->label : LABEL_NONE,
@@ -343,7 +343,7 @@ process_of(struct processes *ps, const struct sorted *s, struct process_id id)
  * time, or NULL. */
 static double
 silent_ns(struct processes *ps, const struct sorted *s, const struct thread_wait *w,
-    struct process_id id, struct works *works)
+    struct process_id id, struct thread_works *works)
 {
 	const struct past_event key = { .time_ns = w->begin_ns, .process = id };
 	const struct process *p = process_of(ps, s, id);
@@ -371,15 +371,15 @@ silent_ns(struct processes *ps, const struct sorted *s, const struct thread_wait
 
 /* ---- the cause ---- */
 
-struct sums {
-	struct works units;  /* what the threads did in the waits, by units */
-	struct works silent; /* ... while the process was silent, by successive events */
+struct wait_sums {
+	struct thread_works units;  /* what the threads did in the waits, by units */
+	struct thread_works silent; /* ... while the process was silent, by successive events */
 	struct processes processes;
 	struct ratio waiting, still, from_still; /* waiting: with an own time of 0 */
 };
 
 static void
-add_wait(struct sums *sums, const struct sorted *s, const struct thread_wait *w)
+add_wait(struct wait_sums *sums, const struct sorted *s, const struct thread_wait *w)
 {
 	double all_ns = (double)(w->end_ns - w->begin_ns);
 
@@ -398,18 +398,18 @@ is_named(const struct wait_finding *f)
 }
 
 static bool
-stands_still(const struct sums *sums)
+stands_still(const struct wait_sums *sums)
 {
-	const struct work *unit = works_top(&sums->units), *same = works_top(&sums->silent);
+	const struct thread_work *unit = works_top(&sums->units), *same = works_top(&sums->silent);
 
 	return (unit == NULL || sums->still.own > unit->ratio.own) &&
 	       (same == NULL || same->ratio.own < THREAD_HISTORY_SAME_WORK_MIN * sums->still.own);
 }
 
 static void
-decide_cause(struct wait_finding *ret, const struct sums *sums, double confidence)
+decide_cause(struct wait_finding *ret, const struct wait_sums *sums, double confidence)
 {
-	const struct work *unit = works_top(&sums->units);
+	const struct thread_work *unit = works_top(&sums->units);
 	struct wait_finding from = { 0 };
 
 	if (stands_still(sums)) {
@@ -433,7 +433,7 @@ thread_history_cause(struct wait_finding *ret, const struct thread_history *h,
 	const struct wait_finding none = { .type = LABEL_NONE, .unit = LABEL_NONE };
 	struct past_event *threads = arena_alloc(a, (h->nevents + 1) * sizeof *threads),
 			  *processes = arena_alloc(a, (h->nevents + 1) * sizeof *processes);
-	struct sums *sums = arena_calloc(a, 1, sizeof *sums);
+	struct wait_sums *sums = arena_calloc(a, 1, sizeof *sums);
 	const struct sorted s = { threads, processes, h->nevents };
 	int64_t oldest_ns = INT64_MAX;
 

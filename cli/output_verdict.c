@@ -168,6 +168,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	bool separated = strcmp(kind, "separated") == 0;
 
 	print_part(p, "inside", verdict_preload_put, v);
+	print_part(p, "waited for", verdict_waited_put, v);
 	if (separated)
 		line_print(p, "separated",
 		    pen_printf(p, "requests with %s are %s; each side alone is predictable",

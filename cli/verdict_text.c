@@ -109,6 +109,28 @@ verdict_preload_put(struct buf *out, const json_t *v)
 }
 
 void
+verdict_waited_put(struct buf *out, const json_t *v)
+{
+	const json_t *waited = json_object_get(v, "waited");
+
+	if (!json_is_object(waited))
+		return;
+	buf_printf(out, "%.0f %% (%.0f to %.0f %%) of this time in %.0f requests ",
+	    number_of(waited, "share") * 100, number_of(waited, "share_low") * 100,
+	    number_of(waited, "share_high") * 100, number_of(waited, "waits"));
+	if (is_word(waited, "cause", "occupied")) {
+		buf_printf(out, "the thread of %s worked for another request, of type %s (%s)",
+		    member(waited, "service"), member(waited, "type"), member(waited, "unit"));
+		return;
+	}
+	buf_printf(
+	    out, "no thread of %s recorded an event, unlike usually", member(waited, "service"));
+	if (!is_null(waited, "also"))
+		buf_printf(out, ", and none of %s either", member(waited, "also"));
+	buf_printf(out, ": the process was stopped, or it had no processor");
+}
+
+void
 verdict_unlearned_put(struct buf *out, const json_t *v)
 {
 	const json_t *unlearned = json_object_get(v, "unlearned");
@@ -154,7 +176,11 @@ verdict_end_put(struct buf *out, const json_t *run, const json_t *v)
 		buf_printf(out,
 		    "the search ended with its effort of %.0f cycle%s; --effort raises it",
 		    number_of(run, "effort"), plural(number_of(run, "effort")));
-	else if (!is_word(v, "kind", "cut"))
+	else if (is_true(v, "handed_over") && !json_is_object(json_object_get(v, "waited")))
+		buf_printf(out,
+		    "between two units of work no tracepoint can be inside: the request waits in a queue, "
+		    "on the network, or for a thread");
+	else if (!is_word(v, "kind", "cut") && !is_true(v, "handed_over"))
 		buf_printf(out, "no learned tracepoint is left inside this edge: instrument there");
 }
 
@@ -228,9 +254,15 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	len = out->len;
 	put_part(out, "; ", verdict_preload_put, v);
 	if (out->len == len && !(is_word(v, "kind", "cut") && number_of(v, "over_budget") > 0)) {
+		size_t begun;
+
 		buf_printf(out, "; ");
+		begun = out->len;
 		verdict_end_put(out, run, v);
+		if (out->len == begun)
+			out->len = len;
 	}
+	put_part(out, "; ", verdict_waited_put, v);
 	put_part(out, "; ", verdict_budget_put, v);
 	put_part(out, "; ", verdict_unlearned_put, v);
 }

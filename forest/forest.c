@@ -468,6 +468,10 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu is of kind %u, which does not exist", id,
 		    v->kind);
+	if (wait_word(v->wait_cause)[0] == '?')
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu has wait cause %u, which does not exist", id,
+		    v->wait_cause);
 	if (preload_word(v->preload)[0] == '?')
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu has preload kind %u, which does not exist", id,

@@ -149,6 +149,15 @@ static const struct column verdict_columns[] = {
 	VER5("passing", U64, passing),
 	VER5("passes", REAL, passes),
 	VER5("unlearned_names", TEXT, unlearned_names),
+	VER5("handed_over", FLAG, handed_over),
+	VER5("wait_cause", U32, wait_cause),
+	VER5("waits", U32, waits),
+	VER5("wait_share", REAL, wait_share),
+	VER5("wait_share_low", REAL, wait_share_low),
+	VER5("wait_share_high", REAL, wait_share_high),
+	VER5("wait_type", TEXT, wait_type),
+	VER5("wait_unit", TEXT, wait_unit),
+	VER5("wait_from_too", FLAG, wait_from_too),
 };
 
 #define SWI(name, type, member)                                        \

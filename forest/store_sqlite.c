@@ -113,6 +113,15 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN passes REAL;"
 	"ALTER TABLE verdict ADD COLUMN unlearned_names TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN handed_over INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN wait_cause INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN wait_share REAL;"
+	"ALTER TABLE verdict ADD COLUMN wait_share_low REAL;"
+	"ALTER TABLE verdict ADD COLUMN wait_share_high REAL;"
+	"ALTER TABLE verdict ADD COLUMN wait_type TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN wait_unit TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN wait_from_too INTEGER NOT NULL DEFAULT 0;"
 	/* Actions of Hone as fields. user, asked and words keep what older versions wrote; words has
 	   errors, too. */
 	"ALTER TABLE audit ADD COLUMN actor INTEGER NOT NULL DEFAULT 0;"

@@ -30,6 +30,18 @@ preload_word(enum preload_kind k)
 	return (unsigned)k < sizeof preload / sizeof preload[0] ? preload[k] : "?";
 }
 
+const char *
+wait_word(enum wait_cause c)
+{
+	static const char *const causes[] = {
+		[WAIT_UNKNOWN] = "",
+		[WAIT_OCCUPIED] = "occupied",
+		[WAIT_STILL] = "still",
+	};
+
+	return (unsigned)c < sizeof causes / sizeof causes[0] ? causes[c] : "?";
+}
+
 bool
 verdict_sure(const struct verdict *v)
 {
@@ -37,11 +49,11 @@ verdict_sure(const struct verdict *v)
 }
 
 /* Every text of a verdict. */
-#define TEXTS(v)                                                                           \
-	{                                                                                  \
-		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key, \
-		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,      \
-		    &(v)->above_to, &(v)->call, &(v)->object                               \
+#define TEXTS(v)                                                                               \
+	{                                                                                      \
+		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key,     \
+		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,          \
+		    &(v)->above_to, &(v)->call, &(v)->object, &(v)->wait_type, &(v)->wait_unit \
 	}
 
 bool

@@ -6,6 +6,7 @@
 #ifndef FOREST_VERDICT_H
 #define FOREST_VERDICT_H
 
+#include "analysis/thread_history.h"
 #include "analysis/variance.h"
 #include "base/clock.h"
 
@@ -16,6 +17,8 @@ enum verdict_kind {
 };
 
 const char *verdict_word(enum verdict_kind k); /* "place"; "?" for other numbers */
+
+const char *wait_word(enum wait_cause c); /* "occupied", "still"; "": UNKNOWN; "?" for others */
 
 /* What takes the time of an edge in which the search went on to the preload layer. */
 enum preload_kind {
@@ -59,7 +62,8 @@ struct verdict {
 	/* [4] The path passes this pair of labels `positions` times; the edge is number `position`, from
 	 * 1. 0: not known. */
 	uint32_t position, positions;
-	bool loop_back; /* [4] the edge is the way back of a loop */
+	bool loop_back;   /* [4] the edge is the way back of a loop */
+	bool handed_over; /* [5] the edge lies between two units: no tracepoint can be inside it */
 
 	/* [4] Tracepoints of a service that were not seen while learning and may lie inside the edge.
 	 * SPREAD and CUT: 0, they are not counted. */
@@ -76,6 +80,16 @@ struct verdict {
 	enum preload_kind preload;
 	char *above_from, *above_to, *call, *object;
 	double object_share;
+
+	/* [5] What the requests waited for in the edge (analysis/thread_history.h): the cause, with its
+	 * share of the time of the `waits` that were examined; OCCUPIED: the request type, and the label
+	 * that began the unit, that the thread worked for; STILL: the process of `to` recorded nothing,
+	 * and that of `from` neither (wait_from_too). UNKNOWN: 0 and "". */
+	enum wait_cause wait_cause;
+	uint32_t waits;
+	double wait_share, wait_share_low, wait_share_high;
+	char *wait_type, *wait_unit;
+	bool wait_from_too;
 
 	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;

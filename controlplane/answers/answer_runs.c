@@ -155,14 +155,41 @@ preload_json(const struct verdict *v)
 	    "object_share", object ? number_json(v->object_share) : json_null());
 }
 
+/* "service", of a label's text. */
+static json_t *
+service_json(const char *label)
+{
+	return json_stringn(label, strcspn(label, "/"));
+}
+
+static json_t *
+waited_json(const struct verdict *v)
+{
+	json_t *j;
+
+	if (v->wait_cause == WAIT_UNKNOWN)
+		return json_null();
+	j = json_pack("{s:s, s:i, s:o, s:o, s:o}", "cause", wait_word(v->wait_cause), "waits",
+	    (int)v->waits, "share", number_json(v->wait_share), "share_low",
+	    number_json(v->wait_share_low), "share_high", number_json(v->wait_share_high));
+	json_object_set_new(
+	    j, "type", v->wait_cause == WAIT_OCCUPIED ? answer_text(v->wait_type) : json_null());
+	json_object_set_new(
+	    j, "unit", v->wait_cause == WAIT_OCCUPIED ? answer_text(v->wait_unit) : json_null());
+	json_object_set_new(j, "service", service_json(v->to));
+	json_object_set_new(j, "also", v->wait_from_too ? service_json(v->from) : json_null());
+	return j;
+}
+
 static void
 add_circumstances(json_t *j, const struct verdict *v)
 {
-	json_t *more = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o}", "measure",
-	    v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effective_traces",
-	    number_json(v->effective_traces), "separation", separation_json(v), "position",
-	    position_json(v), "unlearned", unlearned_json(v), "over_budget", (int)v->over_budget,
-	    "preload_over_budget", (int)v->preload_over_budget, "preload", preload_json(v), "text",
+	json_t *more = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:o}",
+	    "measure", v->by_latency ? "latency" : "variance", "sure", verdict_sure(v),
+	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
+	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
+	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
+	    preload_json(v), "waited", waited_json(v), "handed_over", v->handed_over, "text",
 	    text_or_null(v->text));
 
 	json_object_update(j, more);

@@ -10,6 +10,9 @@
 #include "controlplane/search/no_evidence.h"
 #include "controlplane/engine/trace_age.h"
 
+/* Events of all requests, for what one request waited for: 4 MiB. */
+enum { HISTORY_EVENTS = 1 << 16 };
+
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
 static int take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct err *e);
 
@@ -123,6 +126,7 @@ engine_free(struct engine *g)
 	sampler_free(p->sampler);
 	assemble_free(p->assemble);
 	clocks_free(p->clocks);
+	thread_history_free(p->history);
 	labels_free(p->labels);
 	arena_release(&g->scratch);
 	free(g);
@@ -356,7 +360,8 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
 	request_type_trace(type, t, engine_sampled(g, type), now);
-	if ((rc = count_instrumentation(g, t, now, e)) != 0)
+	if ((rc = count_instrumentation(g, t, now, e)) != 0 ||
+	    (p->history != NULL && (rc = thread_history_add(p->history, t, p->labels, e)) != 0))
 		return rc;
 	rc = extract_path(g, t, request_type_diagnosed(type), &extracted, &path, e);
 	if (rc == 0 && p->live.report != NULL && path != NULL)
@@ -581,6 +586,8 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 		free(d);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
 	}
+	if (g->parts.history == NULL)
+		g->parts.history = thread_history_new(HISTORY_EVENTS); /* or none is kept */
 	diagnosis_free(type->diagnosis);
 	type->diagnosis = d;
 	d->type = type->label;

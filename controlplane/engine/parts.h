@@ -5,6 +5,7 @@
 #define CONTROLPLANE_ENGINE_PARTS_H
 
 #include "analysis/assemble.h"
+#include "analysis/thread_history.h"
 #include "controlplane/engine/desired_state.h"
 #include "controlplane/engine/engine_options.h"
 #include "controlplane/engine/instrumentation.h"
@@ -33,7 +34,8 @@ struct engine_parts {
 	struct learning learning;
 	struct live_report live;
 	struct instrumentation instrumentation;
-	struct path_counts diagnosed; /* of diagnoses; reports count their own */
+	struct thread_history *history; /* of all types, while a diagnosis runs; else NULL */
+	struct path_counts diagnosed;   /* of diagnoses; reports count their own */
 	struct sketch delay; /* ns from the oldest record of each batch to its arrival here */
 };
 

@@ -97,6 +97,11 @@ port_ended(void *owner, struct wall when)
 {
 	struct engine_parts *p = parts_of(owner);
 
+	if (!request_types_diagnosed(&p->types)) {
+		thread_history_free(p->history);
+		p->history = NULL;
+		((struct engine *)owner)->port.history = NULL;
+	}
 	learned_space_diagnosed(&p->learned, &p->nodes, &((struct engine *)owner)->preload, when);
 	nodes_changed(&p->nodes);
 }
@@ -148,6 +153,7 @@ engine_search_port(struct engine *g)
 		.node_names = p->nodes.names,
 		.scratch = &g->scratch,
 		.counts = &p->diagnosed,
+		.history = p->history,
 		.settings = settings_of(&p->options),
 		.ignore = g->rules.ignore,
 		.bins = g->rules.made,

@@ -71,6 +71,8 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 		return 0;
 	}
 	port->counts->moved += path->path.moved;
+	if (port->history != NULL && (rc = wait_list_add(&d->waits, t, &path->path, NULL, e)) != 0)
+		return rc;
 	if (d->is_ready && d->groups != NULL &&
 	    calls->began_after(port->owner, t, d->ready.ns + SETTLE_NS)) {
 		port->counts->inexact += !shape_exact(root, t);
@@ -385,6 +387,7 @@ diagnose_end(struct search_port *port, struct diagnosis *d, enum run_state state
 	d->watched = NULL;
 	groups_free(d->groups);
 	d->groups = NULL;
+	wait_list_release(&d->waits);
 	d->phase = PHASE_ENDED;
 	port->calls->ended(port->owner, when);
 }
@@ -418,6 +421,7 @@ diagnosis_free(struct diagnosis *d)
 		search_free(d->searches[i]);
 	free(d->searches);
 	watched_free(d->watched);
+	wait_list_release(&d->waits);
 	groups_free(d->groups);
 	label_set_release(&d->over_budget);
 	free(d);

@@ -11,6 +11,7 @@
 #define CONTROLPLANE_SEARCH_PORT_H
 
 #include "analysis/bins.h"
+#include "analysis/thread_history.h"
 #include "analysis/trace.h"
 #include "analysis/variance.h"
 #include "base/arena.h"
@@ -81,6 +82,7 @@ struct search_port {
 	const char *const *node_names;
 	struct arena *scratch; /* for one trace, or one decision; the owner resets it */
 	struct path_counts *counts;
+	const struct thread_history *history; /* of all requests; NULL: none is kept */
 
 	struct search_settings settings;
 	const char *const *ignore; /* patterns of excluded waits, NULL at the end; or NULL */

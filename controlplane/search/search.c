@@ -64,6 +64,8 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 		bins_apply(port->bins, t, port->labels, &path);
 		rc = shape_of(&shape, &path, port->labels, port->scratch, e);
 	}
+	if (rc == 0 && port->history != NULL)
+		rc = wait_list_add(&s->diagnosis->waits, t, &path, &s->at.gap, e);
 	if (rc != 0)
 		return rc == ERR_INPUT ? 0 : rc;
 	port->counts->inexact += !shape_exact(&shape, t);

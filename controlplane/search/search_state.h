@@ -6,6 +6,7 @@
  *	port.h, preload_labels.c    what the engine provides; labels of the preload layer
  *	gap.c, measure.c            the gap on a path; how a problem is distributed over its parts
  *	population.c                all requests of a search as one group
+ *	wait_list.c                 what requests waited for
  *	decide.c, next_step.c,      pure decisions: facts in, a decision with its reason out
  *	search_phase.c
  *	search_state.c              what is remembered
@@ -28,6 +29,7 @@
 #include "controlplane/search/next_step.h"
 #include "controlplane/search/port.h"
 #include "controlplane/search/search_phase.h"
+#include "controlplane/search/wait_list.h"
 #include "searchspace/strategy.h"
 
 /* After agents have confirmed: until then, requests that were on their way have passed their first
@@ -188,7 +190,8 @@ struct diagnosis {
 	uint32_t no_unit_label;           /* of the last fork without a unit; LABEL_NONE */
 	uint64_t usable;                  /* traces that are evidence, since it began */
 	enum reason no_evidence;          /* why it gets nothing that it can use; NONE: it does */
-	struct watched *watched;          /* see watch.h */
+	struct wait_list waits;
+	struct watched *watched; /* see watch.h */
 
 	struct search **searches; /* in the order of their making */
 	uint32_t nsearches, searches_cap;

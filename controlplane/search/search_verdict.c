@@ -237,6 +237,7 @@ fill_position(struct verdict *v, const struct shape *shape, uint32_t edge)
 	v->positions = gap_positions(shape, edge, &before);
 	v->position = before + 1;
 	v->loop_back = shape->edges[edge].to_token <= shape->edges[edge].from_token;
+	v->handed_over = shape->edges[edge].owner == LABEL_NONE;
 }
 
 /* Tracepoints that may lie inside the edge and were not examined. Those that were not seen while
@@ -329,6 +330,37 @@ keep(struct search_port *port, struct search *s, struct verdict *v, const struct
 	return hypothesis_evidence(port, h, x->group, x->edge, e);
 }
 
+/* What the requests waited for in the edge. */
+static int
+find_wait(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
+{
+	struct arena a = { 0 };
+	struct wait_finding f;
+	uint32_t n;
+	const struct thread_wait *waits = wait_list_of(&s->diagnosis->waits, &s->at.gap, &n, &a);
+	int rc = 0;
+
+	if (waits != NULL && port->history != NULL &&
+	    (rc = thread_history_cause(&f, port->history, waits, n, v->confidence, &a, e)) == 0) {
+		v->wait_cause = f.cause;
+		v->waits = f.waits;
+		v->wait_share = f.share;
+		v->wait_share_low = f.share_low;
+		v->wait_share_high = f.share_high;
+		v->wait_from_too = f.from_too;
+		if (f.cause == WAIT_OCCUPIED) {
+			const struct label *type = labels_get(port->labels, f.type);
+			char name[LABEL_TEXT_MAX + 1];
+
+			snprintf(name, sizeof name, "%.*s", (int)type->name_len, type->name);
+			v->wait_unit = (char *)labels_get(port->labels, f.unit)->text;
+			rc = hypothesis_text(&v->wait_type, name) ? 0 : search_no_memory(s, e);
+		}
+	}
+	arena_release(&a);
+	return rc;
+}
+
 /* What is said of the verdict beside what was measured; then it is kept, and the search ends. */
 static int
 complete(struct search_port *port, struct search *s, struct verdict *v,
@@ -337,7 +369,7 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	const struct separation *sep = &s->sides.separation;
 	int rc = find_cost(v, port, s, e);
 
-	if (rc != 0)
+	if (rc != 0 || (rc = find_wait(v, port, s, e)) != 0)
 		return rc;
 	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
 		v->kind = VERDICT_SEPARATED;
@@ -427,5 +459,6 @@ end:
 	free(v.above_to);
 	free(v.call);
 	free(v.object);
+	free(v.wait_type);
 	return rc;
 }

@@ -90,6 +90,23 @@ each_field_has_its_text(void **state)
 	reads(
 	    "{\"effective_traces\":28}", SHARE "; autocorrelated; effective sample size 28" PLACE);
 	reads("{\"effective_traces\":null}", SHARE PLACE);
+	reads("{\"handed_over\":true}", SHARE
+	    "; between two units of work no tracepoint can be inside: the request waits in a queue, on "
+	    "the network, or for a thread");
+	reads(
+	    "{\"handed_over\":true,\"waited\":{\"cause\":\"occupied\",\"waits\":150,\"share\":0.92,"
+	    "\"share_low\":0.9,\"share_high\":0.95,\"type\":\"PUBLISH\",\"unit\":\"g/r\",\"service\":\"g\","
+	    "\"also\":null}}",
+	    SHARE
+	    "; 92 % (90 to 95 %) of this time in 150 requests the thread of g worked for another "
+	    "request, of type PUBLISH (g/r)");
+	reads("{\"handed_over\":true,\"waited\":{\"cause\":\"still\",\"waits\":80,\"share\":0.8,"
+	      "\"share_low\":0.7,\"share_high\":0.9,\"type\":null,\"unit\":null,\"service\":\"g\","
+	      "\"also\":\"f\"}}",
+	    SHARE
+	    "; 80 % (70 to 90 %) of this time in 80 requests no thread of g recorded an event, "
+	    "unlike usually, and none of f either: the process was stopped, or it had no "
+	    "processor");
 	reads("{\"sure\":false}", SHARE "; not sure: the interval includes 0" PLACE);
 	reads("{\"position\":{\"number\":1,\"of\":2,\"loop_back\":true}}",
 	    SHARE ", occurrence 1 of 2 on the critical path (the way back of a loop)" PLACE);

@@ -224,14 +224,16 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			x->share_high, x->latency_share, x->probability, x->cost_ns, x->cv_now,
 			x->cv_then, x->cv_then_low, x->cv_then_high, x->p50_then_ns, x->p95_now_ns,
 			x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p,
-			x->effective_traces, x->separation, x->object_share };
+			x->effective_traces, x->separation, x->object_share, x->wait_share,
+			x->wait_share_low, x->wait_share_high };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
 			y->share_high, y->latency_share, y->probability, y->cost_ns, y->cv_now,
 			y->cv_then, y->cv_then_low, y->cv_then_high, y->p50_then_ns, y->p95_now_ns,
 			y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p,
-			y->effective_traces, y->separation, y->object_share };
+			y->effective_traces, y->separation, y->object_share, y->wait_share,
+			y->wait_share_low, y->wait_share_high };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -252,7 +254,11 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			    x->loop_back == y->loop_back && x->position == y->position &&
 			    x->positions == y->positions && x->unlearned == y->unlearned &&
 			    x->over_budget == y->over_budget && x->preload == y->preload &&
-			    x->preload_over_budget == y->preload_over_budget);
+			    x->preload_over_budget == y->preload_over_budget &&
+			    x->handed_over == y->handed_over && x->wait_cause == y->wait_cause &&
+			    x->waits == y->waits && x->wait_from_too == y->wait_from_too);
+		assert_string_equal(x->wait_type, y->wait_type);
+		assert_string_equal(x->wait_unit, y->wait_unit);
 		assert_string_equal(x->unlearned_service, y->unlearned_service);
 		assert_string_equal(x->unlearned_names, y->unlearned_names);
 		assert_string_equal(x->above_from, y->above_from);
@@ -376,15 +382,20 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.unlearned = (uint32_t)rng_next(r),
 		.over_budget = (uint32_t)rng_next(r),
 		.preload_over_budget = (uint32_t)rng_next(r),
-		.preload = (enum preload_kind)rng_below(r, PRELOAD_OTHER + 1) };
+		.preload = (enum preload_kind)rng_below(r, PRELOAD_OTHER + 1),
+		.handed_over = rng_below(r, 2),
+		.wait_cause = (enum wait_cause)rng_below(r, WAIT_STILL + 1),
+		.waits = (uint32_t)rng_next(r),
+		.wait_from_too = rng_below(r, 2) };
 	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low,
 		&v.share_high, &v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then,
 		&v.cv_then_low, &v.cv_then_high, &v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns,
 		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p, &v.effective_traces,
-		&v.separation, &v.object_share };
+		&v.separation, &v.object_share, &v.wait_share, &v.wait_share_low,
+		&v.wait_share_high };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
-		&v.object };
+		&v.object, &v.wait_type, &v.wait_unit };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);

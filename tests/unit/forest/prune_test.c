@@ -195,6 +195,8 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 		assert_true(v->traces > 0 && v->effective_traces > 0);
 		assert_int_equal(v->passing, 0);
 		assert_true(isnan(v->passes));
+		assert_int_equal(v->wait_cause, WAIT_UNKNOWN);
+		assert_false(v->handed_over);
 		assert_int_equal(v->text[0], '\0');
 	}
 	same_forest(f[0], f[1]);

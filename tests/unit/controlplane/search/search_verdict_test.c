@@ -71,6 +71,57 @@ state_of(struct scene *x, const struct verdict *v)
 	return forest_get(x->f.port.forest, v->hypothesis)->state;
 }
 
+/* Requests of another type work on thread 3 from 0 to 9 ms of each 20 ms, and one that waits there. */
+static void
+add_occupied_thread(struct scene *x, struct thread_history *history)
+{
+	const char *other = "s/hone:request_begin(OTHER)";
+	uint32_t begin = labels_intern(
+	    x->f.paths.labels, RECORD_REQUEST_BEGIN, other, strlen(other), NULL, 0);
+	struct event events[2] = { { .label = begin, .pid = 1, .tid = 3 },
+		{ .label = x->f.paths.of['a'], .pid = 1, .tid = 3 } };
+	struct unit unit = { .count = 2, .fork = TRACE_NONE };
+	struct trace t = {
+		.type = begin, .nevents = 2, .nunits = 1, .events = events, .units = &unit
+	};
+	struct step steps[2] = { { .label = x->s->at.gap.from,
+				     .unit_label = x->s->at.gap.from_unit },
+		{ .label = x->s->at.gap.to, .unit_label = x->s->at.gap.to_unit, .event = 1 } };
+	struct critpath path = { .nsteps = 2, .steps = steps };
+
+	for (int64_t i = 1; i <= 50; i++) {
+		t.id = 1000 + (uint64_t)i;
+		events[0].time_ns = i * 20 * MS_NS;
+		events[1].time_ns = events[0].time_ns + 9 * MS_NS;
+		assert_int_equal(thread_history_add(history, &t, x->f.paths.labels, NULL), 0);
+		t.id = (uint64_t)i;
+		steps[0].time_ns = events[0].time_ns;
+		steps[1].time_ns = events[0].time_ns + 10 * MS_NS;
+		assert_int_equal(wait_list_add(&x->f.d->waits, &t, &path, &x->s->at.gap, NULL), 0);
+	}
+}
+
+static void
+a_verdict_names_who_occupied_the_thread(void **state)
+{
+	struct thread_history *history = thread_history_new(1000);
+	const struct verdict *v;
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.f.port.history = history;
+	add_occupied_thread(&x, history);
+	v = verdict_of(&x, VERDICT_PLACE);
+	assert_int_equal(v->wait_cause, WAIT_OCCUPIED);
+	assert_int_equal(v->waits, 50);
+	assert_near(v->wait_share, 0.9, 1e-9);
+	assert_string_equal(v->wait_type, "OTHER");
+	assert_string_equal(v->wait_unit, "s/hone:request_begin(OTHER)");
+	end(&x);
+	thread_history_free(history);
+}
+
 static void
 a_verdict_agrees_with_the_group_that_was_measured(void **state)
 {
@@ -489,6 +540,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_agrees_with_the_group_that_was_measured),
+		cmocka_unit_test(a_verdict_names_who_occupied_the_thread),
 		cmocka_unit_test(of_a_slow_group_the_share_is_of_the_mean),
 		cmocka_unit_test(a_place_becomes_separated_when_a_label_divides_its_requests),
 		cmocka_unit_test(a_place_that_iterations_explain_becomes_a_key),
