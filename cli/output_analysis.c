@@ -258,6 +258,43 @@ print_problem(struct pen *p, const json_t *document, const json_t *problem)
 	fputc('\n', p->out);
 }
 
+/* Requests in groups with at least `least` of them, and all others. */
+static void
+count_judged(const json_t *document, double least, double *judged, double *others)
+{
+	size_t i, k;
+	json_t *type, *g;
+
+	*judged = *others = 0;
+	json_array_foreach (json_object_get(document, "types"), i, type) {
+		double n = number_of(type, "count"), in = 0;
+
+		json_array_foreach (json_object_get(type, "groups"), k, g)
+			in += number_of(g, "count") >= least ? number_of(g, "count") : 0;
+		*judged += in;
+		*others += n - in;
+	}
+}
+
+/* "no problem" is only said of requests that were judged. */
+static void
+print_no_problem(struct pen *p, const json_t *document)
+{
+	const json_t *o = json_object_get(document, "options");
+	double least = number_of(o, "traces_min"), judged, others;
+
+	count_judged(document, least, &judged, &others);
+	title(p, judged > 0 ? "no problem" : "too few requests to judge");
+	if (judged > 0)
+		fprintf(p->out,
+		    "  no group of %s or more requests is unpredictable (CV over %s) or consistently slow\n",
+		    pen_count(p, least), pen_share(p, number_of(o, "cv_max")));
+	if (others > 0)
+		fprintf(p->out, "  %s in groups of fewer than %s, which are not judged%s\n",
+		    plural(p, others, "request is", "requests are"), pen_count(p, least),
+		    judged > 0 ? "" : "; --min-traces sets the number");
+}
+
 static void
 print_problems(struct pen *p, const json_t *document)
 {
@@ -265,11 +302,7 @@ print_problems(struct pen *p, const json_t *document)
 	size_t n = json_array_size(all);
 
 	if (n == 0) {
-		title(p, "no problem");
-		fprintf(p->out,
-		    "  no group of %s or more requests is unpredictable (CV over %s) or consistently slow\n",
-		    pen_count(p, number_of(json_object_get(document, "options"), "traces_min")),
-		    pen_share(p, number_of(json_object_get(document, "options"), "cv_max")));
+		print_no_problem(p, document);
 		return;
 	}
 	title(p, "problems by cost");

@@ -241,6 +241,14 @@ a_page_has_it_all_and_loads_nothing(void **state)
 	json_decref(a);
 }
 
+/* Requests that nobody judged are not called predictable. */
+static void
+few_requests_are_not_called_no_problem(void **state)
+{
+	(void)state;
+	check("few", output_text.analysis);
+}
+
 static void
 an_analysis_reads_well(void **state)
 {
@@ -415,6 +423,7 @@ main(void)
 		cmocka_unit_test(graphs_are_as_graphviz_wants_them),
 		cmocka_unit_test(a_page_has_it_all_and_loads_nothing),
 		cmocka_unit_test(an_analysis_reads_well),
+		cmocka_unit_test(few_requests_are_not_called_no_problem),
 		cmocka_unit_test(empty_answers_are_printed),
 		cmocka_unit_test(a_malformed_tree_ends),
 		cmocka_unit_test(colours_are_there_when_wanted),
