@@ -229,7 +229,10 @@ print_end(struct invocation *c, struct client *client, double id)
 	if (answer != NULL) {
 		c->output->verdict(c->out, answer, after);
 		state = json_string_value(json_object_get(json_object_get(answer, "run"), "state"));
-		code = state != NULL && strcmp(state, "found") == 0 ? DONE : FAILED;
+		code = state == NULL                              ? FAILED
+		       : strcmp(state, "found") == 0              ? DONE
+		       : strcmp(state, "nothing stands out") == 0 ? NOTHING_FOUND
+		                                                  : FAILED;
 	}
 	json_decref(answer);
 	json_decref(runs);
@@ -249,6 +252,8 @@ start_question(const struct invocation *c)
 		json_object_set_new(q, "seed", json_integer((json_int_t)c->number[FLAG_SEED]));
 	if (q != NULL && c->value[FLAG_EFFORT] != NULL)
 		json_object_set_new(q, "effort", json_integer((json_int_t)c->number[FLAG_EFFORT]));
+	if (q != NULL && c->value[FLAG_EFFECT] != NULL)
+		json_object_set_new(q, "effect", json_real(c->number[FLAG_EFFECT]));
 	return q;
 }
 
@@ -287,13 +292,13 @@ const struct command command_start = {
 	.arguments_min = 1,
 	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
-	         FLAG_BIT(EFFORT),
+	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT),
 	.run = run_start,
 	.help = "start the diagnosis of a request type",
 	.more =
 	    "Searches for the step that makes requests of this type slow or unpredictable, by enabling\n"
 	    "and disabling tracepoints. With --wait it shows the progress and then the verdict; the exit\n"
-	    "status is 1 if no problem was found.",
+	    "status is 1 if no problem was found, and 3 if nothing stands out.",
 	.few = "needs a request type; hone status lists them",
 };
 

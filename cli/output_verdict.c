@@ -263,6 +263,11 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 	const json_t *run = json_object_get(answer, "run"), *v = json_object_get(run, "verdict");
 
 	if (json_is_object(v)) {
+		const char *nothing = text_of_put(p, run_nothing_put, run);
+
+		if (nothing[0] != '\0')
+			fprintf(p->out, "%s: nothing stands out: %s\n\n", text_of(p, run, "type"),
+			    nothing);
 		print_verdicts(p, run, v);
 	} else {
 		pen_put(p, BOLD, text_of(p, run, "type"));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
 #include "cli/verdict_text.h"
 
 #include <math.h>
@@ -267,11 +268,39 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; ", verdict_unlearned_put, v);
 }
 
+/* A verdict that an older Hone stored has no effect. */
+static double
+largest_effect(const json_t *run)
+{
+	const json_t *all = json_object_get(run, "verdicts");
+	double most = 0;
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (json_is_true(json_object_get(json_array_get(all, i), "sure")))
+			most = fmax(most, number_of(json_array_get(all, i), "effect"));
+	return most;
+}
+
+void
+run_nothing_put(struct buf *out, const json_t *run)
+{
+	if (!is_word(run, "state", "nothing stands out"))
+		return;
+	buf_printf(out,
+	    "the variance is spread over several edges, as is usual for queues: no edge carries more than "
+	    "%.0f %% of the variance of all requests %s, and %.0f %% are worth mending",
+	    largest_effect(run) * 100, member(run, "type"), number_of(run, "effect_min") * 100);
+}
+
 void
 run_text_put(struct buf *out, const json_t *run)
 {
 	const json_t *v = json_object_get(run, "verdict");
 	size_t begun = out->len;
+
+	run_nothing_put(out, run);
+	if (out->len != begun)
+		return;
 
 	reason_text_put(out, run, "reason");
 	if (out->len == begun && json_is_object(v))

@@ -22,6 +22,7 @@ run_word(enum run_state s)
 		[RUN_NOT_FOUND] = "not found",
 		[RUN_STOPPED] = "stopped",
 		[RUN_UNSURE] = "unsure",
+		[RUN_NOTHING] = "nothing stands out",
 	};
 
 	return (unsigned)s < RUN_STATES ? words[s] : "?";
@@ -245,10 +246,14 @@ touch_verdict(struct forest *f, struct tree_verdict *v)
 
 /* A cost that is NAN counts as the lowest. Equal verdicts keep their order. */
 static bool
-ranks_before(const struct verdict *a, const struct verdict *b)
+ranks_before(const struct verdict *a, const struct verdict *b, double effect_min)
 {
+	bool worth = verdict_worth(a, effect_min);
+
 	if (verdict_sure(a) != verdict_sure(b))
 		return verdict_sure(a);
+	if (worth != verdict_worth(b, effect_min))
+		return worth;
 	return !isnan(a->cost_ns) && (isnan(b->cost_ns) || a->cost_ns > b->cost_ns);
 }
 
@@ -268,7 +273,8 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 		free(made);
 		return NULL;
 	}
-	for (at = r->nverdicts++; at > 0 && ranks_before(v, &r->verdicts[at - 1]->verdict); at--) {
+	for (at = r->nverdicts++;
+	     at > 0 && ranks_before(v, &r->verdicts[at - 1]->verdict, r->run.effect_min); at--) {
 		r->verdicts[at] = r->verdicts[at - 1];
 		r->verdicts[at]->verdict.rank = at + 1;
 		touch_verdict(f, r->verdicts[at]);

@@ -13,10 +13,19 @@
 #include "forest/hypothesis.h"
 #include "forest/verdict.h"
 
-/* RUN_UNSURE: it has verdicts, and all intervals of their shares include 0. */
-enum run_state { RUN_ACTIVE, RUN_FOUND, RUN_NOT_FOUND, RUN_STOPPED, RUN_UNSURE, RUN_STATES };
+/* RUN_UNSURE: it has verdicts, and all intervals of their shares include 0. RUN_NOTHING: some do not, and
+ * no verdict that is sure has an effect that is worth mending. */
+enum run_state {
+	RUN_ACTIVE,
+	RUN_FOUND,
+	RUN_NOT_FOUND,
+	RUN_STOPPED,
+	RUN_UNSURE,
+	RUN_NOTHING,
+	RUN_STATES
+};
 
-/* "active", "found", "not found", "stopped", "unsure"; "?" for other numbers. */
+/* "active", "found", "not found", "stopped", "unsure", "nothing stands out"; "?" for other numbers. */
 const char *run_word(enum run_state s);
 
 struct run {
@@ -36,9 +45,10 @@ struct run {
 	uint32_t tracepoints_most; /* enabled at the same time, at most */
 	uint64_t requests;         /* whose traces were examined */
 	uint32_t effort;           /* limit of cycles */
-	char *version;             /* of the learned space; "" */
-	char *by;                  /* name of the user who started it; "": not known */
-	struct wall begun, ended;  /* ended.ns 0: active */
+	double effect_min; /* the least effect of a verdict that is worth mending; NAN: not known */
+	char *version;     /* of the learned space; "" */
+	char *by;          /* name of the user who started it; "": not known */
+	struct wall begun, ended; /* ended.ns 0: active */
 };
 
 /* An entry of the log of switches: a change that was sent to the agents, or is about to be. */

@@ -33,6 +33,7 @@ static const struct column run_columns[] = {
 	RUN("\"by\"", TEXT, by, 3),
 	RUN("reason", U32, reason, 4),
 	RUN("subject", TEXT, subject, 4),
+	RUN("effect_min", REAL, effect_min, 5),
 };
 
 #define HYP(name, type, member, since)                                       \
@@ -158,6 +159,7 @@ static const struct column verdict_columns[] = {
 	VER5("wait_type", TEXT, wait_type),
 	VER5("wait_unit", TEXT, wait_unit),
 	VER5("wait_from_too", FLAG, wait_from_too),
+	VER5("effect", REAL, effect),
 };
 
 #define SWI(name, type, member)                                        \

@@ -122,6 +122,9 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN wait_type TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN wait_unit TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN wait_from_too INTEGER NOT NULL DEFAULT 0;"
+	/* A verdict is worth mending by its effect. */
+	"ALTER TABLE verdict ADD COLUMN effect REAL;"
+	"ALTER TABLE run ADD COLUMN effect_min REAL;"
 	/* Actions of Hone as fields. user, asked and words keep what older versions wrote; words has
 	   errors, too. */
 	"ALTER TABLE audit ADD COLUMN actor INTEGER NOT NULL DEFAULT 0;"

@@ -48,6 +48,12 @@ verdict_sure(const struct verdict *v)
 	return v->share_low > 0;
 }
 
+bool
+verdict_worth(const struct verdict *v, double effect_min)
+{
+	return !(v->effect < effect_min);
+}
+
 /* Every text of a verdict. */
 #define TEXTS(v)                                                                               \
 	{                                                                                      \

@@ -42,9 +42,13 @@ struct verdict {
 	char *
 	    tracepoint; /* the label whose presence divides slow from fast requests; "": none does */
 	char *text;     /* the sentence that a Hone before schema 4 kept; else "" */
-	uint64_t traces;         /* in the sample: all requests of the group */
-	uint64_t passing;        /* [5] of these, those that pass the edge; 0: not known */
-	double passes;           /* [5] how often these pass it, mean; NAN: not known */
+	uint64_t traces;  /* in the sample: all requests of the group */
+	uint64_t passing; /* [5] of these, those that pass the edge; 0: not known */
+	double passes;    /* [5] how often these pass it, mean; NAN: not known */
+	/* [5] Which part of the variance of all requests of the type the edge carries, 0 to 1: its share, times
+	 * the variance of its group in relation to that of the type (at most 1). Of a slow group: its share of
+	 * the response time. NAN: not known. */
+	double effect;
 	double effective_traces; /* [4] effective sample size, at most `traces`; NAN: not known */
 	double confidence;       /* of all intervals here, 0 to 1 */
 	double mean_ns, cv;      /* of the response time */
@@ -105,6 +109,9 @@ struct verdict {
 
 /* The interval of its share lies above 0: the edge has some of the problem. */
 bool verdict_sure(const struct verdict *v);
+
+/* Its effect is at least that, or one of both is not known. */
+bool verdict_worth(const struct verdict *v, double effect_min);
 
 /* Copies with its texts. False: out of memory; *to is then empty. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);

@@ -61,6 +61,7 @@ static const struct {
 	{ "k", "a whole number", is_whole },
 	{ "seed", "a whole number", is_whole },
 	{ "effort", "a whole number", is_whole },
+	{ "effect", "a number", is_number },
 	{ "run", "a whole number", is_whole },
 	{ "limit", "a whole number", is_whole },
 	{ "seconds", "a number", is_number },

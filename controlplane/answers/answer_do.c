@@ -38,6 +38,9 @@ start_options(struct start_options *o, const json_t *ask)
 	if (!answer_whole(ask, "effort", 1, EFFORT_MAX, 0, &o->effort_cycles))
 		return answer_refuse(
 		    ERR_INPUT, "\"effort\" must be from 1 to %d cycles", EFFORT_MAX);
+	o->effect_min = json_number_value(json_object_get(ask, "effect"));
+	if (json_object_get(ask, "effect") != NULL && !(o->effect_min > 0 && o->effect_min <= 1))
+		return answer_refuse(ERR_INPUT, "\"effect\" must be above 0, and at most 1");
 	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
 		return answer_refuse(ERR_INPUT, "\"seed\" must be a whole number of at least 1");
 	o->seed = (uint64_t)seed;

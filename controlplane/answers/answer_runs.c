@@ -184,13 +184,14 @@ waited_json(const struct verdict *v)
 static void
 add_circumstances(json_t *j, const struct verdict *v)
 {
-	json_t *more = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:o}",
-	    "measure", v->by_latency ? "latency" : "variance", "sure", verdict_sure(v),
-	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
-	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
-	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
-	    preload_json(v), "waited", waited_json(v), "handed_over", v->handed_over, "text",
-	    text_or_null(v->text));
+	json_t *more = json_pack(
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:o}", "measure",
+	    v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effect",
+	    number_json(v->effect), "effective_traces", number_json(v->effective_traces),
+	    "separation", separation_json(v), "position", position_json(v), "unlearned",
+	    unlearned_json(v), "over_budget", (int)v->over_budget, "preload_over_budget",
+	    (int)v->preload_over_budget, "preload", preload_json(v), "waited", waited_json(v),
+	    "handed_over", v->handed_over, "text", text_or_null(v->text));
 
 	json_object_update(j, more);
 	json_decref(more);
@@ -335,15 +336,16 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_json(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
-	    (int)r->effort, "seconds", (double)(until_ns - r->begun.ns) / 1e9, "requests",
-	    (json_int_t)r->requests, "tracepoints_used", (int)r->tracepoints, "tracepoints_most",
-	    (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all, "space_version",
-	    answer_text(r->version), "begun", wall_json(r->begun), "ended", wall_json(r->ended),
-	    "reason", answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
+	    (int)r->effort, "effect_min", number_json(r->effect_min), "seconds",
+	    (double)(until_ns - r->begun.ns) / 1e9, "requests", (json_int_t)r->requests,
+	    "tracepoints_used", (int)r->tracepoints, "tracepoints_most", (int)r->tracepoints_most,
+	    "tracepoints_all", (int)r->tracepoints_all, "space_version", answer_text(r->version),
+	    "begun", wall_json(r->begun), "ended", wall_json(r->ended), "reason",
+	    answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
 	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
 	    no_evidence_json(g, diagnosis_of(g, r)));
 }

@@ -548,7 +548,7 @@ may_start(struct engine *g, const char *name, const char *strategy_name, struct 
 
 static int
 begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d,
-    int64_t effort_cycles, struct wall when)
+    const struct start_options *o, struct wall when)
 {
 	struct engine_parts *p = &g->parts;
 	struct space_stats learned;
@@ -556,7 +556,9 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 	                learned.traces == 0;
 	struct run *run = d->run;
 
-	run->effort = (uint32_t)(effort_cycles > 0 ? effort_cycles : p->options.effort_cycles);
+	run->effort = (uint32_t)(o->effort_cycles > 0 ? o->effort_cycles
+						      : p->options.effort_cycles);
+	run->effect_min = o->effect_min > 0 ? o->effect_min : p->options.effect_min;
 	run->seed = d->seed;
 	run->state = RUN_ACTIVE;
 	run->begun = when;
@@ -598,7 +600,7 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	d->seed = o->seed != 0 ? o->seed : usual->seed;
 	d->begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
-	if (begin_run(g, type, d, o->effort_cycles, when) != 0)
+	if (begin_run(g, type, d, o, when) != 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
 	nodes_changed(&g->parts.nodes);
 	*run = d->run->id;

@@ -70,6 +70,7 @@ struct start_options {
 	int64_t tracepoints_per_cycle; /* 0: as configured */
 	uint64_t seed;                 /* 0: the engine's */
 	int64_t effort_cycles;         /* after which it gives up; 0: as configured */
+	double effect_min;             /* verdict.h; 0: as configured */
 };
 /* Begins a diagnosis of a request type, by name or "service/name". If the type has not been learned
  * it begins nevertheless, notes that in the run, and explores. ERR_MISSING: no agent, or no such

@@ -180,6 +180,7 @@ config_engine(const struct config *c)
 		.idle_share = c->idle_budget,
 		.network_max = c->network_max,
 		.rings_max_bytes = c->memory_max_rings,
+		.effect_min = c->effect_min,
 		.isolate_min = c->isolate_min,
 		.explain_min = c->explain_min,
 		.pause_fill = c->pause_fill,

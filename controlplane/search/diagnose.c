@@ -10,6 +10,7 @@
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/watch.h"
+#include "controlplane/search/worth.h"
 
 /* How long it watches at least; and the part of memory_max_bytes that its groups may use. */
 enum { WATCH_MIN_NS = 1000000000, SHARES_OF_MEMORY = 4 };
@@ -237,15 +238,27 @@ end_without(struct search_port *port, struct diagnosis *d)
 	    port->when);
 }
 
-/* The verdict of the first rank: sure ones come first. */
+static struct worth_facts
+worth_facts_of(const struct forest *forest, const struct run *run)
+{
+	struct worth_facts f = { 0 };
+	const struct verdict *v;
+
+	for (uint32_t rank = 1; (v = forest_verdict(forest, run->id, rank)) != NULL; rank++) {
+		f.sure += verdict_sure(v);
+		f.worth += verdict_sure(v) && verdict_worth(v, run->effect_min);
+	}
+	return f;
+}
+
+/* The verdict of the first rank: sure ones come first, of these such that are worth mending. */
 static void
 end_found(struct search_port *port, struct diagnosis *d)
 {
-	const struct verdict *v = forest_verdict(port->forest, d->run->id, 1);
+	const struct worth_facts f = worth_facts_of(port->forest, d->run);
 
-	d->run->verdict = v->hypothesis;
-	diagnose_end(
-	    port, d, verdict_sure(v) ? RUN_FOUND : RUN_UNSURE, REASON_NONE, "", port->when);
+	d->run->verdict = forest_verdict(port->forest, d->run->id, 1)->hypothesis;
+	diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
 }
 
 static uint64_t

@@ -14,6 +14,7 @@
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
+#include "controlplane/search/worth.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
@@ -66,6 +67,35 @@ find_cost(struct verdict *v, const struct search_port *port, const struct search
 		             (s->at.by_latency ? s->origin.of_group : fmin(1, fmax(0, v->share)));
 	}
 	return rc;
+}
+
+/* Response times of all groups of the diagnosis together. */
+static struct moments
+type_moments(const struct diagnosis *d)
+{
+	struct moments m = { 0 };
+
+	for (uint32_t i = 0; i < groups_count(d->groups); i++)
+		moments_merge(&m, &groups_at(d->groups, i)->total);
+	return m;
+}
+
+/* The group that the search began with has all its requests; those of the verdict came later. */
+static double
+find_effect(const struct search *s, const struct verdict *v, const struct group *all)
+{
+	const struct group *root = groups_find(s->diagnosis->groups, s->origin.group_id);
+	const struct moments type = type_moments(s->diagnosis);
+	double variance = moments_variance(&all->total);
+	struct effect_facts f = { .by_latency = s->origin.problem == PROBLEM_SLOW,
+		.share = v->share,
+		.group_variance = moments_variance(root != NULL ? &root->total : &all->total),
+		.type_variance = moments_variance(&type) };
+
+	/* of a slow side that was followed the share is of the latency */
+	if (!f.by_latency && variance > 0)
+		f.share = comoments_covariance(&all->edges[0]) / variance;
+	return effect_of(&f);
 }
 
 /* Labels, and brackets around loops, one on each line, terminated. */
@@ -371,6 +401,7 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 
 	if (rc != 0 || (rc = find_wait(v, port, s, e)) != 0)
 		return rc;
+	v->effect = find_effect(s, v, &x->all.group);
 	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
 		v->kind = VERDICT_SEPARATED;
 	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')

@@ -28,7 +28,7 @@ enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10, FAULTY_S = 5 };
 
 static const char USAGE[] =
     "usage: random [--kind NAME] [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N]\n"
-    "              [--jobs N] [--verbose]\n"
+    "              [--jobs N] [--effect PCT] [--verbose]\n"
     "       random --list-kinds\n";
 
 struct options {
@@ -37,6 +37,7 @@ struct options {
 	int kind; /* -1: all */
 	const char *strategies;
 	int per_cycle;
+	double effect_min; /* 0: that of the stage */
 	bool verbose, list, help;
 };
 struct job {
@@ -75,7 +76,9 @@ play(const struct options *o, const char *strategy, enum kind_number kind, uint6
 	for (int i = 0; kind != KIND_tree && i < FAULTY_S; i++)
 		stage_learn(&m->stage, 0); /* queues fill, in a second each */
 	r = stage_diagnose(&m->stage, m->units[0].name,
-	    &(struct start_options){ .strategy = strategy, .tracepoints_per_cycle = o->per_cycle },
+	    &(struct start_options){ .strategy = strategy,
+		.tracepoints_per_cycle = o->per_cycle,
+		.effect_min = o->effect_min },
 	    600, NULL, &quiet);
 	judge(m, r, quiet, ret);
 	claims_of(m, r, o->verbose, &ret->claims);
@@ -213,6 +216,7 @@ options_of(struct options *o, int argc, char **argv)
 		{ "per-cycle", required_argument, NULL, 'k' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "size-max", required_argument, NULL, 'm' },
+		{ "effect", required_argument, NULL, 'e' },
 		{ "kind", required_argument, NULL, 'i' },
 		{ "list-kinds", no_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -243,6 +247,8 @@ options_of(struct options *o, int argc, char **argv)
 			o->kind = -1;
 		else if (c == 'i' && (o->kind = kind_find(optarg)) >= 0)
 			;
+		else if (c == 'e')
+			o->effect_min = strtod(optarg, NULL) / 100;
 		else if (c == 'l')
 			o->list = true;
 		else if (c == 'h')

@@ -36,6 +36,7 @@ stage_options(uint64_t seed)
 		.searches_max = 4,
 		.effort_cycles = 64,
 		.budget_share = 0.01,
+		.effect_min = 0.2,
 		.isolate_min = 0.3,
 		.explain_min = 0.5,
 		.pause_fill = 0.5,

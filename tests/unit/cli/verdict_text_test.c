@@ -167,6 +167,28 @@ a_run_has_its_reason_or_its_verdict(void **state)
 	reason_reads("{\"reason\":null,\"text\":null,\"verdict\":null}", "");
 }
 
+static void
+a_run_in_which_nothing_stands_out_says_by_how_much(void **state)
+{
+	json_error_t why;
+	json_t *run = json_loads(
+	    "{\"type\":\"T\",\"state\":\"nothing stands out\",\"effect_min\":0.2,"
+	    "\"verdict\":{},\"verdicts\":[{\"sure\":true,\"effect\":0.07},"
+	    "{\"sure\":true,\"effect\":0.12},{\"sure\":false,\"effect\":0.5}]}",
+	    0, &why);
+	struct buf out = { 0 };
+	(void)state;
+
+	assert_non_null(run);
+	run_text_put(&out, run);
+	buf_u8(&out, 0);
+	assert_string_equal((char *)out.data,
+	    "the variance is spread over several edges, as is usual for queues: no edge carries more than "
+	    "12 % of the variance of all requests T, and 20 % are worth mending");
+	buf_release(&out);
+	json_decref(run);
+}
+
 int
 main(void)
 {
@@ -174,6 +196,7 @@ main(void)
 		cmocka_unit_test(the_share_of_a_separation_is_of_what_the_verdict_measures),
 		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
 		cmocka_unit_test(an_interval_that_says_nothing_is_not_printed),
+		cmocka_unit_test(a_run_in_which_nothing_stands_out_says_by_how_much),
 		cmocka_unit_test(each_field_has_its_text),
 		cmocka_unit_test(an_old_sentence_is_kept),
 		cmocka_unit_test(a_run_has_its_reason_or_its_verdict),

@@ -225,7 +225,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			x->cv_then, x->cv_then_low, x->cv_then_high, x->p50_then_ns, x->p95_now_ns,
 			x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p,
 			x->effective_traces, x->separation, x->object_share, x->wait_share,
-			x->wait_share_low, x->wait_share_high };
+			x->wait_share_low, x->wait_share_high, x->passes, x->effect };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
@@ -233,7 +233,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			y->cv_then, y->cv_then_low, y->cv_then_high, y->p50_then_ns, y->p95_now_ns,
 			y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p,
 			y->effective_traces, y->separation, y->object_share, y->wait_share,
-			y->wait_share_low, y->wait_share_high };
+			y->wait_share_low, y->wait_share_high, y->passes, y->effect };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -392,7 +392,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		&v.cv_then_low, &v.cv_then_high, &v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns,
 		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p, &v.effective_traces,
 		&v.separation, &v.object_share, &v.wait_share, &v.wait_share_low,
-		&v.wait_share_high };
+		&v.wait_share_high, &v.passes, &v.effect };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
 		&v.object, &v.wait_type, &v.wait_unit };

@@ -828,6 +828,8 @@ a_start_names_what_there_is_to_choose(void **state)
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input",
 	    "\"k\" must be a whole number");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effort\":0}", "input", "effort");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effect\":0}", "input", "effect");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effect\":1.5}", "input", "effect");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"seed\":-1}", "input", "seed");
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/search/worth.h"
+
+#include <assert.h>
+#include <math.h>
+
+double
+effect_of(const struct effect_facts *f)
+{
+	double share = fmin(1, fmax(0, f->share));
+
+	/* 1 */
+	if (f->by_latency)
+		return share;
+	/* 2 */
+	if (!(f->type_variance > 0))
+		return 0;
+	/* 3 */
+	return share * fmin(1, f->group_variance / f->type_variance);
+}
+
+enum run_state
+worth_state(const struct worth_facts *f)
+{
+	assert(f->worth <= f->sure);
+	/* 1 */
+	if (f->sure == 0)
+		return RUN_UNSURE;
+	/* 2 and 3 */
+	return f->worth == 0 ? RUN_NOTHING : RUN_FOUND;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whether what a diagnosis found is worth mending. Response times of a healthy application vary, too: each
+ * queue carries a part of the variance, so some edge always carries the largest. Pure functions.
+ */
+#ifndef CONTROLPLANE_SEARCH_WORTH_H
+#define CONTROLPLANE_SEARCH_WORTH_H
+
+#include "forest/forest.h"
+
+/* The default of the least effect; docs/evaluation.md has what is found and missed with others. */
+#define WORTH_EFFECT_MIN 0.2
+
+struct effect_facts {
+	bool by_latency; /* the problem is that the group is slow */
+	double share;    /* of the edge, of the variance (or of the latency) of its group */
+	double group_variance, type_variance; /* of response times, ns^2 */
+};
+
+/*
+ * The part of the variance of the type's response times that would go if the edge took a constant time, 0 to 1.
+ *
+ * 1. Of a slow group: the share of the latency.
+ * 2. No variance: 0.
+ * 3. The share, times the variance of the group in relation to that of the type, at most 1. The number of the
+ *    group's requests does not count: the same cause is often in several groups.
+ */
+double effect_of(const struct effect_facts *f);
+
+struct worth_facts {
+	uint32_t sure;  /* verdicts whose interval does not hold 0 */
+	uint32_t worth; /* of these, those whose effect is worth mending */
+};
+
+/*
+ * How a run with verdicts ends.
+ *
+ * 1. No verdict is sure: RUN_UNSURE.
+ * 2. None of the sure ones is worth mending: RUN_NOTHING.
+ * 3. RUN_FOUND.
+ */
+enum run_state worth_state(const struct worth_facts *f);
+
+#endif

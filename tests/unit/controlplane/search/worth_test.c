@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "controlplane/search/worth.h"
+
+static void
+is(double got, double want)
+{
+	assert_true(fabs(got - want) < 1e-12);
+}
+
+static void
+step_1_of_a_slow_group_the_effect_is_its_share_of_the_latency(void **state)
+{
+	const struct effect_facts f = {
+		.by_latency = true, .share = 0.6, .group_variance = 1, .type_variance = 100
+	};
+	(void)state;
+
+	is(effect_of(&f), 0.6);
+}
+
+static void
+step_2_without_variance_there_is_no_effect(void **state)
+{
+	const struct effect_facts f = { .share = 0.9, .group_variance = 1 };
+	(void)state;
+
+	is(effect_of(&f), 0);
+}
+
+static void
+step_3_the_share_counts_as_far_as_its_group_varies_like_the_type(void **state)
+{
+	struct effect_facts f = { .share = 0.5, .group_variance = 4, .type_variance = 10 };
+	(void)state;
+
+	is(effect_of(&f), 0.2);
+	f.group_variance = 40; /* a small group may vary more than the type */
+	is(effect_of(&f), 0.5);
+	f.share = 1.2;
+	is(effect_of(&f), 1);
+	f.share = -0.1;
+	is(effect_of(&f), 0);
+}
+
+static void
+a_run_is_found_only_if_a_sure_verdict_is_worth_mending(void **state)
+{
+	(void)state;
+
+	assert_int_equal(worth_state(&(struct worth_facts){ 0, 0 }), RUN_UNSURE);
+	assert_int_equal(worth_state(&(struct worth_facts){ 2, 0 }), RUN_NOTHING);
+	assert_int_equal(worth_state(&(struct worth_facts){ 2, 1 }), RUN_FOUND);
+	assert_int_equal(worth_state(&(struct worth_facts){ 1, 1 }), RUN_FOUND);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(step_1_of_a_slow_group_the_effect_is_its_share_of_the_latency),
+		cmocka_unit_test(step_2_without_variance_there_is_no_effect),
+		cmocka_unit_test(step_3_the_share_counts_as_far_as_its_group_varies_like_the_type),
+		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
