@@ -7,7 +7,7 @@
 #include "analysis/profile.h"
 #include "base/array.h"
 
-enum { PER_OCTAVE = 8, FIRST_OCTAVE = 7, STEPS_PER_NODE = 8 };
+enum { PER_OCTAVE = 8, FIRST_OCTAVE = 7, STEPS_PER_NODE = 8, COUNTS_PER_NODE = 64 };
 
 /* State while one trace is added; arrays are in the scratch arena. */
 struct profile_addition {
@@ -31,6 +31,7 @@ profile_new(uint32_t nodes_max)
 		return NULL;
 	p->nodes_max = nodes_max;
 	p->steps_max = nodes_max * STEPS_PER_NODE;
+	slices_init(&p->slices, nodes_max * COUNTS_PER_NODE);
 	return p;
 }
 
@@ -43,6 +44,7 @@ profile_free(struct profile *p)
 	free(p->steps);
 	map_release(&p->node_index);
 	map_release(&p->step_index);
+	slices_release(&p->slices);
 	arena_release(&p->arena);
 	arena_release(&p->scratch);
 	free(p);
@@ -119,7 +121,7 @@ count_step(struct profile *p, uint32_t node, uint32_t after, uint32_t then)
 
 		if (s->node == node && s->after == after && s->then == then) {
 			s->count++;
-			return true;
+			return slices_count(&p->slices, SLICE_STEP, (uint32_t)at - 1, 0);
 		}
 	}
 	if (p->nsteps == p->steps_max) {
@@ -130,7 +132,7 @@ count_step(struct profile *p, uint32_t node, uint32_t after, uint32_t then)
 	    !map_put(&p->step_index, key, (void *)(uintptr_t)(p->nsteps + 1)))
 		return false;
 	p->steps[p->nsteps++] = (struct profile_step){ node, after, then, 1 };
-	return true;
+	return slices_count(&p->slices, SLICE_STEP, p->nsteps - 1, 0);
 }
 
 static bool
@@ -282,7 +284,8 @@ spend_edge(struct profile_addition *d, const struct step *from, const struct ste
 }
 
 static bool
-add_time(struct profile *p, struct profile_times **times, int64_t ns)
+add_time(struct profile *p, struct profile_times **times, enum slice_what what, uint32_t node,
+    int64_t ns)
 {
 	if (ns < 0)
 		return true;
@@ -292,7 +295,19 @@ add_time(struct profile *p, struct profile_times **times, int64_t ns)
 		return false;
 	moments_add(&(*times)->ns, (double)ns);
 	(*times)->buckets[profile_bucket((double)ns)]++;
-	return true;
+	return slices_count(&p->slices, what, node, profile_bucket((double)ns));
+}
+
+static bool
+add_call(struct profile *p, struct profile_call *n, uint32_t at, uint64_t serial)
+{
+	bool first = n->last != serial;
+
+	n->calls++;
+	n->traces += first;
+	n->last = serial;
+	return slices_count(&p->slices, SLICE_CALLS, at, 0) &&
+	       (!first || slices_count(&p->slices, SLICE_CALLS, at, 1));
 }
 
 static bool
@@ -302,17 +317,16 @@ add_calls(struct profile_addition *d)
 	uint64_t serial = p->traces + p->lossy;
 
 	for (uint32_t u = 0; u < d->t->nunits; u++) {
+		uint32_t at = d->node[u];
 		struct profile_call *n;
 
-		if (d->node[u] == PROFILE_NONE)
+		if (at == PROFILE_NONE)
 			continue;
-		n = &p->nodes[d->node[u]];
-		if (trace_is_evidence(d->t)) {
-			n->calls++;
-			n->traces += n->last != serial;
-			n->last = serial;
-		}
-		if (!add_time(p, &n->self, d->self_ns[u]) || !add_time(p, &n->way, d->way_ns[u]))
+		n = &p->nodes[at];
+		if (trace_is_evidence(d->t) && !add_call(p, n, at, serial))
+			return false;
+		if (!add_time(p, &n->self, SLICE_SELF, at, d->self_ns[u]) ||
+		    !add_time(p, &n->way, SLICE_WAY, at, d->way_ns[u]))
 			return false;
 	}
 	return true;
@@ -323,8 +337,11 @@ profile_add(struct profile *p, const struct trace *t, const struct critpath *pat
     const struct labels *labels, struct err *e)
 {
 	struct profile_addition d = { .p = p, .t = t, .labels = labels };
+	uint32_t took = profile_bucket((double)(t->end_ns - t->begin_ns));
 
-	if (!addition_begin(&d) || !walk_units(&d))
+	if (!slices_open(&p->slices, t->begin_ns) ||
+	    !slices_count(&p->slices, SLICE_TOTAL, 0, took) || !addition_begin(&d) ||
+	    !walk_units(&d))
 		return err_set(e, ERR_MEMORY, "out of memory for what requests call");
 	for (uint32_t i = 1; i < path->nsteps; i++)
 		spend_edge(&d, &path->steps[i - 1], &path->steps[i]);

@@ -11,6 +11,7 @@
 
 #include "analysis/critpath.h"
 #include "analysis/moments.h"
+#include "analysis/slices.h"
 #include "base/err.h"
 #include "base/hash_map.h"
 
@@ -56,11 +57,14 @@ struct profile {
 	uint64_t lossy;  /* traces with a part missing: only their times were counted */
 	uint64_t calls_lost, steps_lost; /* not counted for lack of room */
 	struct map node_index, step_index;
+	/* All counts and times above again, for each slice of time by the begin of the traces, with the
+	 * numbers of nodes and steps; and the buckets of response times. */
+	struct slices slices;
 	struct arena arena, scratch;
 };
 
 /* A profile of at most nodes_max calls in context and eight times as many steps; what exceeds
- * this is counted as lost. At most 3 KiB per call. NULL: out of memory. */
+ * this is counted as lost. At most 3 KiB per call, and as much for the slices. NULL: out of memory. */
 struct profile *profile_new(uint32_t nodes_max);
 void profile_free(struct profile *p);
 

@@ -67,8 +67,80 @@ operation_json(const struct profile *p, const struct profile_call *n, const stru
 	return o;
 }
 
+/* ---- slices of time ---- */
+
+/* The counts of one subject: [[bucket, count]..]. Advances *i past them. */
+static json_t *
+slice_buckets(const struct slices *s, uint32_t *i)
+{
+	uint64_t subject = s->counts[*i].key >> 9;
+	json_t *list = json_array();
+
+	for (; *i < s->ncounts && s->counts[*i].key >> 9 == subject; ++*i)
+		json_array_append_new(
+		    list, json_pack("[i, I]", (int)slice_bucket(s->counts[*i].key),
+			      (json_int_t)s->counts[*i].count));
+	return list;
+}
+
+static json_t *
+slice_step(const struct profile *p, const struct slice_count *c)
+{
+	const struct profile_step *s = &p->steps[slice_subject(c->key)];
+
+	return json_pack("[i, o, o, I]", (int)s->node, index_or_null(s->after),
+	    index_or_null(s->then), (json_int_t)c->count);
+}
+
+/* Advances *i past the counts of slice n. */
+static json_t *
+slice_json(const struct profile *p, uint32_t n, uint32_t *i)
+{
+	static const char *const names[] = { [SLICE_TOTAL] = "total_buckets",
+		[SLICE_CALLS] = "calls",
+		[SLICE_SELF] = "self_buckets",
+		[SLICE_WAY] = "way_buckets",
+		[SLICE_STEP] = "next" };
+	const struct slices *s = &p->slices;
+	json_t *o = json_pack("{s:I, s:[], s:[], s:[], s:[], s:[]}", "begin_ms",
+	    (json_int_t)(s->at[n] * (s->length_ns / 1000000)), names[SLICE_TOTAL],
+	    names[SLICE_CALLS], names[SLICE_SELF], names[SLICE_WAY], names[SLICE_STEP]);
+
+	while (o != NULL && *i < s->ncounts && slice_of(s->counts[*i].key) == n) {
+		const struct slice_count *c = &s->counts[*i];
+		enum slice_what what = slice_what(c->key);
+		json_t *list = json_object_get(o, names[what]), *item;
+		uint32_t of = slice_subject(c->key);
+
+		if (what == SLICE_TOTAL)
+			json_object_set_new(o, names[what], slice_buckets(s, i));
+		else if (what == SLICE_STEP) {
+			json_array_append_new(list, slice_step(p, c));
+			++*i;
+		} else {
+			item = slice_buckets(s, i);
+			json_array_append_new(list, json_pack("[i, o]", (int)of, item));
+		}
+	}
+	return o;
+}
+
+static bool
+put_slices(json_t *type, struct profile *p)
+{
+	json_t *all = json_array();
+	uint32_t i = 0;
+	bool ok = all != NULL && slices_sort(&p->slices);
+
+	for (uint32_t n = 0; ok && n < p->slices.n; n++)
+		ok = json_array_append_new(all, slice_json(p, n, &i)) == 0;
+	return json_object_set_new(type, "slices", all) == 0 && ok &&
+	       json_object_set_new(type, "slice_ms", json_integer(p->slices.length_ns / 1000000)) ==
+	           0;
+}
+
 int
-operations_put(json_t *type, const struct profile *p, const struct labels *labels, struct err *e)
+operations_put(json_t *type, struct profile *p, const struct labels *labels, struct err *e)
 {
 	json_t *all = json_array();
 	bool ok = all != NULL;
@@ -92,5 +164,6 @@ operations_put(json_t *type, const struct profile *p, const struct labels *label
 	     json_object_set_new(type, "operations_lost",
 		 json_pack("{s:I, s:I}", "calls", (json_int_t)p->calls_lost, "steps",
 		     (json_int_t)p->steps_lost)) == 0;
+	ok = ok && (p->slices.lost > 0 || put_slices(type, p));
 	return ok ? 0 : err_set(e, ERR_MEMORY, "out of memory for the document");
 }

@@ -8,9 +8,9 @@
 
 #include "analysis/profile.h"
 
-/* Sets "operations", "operations_traces", "operations_lossy", "operations_lost" of the object.
- * O(calls + steps). ERR_MEMORY. */
-int operations_put(
-    json_t *type, const struct profile *p, const struct labels *labels, struct err *e);
+/* Sets "operations", "operations_traces", "operations_lossy", "operations_lost", "slice_ms" and "slices"
+ * of the object. Sorts the profile's slices. O(calls + steps + counts log counts of slices).
+ * ERR_MEMORY. */
+int operations_put(json_t *type, struct profile *p, const struct labels *labels, struct err *e);
 
 #endif
