@@ -274,7 +274,7 @@ DATA ?= $(or $(HONE_DATA),../shared/data)
 $O/bench/report_nezha: $O/bench/report_nezha.o $O/lib/libreport.a $(call libs,formats)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,report) $(call foreign,formats))
 eval-nezha: setup-tests $O/bench/report_nezha
-	@$O/bench/report_nezha $(DATA)/nezha/2022-08-22 $(DATA)/nezha/2023-01-29
+	@$O/bench/report_nezha $(addprefix $(DATA)/nezha/,2022-08-22 2023-01-29 2023-01-30)
 
 # The part of docs/space.md that is generated from the code
 $O/tools/space_docs: $O/tools/space_docs.o

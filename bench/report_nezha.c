@@ -28,15 +28,30 @@ enum { FAULTS_MAX = 256, NODES_MAX = 8192, UNKNOWN = 0 };
 #define WINDOW_NS (180 * SECOND_NS) /* the fault's minute and two more */
 #define CALM_NS (300 * SECOND_NS)   /* after an injection, before traffic is called healthy again */
 
-enum ranking { EDGE_VARIANCE, COVARIANCE, SERVICES, EDGES, SERVICES_SMALL, EDGES_SMALL, RANKINGS };
+enum baseline {
+	WHOLE_DAY, /* healthy traffic of the day, also later than the window */
+	PAST,      /* only what began before the window */
+	SMALL,     /* the set's normal minute, or what is before the first fault */
+	BASELINES
+};
+
+enum ranking {
+	EDGE_VARIANCE,
+	COVARIANCE,
+	SERVICES,
+	EDGES = SERVICES + BASELINES,
+	RANKINGS = EDGES + BASELINES
+};
 
 static const char *const RANKING_NAMES[RANKINGS] = {
-	"edge variance, here",
-	"covariance, here",
-	"change: services",
-	"change: edges, either end",
-	"services, small baseline",
-	"edges, small baseline",
+	[EDGE_VARIANCE] = "edge variance, here",
+	[COVARIANCE] = "covariance, here",
+	[SERVICES + WHOLE_DAY] = "services, whole day",
+	[SERVICES + PAST] = "services, past only",
+	[SERVICES + SMALL] = "services, small baseline",
+	[EDGES + WHOLE_DAY] = "edges, whole day",
+	[EDGES + PAST] = "edges, past only",
+	[EDGES + SMALL] = "edges, small baseline",
 };
 
 struct window {        /* traffic of some time: of one request type, as the set has no more */
@@ -50,7 +65,14 @@ struct fault {
 	int64_t at_ns;
 	char service[64], type[32], when[32];
 	struct window window, before; /* before: healthy traffic since the fault before */
-	uint32_t ranks[RANKINGS];     /* from 1; UNKNOWN: not named */
+	/* Other healthy traffic: past: before the injection; earlier: the same without `before`;
+	 * others: of the whole day without `before`. Without groups. */
+	struct window past, earlier, others;
+	uint32_t ranks[RANKINGS]; /* from 1; UNKNOWN: not named */
+};
+
+struct sureness {                              /* of the suspects of several windows */
+	uint32_t windows, enough, sure, right; /* enough: with enough healthy blocks */
 };
 
 struct day {
@@ -58,9 +80,9 @@ struct day {
 	uint32_t nfaults;
 	struct fault faults[FAULTS_MAX];
 	struct window healthy, small;
-	struct window half[2]; /* healthy traffic before faults of even and of odd numbers */
-	bool only_small;       /* what is read now goes there */
-	bool has_normal;       /* a file of its own */
+	struct sureness faulty[BASELINES], calm[BASELINES];
+	bool only_small; /* what is read now goes there */
+	bool has_normal; /* a file of its own */
 	struct labels *labels;
 	struct reading *reading;
 	struct arena arena;
@@ -125,6 +147,9 @@ read_fault(struct day *d, const json_t *o)
 	service_of_pod(f->service, sizeof f->service, pod);
 	window_init(&f->window, d->labels);
 	window_init(&f->before, d->labels);
+	window_init(&f->past, d->labels);
+	window_init(&f->earlier, d->labels);
+	window_init(&f->others, d->labels);
 }
 
 static void
@@ -150,18 +175,47 @@ read_faults(struct day *d)
 }
 
 static void
+profile_window(
+    struct window *w, const struct day *d, const struct trace *t, const struct critpath *p)
+{
+	struct err e;
+
+	w->type = t->type;
+	w->traces++;
+	if (profile_add(w->profile, t, p, d->labels, &e) != 0)
+		die("a trace", &e);
+}
+
+static void
 window_add(struct window *w, const struct day *d, const struct trace *t, const struct critpath *p,
     struct arena *a)
 {
 	struct shape s;
 	struct err e;
 
-	w->type = t->type;
-	w->traces++;
-	if (profile_add(w->profile, t, p, d->labels, &e) != 0 ||
-	    shape_of(&s, p, d->labels, a, &e) != 0)
+	profile_window(w, d, t, p);
+	if (shape_of(&s, p, d->labels, a, &e) != 0)
 		die("a trace", &e);
 	groups_add(w->groups, t, p, &s, reading_nodes(d->reading));
+}
+
+/* Healthy traffic before fault `next`, or after the last one. */
+static void
+place_calm(struct day *d, uint32_t next, const struct trace *t, const struct critpath *p)
+{
+	window_add(&d->healthy, d, t, p, &d->arena);
+	for (uint32_t i = 0; i < d->nfaults; i++) {
+		struct fault *f = &d->faults[i];
+
+		if (t->begin_ns < f->at_ns)
+			profile_window(&f->past, d, t, p);
+		if (i == next)
+			window_add(&f->before, d, t, p, &d->arena);
+		else
+			profile_window(&f->others, d, t, p);
+		if (t->begin_ns < f->at_ns && i != next)
+			profile_window(&f->earlier, d, t, p);
+	}
 }
 
 /* Healthy is what began longer than CALM_NS after every injection, or before it. */
@@ -186,11 +240,7 @@ place(struct day *d, const struct trace *t, const struct critpath *p)
 			next = i;
 	}
 	if (calm)
-		window_add(&d->healthy, d, t, p, &d->arena);
-	if (calm && next < d->nfaults) {
-		window_add(&d->faults[next].before, d, t, p, &d->arena);
-		window_add(&d->half[next % 2], d, t, p, &d->arena);
-	}
+		place_calm(d, next, t, p);
 	if (first && !d->has_normal)
 		window_add(&d->small, d, t, p, &d->arena);
 }
@@ -322,22 +372,40 @@ number_of(const json_t *o, const char *name)
 	return json_number_value(json_object_get(o, name));
 }
 
-/* Ties are held against us. */
+static const json_t *
+suspect_of(const json_t *change, const char *service)
+{
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach (json_object_get(change, "suspects"), i, s)
+		if (strcmp(json_string_value(json_object_get(s, "service")), service) == 0)
+			return s;
+	return NULL;
+}
+
+static bool
+is_explained(const json_t *suspect)
+{
+	return json_is_string(json_object_get(suspect, "explained_by"));
+}
+
+/* The place in the list; those with the same score count against us, unless they are explained by
+ * suspects and this one is not. */
 static uint32_t
 rank_service(const json_t *change, const char *service)
 {
-	const json_t *list = json_object_get(change, "suspects"), *s, *me = NULL;
+	const json_t *me = suspect_of(change, service), *s;
 	uint32_t rank = 0;
+	bool past = false;
 	size_t i;
 
-	json_array_foreach (list, i, s)
-		if (strcmp(json_string_value(json_object_get(s, "service")), service) == 0)
-			me = s;
-	if (me == NULL)
-		return UNKNOWN;
-	json_array_foreach (list, i, s)
-		rank += number_of(s, "score") >= number_of(me, "score");
-	return rank;
+	json_array_foreach (json_object_get(change, "suspects"), i, s) {
+		rank += !past || (number_of(s, "score") == number_of(me, "score") &&
+				     is_explained(s) == is_explained(me));
+		past = past || s == me;
+	}
+	return me != NULL ? rank : UNKNOWN;
 }
 
 static bool
@@ -397,51 +465,61 @@ rank_edge(const json_t *change, const char *service)
 	return mine > 0 ? rank : UNKNOWN;
 }
 
-static void
-rank_by_change(const struct day *d, struct fault *f, const json_t *healthy, enum ranking services,
-    enum ranking edges)
+/* NULL: one of them has no traffic. */
+static json_t *
+change_between(
+    const struct day *d, const char *name, const struct window *now, const struct window *then)
 {
 	static const struct change_options o = { .list_max = UINT32_MAX };
-	json_t *now = document_of(d, &f->window), *change;
+	json_t *a, *b, *change;
 	struct err e;
 
-	if ((change = change_json(now, healthy, "healthy", &o, &e)) == NULL)
-		die(f->when, &e);
-	f->ranks[services] = rank_service(change, f->service);
-	f->ranks[edges] = rank_edge(change, f->service);
-	json_decref(change);
-	json_decref(now);
+	if (now->traces == 0 || then->traces == 0)
+		return NULL;
+	a = document_of(d, now);
+	b = document_of(d, then);
+	if ((change = change_json(a, b, name, &o, &e)) == NULL)
+		die("not compared", &e);
+	json_decref(a);
+	json_decref(b);
+	return change;
 }
 
-/*
- * How often a sure suspect is named though there is no fault: healthy traffic before each
- * fault against that before every other one.
- */
+/* service: of the fault; NULL: there is none. */
 static void
-count_false_alarms(const struct day *d, uint32_t *alarms, uint32_t *tried)
+note_sureness(struct sureness *n, const json_t *change, const char *service)
 {
-	json_t *halves[2] = { document_of(d, &d->half[0]), document_of(d, &d->half[1]) };
-	struct err e;
+	const json_t *first = json_array_get(json_object_get(change, "suspects"), 0);
 
-	for (uint32_t i = 0; i < d->nfaults; i++) {
-		json_t *now, *change, *s;
-		bool sure = false;
-		size_t k;
-
-		if (d->faults[i].before.traces == 0)
-			continue;
-		now = document_of(d, &d->faults[i].before);
-		if ((change = change_json(now, halves[(i + 1) % 2], "healthy", NULL, &e)) == NULL)
-			die("healthy traffic", &e);
-		json_array_foreach (json_object_get(change, "suspects"), k, s)
-			sure = sure || json_is_true(json_object_get(s, "sure"));
-		*alarms += sure;
-		++*tried;
-		json_decref(change);
-		json_decref(now);
+	n->windows++;
+	n->enough += json_is_true(json_object_get(json_object_get(change, "blocks"), "enough"));
+	if (json_is_true(json_object_get(first, "sure"))) {
+		n->sure++;
+		n->right += service != NULL && rank_service(change, service) == 1;
 	}
-	json_decref(halves[0]);
-	json_decref(halves[1]);
+}
+
+static void
+compare_fault(struct day *d, struct fault *f)
+{
+	const struct window *then[BASELINES] = { &d->healthy, &f->past, &d->small };
+	const struct window *calm[BASELINES] = { &f->others, &f->earlier, &d->small };
+
+	for (int b = 0; b < BASELINES; b++) {
+		json_t *change = change_between(d, "FAULT", &f->window, then[b]);
+
+		if (change != NULL) {
+			f->ranks[SERVICES + b] = rank_service(change, f->service);
+			f->ranks[EDGES + b] = rank_edge(change, f->service);
+			note_sureness(&d->faulty[b], change, f->service);
+		}
+		json_decref(change);
+		if (b == SMALL && !d->has_normal)
+			continue; /* it is the first of these windows */
+		if ((change = change_between(d, "CALM", &f->before, calm[b])) != NULL)
+			note_sureness(&d->calm[b], change, NULL);
+		json_decref(change);
+	}
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -473,7 +551,7 @@ print_row(const struct day *d, const char *name, enum ranking r, const char *typ
 static void
 print_types(const struct day *d)
 {
-	printf("  change: services, by type\n");
+	printf("  services, whole day, by type\n");
 	for (uint32_t i = 0; i < d->nfaults; i++) {
 		bool had = false;
 
@@ -485,6 +563,21 @@ print_types(const struct day *d)
 			snprintf(name, sizeof name, "  %s", d->faults[i].type);
 			print_row(d, name, SERVICES, d->faults[i].type);
 		}
+	}
+}
+
+static void
+print_sureness(const struct day *d)
+{
+	static const char *const names[] = { "whole day", "past only", "small baseline" };
+
+	printf("  %-28s %s\n", "sure first suspects",
+	    "faults: sure (right) of windows with enough blocks of all; healthy: sure, enough, all");
+	for (int b = 0; b < BASELINES; b++) {
+		const struct sureness *f = &d->faulty[b], *c = &d->calm[b];
+
+		printf("    %-26s faults %u (%u) of %u of %u; healthy %u of %u of %u\n", names[b],
+		    f->sure, f->right, f->enough, f->windows, c->sure, c->enough, c->windows);
 	}
 }
 
@@ -502,8 +595,6 @@ static const char *const PEERS[][3] = {
 static void
 print_day(const struct day *d, bool train_ticket, bool each)
 {
-	uint32_t alarms = 0, tried = 0;
-
 	printf("%s: %s, %u faults; baseline %llu traces; small baseline (%s) %llu\n", d->path,
 	    train_ticket ? "TrainTicket" : "OnlineBoutique", d->nfaults,
 	    (unsigned long long)d->healthy.traces,
@@ -514,19 +605,16 @@ print_day(const struct day *d, bool train_ticket, bool each)
 			const struct fault *f = &d->faults[i];
 
 			printf(
-			    "    %s %-28s %-16s %5llu traces; service %2u, edge %2u (0: not named)\n",
+			    "    %s %-28s %-16s %5llu traces; whole day %2u, past %2u (0: not named)\n",
 			    f->when, f->service, f->type, (unsigned long long)f->window.traces,
-			    f->ranks[SERVICES], f->ranks[EDGES]);
+			    f->ranks[SERVICES], f->ranks[SERVICES + PAST]);
 		}
 	printf("  %-28s %3s  %3s %9s %5s %5s    %9s %5s %5s\n", "ranking", "of", "with traces",
 	    "@1", "@3", "@5", "of those @1", "@3", "@5");
 	for (int r = 0; r < RANKINGS; r++)
 		print_row(d, RANKING_NAMES[r], r, NULL);
 	print_types(d);
-	count_false_alarms(d, &alarms, &tried);
-	printf(
-	    "  healthy traffic against healthy traffic of other times: a sure suspect in %u of %u\n",
-	    alarms, tried);
+	print_sureness(d);
 	printf("  known before, over two days of each application\n");
 	for (size_t i = 0; i < sizeof PEERS / sizeof *PEERS; i++)
 		printf("    %-34s %s\n", PEERS[i][0], PEERS[i][train_ticket ? 2 : 1]);
@@ -536,24 +624,17 @@ print_day(const struct day *d, bool train_ticket, bool each)
 static void
 evaluate(struct day *d)
 {
-	json_t *healthy, *small;
-
 	if (d->healthy.traces == 0 || d->small.traces == 0)
 		die("no healthy traffic", NULL);
-	healthy = document_of(d, &d->healthy);
-	small = document_of(d, &d->small);
 	for (uint32_t i = 0; i < d->nfaults; i++) {
 		struct fault *f = &d->faults[i];
 
-		if (f->window.traces == 0)
-			continue;
-		f->ranks[EDGE_VARIANCE] = rank_simply(d, f, EDGE_VARIANCE);
-		f->ranks[COVARIANCE] = rank_simply(d, f, COVARIANCE);
-		rank_by_change(d, f, healthy, SERVICES, EDGES);
-		rank_by_change(d, f, small, SERVICES_SMALL, EDGES_SMALL);
+		if (f->window.traces > 0) {
+			f->ranks[EDGE_VARIANCE] = rank_simply(d, f, EDGE_VARIANCE);
+			f->ranks[COVARIANCE] = rank_simply(d, f, COVARIANCE);
+		}
+		compare_fault(d, f);
 	}
-	json_decref(healthy);
-	json_decref(small);
 }
 
 static void
@@ -565,8 +646,6 @@ one_day(const char *path, bool each)
 	d->labels = labels_new();
 	window_init(&d->healthy, d->labels);
 	window_init(&d->small, d->labels);
-	window_init(&d->half[0], d->labels);
-	window_init(&d->half[1], d->labels);
 	read_faults(d);
 	read_files(d, true);
 	read_files(d, false);
@@ -575,9 +654,10 @@ one_day(const char *path, bool each)
 	for (uint32_t i = 0; i < d->nfaults; i++) {
 		window_release(&d->faults[i].window);
 		window_release(&d->faults[i].before);
+		window_release(&d->faults[i].past);
+		window_release(&d->faults[i].earlier);
+		window_release(&d->faults[i].others);
 	}
-	window_release(&d->half[0]);
-	window_release(&d->half[1]);
 	window_release(&d->healthy);
 	window_release(&d->small);
 	labels_free(d->labels);

@@ -276,7 +276,31 @@ count_judged(const json_t *document, double least, double *judged, double *other
 	}
 }
 
-/* "no problem" is only said of requests that were judged. */
+/* Types whose requests as a whole are slower than the baseline's. Returns their number. */
+static int
+print_slower(struct pen *p, const json_t *document)
+{
+	size_t i;
+	json_t *t;
+	int n = 0;
+
+	json_array_foreach (json_object_get(json_object_get(document, "baseline"), "types"), i, t) {
+		const json_t *whole = json_object_get(t, "whole");
+
+		if (!json_is_object(whole) || strcmp(text_of(p, whole, "state"), "slower") != 0)
+			continue;
+		if (n++ == 0)
+			title(p, "slower than the baseline");
+		fprintf(p->out, "  %s: mean %s %s %s in %s, before %s, p %.1g\n",
+		    text_of(p, t, "type"), pen_ms(p, number_of(t, "mean_then_ms")), pen_arrow(p),
+		    pen_ms(p, number_of(t, "mean_ms")),
+		    plural(p, number_of(whole, "requests"), "request", "requests"),
+		    pen_count(p, number_of(whole, "requests_then")), number_of(whole, "slower_p"));
+	}
+	return n;
+}
+
+/* "no problem" is only said of requests that were judged, and not beside a type that became slower. */
 static void
 print_no_problem(struct pen *p, const json_t *document)
 {
@@ -284,7 +308,8 @@ print_no_problem(struct pen *p, const json_t *document)
 	double least = number_of(o, "traces_min"), judged, others;
 
 	count_judged(document, least, &judged, &others);
-	title(p, judged > 0 ? "no problem" : "too few requests to judge");
+	if (print_slower(p, document) == 0)
+		title(p, judged > 0 ? "no problem" : "too few requests to judge");
 	if (judged > 0)
 		fprintf(p->out,
 		    "  no group of %s or more requests is unpredictable (CV over %s) or consistently slow\n",

@@ -4,71 +4,78 @@
 #include <stdlib.h>
 
 #include "report/change_inside.h"
+#include "report/change_whole.h"
 #include "base/texts.h"
 
 /* ---- suspects ---- */
 
-struct suspect {
-	uint32_t service;
-	double changed, all, score; /* calls */
-	bool sure;
-};
-
-static int
-compare_suspects(const void *a, const void *b)
+uint32_t
+change_rank(const struct change *c, const struct trial *t, struct suspect **ret, struct arena *a)
 {
-	const struct suspect *x = a, *y = b;
+	uint32_t nservices = texts_count(c->texts);
+	bool *seen = arena_alloc(a, nservices + 1);
+	struct clue *e = trial_evidence(t, a);
 
-	if (x->score != y->score)
-		return x->score < y->score ? 1 : -1;
-	return (x->service > y->service) - (x->service < y->service);
+	if (seen == NULL || e == NULL)
+		return SUSPECTS_FAILED;
+	evidence_charge(e, t->nitems, seen, nservices);
+	return suspects_rank(ret, e, t->nitems, nservices, c->o.list_max, a);
 }
 
+/* Marks the services that have a significant item. */
 static void
-score_suspects(const struct change *c, struct suspect *s, uint32_t n)
+mark_significant(const struct change *c, bool *services)
 {
-	double changed = 0;
+	for (size_t i = 0; i < c->trial.nitems; i++)
+		for (int end = 0; end < 2 && c->trial.items[i].sure; end++)
+			if (c->trial.items[i].ends[end] != PROFILE_NONE)
+				services[c->trial.items[i].ends[end]] = true;
+}
 
-	for (size_t i = 0; i < c->nitems; i++) {
-		const struct item *item = &c->items[i];
+static json_t *
+suspect_json(const struct change *c, const struct suspect *s, bool significant)
+{
+	static const char *const kinds[] = { [EVIDENCE_OWN] = "own_time",
+		[EVIDENCE_WAY_IN] = "ways_in",
+		[EVIDENCE_WAY] = "ways",
+		[EVIDENCE_STEP] = "steps" };
+	static const char *const reasons[] = { [SURE_NOT_EXPLAINED] = "explained",
+		[SURE_NOT_SIGNIFICANT] = "not_significant",
+		[SURE_NOT_BLOCKS] = "too_few_blocks",
+		[SURE_NOT_UNUSUAL] = "usual" };
+	enum sureness sure = suspect_sure(s, significant, c->nblocks, c->largest_score);
 
-		changed += item->changed;
-		for (int end = 0; end < 2; end++)
-			if (item->ends[end] != PROFILE_NONE) {
-				struct suspect *at = &s[item->ends[end]];
-
-				at->changed += item->changed;
-				at->all += (double)item->of[NOW];
-				at->sure = at->sure || item->sure;
-			}
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		s[i].service = i;
-		s[i].score = s[i].changed > 0 ? s[i].changed / sqrt(changed * s[i].all) : 0;
-	}
-	qsort(s, n, sizeof *s, compare_suspects);
+	return json_pack("{s:s, s:b, s:s?, s:f, s:s, s:f, s:f, s:s?}", "service",
+	    texts_get(c->texts, s->service), "sure", sure == SURE, "unsure",
+	    sure == SURE ? NULL : reasons[sure], "score", s->score, "evidence", kinds[s->kind],
+	    "changed_calls", s->changed, "touched_calls", s->touched, "explained_by",
+	    s->by == NO_SERVICE ? NULL : texts_get(c->texts, s->by));
 }
 
 static json_t *
 suspects_json(struct change *c)
 {
-	uint32_t n = texts_count(c->texts);
-	struct suspect *s = arena_calloc(&c->arena, n + 1, sizeof *s);
 	json_t *list = json_array();
+	bool *significant = arena_calloc(&c->arena, texts_count(c->texts) + 1, sizeof *significant);
+	bool ok = list != NULL && significant != NULL;
 
-	if (s == NULL || list == NULL)
-		goto fail;
-	score_suspects(c, s, n);
-	for (uint32_t i = 0; i < n && s[i].score > 0; i++)
-		if (json_array_append_new(list, json_pack("{s:s, s:b, s:f, s:f, s:f}", "service",
-						    texts_get(c->texts, s[i].service), "sure",
-						    s[i].sure, "score", s[i].score, "changed_calls",
-						    s[i].changed, "touched_calls", s[i].all)) != 0)
-			goto fail;
-	return list;
-fail:
+	if (ok)
+		mark_significant(c, significant);
+	for (uint32_t i = 0; ok && i < c->nsuspects; i++)
+		ok = json_array_append_new(list, suspect_json(c, &c->suspects[i],
+						     significant[c->suspects[i].service])) == 0;
+	if (ok)
+		return list;
 	json_decref(list);
 	return NULL;
+}
+
+static json_t *
+blocks_json(const struct change *c)
+{
+	return json_pack("{s:I, s:i, s:b, s:f, s:f, s:f}", "count", (json_int_t)c->nblocks,
+	    "needed", BLOCKS_NEEDED, "enough", c->nblocks >= BLOCKS_NEEDED, "length_ms",
+	    c->block_ms, "p", 1.0 / (c->nblocks + 1), "largest_score", c->largest_score);
 }
 
 /* ---- changes as JSON ---- */
@@ -107,6 +114,14 @@ calls_mean(const struct pair *p, const struct call *call, enum side side)
 	return p->traces[side] > 0 ? (double)call->calls[side] / p->traces[side] : 0;
 }
 
+/* Significant among all tests, and more than in any healthy block. */
+static bool
+is_sure(const struct change *c, const struct test *t)
+{
+	return t->p <= c->o.q &&
+	       c->trial.items[t->item].part > c->usual[c->trial.items[t->item].id];
+}
+
 static json_t *
 times_json(const struct change *c, const struct item *i, const struct test *t)
 {
@@ -121,8 +136,8 @@ times_json(const struct change *c, const struct item *i, const struct test *t)
 	    ends_json(c, i), "calls", (json_int_t)i->of[NOW], "calls_then", (json_int_t)i->of[THEN],
 	    "calls_mean", calls_mean(p, call, NOW), "calls_mean_then", calls_mean(p, call, THEN),
 	    "mean_ms", times[NOW]->mean_ms, "mean_then_ms", times[THEN]->mean_ms, "slower_share",
-	    t->share, "lost_share", t->weight, "changed_calls", i->changed, "p", t->p, "sure",
-	    t->p <= c->o.q);
+	    t->share, "lost_share", t->weight, "changed_calls", i->part * (double)i->of[NOW], "p",
+	    t->p, "sure", is_sure(c, t));
 }
 
 static json_t *
@@ -138,13 +153,7 @@ step_json(const struct change *c, const struct item *i, const struct test *t)
 	    far_json(c, p, i->lost), "services", ends_json(c, i), "count",
 	    (json_int_t)t->count[NOW], "of", (json_int_t)i->of[NOW], "count_then",
 	    (json_int_t)t->count[THEN], "of_then", (json_int_t)i->of[THEN], "more_share", t->share,
-	    "changed_calls", i->changed, "p", t->p, "sure", t->p <= c->o.q);
-}
-
-static bool
-is_sure(const struct change *c, const struct test *t)
-{
-	return t->p <= c->o.q;
+	    "changed_calls", i->part * (double)i->of[NOW], "p", t->p, "sure", is_sure(c, t));
 }
 
 static int
@@ -152,7 +161,8 @@ compare_tests(const void *a, const void *b, void *ctx)
 {
 	const struct test *x = *(const struct test *const *)a, *y = *(const struct test *const *)b;
 	const struct change *c = ctx;
-	double m = c->items[x->item].changed, n = c->items[y->item].changed;
+	const struct item *i = &c->trial.items[x->item], *k = &c->trial.items[y->item];
+	double m = i->part * (double)i->of[NOW], n = k->part * (double)k->of[NOW];
 
 	if (is_sure(c, x) != is_sure(c, y))
 		return is_sure(c, x) ? -1 : 1;
@@ -166,17 +176,17 @@ compare_tests(const void *a, const void *b, void *ctx)
 static bool
 put_changes(struct change *c)
 {
-	const struct test **order = arena_alloc(&c->arena, (c->ntests + 1) * sizeof *order);
+	const struct test **order = arena_alloc(&c->arena, (c->trial.ntests + 1) * sizeof *order);
 	size_t n = 0;
 	bool ok = order != NULL;
 
-	for (size_t i = 0; ok && i < c->ntests; i++)
-		if (c->tests[i].weight > 0)
-			order[n++] = &c->tests[i];
+	for (size_t i = 0; ok && i < c->trial.ntests; i++)
+		if (c->trial.tests[i].weight > 0)
+			order[n++] = &c->trial.tests[i];
 	if (ok)
 		qsort_r(order, n, sizeof *order, compare_tests, c);
 	for (size_t i = 0; ok && i < n; i++) {
-		const struct item *item = &c->items[order[i]->item];
+		const struct item *item = &c->trial.items[order[i]->item];
 		json_t *list = json_object_get(
 		    c->types[item->type], item->what == STEP ? "steps" : "operations");
 
@@ -232,6 +242,25 @@ type_of(const json_t *document, const json_t *like)
 	return NULL;
 }
 
+/* Judges the requests of a type as a whole, if both documents have their times. False: out of memory. */
+static bool
+put_whole(json_t *into, const struct pair *p, double alpha)
+{
+	static const char *const states[] = { [WHOLE_SAME] = "same",
+		[WHOLE_SLOWER] = "slower",
+		[WHOLE_FASTER] = "faster",
+		[WHOLE_TOO_FEW] = "too_few" };
+	struct whole w;
+
+	if (!p->timed[NOW] || !p->timed[THEN])
+		return json_object_set_new(into, "whole", json_null()) == 0;
+	return whole_judge(&w, p->total[NOW], p->total[THEN], PROFILE_BUCKETS, alpha) &&
+	       json_object_set_new(into, "whole",
+		   json_pack("{s:s, s:I, s:I, s:f, s:f}", "state", states[w.state], "requests",
+		       (json_int_t)w.requests, "requests_then", (json_int_t)w.requests_then,
+		       "slower_p", w.slower_p, "faster_p", w.faster_p)) == 0;
+}
+
 /* A request type that both documents have: writes its shares and reads its calls into a pair. */
 static int
 compare_type(struct change *c, json_t *into, const json_t *now, const json_t *then, struct err *e)
@@ -245,8 +274,9 @@ compare_type(struct change *c, json_t *into, const json_t *now, const json_t *th
 	if ((rc = shares_put(into, now, then, &c->o, e)) != 0 ||
 	    (rc = pair_read(p, NOW, now, e)) != 0 || (rc = pair_read(p, THEN, then, e)) != 0)
 		return rc;
-	return change_try(c, c->npairs - 1) ? 0
-	                                    : err_set(e, ERR_MEMORY, "out of memory for changes");
+	return pair_sort(p) && put_whole(into, p, c->o.q)
+	           ? 0
+	           : err_set(e, ERR_MEMORY, "out of memory for changes");
 }
 
 static int
@@ -284,12 +314,22 @@ compare_types(
 static int
 conclude(struct change *c, json_t *result, struct err *e)
 {
-	bool ok = change_judge(c) && put_changes(c);
+	uint32_t id = 0;
+	bool ok = change_blocks(c);
 
+	for (uint32_t i = 0; ok && i < c->npairs; i++) {
+		ok = trial_pair(&c->trial, &c->pairs[i], i, id);
+		id += pair_items(&c->pairs[i]);
+	}
+	c->nsuspects = ok && trial_judge(&c->trial, c->usual)
+	                   ? change_rank(c, &c->trial, &c->suspects, &c->arena)
+	                   : SUSPECTS_FAILED;
+	ok = c->nsuspects != SUSPECTS_FAILED && put_changes(c);
 	for (uint32_t i = 0; ok && i < c->npairs; i++)
 		ok = put_calls(c, i);
 	ok = ok && json_object_set_new(result, "suspects", suspects_json(c)) == 0 &&
-	     json_object_set_new(result, "tried", json_integer((json_int_t)c->ntests)) == 0;
+	     json_object_set_new(result, "blocks", blocks_json(c)) == 0 &&
+	     json_object_set_new(result, "tried", json_integer((json_int_t)c->trial.ntests)) == 0;
 	return ok ? 0 : err_set(e, ERR_MEMORY, "out of memory for changes");
 }
 
@@ -303,6 +343,7 @@ change_init(struct change *c, const struct change_options *o, size_t ntypes)
 		c->o.confidence = 0.95;
 	if (c->o.list_max == 0)
 		c->o.list_max = 50;
+	c->trial.alpha = c->o.q;
 	c->texts = texts_new();
 	c->pairs = arena_calloc(&c->arena, ntypes + 1, sizeof *c->pairs);
 	c->types = arena_calloc(&c->arena, ntypes + 1, sizeof *c->types);
@@ -314,8 +355,7 @@ change_release(struct change *c)
 {
 	for (uint32_t i = 0; c->pairs != NULL && i < c->npairs; i++)
 		pair_release(&c->pairs[i]);
-	free(c->items);
-	free(c->tests);
+	trial_release(&c->trial);
 	texts_free(c->texts);
 	arena_release(&c->arena);
 }

@@ -163,6 +163,9 @@ function changedType(c) {
 	];
 	return [
 		h('h3', text(c.type)),
+		c.whole &&
+			c.whole.state === 'too_few' &&
+			h('p', 'Too few requests to tell, p ' + pvalue(c.whole.slower_p) + '.'),
 		h('p', mean || 'Its means cannot be compared.'),
 		sized(w => changedEdges(c, w)),
 		changedGroups(c.type, c),
@@ -172,6 +175,13 @@ function changedType(c) {
 		newCalls(c.vanished, 'Calls that are gone')
 	];
 }
+
+const healthyBlocks = k =>
+	!k
+		? ''
+		: k.enough
+			? 'Of ' + count(k.count) + ' healthy blocks, the largest is ' + digits(k.largest_score, 2) + '. '
+			: count(k.count) + ' healthy blocks of ' + count(k.needed) + ' needed to be sure. ';
 
 function suspects(b, w) {
 	const rows = things(b.suspects)
@@ -185,7 +195,8 @@ function suspects(b, w) {
 				digits(o.changed_calls || 0, 3) +
 				' of ' +
 				count(o.touched_calls) +
-				' calls that touch it changed',
+				' calls that touch it changed' +
+				(o.explained_by ? ', which ' + text(o.explained_by) + ' explains' : ''),
 			value: o.score,
 			cls: o.sure === false ? 'dim' : 'bar2',
 			note: digits(o.score, 2)
@@ -195,10 +206,11 @@ function suspects(b, w) {
 				bars(rows, w, 'Services by how likely the change lies there', x =>
 					String(+x.toPrecision(3))
 				),
-				'Services by how much of all that changed touches them, and how much of what touches them changed: 1 is all of both. ',
-				things(b.suspects).some(o => o.sure === false) && 'Grey: it may be chance.'
+				'Services by how much of all that changed touches them, and how much of what touches them changed: 1 is all of both. ' +
+					healthyBlocks(b.blocks),
+				things(b.suspects).some(o => o.sure === false) && 'Grey: not sure.'
 			)
-		: b.tried > 0 && h('p', 'No call got slower, and nothing goes on otherwise, beyond chance.');
+		: b.tried > 0 && h('p', 'No single call or step changed significantly.');
 }
 
 function changes(b) {

@@ -7,6 +7,8 @@
 
 #include "analysis/profile.h"
 #include "report/change.h"
+#include "report/change_blocks.h"
+#include "report/change_suspects.h"
 
 enum side { NOW, THEN, SIDES };
 
@@ -28,8 +30,28 @@ struct onward { /* like struct profile_step */
 	uint64_t count[SIDES];
 };
 
+struct counted { /* what a slice of time counts */
+	enum slice_what what;
+	uint32_t of;     /* call; SLICE_STEP: the step's number when it was read */
+	uint32_t bucket; /* SLICE_CALLS: 0 calls, 1 traces */
+	uint32_t count;
+	uint32_t moved; /* to the side NOW, see change_blocks() */
+};
+
+struct slice { /* of the side THEN */
+	double begin_ms, requests;
+	size_t first, ncounted; /* in pair.counted */
+};
+
 struct pair {
-	uint32_t ncalls, calls_cap, nsteps, steps_cap;
+	uint32_t ncalls, calls_cap, nsteps, steps_cap, nslices, slices_cap;
+	struct slice *slices;
+	struct counted *counted;
+	size_t ncounted, counted_cap;
+	uint32_t *step_at; /* [nsteps], set by pair_sort(): where a step is now */
+	double begin_ms[SIDES], end_ms[SIDES];  /* of the traffic, if there are slices */
+	bool timed[SIDES];                      /* there are */
+	uint32_t total[SIDES][PROFILE_BUCKETS]; /* response times */
 	struct call *calls;
 	struct onward *steps; /* after pair_sort(): sorted by call, then by after */
 	double traces[SIDES];
@@ -41,7 +63,7 @@ struct pair {
 /* Adds one side from a request type's part of a document; without "operations" the pair stays as it
  * is. ERR_INPUT, ERR_MEMORY. */
 int pair_read(struct pair *p, enum side side, const json_t *type, struct err *e);
-void pair_sort(struct pair *p); /* pair_read() must not be called after it */
+bool pair_sort(struct pair *p); /* pair_read() must not be called after it. False: out of memory. */
 void pair_release(struct pair *p);
 
 enum what {
@@ -53,12 +75,14 @@ enum what {
 struct item {
 	enum what what;
 	uint32_t type; /* index into pairs */
+	uint32_t id;   /* the same in all comparisons */
 	uint32_t call, after,
 	    lost;           /* STEP: `lost` is the step that was most frequent on the side THEN */
 	uint64_t of[SIDES]; /* calls that could have changed */
-	/* calls' time lost, or calls that continue differently, by the item's own tests; in calls */
-	double changed;
-	bool sure;        /* significant among all tests */
+	/* Share of the calls' time lost, or of calls that continue differently, by the item's own
+	 * tests. */
+	double part;
+	bool sure;        /* significant among all tests, and more than is usual */
 	uint32_t ends[2]; /* services that may contain the cause; PROFILE_NONE: no second one */
 };
 
@@ -72,22 +96,49 @@ struct test {
 	double p;      /* corrected for the number of tests */
 };
 
-struct change { /* state of one comparison */
+struct trial { /* the tests of one comparison */
+	double alpha;
+	size_t nitems, items_cap, ntests, tests_cap;
+	struct item *items;
+	struct test *tests;
+};
+
+struct change { /* state of one comparison of documents */
 	struct change_options o;
 	uint32_t npairs;
 	struct pair *pairs;
 	json_t **types; /* [npairs], not owned: members of the result */
-	size_t nitems, items_cap, ntests, tests_cap;
-	struct item *items;
-	struct test *tests;
+	struct trial trial;
 	struct texts *texts;
+	/* The healthy blocks, and what is usual among them: [items of all pairs]. */
+	uint32_t nblocks;
+	double block_ms;
+	double *usual;        /* [id of an item]: the largest part in a block */
+	double largest_score; /* of the first suspects of all blocks */
+	uint32_t nsuspects;
+	struct suspect *suspects;
 	struct arena arena;
 };
 
-/* Tests every call and step of the pair for a change. False: out of memory. */
-bool change_try(struct change *c, uint32_t type);
-/* Corrects the p values of all tests and marks the items that are sure. False: out of memory. */
-bool change_judge(struct change *c);
+/* How many numbers the items of a pair have. */
+uint32_t pair_items(const struct pair *p);
+/* Tests every call and step of the sorted pair for a change; its items get numbers from `id` on.
+ * False: out of memory. */
+bool trial_pair(struct trial *t, const struct pair *p, uint32_t type, uint32_t id);
+/* Corrects the p values of all tests and marks the items that are sure; usual: by the
+ * numbers of items, see struct change. False: out of memory. */
+bool trial_judge(struct trial *t, const double *usual);
+void trial_release(struct trial *t);
+/* The items as evidence, in the arena: n = nitems. NULL: out of memory. */
+struct clue *trial_evidence(const struct trial *t, struct arena *a);
+
+/* Ranks the services by the items of a comparison; returns their number, SUSPECTS_FAILED: out of
+ * memory. */
+uint32_t change_rank(
+    const struct change *c, const struct trial *t, struct suspect **ret, struct arena *a);
+/* Compares blocks of the baseline with the rest of it: sets nblocks to largest_score. False: out of
+ * memory. */
+bool change_blocks(struct change *c);
 
 /* Sets the shares of the change in mean response time: the members "mean_ms" to "edges" of CHANGE.
  * ERR_MEMORY. */

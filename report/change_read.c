@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,137 @@ read_steps(struct pair *p, enum side side, const json_t *list, const uint32_t *n
 	return 0;
 }
 
+/* ---- slices of time ---- */
+
+static bool
+add_counted(struct pair *p, enum slice_what what, uint32_t of, json_int_t bucket, json_int_t count)
+{
+	if (bucket < 0 || bucket >= PROFILE_BUCKETS || count <= 0 || count > UINT32_MAX)
+		return true;
+	if (!array_reserve(p->counted, p->counted_cap, p->ncounted + 1))
+		return false;
+	p->counted[p->ncounted++] = (struct counted){
+		.what = what, .of = of, .bucket = (uint32_t)bucket, .count = (uint32_t)count
+	};
+	return true;
+}
+
+/* [[bucket, count]..] of a call. */
+static bool
+read_counted(struct pair *p, enum slice_what what, uint32_t of, const json_t *buckets)
+{
+	const json_t *b;
+	bool ok = true;
+	size_t i;
+
+	json_array_foreach (buckets, i, b)
+		ok = ok && add_counted(p, what, of, json_integer_value(json_array_get(b, 0)),
+			       json_integer_value(json_array_get(b, 1)));
+	return ok;
+}
+
+/* What a slice counts of calls: [[call, [[bucket, count]..]]..]. A call that the document does not have
+ * is passed over. */
+static bool
+read_subjects(
+    struct pair *p, enum slice_what what, const json_t *list, const uint32_t *numbers, size_t n)
+{
+	const json_t *v;
+	uint32_t of;
+	bool ok = true;
+	size_t i;
+
+	json_array_foreach (list, i, v)
+		if (number_of(&of, json_array_get(v, 0), numbers, n) && of != PROFILE_NONE)
+			ok = ok && read_counted(p, what, of, json_array_get(v, 1));
+	return ok;
+}
+
+/* [[call, after, then, count]..] */
+static bool
+read_next(struct pair *p, const json_t *list, const uint32_t *numbers, size_t n)
+{
+	uint32_t call, after, then;
+	const json_t *v;
+	int64_t step;
+	bool ok = true;
+	size_t i;
+
+	json_array_foreach (list, i, v) {
+		if (!number_of(&call, json_array_get(v, 0), numbers, n) || call == PROFILE_NONE ||
+		    !number_of(&after, json_array_get(v, 1), numbers, n) ||
+		    !number_of(&then, json_array_get(v, 2), numbers, n))
+			continue;
+		ok = ok && (step = step_of(p, call, after, then)) >= 0 &&
+		     add_counted(p, SLICE_STEP, (uint32_t)step, 0,
+			 json_integer_value(json_array_get(v, 3)));
+	}
+	return ok;
+}
+
+/* Adds the response times of a slice to those of the side; returns how many there are. */
+static double
+read_totals(struct pair *p, enum side side, const json_t *buckets)
+{
+	const json_t *b;
+	double all = 0;
+	size_t i;
+
+	json_array_foreach (buckets, i, b) {
+		json_int_t at = json_integer_value(json_array_get(b, 0)),
+			   n = json_integer_value(json_array_get(b, 1));
+
+		if (at < 0 || at >= PROFILE_BUCKETS || n <= 0 ||
+		    n > UINT32_MAX - p->total[side][at])
+			continue;
+		p->total[side][at] += (uint32_t)n;
+		all += (double)n;
+	}
+	return all;
+}
+
+static bool
+read_slice(struct pair *p, enum side side, const json_t *o, double length_ms,
+    const uint32_t *numbers, size_t n)
+{
+	struct slice s = { .begin_ms = number_in(o, "begin_ms"), .first = p->ncounted };
+
+	s.requests = read_totals(p, side, json_object_get(o, "total_buckets"));
+	p->begin_ms[side] = p->timed[side] ? fmin(p->begin_ms[side], s.begin_ms) : s.begin_ms;
+	p->end_ms[side] = p->timed[side] ? fmax(p->end_ms[side], s.begin_ms + length_ms)
+	                                 : s.begin_ms + length_ms;
+	p->timed[side] = true;
+	if (side == NOW) /* only its times matter */
+		return true;
+	if (!array_reserve_max(p->slices, p->slices_cap, p->nslices + 1, SLICES_MAX) ||
+	    !read_subjects(p, SLICE_CALLS, json_object_get(o, "calls"), numbers, n) ||
+	    !read_subjects(p, SLICE_SELF, json_object_get(o, "self_buckets"), numbers, n) ||
+	    !read_subjects(p, SLICE_WAY, json_object_get(o, "way_buckets"), numbers, n) ||
+	    !read_next(p, json_object_get(o, "next"), numbers, n))
+		return false;
+	s.ncounted = p->ncounted - s.first;
+	p->slices[p->nslices++] = s;
+	return true;
+}
+
+static int
+read_slices(struct pair *p, enum side side, const json_t *type, const uint32_t *numbers, size_t n,
+    struct err *e)
+{
+	const json_t *list = json_object_get(type, "slices"), *o;
+	double length_ms = number_in(type, "slice_ms");
+	size_t i;
+
+	if (json_array_size(list) > SLICES_MAX)
+		return err_set(e, ERR_INPUT, "%zu slices of time: more than %d",
+		    json_array_size(list), SLICES_MAX);
+	json_array_foreach (list, i, o)
+		if (length_ms > 0 && json_is_number(json_object_get(o, "begin_ms")) &&
+		    !read_slice(p, side, o, length_ms, numbers, n))
+			return err_set(e, ERR_MEMORY, "out of memory for slices of time");
+	return 0;
+}
+
 int
 pair_read(struct pair *p, enum side side, const json_t *type, struct err *e)
 {
@@ -196,13 +328,19 @@ pair_read(struct pair *p, enum side side, const json_t *type, struct err *e)
 	json_array_foreach (list, i, o)
 		if ((rc = read_steps(p, side, json_object_get(o, "next"), numbers, i, n, e)) != 0)
 			return rc;
-	return 0;
+	return read_slices(p, side, type, numbers, n, e);
 }
+
+struct placed {
+	struct onward step;
+	uint32_t was;
+};
 
 static int
 compare_steps(const void *a, const void *b)
 {
-	const struct onward *x = a, *y = b;
+	const struct onward *x = &((const struct placed *)a)->step,
+			    *y = &((const struct placed *)b)->step;
 
 	if (x->call != y->call)
 		return x->call < y->call ? -1 : 1;
@@ -211,11 +349,25 @@ compare_steps(const void *a, const void *b)
 	return (x->then > y->then) - (x->then < y->then);
 }
 
-void
+bool
 pair_sort(struct pair *p)
 {
-	if (p->nsteps > 1)
-		qsort(p->steps, p->nsteps, sizeof *p->steps, compare_steps);
+	struct placed *all = malloc((p->nsteps + 1) * sizeof *all);
+
+	p->step_at = arena_alloc(p->arena, (p->nsteps + 1) * sizeof *p->step_at);
+	if (all == NULL || p->step_at == NULL) {
+		free(all);
+		return false;
+	}
+	for (uint32_t i = 0; i < p->nsteps; i++)
+		all[i] = (struct placed){ p->steps[i], i };
+	qsort(all, p->nsteps, sizeof *all, compare_steps);
+	for (uint32_t i = 0; i < p->nsteps; i++) {
+		p->steps[i] = all[i].step;
+		p->step_at[all[i].was] = i;
+	}
+	free(all);
+	return true;
 }
 
 void
@@ -223,6 +375,8 @@ pair_release(struct pair *p)
 {
 	free(p->calls);
 	free(p->steps);
+	free(p->slices);
+	free(p->counted);
 	hash_table_release(&p->call_index);
 	hash_table_release(&p->step_index);
 	*p = (struct pair){ 0 };

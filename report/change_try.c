@@ -9,36 +9,40 @@
 #include "base/array.h"
 
 static bool
-add_item(struct change *c, const struct item *item)
+add_item(struct trial *t, const struct item *item)
 {
-	if (!array_reserve(c->items, c->items_cap, c->nitems + 1))
+	if (!array_reserve(t->items, t->items_cap, t->nitems + 1))
 		return false;
-	c->items[c->nitems++] = *item;
+	t->items[t->nitems++] = *item;
 	return true;
 }
 
 static bool
-add_test(struct change *c, const struct test *test)
+add_test(struct trial *t, const struct test *test)
 {
-	if (!array_reserve(c->tests, c->tests_cap, c->ntests + 1))
+	if (!array_reserve(t->tests, t->tests_cap, t->ntests + 1))
 		return false;
-	c->tests[c->ntests++] = *test;
+	t->tests[t->ntests++] = *test;
 	return true;
 }
 
 static bool
-try_times(struct change *c, uint32_t type, uint32_t call, enum what what)
+try_times(struct trial *trial, const struct pair *pair, uint32_t type, uint32_t id, uint32_t call,
+    enum what what)
 {
-	const struct pair *pair = &c->pairs[type];
 	const struct call *of = &pair->calls[call];
 	struct call_times *const *t = what == SELF ? of->self : of->way;
 	struct item item = {
-		.what = what, .type = type, .call = call, .ends = { of->service, PROFILE_NONE }
+		.what = what,
+		.type = type,
+		.id = id + 2 * call + (what == WAY),
+		.call = call,
+		.ends = { of->service, PROFILE_NONE },
 	};
-	struct test test = { .item = (uint32_t)c->nitems };
+	struct test test = { .item = (uint32_t)trial->nitems };
 	struct slower s;
 
-	if (t[NOW] == NULL || t[THEN] == NULL)
+	if (t[NOW] == NULL || t[THEN] == NULL || t[NOW]->n == 0 || t[THEN]->n == 0)
 		return true;
 	item.of[NOW] = t[NOW]->n;
 	item.of[THEN] = t[THEN]->n;
@@ -46,11 +50,11 @@ try_times(struct change *c, uint32_t type, uint32_t call, enum what what)
 	    pair->calls[of->parent].service != of->service)
 		item.ends[1] = pair->calls[of->parent].service;
 	s = slower_of(t[NOW]->buckets, t[THEN]->buckets, PROFILE_BUCKETS, of->traces[NOW],
-	    of->traces[THEN], c->o.q);
+	    of->traces[THEN], trial->alpha);
 	test.share = s.calls;
 	test.weight = s.lost;
 	test.p = s.p;
-	return add_item(c, &item) && add_test(c, &test);
+	return add_item(trial, &item) && add_test(trial, &test);
 }
 
 /* The call that was answered before, or else the call that is no longer made, if it is of another
@@ -93,16 +97,17 @@ test_step(struct test *t, const struct item *item, const uint64_t *requests, dou
 
 /* Steps that follow the same one: the pair's steps [0..n). */
 static bool
-try_steps(struct change *c, uint32_t type, const struct onward *s, uint32_t n)
+try_steps(struct trial *trial, const struct pair *pair, uint32_t type, uint32_t id,
+    const struct onward *s, uint32_t n)
 {
-	const struct pair *pair = &c->pairs[type];
 	struct item item = { .what = STEP,
 		.type = type,
+		.id = id + 2 * pair->ncalls + (uint32_t)(s - pair->steps),
 		.call = s->call,
 		.after = s->after,
 		.lost = PROFILE_NONE,
 		.ends = { pair->calls[s->call].far_service } };
-	uint32_t index = (uint32_t)c->nitems;
+	uint32_t index = (uint32_t)trial->nitems;
 	double fall = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -123,51 +128,83 @@ try_steps(struct change *c, uint32_t type, const struct onward *s, uint32_t n)
 			fall = apart;
 			item.lost = s[i].then;
 		}
-		test_step(&t, &item, pair->calls[s->call].traces, c->o.q);
-		if (!add_test(c, &t))
+		test_step(&t, &item, pair->calls[s->call].traces, trial->alpha);
+		if (!add_test(trial, &t))
 			return false;
 	}
 	item.ends[1] = other_end(pair, &item);
-	return add_item(c, &item);
+	return add_item(trial, &item);
+}
+
+uint32_t
+pair_items(const struct pair *p)
+{
+	return 2 * p->ncalls + p->nsteps;
 }
 
 bool
-change_try(struct change *c, uint32_t type)
+trial_pair(struct trial *t, const struct pair *p, uint32_t type, uint32_t id)
 {
-	struct pair *p = &c->pairs[type];
+	size_t first = t->ntests;
 	bool ok = true;
 
-	pair_sort(p);
 	for (uint32_t i = 0; ok && i < p->ncalls; i++)
-		ok = try_times(c, type, i, SELF) && try_times(c, type, i, WAY);
+		ok = try_times(t, p, type, id, i, SELF) && try_times(t, p, type, id, i, WAY);
 	for (uint32_t i = 0, n; ok && i < p->nsteps; i += n) {
 		for (n = 1; i + n < p->nsteps && p->steps[i + n].call == p->steps[i].call &&
 			    p->steps[i + n].after == p->steps[i].after;
 		     n++)
 			;
-		ok = try_steps(c, type, &p->steps[i], n);
+		ok = try_steps(t, p, type, id, &p->steps[i], n);
 	}
+	for (size_t i = first; ok && i < t->ntests; i++)
+		t->items[t->tests[i].item].part += t->tests[i].weight;
 	return ok;
 }
 
 bool
-change_judge(struct change *c)
+trial_judge(struct trial *t, const double *usual)
 {
-	double *p = arena_alloc(&c->arena, (c->ntests + 1) * sizeof *p);
+	double *p = malloc((t->ntests + 1) * sizeof *p);
+	bool ok = p != NULL;
 
-	if (p == NULL)
-		return false;
-	for (size_t i = 0; i < c->ntests; i++)
-		p[i] = c->tests[i].p;
-	if (!correct_p(p, c->ntests))
-		return false;
-	for (size_t i = 0; i < c->ntests; i++) {
-		struct test *t = &c->tests[i];
+	for (size_t i = 0; ok && i < t->ntests; i++)
+		p[i] = t->tests[i].p;
+	ok = ok && correct_p(p, t->ntests);
+	for (size_t i = 0; ok && i < t->ntests; i++) {
+		struct test *test = &t->tests[i];
 
-		t->p = p[i];
-		c->items[t->item].changed += t->weight * (double)c->items[t->item].of[NOW];
-		c->items[t->item].sure = c->items[t->item].sure ||
-		                         (t->weight > 0 && t->p <= c->o.q);
+		test->p = p[i];
+		if (test->weight > 0 && test->p <= t->alpha &&
+		    t->items[test->item].part > usual[t->items[test->item].id])
+			t->items[test->item].sure = true;
 	}
-	return true;
+	free(p);
+	return ok;
+}
+
+void
+trial_release(struct trial *t)
+{
+	free(t->items);
+	free(t->tests);
+	*t = (struct trial){ 0 };
+}
+
+struct clue *
+trial_evidence(const struct trial *t, struct arena *a)
+{
+	static const enum evidence_kind kinds[] = {
+		[SELF] = EVIDENCE_OWN, [WAY] = EVIDENCE_WAY, [STEP] = EVIDENCE_STEP
+	};
+	struct clue *e = arena_alloc(a, (t->nitems + 1) * sizeof *e);
+
+	for (size_t i = 0; e != NULL && i < t->nitems; i++) {
+		const struct item *item = &t->items[i];
+
+		e[i] = (struct clue){ kinds[item->what], item->ends[0],
+			item->ends[1] != PROFILE_NONE ? item->ends[1] : NO_SERVICE, false,
+			item->part, (double)item->of[NOW] };
+	}
+	return e;
 }

@@ -14,6 +14,8 @@ struct window {
 	double cart_ms, way_ms, own_ms; /* cart's own time, the way to it, and front's own time */
 	double
 	    failing; /* part of requests for which cart's query is not made, and front gives up */
+	uint32_t windows;     /* of so many requests; 0: one */
+	uint32_t slow_window; /* one of them in which cart takes three times as long; 0: none */
 };
 
 static int64_t
@@ -22,44 +24,61 @@ around(struct rng *r, double ms)
 	return (int64_t)(ms * 1e6 * exp(0.3 * rng_normal(r)));
 }
 
+#define REQUEST_NS INT64_C(100000000) /* one begins every 100 ms */
+
+static void
+begin_at(struct made_call *c, uint32_t n, int64_t ns)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		c[i].begin_ns += ns;
+		c[i].end_ns += ns;
+	}
+}
+
 /* front asks auth, cart (which queries), then ads: a document with its operations. */
 static json_t *
 document_of(const struct window *w)
 {
 	struct labels *l = labels_new();
-	struct profile *p = profile_new(64);
-	json_t *type = json_pack("{s:s, s:s, s:i, s:[]}", "type", "HOME", "service", "front",
-	    "count", (int)w->requests, "groups");
+	struct profile *p = profile_new(512);
+	uint32_t n = w->requests * (w->windows > 0 ? w->windows : 1);
+	json_t *type = json_pack(
+	    "{s:s, s:s, s:i, s:[]}", "type", "HOME", "service", "front", "count", (int)n, "groups");
 	struct rng r;
 	struct err e;
 
 	rng_seed(&r, w->seed);
-	for (uint32_t i = 0; i < w->requests; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		bool fails = rng_unit(&r) < w->failing;
 		int64_t own = around(&r, w->own_ms), way = around(&r, w->way_ms),
-			cart = around(&r, w->cart_ms);
+			cart = around(&r, w->cart_ms) *
+		               (w->slow_window > 0 && i / w->requests == w->slow_window ? 3 : 1);
 		int64_t query = around(&r, 2), ads = around(&r, 5), at = own;
 		struct made_call c[8] = { { -1, "front", "HOME", 0, 0 } };
-		uint32_t n = 1;
+		uint32_t ncalls = 1;
 
-		c[n++] = (struct made_call){ 0, "front", "GET", at, at + ads + 200000 };
-		c[n++] = (struct made_call){ 1, "auth", "who", at + 100000, at + ads };
+		c[ncalls++] = (struct made_call){ 0, "front", "GET", at, at + ads + 200000 };
+		c[ncalls++] = (struct made_call){ 1, "auth", "who", at + 100000, at + ads };
 		at += ads + 200000;
-		c[n++] = (struct made_call){ 0, "front", "GET", at, at + 2 * way + cart + query };
-		c[n++] = (struct made_call){ 3, "cart", "get", at + way, at + way + cart + query };
+		c[ncalls++] = (struct made_call){ 0, "front", "GET", at,
+			at + 2 * way + cart + query };
+		c[ncalls++] = (struct made_call){ 3, "cart", "get", at + way,
+			at + way + cart + query };
 		if (!fails)
-			c[n++] = (struct made_call){ 4, "cart", "query", at + way + cart,
+			c[ncalls++] = (struct made_call){ 4, "cart", "query", at + way + cart,
 				at + way + cart + query };
 		at += 2 * way + cart + query + own;
 		if (!fails) {
-			c[n++] = (struct made_call){ 0, "front", "GET", at, at + ads + 200000 };
-			c[n] = (struct made_call){ (int)n - 1, "ads", "show", at + 100000,
+			c[ncalls++] = (struct made_call){ 0, "front", "GET", at,
+				at + ads + 200000 };
+			c[ncalls] = (struct made_call){ (int)ncalls - 1, "ads", "show", at + 100000,
 				at + ads };
-			n++;
+			ncalls++;
 			at += ads + 200000;
 		}
 		c[0].end_ns = at + own;
-		profile_calls(p, l, c, n, false);
+		begin_at(c, ncalls, i * REQUEST_NS);
+		profile_calls(p, l, c, ncalls, false);
 	}
 	assert_int_equal(operations_put(type, p, l, &e), 0);
 	profile_free(p);
@@ -80,10 +99,14 @@ change_of(json_t *now, json_t *then)
 	return c;
 }
 
+enum { WINDOWS = 24 }; /* of a baseline */
+
 static json_t *
 change_between(struct window now, struct window then)
 {
 	now.seed += 1000;
+	if (then.windows == 0)
+		then.windows = WINDOWS;
 	return change_of(document_of(&now), document_of(&then));
 }
 
@@ -110,7 +133,7 @@ of_type(const json_t *c, const char *list, size_t i)
 	    json_object_get(json_array_get(json_object_get(c, "types"), 0), list), i);
 }
 
-static const struct window HEALTHY = { 1, 400, 3, 1, 0.5, 0 };
+static const struct window HEALTHY = { 1, 400, 3, 1, 0.5, 0, 0, 0 };
 
 /* ---- suspects ------------------------------------------------------------------- */
 
@@ -190,7 +213,7 @@ what_did_not_change_has_no_sure_suspects(void **state)
 	(void)state;
 
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		struct window w = { 2 * seed, 100, 3, 1, 0.5, 0.1 };
+		struct window w = { 2 * seed, 100, 3, 1, 0.5, 0.1, 0, 0 };
 		json_t *c = change_between(w, w);
 
 		wrong += anything_sure(c);
@@ -199,9 +222,56 @@ what_did_not_change_has_no_sure_suspects(void **state)
 	assert_true(wrong <= 2); /* q = 0.01 */
 }
 
+static const char *
+unsure(const json_t *c)
+{
+	const char *s = json_string_value(
+	    json_object_get(json_array_get(json_object_get(c, "suspects"), 0), "unsure"));
+
+	return s != NULL ? s : "";
+}
+
+static void
+a_short_baseline_makes_nobody_sure_and_says_so(void **state)
+{
+	struct window now = HEALTHY, then = HEALTHY;
+	const json_t *blocks;
+	json_t *c;
+	(void)state;
+
+	now.cart_ms = 6;
+	then.windows = 10;
+	c = change_between(now, then);
+	blocks = json_object_get(c, "blocks");
+	assert_string_equal(suspect(c, 0), "cart");
+	assert_string_equal(unsure(c), "too_few_blocks");
+	assert_int_equal(json_integer_value(json_object_get(blocks, "count")), 10);
+	assert_int_equal(json_integer_value(json_object_get(blocks, "needed")), 19);
+	assert_false(json_is_true(json_object_get(blocks, "enough")));
+	assert_near(json_number_value(json_object_get(blocks, "p")), 1.0 / 11, 1e-9);
+	json_decref(c);
+}
+
+static void
+what_healthy_blocks_show_among_themselves_is_usual(void **state)
+{
+	struct window now = HEALTHY, then = HEALTHY;
+	json_t *c;
+	(void)state;
+
+	then.slow_window = 7; /* cart is slower once in the baseline */
+	now.cart_ms = 6;
+	c = change_between(now, then);
+	assert_string_equal(suspect(c, 0), "cart");
+	assert_false(is_sure(c, 0));
+	assert_true(json_number_value(
+			json_object_get(json_object_get(c, "blocks"), "largest_score")) > 0.2);
+	json_decref(c);
+}
+
 /* Twenty calls of each request that all go as that request does. */
 static json_t *
-alike_document(uint64_t seed)
+alike_document(uint64_t seed, int requests)
 {
 	struct labels *l = labels_new();
 	struct profile *p = profile_new(8);
@@ -210,13 +280,14 @@ alike_document(uint64_t seed)
 	struct err e;
 
 	rng_seed(&r, seed);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < requests; i++) {
 		int64_t each = around(&r, 1) * (1 + (int64_t)rng_below(&r, 8));
 		struct made_call c[21] = { { -1, "front", "HOME", 0, 20 * each } };
 		const char *name = rng_below(&r, 3) == 0 ? "rare" : "usual";
 
 		for (int k = 1; k <= 20; k++)
 			c[k] = (struct made_call){ 0, "front", name, (k - 1) * each, k * each };
+		begin_at(c, 21, i * REQUEST_NS);
 		profile_calls(p, l, c, 21, false);
 	}
 	assert_int_equal(operations_put(type, p, l, &e), 0);
@@ -232,7 +303,8 @@ calls_of_one_request_are_one_witness(void **state)
 	(void)state;
 
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		json_t *c = change_of(alike_document(2 * seed), alike_document(2 * seed + 1));
+		json_t *c = change_of(
+		    alike_document(2 * seed, 40), alike_document(2 * seed + 1, WINDOWS * 40));
 
 		wrong += anything_sure(c);
 		json_decref(c);
@@ -451,6 +523,8 @@ main(void)
 		cmocka_unit_test(time_lost_on_the_way_may_lie_with_either_end),
 		cmocka_unit_test(where_requests_are_cut_short_is_found_though_nothing_is_slower),
 		cmocka_unit_test(what_did_not_change_has_no_sure_suspects),
+		cmocka_unit_test(a_short_baseline_makes_nobody_sure_and_says_so),
+		cmocka_unit_test(what_healthy_blocks_show_among_themselves_is_usual),
 		cmocka_unit_test(calls_of_one_request_are_one_witness),
 		cmocka_unit_test(a_baseline_that_was_saved_says_what_a_live_one_does),
 		cmocka_unit_test(parts_add_up_to_the_change_exactly),

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "../analysis/kit.h"
+
+#include "report/change_blocks.h"
+#include "report/change_suspects.h"
+#include "report/change_whole.h"
+
+enum { A, B, C, D, SERVICES };
+
+static uint32_t
+rank(struct suspect *ret, struct clue *e, size_t n)
+{
+	struct arena a = { 0 };
+	struct suspect *list;
+	bool seen[SERVICES];
+	uint32_t found;
+
+	evidence_charge(e, n, seen, SERVICES);
+	found = suspects_rank(&list, e, n, SERVICES, SERVICES, &a);
+	assert_true(found <= SERVICES);
+	for (uint32_t i = 0; i < found; i++)
+		ret[i] = list[i];
+	arena_release(&a);
+	return found;
+}
+
+static void
+a_step_is_charged_to_whom_it_follows_only_if_that_changed(void **state)
+{
+	struct clue e[] = { { EVIDENCE_STEP, A, B, false, 0.5, 100 },
+		{ EVIDENCE_OWN, B, NO_SERVICE, false, 0, 100 } };
+	struct suspect s[SERVICES];
+	(void)state;
+
+	assert_int_equal(rank(s, e, 2), 2);
+	assert_false(e[0].charged);
+	assert_int_equal(s[0].service, A);
+	assert_int_equal(s[0].by, NO_SERVICE);
+	/* it may have answered otherwise all the same */
+	assert_int_equal(s[1].service, B);
+	assert_int_equal(s[1].by, A);
+	e[1].part = 0.6;
+	assert_int_equal(rank(s, e, 2), 2);
+	assert_true(e[0].charged);
+	assert_int_equal(s[0].service, B);
+	assert_int_equal(s[1].by, B);
+}
+
+static void
+each_kind_of_evidence_has_its_own_denominator(void **state)
+{
+	/* B is slower by itself; its 10,000 ways and steps that did not change are of no account. */
+	struct clue e[] = { { EVIDENCE_OWN, B, NO_SERVICE, false, 0.5, 100 },
+		{ EVIDENCE_WAY, B, A, false, 0, 10000 },
+		{ EVIDENCE_STEP, B, NO_SERVICE, false, 0, 10000 },
+		{ EVIDENCE_OWN, C, NO_SERVICE, false, 0.1, 100 } };
+	struct suspect s[SERVICES];
+	(void)state;
+
+	assert_int_equal(rank(s, e, 4), 2);
+	assert_int_equal(s[0].service, B);
+	assert_int_equal(s[0].kind, EVIDENCE_OWN);
+	assert_near(s[0].score, 50 / sqrt(60.0 * 100), 1e-12);
+	assert_near(s[0].changed, 50, 1e-12);
+	assert_near(s[0].touched, 100, 1e-12);
+	assert_near(s[1].score, 10 / sqrt(60.0 * 100), 1e-12);
+}
+
+static void
+callers_of_a_slow_service_are_explained_by_it(void **state)
+{
+	/* All ways to C are slow, from A and from B, whose other ways are not. D is slow by itself. */
+	struct clue e[] = { { EVIDENCE_WAY, C, A, false, 0.8, 100 },
+		{ EVIDENCE_WAY, C, B, false, 0.8, 100 }, { EVIDENCE_WAY, D, A, false, 0, 300 },
+		{ EVIDENCE_WAY, D, B, false, 0, 300 },
+		{ EVIDENCE_OWN, D, NO_SERVICE, false, 0.1, 600 } };
+	struct suspect s[SERVICES];
+	(void)state;
+
+	assert_int_equal(rank(s, e, 5), 4);
+	assert_int_equal(s[0].service, C);
+	for (int i = 0; i < SERVICES; i++)
+		assert_int_equal(
+		    s[i].by, s[i].service == A || s[i].service == B ? (uint32_t)C : NO_SERVICE);
+}
+
+static void
+what_is_left_is_tested_again(void **state)
+{
+	/* A is the caller of the slow B, and slow by itself as well. */
+	struct clue e[] = { { EVIDENCE_WAY, B, A, false, 0.9, 100 },
+		{ EVIDENCE_OWN, A, NO_SERVICE, false, 0.2, 100 },
+		{ EVIDENCE_OWN, C, NO_SERVICE, false, 0.3, 100 } };
+	struct suspect s[SERVICES];
+	(void)state;
+
+	assert_int_equal(rank(s, e, 3), 3);
+	assert_int_equal(s[0].service, B);
+	assert_int_equal(s[1].service, C);
+	assert_int_equal(s[2].service, A);
+	assert_int_equal(s[2].by, NO_SERVICE);
+	assert_int_equal(s[2].kind, EVIDENCE_OWN);
+	assert_near(s[2].score, 20 / sqrt(50.0 * 100), 1e-12);
+}
+
+static void
+sure_is_larger_than_every_healthy_block(void **state)
+{
+	struct suspect s = { .service = A, .score = 0.5, .by = NO_SERVICE };
+	(void)state;
+
+	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED, 0.49), SURE);
+	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED, 0.5), SURE_NOT_UNUSUAL);
+	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED - 1, 0), SURE_NOT_BLOCKS);
+	assert_int_equal(suspect_sure(&s, false, BLOCKS_NEEDED, 0), SURE_NOT_SIGNIFICANT);
+	s.by = B;
+	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED, 0), SURE_NOT_EXPLAINED);
+}
+
+static void
+blocks_are_as_long_as_the_window_and_hold_requests_enough(void **state)
+{
+	struct slice_time slices[10];
+	struct block b[10];
+	(void)state;
+
+	for (int i = 0; i < 10; i++)
+		slices[i] = (struct slice_time){ 1000.0 * i, 10 };
+	assert_int_equal(blocks_cut(b, slices, 10, 2000, 20), 5);
+	assert_near(b[1].begin_ms, 2000, 0);
+	assert_near(b[1].end_ms, 4000, 0);
+	assert_near(b[1].requests, 20, 0);
+	/* a pause is in no block */
+	for (int i = 5; i < 10; i++)
+		slices[i].begin_ms += 1e6;
+	assert_int_equal(blocks_cut(b, slices, 10, 2000, 20), 6);
+	assert_near(b[2].requests, 10, 0);
+	/* too few requests: on to the next slice, at the end back to the block before */
+	assert_int_equal(blocks_cut(b, slices, 10, 1000, 120), 3);
+	assert_near(b[2].requests, 40, 0);
+	assert_int_equal(blocks_cut(b, slices, 10, 1000, 1000), 0);
+	assert_int_equal(blocks_cut(b, slices, 0, 1000, 1), 0);
+}
+
+static enum whole_state
+whole(const uint32_t *now, const uint32_t *then, double *p)
+{
+	struct whole w;
+
+	assert_true(whole_judge(&w, now, then, 64, 0.01));
+	if (p != NULL)
+		*p = w.slower_p;
+	return w.state;
+}
+
+static void
+few_requests_that_take_three_times_as_long_are_slower(void **state)
+{
+	uint32_t then[64] = { 0 }, now[64] = { 0 };
+	double p;
+	(void)state;
+
+	for (int i = 0; i < 8; i++) {
+		then[20 + i] = 5;
+		now[33 + i] = 1;
+	}
+	assert_int_equal(whole(now, then, &p), WHOLE_SLOWER);
+	assert_true(p <= 0.01);
+	assert_int_equal(whole(then, now, NULL), WHOLE_FASTER);
+}
+
+static void
+too_few_to_tell_is_said_and_not_that_nothing_changed(void **state)
+{
+	uint32_t then[64] = { 0 }, now[64] = { 0 };
+	double p;
+	(void)state;
+
+	then[20] = 3;
+	now[33] = 2;
+	/* the most extreme of 10 ways to deal them */
+	assert_int_equal(whole(now, then, &p), WHOLE_TOO_FEW);
+	assert_near(p, 0.3, 0.02);
+	now[33] = 0;
+	assert_int_equal(whole(now, then, NULL), WHOLE_TOO_FEW);
+	then[20] = now[20] = 30;
+	assert_int_equal(whole(now, then, NULL), WHOLE_SAME);
+}
+
+static void
+dealing_and_its_approximation_agree(void **state)
+{
+	uint32_t then[64] = { 0 }, now[64] = { 0 };
+	struct whole few, many;
+	(void)state;
+
+	for (int i = 0; i < 16; i++) {
+		then[20 + i] = 62;
+		now[20 + i] = 60 + (uint32_t)i / 3;
+	}
+	assert_true(whole_judge(&few, now, then, 64, 0.01));
+	for (int i = 0; i < 2; i++) { /* now over the number that is dealt */
+		then[20 + 15 * i] += 10;
+		now[20 + 15 * i] += 10;
+	}
+	assert_true(whole_judge(&many, now, then, 64, 0.01));
+	assert_near(few.slower_p, many.slower_p, 0.1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_is_charged_to_whom_it_follows_only_if_that_changed),
+		cmocka_unit_test(each_kind_of_evidence_has_its_own_denominator),
+		cmocka_unit_test(callers_of_a_slow_service_are_explained_by_it),
+		cmocka_unit_test(what_is_left_is_tested_again),
+		cmocka_unit_test(sure_is_larger_than_every_healthy_block),
+		cmocka_unit_test(blocks_are_as_long_as_the_window_and_hold_requests_enough),
+		cmocka_unit_test(few_requests_that_take_three_times_as_long_are_slower),
+		cmocka_unit_test(too_few_to_tell_is_said_and_not_that_nothing_changed),
+		cmocka_unit_test(dealing_and_its_approximation_agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
