@@ -33,7 +33,7 @@ def why_not($c; $v): place_why_not($c; $v) //
 [$causes[] as $c | select(any($verdicts[]; place_why_not($c; .) == null) | not) | $c] as $missed |
 (if $want.names then $want.names as $n | [$run.verdicts // [] | .[] | del(.edge, .group)] + [$run.reason] | tostring | test($n)
  else null end) as $named |
-(if $healthy then if $found then "wrong" elif $first then "unsure" else "right" end
+(if $healthy then if $found then "wrong" elif $run.state == "nothing stands out" then "right" elif $first then "unsure" else "right" end
  elif $want.gone and $named then "right"
  elif $found and $missed == [] and ($want.gone | not) then "right"
  elif $found then "wrong" elif $first then "unsure" else "not found" end) as $outcome |
