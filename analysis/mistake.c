@@ -335,3 +335,38 @@ mistakes_find(struct mistake *out, uint32_t max, const struct place_table *facts
 	}
 	return s.n;
 }
+
+static const double CONCERNS_MIN = 0.05;
+
+/* The first place of the label on the path, or n. */
+static uint32_t
+place_on(const uint32_t *path, uint32_t n, uint32_t label)
+{
+	uint32_t i = 0;
+
+	while (i < n && (label == LABEL_NONE || path[i] != label))
+		i++;
+	return i;
+}
+
+bool
+mistake_concerns(
+    const struct mistake *m, uint32_t type, const uint32_t *path, uint32_t n, uint32_t from)
+{
+	/* 1 */
+	if (m->type != type || m->low < CONCERNS_MIN)
+		return false;
+	switch (m->kind) {
+	/* 2 */
+	case MISTAKE_JOIN_MISSING:
+		return place_on(path, n, m->at) <= from;
+	/* 3 */
+	case MISTAKE_DETACH_MISSING:
+	case MISTAKE_UNIT_OPEN:
+	case MISTAKE_FORK_REUSED:
+		return place_on(path, n, m->at) < n || place_on(path, n, m->to) < n;
+	/* 4 */
+	default:
+		return false;
+	}
+}

@@ -46,4 +46,15 @@ void wilson_interval(double k, double n, double z, double *low, double *high);
 uint32_t mistakes_find(struct mistake *out, uint32_t max, const struct place_table *facts,
     const struct labels *labels, const char *const *idle, const struct mistake_limits *limits);
 
+/* Whether the mistake puts time into the wrong place on a critical path, of the same request type: labels
+ * path[0..n), of which the edge begins at number `from`. Steps:
+ *
+ * 1. It is of another type, or of less than 5 % of what it could be (lower end of its interval): no.
+ * 2. JOIN_MISSING: its fork is on the path, and the edge does not lie before it.
+ * 3. DETACH_MISSING, UNIT_OPEN, FORK_REUSED: its place or its other end is on the path.
+ * 4. Others leave no trace that is evidence, or leave it right: no.
+ * O(n). */
+bool mistake_concerns(
+    const struct mistake *m, uint32_t type, const uint32_t *path, uint32_t n, uint32_t from);
+
 #endif

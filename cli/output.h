@@ -81,8 +81,6 @@ void why_print(struct pen *p, const json_t *answer);
 void history_print(struct pen *p, const json_t *answer);
 void audit_print(struct pen *p, const json_t *answer); /* output_audit.c */
 void check_print(struct pen *p, const json_t *answer); /* output_check.c */
-/* "5 of 7 forks LABEL are joined, but ...": of a mistake in the answer to "check". */
-const char *mistake_sentence(struct pen *p, const json_t *m);
 void diff_print(struct pen *p, const json_t *answer);
 void space_print(struct pen *p, const json_t *document);
 void space_stats_print(struct pen *p, const json_t *document);

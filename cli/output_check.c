@@ -1,67 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text of `hone check`: what pairs, and the mistakes in the instrumentation. */
-#include <string.h>
-
+#include "cli/mistake_text.h"
 #include "cli/output.h"
-
-static const struct mistake_text {
-	const char *word, *text, *advice;
-} MISTAKES[] = {
-#define MISTAKE(name, word, text, advice) { word, text, advice },
-#include "analysis/mistakes.tbl.h"
-#undef MISTAKE
-};
-
-static const struct mistake_text *
-text_of_mistake(const char *word)
-{
-	static const struct mistake_text unknown = { "", "mistakes at {}", "" };
-
-	for (size_t i = 0; i < sizeof MISTAKES / sizeof MISTAKES[0]; i++)
-		if (strcmp(MISTAKES[i].word, word) == 0)
-			return &MISTAKES[i];
-	return &unknown;
-}
-
-/* The text with the place for "{}" and the other end for "{to}". */
-static const char *
-filled(struct pen *p, const char *text, const char *at, const char *to)
-{
-	const char *out = "", *mark;
-
-	while ((mark = strchr(text, '{')) != NULL) {
-		bool is_to = strncmp(mark, "{to}", 4) == 0;
-
-		out = pen_printf(p, "%s%.*s%s", out, (int)(mark - text), text, is_to ? to : at);
-		text = mark + (is_to ? 4 : 2);
-	}
-	return pen_printf(p, "%s%s", out, text);
-}
-
-const char *
-mistake_sentence(struct pen *p, const json_t *m)
-{
-	const char *to = is_null(m, "to") ? is_null(m, "to_service") ? "the unit it is for"
-	                                                             : text_of(p, m, "to_service")
-	                                  : text_of(p, m, "to");
-
-	return pen_printf(p, "%s of %s %s", pen_count(p, number_of(m, "count")),
-	    pen_count(p, number_of(m, "of")),
-	    filled(p, text_of_mistake(text_of(p, m, "kind"))->text, text_of(p, m, "at"), to));
-}
+#include "cli/verdict_text.h"
 
 static void
 print_mistake(struct pen *p, const json_t *m)
 {
-	const struct mistake_text *t = text_of_mistake(text_of(p, m, "kind"));
-
 	pen_put(p, RED, pen_printf(p, "\n%s", text_of(p, m, "kind")));
 	if (!is_null(m, "type"))
 		fprintf(p->out, " in %s", text_of(p, m, "type"));
 	fprintf(p->out, ", %s %s\n", pen_share(p, number_of(m, "share")),
 	    interval_of(p, number_of(m, "low"), number_of(m, "high")));
-	pen_wrap(p, "     ", mistake_sentence(p, m));
-	pen_wrap(p, "     ", pen_printf(p, "-> %s", t->advice));
+	pen_wrap(p, "     ", text_of_put(p, mistake_text_put, m));
+	pen_wrap(p, "     ", pen_printf(p, "-> %s", mistake_advice(m)));
 	if (is_true(m, "mapped"))
 		pen_wrap(p, "     ",
 		    "-> if the requests of this program come from a mapping, its begin and end do not pair: hone map check");

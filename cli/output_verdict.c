@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prints the verdicts of a run with their confidence, its effort, and its tree of hypotheses. */
+#include "cli/mistake_text.h"
 #include "cli/output.h"
 #include "cli/verdict_text.h"
 
@@ -43,7 +44,14 @@ print_share(struct pen *p, const json_t *v)
 	    pen_printf(p, "%s of the %s (%s)%s", pen_share(p, number_of(v, "share")),
 		strcmp(text_of(p, v, "measure"), "latency") == 0 ? "response time"
 								 : "variance of the response time",
-		interval, is_true(v, "sure") ? "" : ": not sure, the interval includes 0"));
+		interval,
+		is_true(v, "sure") || !is_null(v, "mistake")
+		    ? ""
+		    : ": not sure, the interval includes 0"));
+	if (!is_null(v, "mistake"))
+		line_print(p, "not sure",
+		    pen_printf(p, "the instrumentation is wrong: %s (hone check)",
+			text_of_put(p, mistake_text_put, json_object_get(v, "mistake"))));
 	line_print(p, "latency",
 	    pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
 		pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <math.h>
 #include "cli/verdict_text.h"
+#include "cli/mistake_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -232,6 +233,21 @@ put_part(struct buf *out, const char *separator, void (*put)(struct buf *out, co
 		out->len = len;
 }
 
+/* Why the verdict is not sure: a mistake of the instrumentation, else its interval. */
+static void
+put_doubt(struct buf *out, const json_t *v)
+{
+	const json_t *mistake = json_object_get(v, "mistake");
+
+	if (json_is_object(mistake)) {
+		buf_printf(out, "; not sure, since the instrumentation is wrong: ");
+		mistake_text_put(out, mistake);
+		buf_printf(out, " (hone check)");
+	} else if (json_is_false(json_object_get(v, "sure"))) {
+		buf_printf(out, "; not sure: the interval includes 0");
+	}
+}
+
 void
 verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 {
@@ -246,8 +262,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_share(out, run, v);
 	put_part(out, ", ", verdict_position_put, v);
 	put_part(out, "; ", verdict_sample_put, v);
-	if (json_is_false(json_object_get(v, "sure")))
-		buf_printf(out, "; not sure: the interval includes 0");
+	put_doubt(out, v);
 	if (json_is_object(key))
 		buf_printf(out, "; %s %s (R = %.2f, n = %.0f)", member(key, "name"),
 		    key_explains(key) ? "explains it" : "is related to it, but does not explain it",

@@ -160,6 +160,11 @@ static const struct column verdict_columns[] = {
 	VER5("wait_unit", TEXT, wait_unit),
 	VER5("wait_from_too", FLAG, wait_from_too),
 	VER5("effect", REAL, effect),
+	VER5("mistake", TEXT, mistake),
+	VER5("mistake_at", TEXT, mistake_at),
+	VER5("mistake_to", TEXT, mistake_to),
+	VER5("mistake_count", U64, mistake_count),
+	VER5("mistake_of", U64, mistake_of),
 };
 
 #define SWI(name, type, member)                                        \

@@ -112,6 +112,11 @@ static const char *const steps[] = {
 	/* A verdict is of all requests that the search began with. */
 	"ALTER TABLE verdict ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN passes REAL;"
+	"ALTER TABLE verdict ADD COLUMN mistake TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN mistake_at TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN mistake_to TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN mistake_count INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN mistake_of INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN unlearned_names TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN handed_over INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN wait_cause INTEGER NOT NULL DEFAULT 0;"

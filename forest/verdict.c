@@ -45,7 +45,7 @@ wait_word(enum wait_cause c)
 bool
 verdict_sure(const struct verdict *v)
 {
-	return v->share_low > 0;
+	return v->share_low > 0 && (v->mistake == NULL || v->mistake[0] == '\0');
 }
 
 bool
@@ -59,7 +59,8 @@ verdict_worth(const struct verdict *v, double effect_min)
 	{                                                                                      \
 		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key,     \
 		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,          \
-		    &(v)->above_to, &(v)->call, &(v)->object, &(v)->wait_type, &(v)->wait_unit \
+		    &(v)->above_to, &(v)->call, &(v)->object, &(v)->wait_type, &(v)->wait_unit, \
+		    &(v)->mistake, &(v)->mistake_at, &(v)->mistake_to \
 	}
 
 bool

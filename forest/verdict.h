@@ -95,6 +95,12 @@ struct verdict {
 	char *wait_type, *wait_unit;
 	bool wait_from_too;
 
+	/* [5] A mistake of the instrumentation that puts time into the wrong place on this path: its word
+	 * (analysis/mistakes.tbl.h), its place, its other end or "", and how often it was seen of how
+	 * many times. "": none is known. */
+	char *mistake, *mistake_at, *mistake_to;
+	uint64_t mistake_count, mistake_of;
+
 	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;
 	double p50_then_ns, p95_now_ns, p95_then_ns, p99_now_ns, p99_then_ns;
@@ -107,7 +113,8 @@ struct verdict {
 	struct wall when;
 };
 
-/* The interval of its share lies above 0: the edge has some of the problem. */
+/* The interval of its share lies above 0: the edge has some of the problem; and no mistake of the
+ * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 
 /* Its effect is at least that, or one of both is not known. */

@@ -181,17 +181,28 @@ waited_json(const struct verdict *v)
 	return j;
 }
 
+/* As in the answer to "check". */
+static json_t *
+mistake_json(const struct verdict *v)
+{
+	if (v->mistake == NULL || v->mistake[0] == '\0')
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:I, s:I}", "kind", answer_text(v->mistake), "at",
+	    answer_text(v->mistake_at), "to", text_or_null(v->mistake_to), "count",
+	    (json_int_t)v->mistake_count, "of", (json_int_t)v->mistake_of);
+}
+
 static void
 add_circumstances(json_t *j, const struct verdict *v)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:o}", "measure",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:o, s:o}", "measure",
 	    v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effect",
 	    number_json(v->effect), "effective_traces", number_json(v->effective_traces),
 	    "separation", separation_json(v), "position", position_json(v), "unlearned",
 	    unlearned_json(v), "over_budget", (int)v->over_budget, "preload_over_budget",
 	    (int)v->preload_over_budget, "preload", preload_json(v), "waited", waited_json(v),
-	    "handed_over", v->handed_over, "text", text_or_null(v->text));
+	    "handed_over", v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);

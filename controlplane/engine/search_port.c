@@ -3,6 +3,8 @@
 #include "controlplane/engine/engine_inside.h"
 #include "controlplane/engine/trace_age.h"
 
+enum { MISTAKES_LOOKED_AT = 64 };
+
 static struct engine_parts *
 parts_of(void *owner)
 {
@@ -92,6 +94,27 @@ port_audit(void *owner, const struct audit *own)
 	forest_audit_own(((struct engine *)owner)->forest, own);
 }
 
+static bool
+port_mistaken(void *owner, uint32_t type, const uint32_t *path, uint32_t n, uint32_t from,
+    struct mono since, struct mono now, struct mistake *ret)
+{
+	const struct mistake_limits limits = mistake_defaults();
+	struct engine_parts *p = parts_of(owner);
+	struct place_table facts = { 0 };
+	struct mistake found[MISTAKES_LOOKED_AT];
+	bool concerns = false;
+	uint32_t count = 0;
+
+	if (instrumentation_facts(
+		&facts, &p->instrumentation, p->assemble, &p->types, p->labels, since, now))
+		count = mistakes_find(found, MISTAKES_LOOKED_AT, &facts, p->labels, NULL, &limits);
+	for (uint32_t i = 0; i < count && !concerns; i++)
+		if ((concerns = mistake_concerns(&found[i], type, path, n, from)))
+			*ret = found[i];
+	place_table_release(&facts);
+	return concerns;
+}
+
 static void
 port_ended(void *owner, struct wall when)
 {
@@ -118,6 +141,7 @@ static const struct search_calls CALLS = {
 	.programs = port_programs,
 	.retired = port_retired,
 	.audit = port_audit,
+	.mistaken = port_mistaken,
 	.ended = port_ended,
 };
 

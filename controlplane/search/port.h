@@ -11,6 +11,7 @@
 #define CONTROLPLANE_SEARCH_PORT_H
 
 #include "analysis/bins.h"
+#include "analysis/mistake.h"
 #include "analysis/thread_history.h"
 #include "analysis/trace.h"
 #include "analysis/variance.h"
@@ -66,6 +67,10 @@ struct search_calls {
 	bool (*retired)(void *owner, const char *name);
 	/* See forest_audit_own(). */
 	void (*audit)(void *owner, const struct audit *own);
+	/* A mistake of the instrumentation that puts time into the wrong place on a path of the request
+	 * type: see mistake_concerns(). False: none is known. */
+	bool (*mistaken)(void *owner, uint32_t type, const uint32_t *path, uint32_t n,
+	    uint32_t from, struct mono since, struct mono now, struct mistake *ret);
 	/* A diagnosis has ended; what it enabled is out of the plan. */
 	void (*ended)(void *owner, struct wall when);
 };

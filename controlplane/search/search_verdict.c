@@ -391,6 +391,27 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 	return rc;
 }
 
+/* A mistake of the instrumentation that makes the verdict doubtful. */
+static int
+find_mistake(struct verdict *v, const struct search_port *port, const struct search *s,
+    const struct group *group, uint32_t edge, struct err *e)
+{
+	const struct shape *shape = &group->shape;
+	struct mistake m;
+
+	if (!port->calls->mistaken(port->owner, s->diagnosis->type, shape->tokens, shape->ntokens,
+		shape->edges[edge].from_token, s->diagnosis->begun, port->now, &m))
+		return 0;
+	v->mistake_count = m.count;
+	v->mistake_of = m.of;
+	if (hypothesis_text(&v->mistake, mistake_word(m.kind)) &&
+	    hypothesis_text(&v->mistake_at, labels_get(port->labels, m.at)->text) &&
+	    hypothesis_text(
+		&v->mistake_to, m.to != LABEL_NONE ? labels_get(port->labels, m.to)->text : ""))
+		return 0;
+	return search_no_memory(s, e);
+}
+
 /* What is said of the verdict beside what was measured; then it is kept, and the search ends. */
 static int
 complete(struct search_port *port, struct search *s, struct verdict *v,
@@ -412,6 +433,8 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	v->slow_with = v->kind == VERDICT_SEPARATED && sep->with;
 	if ((rc = find_left_out(v, port, s, e)) == 0 && v->kind != VERDICT_SPREAD)
 		rc = preload_verdict(v, port, s, e);
+	if (rc == 0)
+		rc = find_mistake(v, port, s, x->group, x->edge, e);
 	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0)
 		search_end(port, s, REASON_NONE);
 	return rc;
@@ -491,5 +514,8 @@ end:
 	free(v.call);
 	free(v.object);
 	free(v.wait_type);
+	free(v.mistake);
+	free(v.mistake_at);
+	free(v.mistake_to);
 	return rc;
 }

@@ -84,9 +84,18 @@ check "both programs run; the join is missing" play join check_back ""
 check "hone check names the fork without a join" found 1 \
 	"($(only join-missing)) and .mistakes[0].at == \"check_front/hone:fork(work)\" and .mistakes[0].low > 0.9"
 
+doubted() {
+	timeout 150 "$O/bin/hone" start GET --wait --json > "$D/start.out" 2> "$D/start.err"
+	jq -e '.run.state != "found" and all(.run.verdicts[]; .sure | not)' "$D/start.out"
+}
+check "hone start is not sure of its verdict then" doubted
+check "its verdict names the mistake" jq -e '.run.verdict.mistake | .kind == "join-missing" and .at == "check_front/hone:fork(work)"' "$D/start.out"
+
 check "both programs run; the detach is missing" play detach check_back ""
 check "hone check names the request that stays on its thread" found 1 \
 	"($(only detach-missing)) and .mistakes[0].at == \"check_front/hone:request_begin(GET)\""
+
+check "hone start is not sure of its verdict then, either" doubted
 
 check "the work is done by a program without instrumentation" play "" check_plain ""
 check "hone check names the fork into a program that Hone does not see" found 1 \

@@ -496,6 +496,49 @@ units_that_opened_long_ago_explain_why_none_begins_now(void **state)
 	play_free(&right);
 }
 
+static void
+a_mistake_concerns_an_edge_into_which_it_puts_time(void **state)
+{
+	static const uint32_t path[] = { 10, 11, 12, 13 };
+	static const struct {
+		enum mistake_kind kind;
+		uint32_t type, at, to;
+		double low;
+		uint32_t from;
+		bool concerns;
+	} CASES[] = {
+		/* 1 */
+		{ MISTAKE_JOIN_MISSING, 2, 11, LABEL_NONE, 1, 1, false },
+		{ MISTAKE_JOIN_MISSING, 1, 11, LABEL_NONE, 0.04, 1, false },
+		/* 2 */
+		{ MISTAKE_JOIN_MISSING, 1, 11, LABEL_NONE, 1, 1, true },
+		{ MISTAKE_JOIN_MISSING, 1, 11, LABEL_NONE, 1, 2, true },
+		{ MISTAKE_JOIN_MISSING, 1, 11, LABEL_NONE, 1, 0, false },
+		{ MISTAKE_JOIN_MISSING, 1, 99, LABEL_NONE, 1, 2, false },
+		/* 3 */
+		{ MISTAKE_DETACH_MISSING, 1, 10, LABEL_NONE, 0.5, 2, true },
+		{ MISTAKE_DETACH_MISSING, 1, 99, 12, 0.5, 0, true },
+		{ MISTAKE_DETACH_MISSING, 1, 99, LABEL_NONE, 0.5, 2, false },
+		{ MISTAKE_UNIT_OPEN, 1, 13, LABEL_NONE, 0.5, 0, true },
+		{ MISTAKE_FORK_REUSED, 1, 98, 99, 0.5, 0, false },
+		/* 4 */
+		{ MISTAKE_CARRIER_LOST, 1, 11, 12, 1, 1, false },
+		{ MISTAKE_REQUEST_OPEN, 1, 10, LABEL_NONE, 1, 1, false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+		struct mistake m = { .kind = CASES[i].kind,
+			.type = CASES[i].type,
+			.at = CASES[i].at,
+			.to = CASES[i].to,
+			.low = CASES[i].low };
+
+		assert_int_equal(
+		    mistake_concerns(&m, 1, path, 4, CASES[i].from), CASES[i].concerns);
+	}
+}
+
 int
 main(void)
 {
@@ -521,6 +564,7 @@ main(void)
 		cmocka_unit_test(lossy_traces_count_nothing),
 		cmocka_unit_test(tables_of_two_windows_add_up_to_that_of_both),
 		cmocka_unit_test(units_that_opened_long_ago_explain_why_none_begins_now),
+		cmocka_unit_test(a_mistake_concerns_an_edge_into_which_it_puts_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

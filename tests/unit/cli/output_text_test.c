@@ -146,6 +146,7 @@ a_verdict_reads_well(void **state)
 	(void)state;
 	check("verdict", print_verdict);
 	check("lost", print_verdict);
+	check("doubted", print_verdict);
 }
 
 static void

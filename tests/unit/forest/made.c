@@ -265,6 +265,10 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		assert_string_equal(x->above_to, y->above_to);
 		assert_string_equal(x->call, y->call);
 		assert_string_equal(x->object, y->object);
+		assert_string_equal(x->mistake, y->mistake);
+		assert_string_equal(x->mistake_at, y->mistake_at);
+		assert_string_equal(x->mistake_to, y->mistake_to);
+		assert_true(x->mistake_count == y->mistake_count && x->mistake_of == y->mistake_of);
 	}
 	for (uint32_t rank = 1; rank <= 3; rank++)
 		assert_int_equal(
@@ -377,6 +381,8 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.by_latency = rng_below(r, 2),
 		.slow_with = rng_below(r, 2),
 		.loop_back = rng_below(r, 2),
+		.mistake_count = rng_next(r),
+		.mistake_of = rng_next(r),
 		.position = (uint32_t)rng_next(r),
 		.positions = (uint32_t)rng_next(r),
 		.unlearned = (uint32_t)rng_next(r),
@@ -395,7 +401,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		&v.wait_share_high, &v.passes, &v.effect };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
-		&v.object, &v.wait_type, &v.wait_unit };
+		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);

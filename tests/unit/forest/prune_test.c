@@ -197,6 +197,7 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 		assert_true(isnan(v->passes));
 		assert_int_equal(v->wait_cause, WAIT_UNKNOWN);
 		assert_false(v->handed_over);
+		assert_string_equal(v->mistake, "");
 		assert_int_equal(v->text[0], '\0');
 	}
 	same_forest(f[0], f[1]);

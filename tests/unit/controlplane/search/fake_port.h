@@ -30,6 +30,7 @@ struct fake {
 	bool confirmed, over_budget, any_fresh;
 	struct label_set refused; /* labels that are over budget */
 	const struct programs *programs;
+	const struct mistake *mistake; /* that concerns every path; NULL: none */
 	/* what the owner was asked */
 	uint32_t enabled, audits, ended;
 	struct audit audited; /* the last row; its texts are not valid any more */
@@ -118,6 +119,20 @@ fake_audit(void *owner, const struct audit *own)
 	((struct fake *)owner)->audited = *own;
 }
 
+static inline bool
+fake_mistaken(void *owner, uint32_t type, const uint32_t *path, uint32_t n, uint32_t from,
+    struct mono since, struct mono now, struct mistake *ret)
+{
+	const struct fake *f = owner;
+
+	assert_int_equal(type, f->d->type);
+	assert_true(from + 1 < n && path[0] != LABEL_NONE);
+	assert_true(since.ns == f->d->begun.ns && now.ns >= since.ns);
+	if (f->mistake != NULL)
+		*ret = *f->mistake;
+	return f->mistake != NULL;
+}
+
 static inline void
 fake_ended(void *owner, struct wall when)
 {
@@ -139,7 +154,7 @@ fake_begin(struct fake *f, const char *letters)
 	static const struct search_calls CALLS = { fake_confirmed, fake_began_after,
 		fake_affordable, fake_affordable_unknown, fake_enabled, fake_over_budget,
 		fake_costs_measured, fake_any_fresh, fake_programs, fake_retired, fake_audit,
-		fake_ended };
+		fake_mistaken, fake_ended };
 	static const char *const NODES[] = { "alpha" };
 	struct diagnosis *d;
 

@@ -41,6 +41,34 @@ play_until(struct fake *f, bool (*until)(const struct fake *f))
 }
 
 static void
+a_mistake_of_the_instrumentation_makes_its_verdict_unsure(void **state)
+{
+	struct mistake m = {
+		.kind = MISTAKE_JOIN_MISSING, .to = LABEL_NONE, .count = 30, .of = 40
+	};
+	const struct verdict *v;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, PROGRAM);
+	fake_learn(&f, PROGRAM);
+	m.at = f.d->type;
+	f.mistake = &m;
+	for (int i = 0; i < 6000 && f.d->phase != PHASE_ENDED; i++)
+		fake_play(&f, PROGRAM, SLOW, 1, NULL);
+	assert_int_equal(f.d->run->state, RUN_UNSURE);
+	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+	assert_true(v->share_low > 0);
+	assert_false(verdict_sure(v));
+	assert_string_equal(v->mistake, "join-missing");
+	assert_string_equal(v->mistake_at, labels_get(f.port.labels, f.d->type)->text);
+	assert_string_equal(v->mistake_to, "");
+	assert_int_equal(v->mistake_count, 30);
+	assert_int_equal(v->mistake_of, 40);
+	fake_end(&f);
+}
+
+static void
 a_search_comes_to_the_slow_edge_and_says_so(void **state)
 {
 	const struct verdict *v;
@@ -460,6 +488,7 @@ main(void)
 		cmocka_unit_test(a_service_of_which_nothing_was_learned_is_explored_and_then_cut),
 		cmocka_unit_test(the_effort_bounds_exploring_like_everything_else),
 		cmocka_unit_test(what_one_request_in_twenty_does_is_found_and_measured_over_all),
+		cmocka_unit_test(a_mistake_of_the_instrumentation_makes_its_verdict_unsure),
 		cmocka_unit_test(traces_count_only_when_they_began_after_the_confirmation),
 		cmocka_unit_test(a_cycle_begins_when_agents_have_confirmed_and_waits_for_them),
 		cmocka_unit_test(an_agent_that_does_not_confirm_ends_the_search),
