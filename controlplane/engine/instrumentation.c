@@ -81,7 +81,8 @@ instrumentation_facts(struct place_table *ret, const struct instrumentation *i,
     struct mono since, struct mono now)
 {
 	struct open_requests_look look = { ret, types, labels, since, now, false };
-	int64_t first = since.ns / WINDOW_NS + 1;
+	/* a window that began before it may have requests of programs that run no more */
+	int64_t first = (since.ns + WINDOW_NS - 1) / WINDOW_NS + 1;
 
 	for (uint32_t w = 0; w < INSTRUMENTATION_WINDOWS; w++)
 		if (i->number[w] >= first && !place_table_merge(ret, &i->windows[w]))

@@ -9,7 +9,7 @@
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/request_types.h"
 
-enum { INSTRUMENTATION_WINDOWS = 64, INSTRUMENTATION_WINDOW_S = 2 };
+enum { INSTRUMENTATION_WINDOWS = 128, INSTRUMENTATION_WINDOW_S = 1 };
 
 struct instrumentation { /* all zeroes is empty */
 	struct place_table windows[INSTRUMENTATION_WINDOWS];
@@ -27,7 +27,7 @@ void instrumentation_release(struct instrumentation *i);
 bool instrumentation_trace(struct instrumentation *i, const struct trace *t,
     const struct labels *labels, const struct nodes *nodes, struct mono now);
 
-/* Adds to *ret the facts of requests that began at `since` or later, also of those that are open now and
+/* Adds to *ret the facts of requests that began in the windows of a second after `since`, also of those that are open now and
  * take much longer than others of their type. False: out of memory. O(rows of the windows, records
  * of at most 4096 open requests). */
 bool instrumentation_facts(struct place_table *ret, const struct instrumentation *i,

@@ -41,7 +41,7 @@ known() {
 	hone agents --json | jq -e --argjson n "$1" '.agents[] | select(.connected and .tracer_ok and .programs == $n) |
 		(.services | length) == $n'
 }
-requests() { hone check GET --json --seconds 1 > "$D/requests.json"; jq -e '.requests[0].begun > 50' "$D/requests.json"; }
+requests() { hone check GET --json --seconds 2 > "$D/requests.json"; jq -e '.requests[0].begun > 50' "$D/requests.json"; }
 # play FRONT'S-MISTAKE BACK BACK'S-MISTAKE: both programs, running
 play() {
 	stop $FRONT $BACK
