@@ -265,6 +265,19 @@ print_verdicts(struct pen *p, const json_t *run, const json_t *first)
 	}
 }
 
+/* Programs of the request type that ended meanwhile. */
+static void
+print_ended(struct pen *p, const json_t *run)
+{
+	size_t i;
+	json_t *x;
+
+	json_array_foreach (json_object_get(run, "ended_programs"), i, x)
+		line_print(p, "ended",
+		    pen_printf(p, "%s (process %.0f on %s) ended during the diagnosis",
+			text_of(p, x, "service"), number_of(x, "pid"), text_of(p, x, "node")));
+}
+
 void
 verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 {
@@ -283,6 +296,7 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 		    text_of_reason(p, run, "reason"));
 		print_excluded(p, json_object_get(run, "excluded"));
 	}
+	print_ended(p, run);
 	print_effort(p, run);
 	print_after(p, after);
 	fputc('\n', p->out);

@@ -50,6 +50,7 @@ run_release(struct run *r)
 	free(r->text);
 	free(r->version);
 	free(r->by);
+	free(r->ended_programs);
 	memset(r, 0, sizeof *r);
 }
 
@@ -171,6 +172,7 @@ forest_run_new(struct forest *f, const char *type)
 	if (r == NULL || !reserve_run(f) || !hypothesis_text(&r->run.type, type) ||
 	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.subject, NULL) ||
 	    !hypothesis_text(&r->run.text, NULL) || !hypothesis_text(&r->run.by, NULL) ||
+	    !hypothesis_text(&r->run.ended_programs, NULL) ||
 	    !hypothesis_text(&r->run.version, NULL)) {
 		run_free(r);
 		return NULL;

@@ -28,6 +28,8 @@ enum run_state {
 /* "active", "found", "not found", "stopped", "unsure", "nothing stands out"; "?" for other numbers. */
 const char *run_word(enum run_state s);
 
+enum { RUN_PROGRAMS_MAX = 8 };
+
 struct run {
 	uint64_t id; /* in the database, from 1 */
 	char *type;  /* name of the request type */
@@ -49,6 +51,9 @@ struct run {
 	char *version;     /* of the learned space; "" */
 	char *by;          /* name of the user who started it; "": not known */
 	struct wall begun, ended; /* ended.ns 0: active */
+	/* Programs of the request type that ended while it was active, at most RUN_PROGRAMS_MAX: a line
+	 * "PID NODE SERVICE" for each, separated by tabs; "". */
+	char *ended_programs;
 };
 
 /* An entry of the log of switches: a change that was sent to the agents, or is about to be. */

@@ -34,6 +34,7 @@ static const struct column run_columns[] = {
 	RUN("reason", U32, reason, 4),
 	RUN("subject", TEXT, subject, 4),
 	RUN("effect_min", REAL, effect_min, 5),
+	RUN("ended_programs", TEXT, ended_programs, 5),
 };
 
 #define HYP(name, type, member, since)                                       \

@@ -117,6 +117,7 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN mistake_to TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN mistake_count INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN mistake_of INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN ended_programs TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN unlearned_names TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN handed_over INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN wait_cause INTEGER NOT NULL DEFAULT 0;"

@@ -55,12 +55,12 @@ verdict_worth(const struct verdict *v, double effect_min)
 }
 
 /* Every text of a verdict. */
-#define TEXTS(v)                                                                               \
-	{                                                                                      \
-		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key,     \
-		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,          \
+#define TEXTS(v)                                                                                \
+	{                                                                                       \
+		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key,      \
+		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,           \
 		    &(v)->above_to, &(v)->call, &(v)->object, &(v)->wait_type, &(v)->wait_unit, \
-		    &(v)->mistake, &(v)->mistake_at, &(v)->mistake_to \
+		    &(v)->mistake, &(v)->mistake_at, &(v)->mistake_to                           \
 	}
 
 bool

@@ -3,6 +3,7 @@
 #include "controlplane/answers/answer_inside.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HISTORY_DEFAULT = 50, HISTORY_MAX = 100000 };
@@ -202,7 +203,8 @@ add_circumstances(json_t *j, const struct verdict *v)
 	    "separation", separation_json(v), "position", position_json(v), "unlearned",
 	    unlearned_json(v), "over_budget", (int)v->over_budget, "preload_over_budget",
 	    (int)v->preload_over_budget, "preload", preload_json(v), "waited", waited_json(v),
-	    "handed_over", v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v));
+	    "handed_over", v->handed_over, "text", text_or_null(v->text), "mistake",
+	    mistake_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);
@@ -341,13 +343,35 @@ no_evidence_json(const struct engine *g, const struct diagnosis *d)
 	    "{s:o, s:o}", "reason", answer_reason(d->no_evidence), "subject", text_or_null(fork));
 }
 
+/* Lines of run.ended_programs. */
+static json_t *
+ended_programs_json(const char *lines)
+{
+	json_t *all = json_array();
+	const char *end;
+
+	for (; (end = strchr(lines, '\n')) != NULL; lines = end + 1) {
+		const char *node = strchr(lines, '\t'),
+			   *service = node != NULL ? strchr(node + 1, '\t') : NULL;
+
+		if (service == NULL || service > end)
+			continue;
+		json_array_append_new(
+		    all, json_pack("{s:o, s:o, s:I}", "service",
+			     text_json(service + 1, (size_t)(end - service - 1)), "node",
+			     text_json(node + 1, (size_t)(service - node - 1)), "pid",
+			     (json_int_t)strtoll(lines, NULL, 10)));
+	}
+	return all;
+}
+
 static json_t *
 run_facts(const struct engine *g, const struct run *r, const struct answer_context *c)
 {
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_json(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
@@ -358,7 +382,8 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    "begun", wall_json(r->begun), "ended", wall_json(r->ended), "reason",
 	    answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
 	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
-	    no_evidence_json(g, diagnosis_of(g, r)));
+	    no_evidence_json(g, diagnosis_of(g, r)), "ended_programs",
+	    ended_programs_json(r->ended_programs));
 }
 
 json_t *

@@ -446,9 +446,61 @@ engine_status(struct engine *g, uint32_t node, const struct status *s, struct mo
 	queues_update(&p->queues, &p->nodes, now); /* at once: the next step may be far off */
 }
 
+static bool
+has_process(const struct programs *p, const struct program *x)
+{
+	for (uint32_t i = 0; i < p->nprograms; i++)
+		if (p->programs[i].pid == x->pid && strcmp(p->programs[i].service, x->service) == 0)
+			return true;
+	return false;
+}
+
+/* Adds a line to the run's ended programs. Without memory, or beyond RUN_PROGRAMS_MAX, none. */
+static void
+add_ended(struct engine *g, struct run *run, const char *node, const struct program *x)
+{
+	struct buf all = { 0 };
+	uint32_t lines = 0;
+
+	for (const char *at = run->ended_programs; (at = strchr(at, '\n')) != NULL; at++)
+		lines++;
+	if (lines == RUN_PROGRAMS_MAX)
+		return;
+	buf_printf(&all, "%s%u\t%s\t%s\n", run->ended_programs, x->pid, node, x->service);
+	buf_u8(&all, 0);
+	if (!all.failed && hypothesis_text(&run->ended_programs, (const char *)all.data))
+		forest_touch_run(g->forest, run);
+	buf_release(&all);
+}
+
+/* Programs that are no longer in the node's list, for each diagnosis of a type whose traces they were
+ * in. O(programs^2 + programs x rows) where one has ended. */
+static void
+note_ended_programs(struct engine *g, uint32_t node, const struct programs *now)
+{
+	const struct node *n = &g->parts.nodes.items[node];
+
+	for (uint32_t i = 0; i < n->programs.nprograms; i++) {
+		const struct program *x = &n->programs.programs[i];
+
+		if (has_process(now, x))
+			continue;
+		for (uint32_t t = 0; t < g->parts.types.n; t++) {
+			struct request_type *type = &g->parts.types.items[t];
+
+			if (request_type_diagnosed(type) &&
+			    instrumentation_has(&g->parts.instrumentation, type->label,
+				g->parts.labels, x->service))
+				add_ended(g, type->diagnosis->run, n->name, x);
+		}
+	}
+}
+
 int
 engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e)
 {
+	if (g->parts.nodes.items[node].connected)
+		note_ended_programs(g, node, p);
 	return nodes_programs(&g->parts.nodes, node, p, e);
 }
 

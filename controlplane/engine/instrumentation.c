@@ -93,6 +93,19 @@ instrumentation_facts(struct place_table *ret, const struct instrumentation *i,
 	return !look.failed;
 }
 
+bool
+instrumentation_has(const struct instrumentation *i, uint32_t type, const struct labels *labels,
+    const char *service)
+{
+	for (uint32_t w = 0; w < INSTRUMENTATION_WINDOWS; w++)
+		for (uint32_t k = 0; k < i->windows[w].n; k++)
+			if (i->windows[w].items[k].type == type &&
+			    label_of_service(
+				labels_get(labels, i->windows[w].items[k].label), service))
+				return true;
+	return false;
+}
+
 static bool
 begins_anything(const struct place_table *facts, const struct labels *labels, const char *service)
 {

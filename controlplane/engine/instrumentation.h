@@ -34,6 +34,11 @@ bool instrumentation_facts(struct place_table *ret, const struct instrumentation
     struct assemble *assemble, struct request_types *types, const struct labels *labels,
     struct mono since, struct mono now);
 
+/* Whether a label of this service is in the traces of the request type, of the last two minutes.
+ * O(rows). */
+bool instrumentation_has(const struct instrumentation *i, uint32_t type,
+    const struct labels *labels, const char *service);
+
 /* The services of which traceable programs are seen that begin nothing by these facts; NULL at the end. In
  * the arena; NULL: out of memory. O(programs x rows). */
 const char **instrumentation_idle(const struct nodes *nodes, const struct place_table *facts,

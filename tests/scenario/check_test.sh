@@ -101,5 +101,12 @@ check "the work is done by a program without instrumentation" play "" check_plai
 check "hone check names the fork into a program that Hone does not see" found 1 \
 	"($(only program-unseen)) and .mistakes[0].at == \"check_front/hone:fork(work)\""
 
+check "both programs run with the right instrumentation again" play "" check_back ""
+check "a diagnosis begins" hone start GET
+kill -9 "$BACK"
+check "a program that dies meanwhile is named" wait_for 15 eval 'hone forest GET --json |
+	jq -e --argjson pid "$BACK" "any(.runs[0].ended_programs[]; .service == \"check_back\" and .node == \"n1\" and .pid == \$pid)"'
+hone stop > /dev/null
+
 check "none of this was called a loss" no_losses
 exit $FAILED

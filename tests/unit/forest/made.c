@@ -439,6 +439,8 @@ play(struct forest *f, uint32_t cycle)
 	if (cycle % 3 == 1) {
 		r->begun = now;
 		assert_true(hypothesis_text(&r->by, cycle % 2 ? "root" : "nobody"));
+		assert_true(hypothesis_text(
+		    &r->ended_programs, cycle % 2 ? "17 n1 cart\n18 n2 a b\n" : ""));
 	}
 	play_audit(f, r, cycle, now);
 	r->cycles++;
@@ -505,6 +507,7 @@ same_forest(const struct forest *a, const struct forest *b)
 			    x->tracepoints_most == y->tracepoints_most && x->effort == y->effort);
 		assert_string_equal(x->version, y->version);
 		assert_string_equal(x->by != NULL ? x->by : "", y->by != NULL ? y->by : "");
+		assert_string_equal(x->ended_programs, y->ended_programs);
 		assert_string_equal(x->type, y->type);
 		assert_string_equal(x->strategy, y->strategy);
 		assert_string_equal(x->subject, y->subject);

@@ -563,6 +563,32 @@ a_check_names_the_mistakes_of_the_type(void **state)
 }
 
 static void
+a_program_that_ends_during_a_diagnosis_of_its_requests_is_named(void **state)
+{
+	struct house *h = *state;
+	struct program three[] = { { "s", 71, 0, 0 }, { "other", 72, 0, 0 }, { "s", 73, 0, 0 } };
+	struct programs p = { 3, 0, three, NULL };
+	uint32_t node = join(h, "n1");
+	struct err e;
+	json_t *j, *ended;
+
+	assert_int_equal(engine_programs(h->engine, node, &p, &e), 0);
+	send_forks(h, node, 100, 0);
+	j = ask(h, "{\"ask\":\"start\",\"type\":\"A\"}");
+	assert_true(json_is_true(json_object_get(j, "ok")));
+	json_decref(j);
+	p.nprograms = 1; /* of the others one served the type */
+	assert_int_equal(engine_programs(h->engine, node, &p, &e), 0);
+	j = ask(h, "{\"ask\":\"forest\",\"type\":\"A\"}");
+	ended = json_object_get(json_array_get(json_object_get(j, "runs"), 0), "ended_programs");
+	assert_int_equal(json_array_size(ended), 1);
+	assert_string_equal(text_in(json_array_get(ended, 0), "service"), "s");
+	assert_string_equal(text_in(json_array_get(ended, 0), "node"), "n1");
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(ended, 0), "pid")), 73);
+	json_decref(j);
+}
+
+static void
 a_check_says_which_program_is_silent(void **state)
 {
 	struct house *h = *state;
@@ -739,6 +765,9 @@ main(void)
 		    a_check_names_the_mistakes_of_the_type, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_check_says_which_program_is_silent, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_program_that_ends_during_a_diagnosis_of_its_requests_is_named, build,
+		    tear_down),
 		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
 	};
 
