@@ -24,7 +24,8 @@ static enum mapped_choice choice;
 static int64_t time_ns;
 static bool foreign;
 
-/* One thread after the other writes a record; its first and last of ten are the request's. */
+/* One thread after the other writes a record; the first and the last of ten records begin and
+ * end its request. */
 static int
 tape_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 {

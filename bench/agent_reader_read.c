@@ -26,7 +26,7 @@ cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* One reading of all. Return: ns of processor time a record. */
+/* Reads the whole session once. Returns ns of processor time for each record. */
 static double
 read_all(const char *output, uint64_t *records, uint64_t *sum)
 {

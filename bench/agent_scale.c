@@ -190,7 +190,8 @@ are_told(uint64_t wanted)
 	return __atomic_load_n(&programs_told, __ATOMIC_ACQUIRE) >= wanted;
 }
 
-/* others: scale:t1000 and on; more: one by its number, or -1. Returns when it was sent. */
+/* others: how many tracepoints from scale:t1000 on to enable; more: the number of one further
+ * tracepoint, or -1. Returns when the desired state was sent. */
 static int64_t
 send_want(int others, int more)
 {
@@ -214,8 +215,8 @@ send_want(int others, int more)
 
 /* ---- toggles ---- */
 
-/* The first and the last to be told, and some between; all would keep the processors busy with
- * watching. */
+/* The first and the last program to be told, and some between them; watching in all programs
+ * would keep the processors busy. */
 static bool
 is_watched(int i)
 {
@@ -275,7 +276,7 @@ toggles(int others)
 	sent_ns = send_want(others, -1);
 	await("the others never came on", is_done, epoch);
 	all_ns = done_ns - sent_ns;
-	usleep(1500000); /* it may open a session ahead */
+	usleep(1500000); /* the agent may open a session ahead */
 	watch_some(true);
 	for (int i = 0; i < ROUNDS; i++) {
 		sent_ns = send_want(others, 0);
@@ -305,7 +306,7 @@ toggles(int others)
 	fflush(stdout);
 }
 
-/* ---- what it costs ---- */
+/* ---- cost ---- */
 
 static long
 status_kib(const char *key)
@@ -337,7 +338,7 @@ struct thread {
 	uint64_t ns;
 };
 
-/* Nanoseconds on a processor, of each thread of a process. */
+/* Nanoseconds of processor time of each thread of a process. */
 static int
 threads_of(pid_t pid, struct thread *list)
 {

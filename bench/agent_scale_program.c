@@ -45,7 +45,7 @@ serve(void)
 	put(&state->requests, state->requests + 1);
 }
 
-/* Every 10 ms as many as are due. */
+/* Every 10 ms it fires the records that are due. */
 int
 main(int argc, char **argv)
 {

@@ -24,15 +24,16 @@
 
 enum {
 	BATCH_RECORDS = 1000,
-	STREAM_RECORDS = 100000, /* longer streams are this one again, later and with other ids */
+	STREAM_RECORDS =
+	    100000, /* a longer stream repeats this one with later times and other ids */
 	TARGET_PER_S = 10000000,
-	ROUNDS = 3 /* the best one counts */
+	ROUNDS = 3 /* the fastest repetition is reported */
 };
 
 struct piece {
 	uint32_t node;
 	int64_t watermark_ns;
-	size_t at, len; /* in the bytes */
+	size_t at, len; /* in the encoded bytes */
 };
 
 struct stream {
@@ -40,7 +41,7 @@ struct stream {
 	struct piece *pieces;
 	uint32_t npieces;
 	size_t nrecords, ntraces;
-	int64_t span_ns; /* from its first record to after its last */
+	int64_t span_ns; /* from its first record until after its last */
 };
 
 static double
@@ -96,7 +97,8 @@ by_watermark(const void *a, const void *b)
 	return (x->watermark_ns > y->watermark_ns) - (x->watermark_ns < y->watermark_ns);
 }
 
-/* Request types whose requests have about so many records, in 4 to 6 units or more. */
+/* Request types whose requests have approximately this number of records, in 4 to 6 units or
+ * more. */
 static uint32_t
 find_types(uint64_t *types, uint32_t most, size_t records)
 {
@@ -155,7 +157,7 @@ struct engine {
 	size_t traces, steps;
 };
 
-/* What a run says of the stream. */
+/* What a run reports about the stream. */
 struct seen {
 	double decode_s, seconds;
 	size_t records, traces, steps;
@@ -359,8 +361,8 @@ spans_begin(struct spans *s)
 	rng_seed(&s->rng, 1);
 }
 
-/* A span with so many below it, each of which has some of these below itself; returns when it ends.
- */
+/* A span with the given number of children, each of which has some children of its own; returns
+ * when it ends. */
 static int64_t
 put_span(struct spans *s, uint32_t unit, uint32_t op, uint32_t below, int64_t at, uint64_t link,
     struct event *own)
@@ -449,8 +451,8 @@ traces_to_groups(void)
 
 /* ---- folding ---- */
 
-/* The word that has no square over three letters: how many 1s stand between the 0s of Thue and
- * Morse's. */
+/* The Thue-Morse sequence gives a square-free word over three letters: the numbers of 1s between
+ * successive 0s. */
 static uint32_t
 squarefree(uint32_t i)
 {
@@ -465,15 +467,15 @@ letter(int how, uint32_t i, struct rng *rng)
 {
 	switch (how) {
 	case 0:
-		return i; /* no label twice */
+		return i; /* no label occurs twice */
 	case 1:
 		return i % 60; /* one long loop */
 	case 2:
-		return i % 7 < 4 ? i % 7 % 2 : i % 7; /* a loop in a loop */
+		return i % 7 < 4 ? i % 7 % 2 : i % 7; /* a loop inside a loop */
 	case 3:
-		return squarefree(i); /* many places to look at, and no repeat */
+		return squarefree(i); /* many positions to examine, and no repeat */
 	default:
-		return (uint32_t)rng_below(rng, 4); /* crossing loops everywhere */
+		return (uint32_t)rng_below(rng, 4); /* crossing loops at every position */
 	}
 }
 

@@ -74,7 +74,7 @@ make_keys(void)
 	agent = open_keys("agents/n1/agent");
 }
 
-/* ---- two sides ---- */
+/* ---- the two sides ---- */
 
 struct pair {
 	struct stream *a, *b;
@@ -160,7 +160,7 @@ megabytes_per_s(struct listener *l, double *batch_us)
 	return best;
 }
 
-/* Of processor time. */
+/* Returns nanoseconds of processor time. */
 static double
 connection_ms(struct listener *l)
 {

@@ -31,7 +31,7 @@ struct app {
 	uint32_t request_begin, request_end;
 	struct service services[SERVICES];
 	bool fault;
-	size_t most_bytes;              /* allocated, at any time */
+	size_t most_bytes;              /* largest amount allocated at any time */
 	struct sketch decisions, steps; /* ns */
 };
 
@@ -43,7 +43,7 @@ emit(struct app *a, struct stage_node *n, uint32_t label, uint64_t trace, uint64
 	    &a->stage, n, &(struct stage_record){ at_ns, trace, unit, link, value, label, 0 });
 }
 
-/* 1 us from point to point; where the fault is, now and then 40 ms. */
+/* 1 us from point to point; at the fault sometimes 40 ms. */
 static int64_t
 call(struct app *a, struct service *s, uint64_t trace, uint64_t unit, bool probed, int64_t at_ns)
 {
@@ -174,7 +174,8 @@ watch(void *app)
 	struct app *a = app;
 	size_t bytes = allocated_bytes();
 
-	a->stage.decisions = &a->decisions; /* the step before, at the start, was none */
+	a->stage.decisions =
+	    &a->decisions; /* the step before this request was the start, which has no cost */
 	a->stage.steps = &a->steps;
 	a->most_bytes = bytes > a->most_bytes ? bytes : a->most_bytes;
 }
@@ -224,8 +225,8 @@ is_right(const struct app *a, const struct run *r, const struct verdict *v)
 	       strcmp(v->to, to) == 0;
 }
 
-/* What is allocated in all at most, less what is still there without the engine and the forest, is
- * theirs. */
+/* The memory of engine and forest: the peak of allocated memory, less what is still allocated
+ * after both are freed. */
 static bool
 run(const char *strategy, bool in_one)
 {
@@ -243,7 +244,8 @@ run(const char *strategy, bool in_one)
 	a->stage.rate = 10;
 	stage_learn(&a->stage, LEARN_S);
 	a->stage.rate = 1000;
-	for (int i = 0; i < 1000 * MS / TICK_NS; i++) /* what was learned from has come and gone */
+	for (int i = 0; i < 1000 * MS / TICK_NS;
+	     i++) /* the traces that were learned from are freed again */
 		stage_tick(&a->stage);
 	a->fault = true;
 	r = stage_diagnose(&a->stage, "GET", &start, SECONDS_MAX, watch, &quiet);

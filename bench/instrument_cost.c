@@ -123,12 +123,15 @@ cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* With the loop around it: taking that off would leave of a dormant tracepoint nothing but noise.
- */
+/* Includes the cost of the loop: subtracted, it would leave only noise for a disabled
+ * tracepoint. */
 static double
 measure(enum work work)
 {
-	int calls = work <= DORMANT ? CALLS * 20 : CALLS; /* a nanosecond each: more of them */
+	int calls =
+	    work <= DORMANT
+		? CALLS * 20
+		: CALLS; /* these take about a nanosecond each, so they are repeated more often */
 	double start_ns;
 
 	run(work, calls / 10);

@@ -52,7 +52,8 @@ fire(uint32_t name, uint32_t tid, uint64_t id)
 		exit(1);
 }
 
-/* A queue of so many jobs: for each that comes in, the oldest is started and done. */
+/* A queue with the given number of jobs: for each job that arrives, the oldest one is started
+ * and finished. */
 static void
 jobs(uint64_t open)
 {

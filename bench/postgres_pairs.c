@@ -136,7 +136,7 @@ now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* What its backend has used so far. */
+/* Processor time that the backend has used so far. */
 static double
 used_us(const struct server *s)
 {
@@ -154,7 +154,7 @@ used_us(const struct server *s)
 	return ns / 1e3;
 }
 
-/* A turn of a server's: microseconds for each transaction. */
+/* One turn of a server: microseconds for each transaction. */
 static double
 turn(struct server *s, void (*transaction)(struct server *, int))
 {
@@ -236,7 +236,8 @@ main(int argc, char **argv)
 		    PQprepare(servers[i].db, "by_id",
 			"SELECT abalance FROM pgbench_accounts WHERE aid = $1", 1, NULL));
 	}
-	for (int round = -n / 10; round < n; round++) { /* the first tenth warms up */
+	for (int round = -n / 10; round < n;
+	     round++) { /* the first tenth of the turns is a warm-up */
 		for (int i = 0; i < nservers; i++) {
 			struct server *s = &servers[(i + round + n) % nservers];
 			double us = transaction == do_connect ? turn_connect(s)

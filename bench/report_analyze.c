@@ -41,7 +41,7 @@ read_document(FILE *out)
 	return document;
 }
 
-/* Its output is left in `out`. */
+/* Runs the program once; its output is left in `out`. */
 static struct run
 run_once(char **argv, FILE *out)
 {
@@ -68,7 +68,7 @@ run_once(char **argv, FILE *out)
 	return r;
 }
 
-/* The fastest of some, and the most memory of all. */
+/* The time of the fastest run, and the largest peak memory of all runs. */
 static struct run
 run_often(char **argv, int runs)
 {

@@ -51,7 +51,7 @@ out_of_memory(void)
 	exit(1);
 }
 
-/* ---- made ---- */
+/* ---- generated traces ---- */
 
 static uint32_t
 label(struct labels *labels, enum record_kind kind, const char *text)
@@ -169,12 +169,12 @@ run(uint32_t n, double per_event_ns, bool quiet)
 	return first_us * 1e3 / (n + 2);
 }
 
-/* ---- real ---- */
+/* ---- real traces ---- */
 
 struct real {
 	struct space *s;
 	uint64_t events;
-	double us; /* the best of some rounds, each into an empty space */
+	double us; /* the fastest of some rounds, each into an empty space */
 	struct labels *labels;
 };
 

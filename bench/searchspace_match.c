@@ -24,7 +24,7 @@ label(struct labels *labels, enum record_kind kind, const char *what, uint32_t i
 	return id;
 }
 
-/* Spans with three points inside; of diamonds every third place is one of two. */
+/* Spans with three points inside; with diamonds, every third place is one of two alternatives. */
 static void
 teach(struct space *s, struct labels *labels, uint32_t n, bool diamonds, uint32_t which,
     uint32_t *row)
@@ -56,7 +56,7 @@ teach(struct space *s, struct labels *labels, uint32_t n, bool diamonds, uint32_
 	free(events);
 }
 
-/* Of this thread: what else runs on the machine is not measured. */
+/* Processor time of this thread, so that other load on the machine is not measured. */
 static double
 cpu_ms(void)
 {
@@ -66,8 +66,8 @@ cpu_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* every: that many of the row's points are on the path, evenly; the gap lies in the middle of it.
- */
+/* every: one in this number of points is on the path, evenly spread; the gap is in the middle of
+ * the path. */
 static double
 ask_ms(const struct space *s, const uint32_t *row, uint32_t n, uint32_t every, int *found)
 {

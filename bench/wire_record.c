@@ -24,7 +24,8 @@ struct load {
 
 static const char *const fields[] = { "size", "hit", "waiters", "key", "length", "level" };
 
-/* As a shop's: ids random, times some microseconds apart, values small, one text. */
+/* Records as the shop example makes them: random ids, times some microseconds apart, small
+ * values, one text. */
 static void
 fill(struct load *l, struct rng *r)
 {

@@ -84,8 +84,8 @@ read_packet(struct ctf_trace *t, const uint8_t *data, size_t size)
 	}
 }
 
-/* So that the fuzzer need not find out: a good packet header, and a content as long as there are
- * bytes. */
+/* Writes a valid packet header and a content size equal to the available bytes, so that the
+ * fuzzer need not find them. */
 static void
 repair(struct ctf_trace *t, uint8_t *packet, size_t size)
 {

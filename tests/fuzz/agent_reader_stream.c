@@ -39,7 +39,7 @@ struct node {
 	struct source source;
 	int ring_fd, data_fd, index_fd, metadata_fd;
 	int64_t now_ns, watermark_ns;
-	unsigned next; /* packet that the consumer daemon writes next */
+	unsigned next; /* number of the packet that the consumer daemon writes next */
 };
 
 static void
@@ -142,7 +142,7 @@ set(int fd, uint64_t at, const void *data, size_t len)
 	must(pwrite(fd, data, len, (off_t)at) == (ssize_t)len);
 }
 
-/* As the consumer daemon: the packet, the ring's positions, the entry. */
+/* Writes in the order of the consumer daemon: the packet, the ring's positions, the index entry. */
 static void
 consume(struct node *n)
 {
@@ -191,7 +191,7 @@ play(struct node *n, const uint8_t op[4])
 	switch (op[0] % 8) {
 	case 0:
 		set(n->ring_fd, at % 512, op + 3, 1);
-		break; /* a file that somebody shortens kills who maps it: see ring.h */
+		break; /* a file that is shortened while it is mapped kills the process that maps it: see ring.h */
 	case 1:
 		set(n->index_fd, at % 2048, op + 3, 1);
 		break;

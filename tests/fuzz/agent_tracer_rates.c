@@ -31,7 +31,7 @@ forget(void)
 	unlink(path);
 }
 
-/* The input lies over a good table, so that most of them are ones of our version. */
+/* The input overwrites a part of a valid table, so that most inputs have our version. */
 static void
 write_table(const uint8_t *data, size_t len)
 {
@@ -104,7 +104,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	int fd = open(path, O_RDWR);
 
 	must(fd >= 0);
-	rates_silence_fd(fd); /* as the guardian, on whatever it finds */
+	rates_silence_fd(fd); /* acts as the guardian on any table */
 	close(fd);
 	must(rates_open(&r, path, &e) == 0);
 	read_table(&t);

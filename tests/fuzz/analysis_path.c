@@ -71,7 +71,7 @@ take_trace(struct engine *x, struct trace *t)
 	struct shape s;
 	int64_t sum = 0;
 
-	if (x->silence) /* as if a reader of files had put the structure in */
+	if (x->silence) /* as if a reader of trace files had added the structure */
 		for (uint32_t i = 0; i < t->nevents; i++) {
 			uint8_t kind = labels_get(x->labels, t->events[i].label)->kind;
 

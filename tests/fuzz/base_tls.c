@@ -59,7 +59,7 @@ open_keys(const char *ca, const char *base)
 	return t;
 }
 
-/* What was read is held in memory: the folder can go. */
+/* The credentials were read into memory, so the folder can be removed. */
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -114,11 +114,11 @@ feed(struct tls *t, bool dials, const uint8_t *data, size_t len)
 	c->close(k);
 }
 
-/* ---- both, with changes on the way ---- */
+/* ---- both sides, with changes to the bytes between them ---- */
 
 struct wire {
 	const uint8_t *changes;
-	size_t nchanges, at; /* at: of all that an agent has said */
+	size_t nchanges, at; /* at: position in all bytes that the agent has sent */
 };
 
 static void

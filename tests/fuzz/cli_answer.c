@@ -32,7 +32,7 @@ print(const struct output *o, unsigned which, struct pen *p, const json_t *a)
 		o->verdict(p, a, a);
 }
 
-/* C0 but newline, DEL, C1 as UTF-8. */
+/* C0 control characters except newline, DEL, and C1 in UTF-8. */
 static void
 harmless(const char *text, size_t len)
 {

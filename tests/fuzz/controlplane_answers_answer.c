@@ -123,7 +123,8 @@ ask(struct engine *g, struct forest *f, const struct buf *question, int64_t now_
 	MUST(json_is_true(json_object_get(a, "ok")) ||
 	     (json_string_length(json_object_get(a, "error")) > 0 &&
 		 json_string_length(json_object_get(a, "code")) > 0));
-	MUST(strstr(text, "no memory for the answer") == NULL); /* a member of it was no JSON */
+	MUST(strstr(text, "no memory for the answer") ==
+	     NULL); /* a member of the question was no valid JSON */
 	json_decref(a);
 	free(text);
 }

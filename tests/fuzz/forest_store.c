@@ -102,7 +102,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	store_close(s);
 	forest_free(f);
 	snprintf(saved, sizeof saved, "%s-saved", path);
-	rc = store_salvage(path, saved, &n, &e); /* whatever it saves, opens and loads */
+	rc = store_salvage(path, saved, &n, &e); /* a forest that was saved opens and loads */
 	must(rc == 0 || (rc < 0 && e.code == rc && e.text[0] != '\0'));
 	if (rc == 0) {
 		f = forest_new();

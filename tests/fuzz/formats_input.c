@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum { MOST_BYTES = 8 << 20 }; /* a few bytes of gzip can become very many */
+enum { MOST_BYTES = 8 << 20 }; /* a few bytes of gzip can expand to very many */
 
 static void
 check(int ok)
@@ -18,7 +18,7 @@ check(int ok)
 		abort();
 }
 
-/* Takes `step` bytes at a time; a hash of what came. */
+/* Takes `step` bytes at a time; returns a hash of all bytes. */
 static uint64_t
 read_all(const uint8_t *data, size_t len, size_t piece, size_t step, bool hold, int *rc)
 {
@@ -55,7 +55,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	int rc = 0, again = 0;
 	uint64_t hash = read_all(data, len, 0, 1, false, &rc);
 
-	/* How much comes out before damage is zlib's to say, by how much it is asked for. */
+	/* How many bytes zlib delivers before damage depends on how many are requested. */
 	check(
 	    (read_all(data, len, 61, 1, false, &again) == hash || rc == ERR_INPUT) && again == rc);
 	check((read_all(data, len, 4096, 512, true, &again) == hash || rc == ERR_INPUT) &&

@@ -37,8 +37,8 @@ mix_value(uint64_t h, struct json *j)
 	return v.type == VALUE_NONE ? h : mix(h, v.u);
 }
 
-/* A value at any depth, with whatever the bytes so far say: taken, passed over, or entered. Goes on
- * behind what fails. */
+/* A value at any depth: depending on a hash of the bytes so far it is read, skipped, or entered.
+ * Reading continues after a failure. */
 static uint64_t
 walk(struct json *j, struct reading *r, uint64_t h)
 {
@@ -105,7 +105,7 @@ read_all(const uint8_t *data, size_t len, size_t piece, bool hold)
 		h = walk(&j, r, h);
 		rc = json_trouble(&j, r, 0, &e);
 		check(rc >= 0);
-		check(input_offset(&in) > before); /* else it would not end */
+		check(input_offset(&in) > before); /* otherwise it would not terminate */
 		h = mix(h, input_offset(&in));
 	}
 	reading_counts(r, &counts);
@@ -123,7 +123,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint64_t h;
 
-	if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) /* formats_input.c tries that */
+	if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) /* formats_input.c tests that */
 		return 0;
 	h = read_all(data, len, 0, false);
 	check(read_all(data, len, 1, false) == h);

@@ -7,7 +7,7 @@ enum { SPAN_BYTES = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Mostly small and often equal; some far out. */
+/* Mostly small and often equal times; some are far away. */
 static int64_t
 time_of(uint8_t b)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For fuzzing of formats: takes traces, checks what each promises, and sums up what came. */
+/* Helper for fuzz targets of formats: receives traces, checks the contract of each, and hashes
+ * all of them. */
 #ifndef TESTS_FUZZ_FORMATS_TRACES_H
 #define TESTS_FUZZ_FORMATS_TRACES_H
 
@@ -30,7 +31,7 @@ seen_mix(struct seen *s, uint64_t x)
 	s->hash = hash_u64(s->hash ^ x) + 1;
 }
 
-/* Texts are read too, so that a pointer that is wrong is seen. */
+/* Texts are read, too, so that an invalid pointer is detected. */
 static inline void
 seen_event(struct seen *s, const struct trace *t, const struct event *e)
 {
@@ -50,7 +51,7 @@ seen_event(struct seen *s, const struct trace *t, const struct event *e)
 	}
 }
 
-/* Units lie one after the other, in order; the path's edges add up to the response time. */
+/* Units are contiguous and in order; the path's edges add up to the response time. */
 static inline int
 seen_take(void *ctx, struct trace *t, struct err *e)
 {
@@ -101,7 +102,7 @@ seen_begin(struct seen *s, size_t memory_max_bytes)
 	check(s->labels != NULL && reading_new(&s->r, &o, s->labels, &e) == 0);
 }
 
-/* A hash of all that came and all that was counted. */
+/* A hash of all traces and all counters. */
 static inline uint64_t
 seen_end(struct seen *s)
 {
@@ -120,7 +121,7 @@ seen_end(struct seen *s)
 	return s->hash;
 }
 
-/* Reads the bytes by one format, from a window that moves after so many of them. */
+/* Reads the bytes by one format, from a window that moves after the given number of bytes. */
 static inline uint64_t
 seen_read(const struct format *f, const uint8_t *data, size_t len, size_t piece)
 {

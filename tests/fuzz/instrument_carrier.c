@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define STATE "a=b , hone=00f067aa0ba902b7-123456783,c=d"
 
-/* In a block of just its size, so that a byte too far is seen. */
+/* The text is in a block of exactly its size, so that a read past its end is detected. */
 static char *
 header(const char *valid, const uint8_t *data, size_t size)
 {

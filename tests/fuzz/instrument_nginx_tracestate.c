@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Of single members, as they are kept. */
+/* Counts Hone's members of the list that was kept. */
 static size_t
 count_ours(const char *text, size_t len)
 {
@@ -23,7 +23,7 @@ count_ours(const char *text, size_t len)
 	return n;
 }
 
-/* Each line in a block of just its size, so that a byte too far is seen. */
+/* Each line is in a block of exactly its size, so that a read past its end is detected. */
 static void
 add(struct tracestate *t, const uint8_t *line, size_t len)
 {
@@ -66,8 +66,8 @@ look(const uint8_t *data, size_t size, size_t others_max, bool ours_wanted)
 	assert(again.len == t.len && memcmp(again.text, t.text, t.len) == 0 && !again.crowded);
 }
 
-/* A member of ours behind all of it is the one that counts, where none was before and all is looked
- * at. */
+/* A member of Hone's at the end of the list is used, if the list has no other one and is
+ * examined completely. */
 static void
 look_behind(const uint8_t *data, size_t size)
 {
@@ -84,8 +84,8 @@ look_behind(const uint8_t *data, size_t size)
 	       (t.len >= len - 1 && memcmp(t.text + t.len - (len - 1), OURS + 1, len - 1) == 0));
 }
 
-/* Where the look ends early, what is found is what is found in all of it, or nothing: never a part.
- */
+/* If the examination stops early, the result is that of the whole list or no member: never a
+ * part of a member. */
 static void
 look_shorter(const uint8_t *data, size_t size, size_t by)
 {

@@ -67,8 +67,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	for (const uint8_t *at = data; (size_t)(data + len - at) >= 10; at += 10)
 		memcpy(bytes + ((size_t)at[0] << 8 | at[1]) % (sizeof table - 8), at + 2, 8);
-	/* A file of its own each time: libhone keeps what is mapped, and looks again only where
-	 * there is another. */
+	/* Each input gets its own file: libhone keeps a mapped file and maps again only when the
+	 * name refers to another file. */
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	must(fd >= 0 && write(fd, bytes, size < sizeof table ? size : sizeof table) >= 0);

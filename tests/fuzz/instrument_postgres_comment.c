@@ -50,11 +50,11 @@ static const char *const words[] = {
 	"'--'",
 };
 
-/* The last block comment so far, and the first one if nothing came before. */
+/* The last block comment so far, and the first one if only blanks came before it. */
 struct reading {
 	size_t from, to;
 	size_t first_from, first_to;
-	bool last; /* nothing but blanks and ; has come since */
+	bool last; /* only blanks and ; have come since */
 	bool valid;
 };
 
@@ -76,7 +76,7 @@ digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Where the quoted text that begins at i is over; 0: never. */
+/* The position behind the quoted text that begins at i; 0: it does not end. */
 static size_t
 quoted(const char *s, size_t n, size_t i, bool escapes)
 {
@@ -152,7 +152,7 @@ read_all(const char *s, size_t n)
 		else if (letter(s[i]) || digit(s[i]))
 			next = word(s, n, i);
 		else if (s[i] == '*' && then == '/')
-			return r; /* an operator, at the best, that wants more after it */
+			return r; /* at best an operator, which must be followed by another token */
 		else if (s[i] == '-' && then == '-')
 			for (next = i; next < n && s[next] != '\n' && s[next] != '\r'; next++)
 				;
@@ -175,7 +175,7 @@ read_all(const char *s, size_t n)
 	return r;
 }
 
-/* Of this comment by itself. */
+/* The result for this comment alone. */
 static bool
 alone(struct hone_carrier *c, const char *s, size_t from, size_t to)
 {
@@ -198,7 +198,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(text + n, w, strlen(w));
 		n += strlen(w);
 	}
-	s = malloc(n + (n == 0)); /* of just its size, so that a byte too far is seen */
+	s = malloc(
+	    n +
+	    (n == 0)); /* a block of exactly its size, so that a read past its end is detected */
 	if (s == NULL)
 		abort();
 	memcpy(s, text, n);

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char BEGIN[] = "<script type=\"application/json\" id=\"document\">";
 
-/* All that page.html and page.c may begin with a bracket before the document. */
+/* All tags that page.html and page.c may emit before the document. */
 static const char *const tags[] = { "<!doctype html>", "<!-- SPDX", "<html lang", "<head>",
 	"</head>", "<meta ", "<title>", "</title>", "<style nonce=", "</style>", "<body>",
 	"<header id=", "</header>", "<h1>", "</h1>", "<noscript>", "</noscript>", "<p>",
@@ -42,7 +42,7 @@ begins_tag(const uint8_t *at, size_t left)
 	return false;
 }
 
-/* Between style and document: there the texts are. */
+/* The part between style and document, which contains the texts. */
 static void
 markup_is_ours(const struct buf *page)
 {

@@ -65,7 +65,8 @@ ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t 
 	label_set_release(&absent);
 }
 
-/* more: of which only some tracepoints were on; also into another space, to be merged. */
+/* more: traces in which only some tracepoints were enabled; also learned into another space, to
+ * be merged. */
 static void
 learn(struct space *s, struct space *other, bool more, const uint8_t **data, size_t *len)
 {
@@ -98,7 +99,7 @@ learn(struct space *s, struct space *other, bool more, const uint8_t **data, siz
 		abort();
 }
 
-/* Whatever was taught, it can be: what a file may not say is never said. */
+/* Any learned space can be written: learning never produces what a file may not contain. */
 static void
 check(struct space *s, const struct labels *labels)
 {

@@ -150,7 +150,7 @@ learn(struct space *s, const uint8_t **data, size_t *len)
 	must(space_learn(s, &t, NULL) == 0);
 }
 
-/* The last bytes, at most 28, are the path; what is before them are traces. */
+/* The last bytes, at most 28, are the path; the bytes before them are traces. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

@@ -15,11 +15,11 @@ check(int ok)
 		abort();
 }
 
-/* Reads all that the batch points to, so that a pointer that is wrong is seen. */
+/* Reads all memory that the batch refers to, so that an invalid pointer is detected. */
 static void
 walk(const struct batch *b)
 {
-	volatile size_t seen = 0; /* so that the reads are not left out */
+	volatile size_t seen = 0; /* so that the compiler does not remove the reads */
 
 	for (uint32_t i = 0; i < b->nlabels; i++) {
 		check(

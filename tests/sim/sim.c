@@ -116,9 +116,9 @@ struct app {
 	bool fault;
 	double value[16];
 	bool was_paused, was_deep,
-	    was_late; /* late: an own tracepoint went on after one of the deeper layer */
-	double spent, reckoned, probed_least; /* the most of any node, of one core: in a window, by
-	                                         the controller's sums */
+	    was_late; /* late: a tracepoint of the program was enabled after one of the preload layer */
+	double spent, reckoned,
+	    probed_least; /* the highest overhead of any node, as a share of one core: in a window, by the controller's sums */
 	int64_t window_ns;
 };
 
@@ -145,7 +145,7 @@ node_add(struct app *a, const char *service, const char *name)
 	return n;
 }
 
-/* A node with its own clock: of a `node` line above, or named like its service. */
+/* A node with its own clock: declared by a `node` line above, or named like its service. */
 static struct stage_node *
 node_named(struct app *a, const char *name)
 {
@@ -188,7 +188,7 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 			o->unit[o->nunits++] = unit_number(a, word[i]);
 }
 
-/* All words but the first. */
+/* All words except the first. */
 static void
 join(char *to, size_t size, char *word[], int n)
 {
@@ -380,7 +380,7 @@ key_value(struct app *a, const char *key)
 	return 0;
 }
 
-struct place_sim { /* where a record is made */
+struct place_sim { /* the node on which a record is made */
 	struct stage_node *node;
 	const char *service;
 	uint64_t trace, unit, link;
@@ -417,7 +417,7 @@ is_on(const struct stage_node *node, const char *service, const char *event)
 	return false;
 }
 
-/* An enabled tracepoint is passed: its filter keeps or rejects the record. */
+/* An enabled tracepoint fires: its filter keeps or rejects the record. */
 static bool
 passes(struct place_sim *p, const char *event)
 {
@@ -492,7 +492,8 @@ call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 	return at_ns;
 }
 
-/* Runs ops to the end of the block; *end: the op after it. Without doing, only finds the end. */
+/* Runs ops to the end of the block; *end: the op after it. Without `doing`, it only finds the
+ * end. */
 static int64_t
 play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, int *end, bool doing,
     int64_t at_ns)
@@ -550,7 +551,8 @@ request(void *app, int64_t at_ns)
 {
 	struct app *a = app;
 	const struct unit_text
-	    *u = &a->units[a->nunits - 1]; /* the last: all that it calls is defined above it */
+	    *u = &a->units[a->nunits -
+			   1]; /* the last unit: all units that it calls are defined above it */
 	struct place_sim p = { node_for(a, u->service), u->service, rng_next(&a->stage.rng) | 1,
 		++a->stage.next_id, 0, false };
 	int end;
@@ -591,7 +593,8 @@ obeyed(void *app, struct stage_node *node, const struct want *w)
 		snprintf(n->on[n->non++], sizeof n->on[0], "%s", w->toggles[i].name);
 }
 
-/* The nodes' overhead: by the controller's sums now, and by the passes in the window that ends. */
+/* The nodes' overhead: by the controller's sums now, and by the tracepoints that fired in the
+ * window that ends. */
 static void
 look_at_spending(struct app *a)
 {

@@ -309,8 +309,8 @@ send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int
 	buf_release(&out);
 }
 
-/* Now and then the newest of what is ready are lost: of the last 10 ms, so many at most. Returns
- * what is left. */
+/* Sometimes the newest of the ready records are lost: those of the last 10 ms, at most
+ * lose_count. Returns the number of records that remain. */
 static size_t
 lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns, struct loss *loss)
 {
@@ -374,8 +374,8 @@ node_sheds(struct stage *s, struct stage_node *n)
 		s->obeyed(s->app, n, &NOTHING);
 }
 
-/* At least once a second; with every tick while its queues may be full; twice a second if it tells
- * what it costs. */
+/* The status is sent at least once a second; with every tick while queues may be full; twice a
+ * second if the agent reports its cost. */
 static void
 node_status(struct stage *s, struct stage_node *n)
 {
@@ -454,7 +454,7 @@ node_obey(struct stage *s, struct stage_node *n)
 	free(results);
 }
 
-/* ---- killed, and back ---- */
+/* ---- kill and restart of an agent ---- */
 
 static void
 node_gone(struct stage *s, struct stage_node *n)

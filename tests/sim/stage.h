@@ -16,9 +16,9 @@ enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64, STAGE_TYPES_MAX = 
 #define SHED 0.9
 
 struct stage_record {
-	int64_t time_ns; /* true time; sent in the node's clock */
+	int64_t time_ns; /* true time; it is sent in the time of the node's clock */
 	uint64_t trace, unit, link;
-	int64_t value;  /* of the label's field, if it has one */
+	int64_t value;  /* value of the label's field, if it has one */
 	uint32_t label; /* from stage_label() */
 	uint32_t seq;   /* order of creation, which orders records of equal time */
 	uint32_t tid;   /* 0: the node has one thread */
@@ -31,36 +31,36 @@ struct stage_node {
 	size_t nrecords, room;
 	struct texts *has;      /* tracepoints that it can enable, "provider:event" */
 	uint64_t epoch;         /* of the desired state that it obeys */
-	double sampled, probed; /* shares of the requests that begin here */
+	double sampled, probed; /* sampling shares of the requests that begin here */
 	struct stage_rate {     /* the same for each request type that the desired state names */
 		char type[32];
 		double sampled, probed;
 	} rates[STAGE_TYPES_MAX];
 	uint32_t nrates;
-	double sampled_others; /* of types without a rate */
+	double sampled_others; /* shares of types without a rate of their own */
 	/* faults of the node */
 	int64_t ahead_ns, step_ns,
 	    step_at_ns; /* offset of its clock; a jump, at step_at_ns after stage.begun_ns */
 	double drift_ppm;
 	double gone_from_s,
-	    gone_for_s; /* it is killed then, in seconds after begun_ns; its records until it is back are lost */
+	    gone_for_s; /* the agent is killed then, in seconds after begun_ns; records are lost until it is back */
 	bool gone;
-	int64_t late_ns;                      /* a record is sent when it is older than that */
+	int64_t late_ns; /* a record is sent when it is older than this delay */
 	double fill, fill_from_s, fill_for_s; /* queue occupancy, from fill_from_s after begun_ns;
 	                                         at SHED it sheds load until a new epoch */
 	bool shed;
-	uint32_t on, sheds;              /* toggles of its epoch; how often it has shed load */
+	uint32_t on, sheds; /* changes of tracepoints in its epoch; how often it has shed load */
 	double record_ns, rejected_ns;   /* cost of a recorded and of a rejected record; 0: the
 	                                    agent does not report it */
 	double idle_core, record_cpu_ns; /* CPU of agent and tracer: share of a core, and for each
 	                                    record sent; 0, 0: not reported */
 	double cpu_ns;                   /* CPU used so far */
 	uint64_t told, sent_bytes;       /* records sent, and their bytes */
-	int lose_count;                  /* most records that it loses at a time ... */
+	int lose_count;                  /* largest number of records that it loses at a time ... */
 	double lose_every_s;
 	uint32_t lose_label; /* ... and their label + 1; 0: any label */
 	int64_t told_ns, asked_ns, status_ns;
-	void *ctx; /* the application's */
+	void *ctx; /* owned by the application */
 };
 
 struct stage {
@@ -73,11 +73,11 @@ struct stage {
 	double rate, owed;        /* requests a second */
 	bool has_clocks;
 	uint64_t requests, next_id;
-	struct sketch *decisions, *steps; /* CPU time, ns: of steps that change a desired state, of
-	                                     the others; or NULL */
+	struct sketch *decisions,
+	    *steps; /* CPU time in ns: of steps that change a desired state, and of the other steps; or NULL */
 	/* the application */
 	void (*request)(void *app, int64_t at_ns);
-	/* all requests before that time were asked for; may be NULL */
+	/* all requests before that time have been generated; may be NULL */
 	void (*advance)(void *app, int64_t until_ns);
 	void (*obeyed)(void *app, struct stage_node *n, const struct want *w); /* may be NULL */
 	void (*lost)(void *app, struct stage_node *n,

@@ -229,7 +229,8 @@ a_trace_without_an_end_is_given_up_when_the_watermark_passes_its_deadline(void *
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	kit_batch(k, 0, rows, 2, 1099);
 	assert_int_equal(kit_counts(k).pending, 1);
-	kit_batch(k, 1, rows, 2, 2000); /* with an end, but after the trace was given up */
+	kit_batch(k, 1, rows, 2,
+	    2000); /* these traces have an end, which came after they were given up */
 	kit_batch(k, 0, NULL, 0, 1100);
 	assert_int_equal(kit_counts(k).given_up_patience, 1);
 	assert_int_equal(kit_counts(k).pending, 0);
@@ -297,8 +298,9 @@ losses_mark_the_traces_open_at_that_time(void **state)
 	struct loss loss = { LOSS_RING, 7, 200, 300 };
 	struct batch b = { .watermark_ns = 150, .losses = &loss, .nlosses = 1 };
 	const struct row rows[] = { { 100, 0, 1, 'B', 0, "R", 1 },
-		{ 189, 0, 1, 'E', 0, "R", 1 }, /* before the loss by more than the skew */
-		{ 100, 0, 2, 'B', 0, "R", 2 }, { 190, 0, 2, 'E', 0, "R", 2 }, /* within the skew */
+		{ 189, 0, 1, 'E', 0, "R", 1 }, /* ended before the loss by more than the skew */
+		{ 100, 0, 2, 'B', 0, "R", 2 },
+		{ 190, 0, 2, 'E', 0, "R", 2 }, /* ended within the skew */
 		{ 250, 0, 3, 'B', 0, "R", 3 },
 		{ 260, 0, 3, 'E', 0, "R", 3 }, /* begins after the loss */
 		{ 311, 0, 4, 'B', 0, "R", 4 }, { 320, 0, 4, 'E', 0, "R", 4 } }; /* after */
@@ -320,7 +322,7 @@ losses_mark_the_traces_open_at_that_time(void **state)
 	kit_free(k);
 }
 
-/* It was called a loss once: nothing was lost, the carrier did not arrive. */
+/* No record was lost: the carrier did not arrive, so the trace is incomplete and not lossy. */
 static void
 a_joined_fork_without_its_unit_is_incomplete_and_no_loss(void **state)
 {

@@ -73,7 +73,7 @@ work_without_a_join_is_off_the_path(void **state)
 	    "BR@0 Fc@10 ER@100");
 }
 
-/* The call that ends last is on the path, in whichever order the joins are. */
+/* The call that ends last is on the path, in every order of the joins. */
 static void
 of_several_joins_at_one_point_the_last_to_end_counts(void **state)
 {
@@ -419,9 +419,11 @@ time_in_a_queue_is_on_the_path(void **state)
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &k->arena, &k->e), 0);
 	assert_int_equal(p.nsteps, 7);
 	assert_int_equal(p.steps[0].owner, LABEL_NONE);
-	assert_int_equal(p.steps[1].owner, p.steps[0].label); /* BR to Fq: in R */
-	assert_int_equal(p.steps[2].owner, LABEL_NONE);       /* Fq to bq */
-	assert_int_equal(p.steps[3].owner, p.steps[2].label); /* bq to p: in q */
+	assert_int_equal(
+	    p.steps[1].owner, p.steps[0].label);        /* from BR to Fq, the time belongs to R */
+	assert_int_equal(p.steps[2].owner, LABEL_NONE); /* Fq to bq */
+	assert_int_equal(
+	    p.steps[3].owner, p.steps[2].label); /* from bq to p, the time belongs to q */
 	assert_int_equal(p.steps[4].owner, p.steps[2].label);
 	assert_int_equal(p.steps[5].owner, LABEL_NONE); /* eq to Jq */
 	assert_int_equal(p.steps[6].owner, p.steps[0].label);
@@ -461,9 +463,11 @@ silent_structure_links_units_and_is_no_step(void **state)
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &k->arena, &k->e), 0);
 	print_path(k, t, &p, got, sizeof got);
 	assert_string_equal(got, "BR@0 bc@10 ec@40 bd@60 ed@95 ER@100");
-	assert_int_equal(p.steps[1].owner, p.steps[0].label); /* before the call: the caller's */
+	assert_int_equal(
+	    p.steps[1].owner, p.steps[0].label); /* before the call: the caller's own time */
 	assert_int_equal(p.steps[2].owner, p.steps[1].label);
-	assert_int_equal(p.steps[3].owner, p.steps[0].label); /* between the calls: the caller's */
+	assert_int_equal(
+	    p.steps[3].owner, p.steps[0].label); /* between the calls: the caller's own time */
 	assert_int_equal(p.steps[4].owner, p.steps[3].label);
 	assert_int_equal(p.steps[5].owner, p.steps[0].label);
 	trace_free(t);

@@ -181,7 +181,7 @@ p_values_are_corrected_over_all_edges(void **state)
 			};
 			x[e] = 1000 + (int64_t)rng_below(&r, 1000);
 		}
-		x[3] += (int64_t)(3000 * v[4].d); /* of the point before it */
+		x[3] += (int64_t)(3000 * v[4].d); /* a field of the point before it */
 		g = made_add(&m, x, v, (uint32_t)rng_below(&r, 3));
 	}
 	assert_int_equal(

@@ -169,8 +169,8 @@ look_up(void *arg)
 }
 
 /*
- * One thread adds labels while another looks up the published ones. (A build with SAN=thread
- * detects races as well.)
+ * One thread adds labels while another looks up the published ones. (A build with SAN=thread also
+ * detects races.)
  */
 static void
 labels_can_be_looked_up_while_others_are_added(void **state)

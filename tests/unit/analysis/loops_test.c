@@ -14,8 +14,8 @@ enum { PARTS_MAX = 64, LOOPS_MAX = 32, PATH_MAX_STEPS = 20000, RUNS = 40 };
 struct program {
 	struct part {
 		bool loop;
-		uint32_t end;         /* of a loop: the part after its body */
-		uint32_t first, last; /* of a loop: letters; else first: the letter */
+		uint32_t end;         /* for a loop: the part after its body */
+		uint32_t first, last; /* for a loop: its letters; otherwise first: the letter */
 	} parts[PARTS_MAX];
 	uint32_t nparts, nletters, nloops;
 };
@@ -46,7 +46,7 @@ draw_body(struct program *p, struct rng *rng, uint32_t depth)
 
 struct run {
 	uint32_t path[PATH_MAX_STEPS], n;
-	uint64_t runs[PARTS_MAX]; /* iterations of the loop at that part */
+	uint64_t runs[PARTS_MAX]; /* runs[i]: iterations of the loop parts[i] */
 };
 
 static void
@@ -225,7 +225,7 @@ assert_same_moments(const struct group *a, const struct group *b)
 	}
 }
 
-/* The slowest of all runs, each once, apart from the reservoir. */
+/* The group keeps the slowest of all runs, each once, separately from the reservoir. */
 static void
 assert_slowest_are_kept(const struct made *m, const struct group *g)
 {

@@ -6,7 +6,7 @@
 
 enum { EACH_NS = 100000, MISTAKES_MAX = 16, ROWS_MAX = 64 };
 
-/* A program of many requests; the facts of its traces, and the mistakes in them. */
+/* A program of many requests, the facts of its traces, and the mistakes that they show. */
 struct play {
 	struct kit *k;
 	struct place_table facts;
@@ -24,7 +24,8 @@ play_begin(struct play *p, uint32_t threads)
 		assert_int_equal(assemble_join(p->k->assemble, i, &p->k->e), 0);
 }
 
-/* The rows once, as a request of their own: traces, units and links get numbers of their own. */
+/* Adds the rows once, as a request of their own: traces, units and links get numbers of their
+ * own. */
 static void
 play_rows(struct play *p, const struct row *rows, size_t n)
 {
@@ -165,7 +166,7 @@ a_unit_that_does_not_end_is_named(void **state)
 	play_free(&p);
 }
 
-/* 1 and 2b: of a thread with four open units no further ones begin. */
+/* 1 and 2b: a thread with four open units begins no further ones. */
 static void
 units_missing_behind_open_ones_are_no_lost_carriers(void **state)
 {
@@ -246,7 +247,8 @@ a_missing_detach_is_named(void **state)
 
 	play_begin(&p, 2);
 	TIMES(&p, 100, BEGIN, UNIT, UNIT_ENDS, JOIN, END);
-	/* the joins come in the context of another request, or of none: libhone drops them */
+	/* the joins come in the context of another request, or outside of all requests: libhone
+	 * drops them */
 	TIMES(&p, 30, BEGIN, UNIT, { 1000, 0, 11, 'B', 0, "R", 2 }, UNIT_ENDS,
 	    { 5200, 0, 11, 'E', 0, "R", 2 });
 	play_end(&p, NULL);
@@ -310,7 +312,7 @@ work_that_is_not_waited_for_needs_no_join(void **state)
 	play_free(&p);
 }
 
-/* 5: three pieces of work side by side; the last one that ends ends the wait */
+/* 5: three pieces of work run concurrently; the one that ends last ends the wait */
 static void
 a_missing_join_of_work_side_by_side_is_named(void **state)
 {
@@ -486,7 +488,7 @@ units_that_opened_long_ago_explain_why_none_begins_now(void **state)
 	play_begin(&right, 2);
 	TIMES(&right, 50, BEGIN, UNIT, UNIT_ENDS, JOIN, END);
 	play_end(&right, NULL);
-	/* a program that was mended meanwhile */
+	/* the program was corrected in the meantime */
 	assert_true(place_table_merge_open(&right.facts, &before.facts));
 	assert_int_equal(
 	    mistakes_find(right.found, MISTAKES_MAX, &right.facts, right.k->labels, NULL, &limits),

@@ -223,7 +223,7 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* By the definition, in whole numbers: the least rank r with 100 r >= percent n. */
+/* By the definition, in integers: the least rank r with 100 r >= percent n. */
 static void
 a_quantile_is_the_nearest_rank(void **state)
 {
@@ -238,7 +238,7 @@ a_quantile_is_the_nearest_rank(void **state)
 	assert_int_equal(quantile_rank(UINT64_C(1) << 40, 0.25), (UINT64_C(1) << 38) - 1);
 }
 
-/* floor(q (n - 1)) gave the ninth of ten, which is p90. */
+/* floor(q (n - 1)) would give the ninth of ten, which is p90. */
 static void
 p95_of_ten_requests_is_the_slowest(void **state)
 {

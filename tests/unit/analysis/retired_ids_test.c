@@ -5,15 +5,15 @@
 
 #include <cmocka.h>
 
-#include "analysis/retired_ids.c" /* its seed and its numbers are set here, to what takes a hostile hour or 2^32 traces */
+#include "analysis/retired_ids.c" /* the test sets the table's seed and counters to values that otherwise need an attacker for an hour, or 2^32 traces */
 #include "base/rng.h"
 
 enum { IDS = 3 * RETIRED_IDS_MAX };
 
-/* The expected state: for each id when it was added last, and how many were added. */
+/* The expected state: for each id when it was last added, and how many were added. */
 struct model {
 	struct retired_ids *gone;
-	uint64_t ids[IDS], added_at[IDS], added; /* added_at: from 1 up, 0: never */
+	uint64_t ids[IDS], added_at[IDS], added; /* added_at: counts from 1; 0: never added */
 };
 
 static struct model *
@@ -94,8 +94,9 @@ only_the_last_ids_added_are_present(void **state)
 		struct rng r;
 
 		rng_seed(&r, seed);
-		for (uint64_t i = 0; i < IDS;
-		     i++) /* ids near each other, with equal low bits, from the upper end, any */
+		for (
+		    uint64_t i = 0; i < IDS;
+		    i++) /* draws ids near each other, with equal low bits, from the upper end, or any */
 			m->ids[i] = seed == 1   ? i
 			            : seed == 2 ? i << 32
 			            : seed == 3 ? UINT64_MAX - i
@@ -172,7 +173,8 @@ sequence_numbers_may_wrap(void **state)
 		m->gone->next = -(uint32_t)RETIRED_IDS_MAX / 2; /* wraps at 0 */
 		play(m, &r, IDS);
 		m->gone->next -= jumps[k];
-		/* as if 2^32 - jump more were added, the last of them with other ids */
+		/* as if 2^32 - jump more ids had been added, the last of them different from
+		 * these */
 		m->added += RETIRED_IDS_MAX;
 		for (uint32_t i = 0; i < RETIRED_IDS_MAX; i++)
 			retired_ids_add(m->gone, ~m->ids[i]);

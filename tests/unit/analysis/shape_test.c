@@ -37,7 +37,8 @@ print_tokens(const struct shape *s, const struct labels *l, char *out)
 	*out = '\0';
 }
 
-/* Iterations are listed in the order of the loops: inner ones first, else from left to right. */
+/* Iterations are listed in the order of the loops: inner loops first, otherwise from left to
+ * right. */
 static const struct {
 	const char *path, *folded, *iterations;
 } FOLDS[] = {
@@ -288,7 +289,8 @@ a_shape_prints_with_its_middle_left_out(void **state)
 	}
 }
 
-/* "a(b()b())" becomes that trace: of a call, its name, then the calls below it. All take their turn. */
+/* Makes the trace of "a(b()b())": a call has its name, then the calls below it. They run one
+ * after the other. */
 static struct trace *
 trace_of_calls(struct labels *l, const char *text)
 {
@@ -331,8 +333,9 @@ print_calls(const struct shape *s, const struct labels *l, char *out)
 	*out = '\0';
 }
 
-/* Of requests of a program whose calls follow each other: repeated calls of one caller are a loop. The
- * end of one call and the begin of the next are none, though their labels are repeated as often. */
+/* Requests of a program whose calls follow each other: repeated calls of one caller are a loop.
+ * The end of one call and the begin of the next are not a loop, although their labels repeat as
+ * often. */
 static void
 repeated_calls_of_one_caller_fold(void **state)
 {
@@ -368,8 +371,8 @@ repeated_calls_of_one_caller_fold(void **state)
 	}
 }
 
-/* Units that hand the work on for good (a state machine, messages between actors) are at one level:
- * the same units in any number are one loop. */
+/* Units that hand work on without waiting (a state machine, messages between actors) are at one
+ * level: the same units in any number are one loop. */
 static void
 work_handed_on_and_on_is_a_loop(void **state)
 {

@@ -62,8 +62,8 @@ the_excess_of_the_slowest_is_on_their_edge(void **state)
 	made_end(&m);
 }
 
-/* 20,000 requests, of which 64 are kept. Of the 60 that wait on the second edge, the 25 slowest are
- * judged, and each of them exactly; the reservoir has none of them, or one. */
+/* 20,000 requests, of which 64 are kept. Of the 60 that wait on the second edge, the 25 slowest
+ * are judged, each of them exactly; the reservoir contains none of them or one. */
 static void
 the_slowest_are_those_of_all_requests(void **state)
 {
@@ -144,7 +144,7 @@ too_few_samples_have_no_tail(void **state)
 		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 20, 1, &m.arena, NULL), 0);
 		assert_int_equal(t.nedges, i >= 30 ? 2 : 0);
 	}
-	assert_int_equal(t.nslow, 5); /* the least number */
+	assert_int_equal(t.nslow, 5); /* the smallest number for which a tail is judged */
 	assert_near(t.part, 5.0 / 31, 1e-12);
 	made_end(&m);
 }

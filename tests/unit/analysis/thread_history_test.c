@@ -112,8 +112,8 @@ assert_type(const struct world *w, const struct wait_finding *f, const char *typ
 	assert_string_equal(labels_get(w->labels, f->unit)->text, text);
 }
 
-/* Each 100 ms a request BLOCK works for 40 ms on thread 1, and a request SHORT, which came 10 ms
- * after it, waits for the thread until it is done. */
+/* Every 100 ms a request BLOCK works for 40 ms on thread 1, and a request SHORT, which arrived
+ * 10 ms after it, waits until the thread is free. */
 static void
 play_blocked(struct world *w, bool joins)
 {
@@ -179,8 +179,8 @@ a_request_does_not_wait_for_itself(void **state)
 	assert_int_equal(cause(w).cause, WAIT_UNKNOWN);
 }
 
-/* Two processes serve requests each 2 ms on average, at random times. Each 200 ms the gateway is
- * stopped for 30 ms (both_stop: the worker, too), and a request waits for that. */
+/* Two processes serve requests, every 2 ms on average, at random times. Every 200 ms the gateway
+ * is stopped for 30 ms (both_stop: the worker, too), and a request waits for that. */
 static void
 play_stops(struct world *w, bool both_stop)
 {
@@ -192,7 +192,7 @@ play_stops(struct world *w, bool both_stop)
 		bool stopped = at_ns % (200 * MS) >= 100 * MS && at_ns % (200 * MS) < 130 * MS;
 		int64_t resumed_ns = at_ns - at_ns % (200 * MS) + 130 * MS;
 
-		/* what was begun before the stop ends after it */
+		/* work that began before the stop ends after it */
 		if (!stopped)
 			add_request(w, "SHORT", GATEWAY, (uint32_t)rng_below(&rng, 8), at_ns,
 			    at_ns % (200 * MS) < 100 * MS && at_ns % (200 * MS) > 99 * MS

@@ -20,9 +20,9 @@ a_unit_that_begins_beside_one_of_another_trace_shares_its_thread(void **state)
 
 	assert_int_equal(note(t, RECORD_UNIT_BEGIN, 1, 10, 100, shared), 0);
 	assert_int_equal(note(t, RECORD_UNIT_BEGIN, 1, 10, 101, shared), 0); /* same trace */
-	assert_int_equal(note(t, RECORD_UNIT_BEGIN, 2, 20, 200, shared), 0); /* other thread */
+	assert_int_equal(note(t, RECORD_UNIT_BEGIN, 2, 20, 200, shared), 0); /* another thread */
 	assert_int_equal(note(t, RECORD_UNIT_END, 1, 10, 101, shared), 0);
-	assert_int_equal(note(t, RECORD_FORK, 1, 30, 300, shared), 0); /* begins nothing */
+	assert_int_equal(note(t, RECORD_FORK, 1, 30, 300, shared), 0); /* a fork begins no unit */
 	assert_int_equal(note(t, RECORD_UNIT_BEGIN, 1, 30, 300, shared), 1);
 	assert_int_equal(shared[0].trace_id, 10);
 	assert_int_equal(shared[0].unit_id, 100);

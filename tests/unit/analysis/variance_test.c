@@ -31,9 +31,10 @@ shares_add_up_to_one(void **state)
 			for (int e = 0; e < 12; e++)
 				x[e] = normal_ns(&r, 1e5 * (1 + e), 3e4 * (e % 4)) +
 				       (e % 3 == 0 ? common : 0);
-			x[11] += 2000000 -
-			         common /
-			             2; /* one that compensates the others: its share is negative */
+			x[11] +=
+			    2000000 -
+			    common /
+				2; /* an edge that compensates the others: its share is negative */
 			g = made_add(&m, x, NULL, 0);
 		}
 		assert_int_equal(finding_of(&f, g, &USUAL, 0, 50, 1, &m.arena, NULL), 0);

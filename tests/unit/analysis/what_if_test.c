@@ -68,7 +68,7 @@ intervals_contain_the_true_quantiles(void **state)
 	assert_in_range(held_cv, 0.88 * RUNS, 0.995 * RUNS);
 }
 
-/* Few of many requests are kept: the figures are those of all all the same. */
+/* Only some of many requests are kept, but the figures are those of all requests. */
 static void
 what_is_now_is_what_the_group_says(void **state)
 {
@@ -104,7 +104,7 @@ what_is_now_is_what_the_group_says(void **state)
 	}
 }
 
-/* As intervals_contain_the_true_quantiles(), of 4,000 requests of which 256 are kept. */
+/* As intervals_contain_the_true_quantiles(), with 4,000 requests of which 256 are kept. */
 static void
 intervals_of_many_contain_the_true_quantiles(void **state)
 {

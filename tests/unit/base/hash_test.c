@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/hash.c" /* its SipHash, with a key of our choice, has known answers */
+#include "base/hash.c" /* its SipHash, whose outputs for a chosen key are known */
 
 /* Expected values: CPython 3.11 with PYTHONHASHSEED=0, hash of bytes. */
 static void
@@ -28,7 +28,7 @@ the_hash_is_siphash_1_3(void **state)
 		assert_true(sip_end(&s, 0xff) == cases[i].want);
 	}
 	assert_true(
-	    /* the first output of splitmix64 from 0 */
+	    /* the first output of splitmix64 from state 0 */
 	    hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf);
 }
 

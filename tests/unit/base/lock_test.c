@@ -44,7 +44,8 @@ only_the_holder_holds_it(void **state)
 	lock_take(&s.lock);
 	assert_true(lock_is_held(&s.lock));
 	assert_int_equal(pthread_create(&other, NULL, other_thread, &s), 0);
-	while (!s.set) /* the other thread sets it while this one waits, so with the lock given */
+	while (
+	    !s.set) /* the other thread sets it while this thread waits, hence has released the lock */
 		assert_int_equal(lock_wait(&s.lock, &s.changed, NULL), 0);
 	assert_true(lock_is_held(&s.lock));
 	lock_give(&s.lock);
@@ -80,7 +81,7 @@ giving_a_lock_that_is_not_held_aborts_the_program(void **state)
 		struct lock l;
 
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
-		signal(SIGABRT, SIG_DFL); /* cmocka's handler would continue */
+		signal(SIGABRT, SIG_DFL); /* otherwise cmocka's handler would continue */
 		close(STDERR_FILENO);     /* the text of the assertion */
 		lock_init(&l);
 		lock_give(&l);

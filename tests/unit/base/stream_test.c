@@ -301,7 +301,7 @@ abort_wakes_read_write_and_accept(void **state)
 		assert_int_equal(b.rc, ERR_PEER);
 		pair_close(&p);
 	}
-	assert_true(ms_since(began) < LONG_MS); /* so no call reached its time limit */
+	assert_true(ms_since(began) < LONG_MS); /* so no call returned because of its time limit */
 	free(bytes);
 }
 

@@ -64,8 +64,9 @@ only_near_words_are_suggested(void **state)
 	(void)state;
 	assert_string_equal(of("begni", "end", "begin"), "begin");
 	assert_null(of("colour", "begin", "end"));
-	assert_string_equal(of("be", "begin", "end"), "begin");  /* a prefix */
-	assert_string_equal(of("abcd", "abce", "abcf"), "abce"); /* of equal distances the first */
+	assert_string_equal(of("be", "begin", "end"), "begin"); /* a prefix */
+	assert_string_equal(
+	    of("abcd", "abce", "abcf"), "abce"); /* the first of those with equal distance */
 	assert_string_equal(of("begin", "begin_id", "begin"), "begin");
 	assert_null(of("xy", "ab", "cd"));
 }

@@ -362,7 +362,7 @@ invalid_credentials_are_named(void **state)
 	assert_int_equal(chmod(key, 0600), 0);
 }
 
-/* ---- a peer that is no agent and may show any certificate ---- */
+/* ---- a peer that is not an agent and may present any certificate ---- */
 
 struct stranger {
 	SSL_CTX *context;
@@ -544,7 +544,7 @@ calls_of(struct tls *t)
 	return t->calls;
 }
 
-/* Carries all output of a to b. */
+/* Moves all output of a to b. */
 static void
 carry(const struct tls_session_calls *c, struct tls_session *a, struct tls_session *b)
 {

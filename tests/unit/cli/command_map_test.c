@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone map, as a command: what it says and how it ends, without LTTng. */
+/* The command `hone map`: its output and its exit status, without LTTng. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

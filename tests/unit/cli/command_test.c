@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole program but its main(), with a controller on a real socket that gives the answers
+/* The whole program except its main(), with a controller on a real socket that gives the answers
  * which a test sets. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -68,9 +68,10 @@ struct honed {
 	struct listener *listener;
 	pthread_t thread;
 	char url[96], path[80];
-	const char *const *answers; /* the n-th for the n-th question; NULL at the end: no answer */
+	const char *const
+	    *answers; /* answers[n] is for the n-th question; NULL at the end: no answer */
 	enum frame_kind kind;
-	char *asked; /* all questions, one a line */
+	char *asked; /* all questions, one in each line */
 };
 
 static bool
@@ -247,7 +248,7 @@ help_is_an_answer(void **state)
 	}
 }
 
-/* What cli/hone.bash asks for. */
+/* The lists that cli/hone.bash requests. */
 static void
 commands_and_flags_are_completed(void **state)
 {
@@ -433,7 +434,7 @@ questions_hold_the_flags(void **state)
 	    "import", "/etc/passwd", "--version", "2.0");
 }
 
-/* ---- what works on files ---- */
+/* ---- commands that work on files ---- */
 
 struct folder {
 	char name[40], a[64], b[64], out[64];
@@ -465,7 +466,7 @@ drop_folder(void **state)
 	return 0;
 }
 
-/* A space of one version in which requests of two services called GET went a step. */
+/* A space of one version, in which requests of two services, both called GET, took one step. */
 static void
 write_space(const char *path, const char *version, const char *middle)
 {
@@ -597,7 +598,7 @@ graphs_and_pages_are_written(void **state)
 
 	honed_start(&h, FRAME_ANSWER, answer);
 	s = hone("forest", "--dot", "-", "--socket", h.url, NULL);
-	assert_null(strstr(s.out, "0 cycles")); /* the graph alone */
+	assert_null(strstr(s.out, "0 cycles")); /* only the graph */
 	check(s, DONE, "digraph forest {", "");
 	honed_end(&h, NULL);
 	honed_start(&h, FRAME_ANSWER, answer);

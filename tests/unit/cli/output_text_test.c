@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Answers as golden/NAME.json hold them, printed; golden/NAME.ascii and NAME.utf8 hold what a
- * person must see. HONE_GOLDEN=write makes these two anew, to be read before they are committed.
+ * The answers in golden/NAME.json are printed; golden/NAME.ascii and NAME.utf8 have the expected
+ * text. HONE_GOLDEN=write writes these two again, to be read before they are committed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ typedef void print(struct pen *p, const json_t *answer);
 
 static char *said(print *pr, const json_t *a, bool colour);
 
-/* The answer of that name, printed, must be what is kept under the other name. */
+/* Prints the answer `name`; the text must equal that kept under the other name. */
 static void
 check_as(const char *answer, const char *name, print *pr)
 {
@@ -184,7 +184,7 @@ a_space_reads_well(void **state)
 	check_as("space", "stats", output_text.space_stats);
 }
 
-/* What graphviz takes; and texts that would end a string of it do not. */
+/* The output is valid for graphviz, also with texts that contain the end of a string. */
 static void
 graphs_are_as_graphviz_wants_them(void **state)
 {
@@ -242,7 +242,7 @@ a_page_has_it_all_and_loads_nothing(void **state)
 	json_decref(a);
 }
 
-/* Requests that nobody judged are not called predictable. */
+/* Requests without a verdict are not called predictable. */
 static void
 few_requests_are_not_called_no_problem(void **state)
 {
@@ -272,8 +272,7 @@ said(print *pr, const json_t *a, bool colour)
 	return text;
 }
 
-/* A printer meets an answer that lacks everything, or is of other types: no crash, no text of
- * nobody. */
+/* An answer that lacks all members, or has members of other types, is printed without a crash. */
 static void
 empty_answers_are_printed(void **state)
 {
@@ -300,7 +299,7 @@ empty_answers_are_printed(void **state)
 	json_decref(odd);
 }
 
-/* Hypotheses that are each other's parents are no tree, and must not take for ever. */
+/* Hypotheses that are parents of each other are not a tree; printing them must end. */
 static void
 a_malformed_tree_ends(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include "cli/trace_queue.h"
 
-/* A trace that takes about so much memory. */
+/* A trace that takes approximately `bytes` of memory. */
 static struct trace *
 make_trace(uint64_t id, size_t size_bytes)
 {
@@ -71,7 +71,7 @@ traces_arrive_in_order(void **state)
 	}
 }
 
-/* The sanitizers see whether any trace is left. */
+/* The sanitizers detect a trace that is not freed. */
 static void
 a_closed_queue_stops_the_reader(void **state)
 {
@@ -102,7 +102,7 @@ waiting_ends_after_its_time(void **state)
 	assert_null(trace_queue_take(q, 10, &over));
 	assert_false(over);
 	assert_true(trace_queue_put(q, make_trace(1, 16)));
-	assert_null(trace_queue_take(q, 10, &over)); /* a batch of one waits for more */
+	assert_null(trace_queue_take(q, 10, &over)); /* a batch of one trace waits for more */
 	trace_queue_end(q);
 	trace_queue_free(q);
 }

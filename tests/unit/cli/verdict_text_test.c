@@ -132,7 +132,7 @@ each_field_has_its_text(void **state)
 	    "; the time between s/o:a and s/o:b is waiting for a mutex (p:lock), 99 % of it for 0x1");
 }
 
-/* What a Hone before schema 4 kept is shown as it is. */
+/* A sentence that a Hone before schema 4 stored is printed unchanged. */
 static void
 an_old_sentence_is_kept(void **state)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Ours, and behind it the file of the VFS in front of which we stand. */
+/* Our file, and behind it the file of the VFS that we wrap. */
 struct file {
 	sqlite3_file base;
 	sqlite3_file *real;
@@ -214,7 +214,7 @@ install(void)
 {
 	theirs = sqlite3_vfs_find(NULL);
 	ours =
-	    *theirs; /* the rest of it takes any VFS of the same kind, and does not look at ours */
+	    *theirs; /* the rest is valid for any VFS of the same kind, and does not refer to ours */
 	ours.zName = "faults";
 	ours.szOsFile = (int)sizeof(struct file) + theirs->szOsFile;
 	ours.xOpen = v_open;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The kill matrix: a scripted diagnosis is killed at each write, sync, truncate
- * and delete that SQLite makes for it, one after the other; and the disk is full
- * at each.
+ * The kill matrix: a scripted diagnosis is killed at each write, sync, truncate and delete that
+ * SQLite makes for it, one after the other; and at each of them the disk is full.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -109,7 +108,7 @@ kill_at_each(const struct place *p, enum fault what)
 
 		forget_files(p);
 		acknowledged = killed_at(p->path, n, what, &done);
-		s = open_store(p->path); /* checks that it is whole */
+		s = open_store(p->path); /* checks that the database is not damaged */
 		f = loaded(s, 0);
 		there = cycles_of(f);
 		assert_in_range(there, acknowledged,
@@ -128,7 +127,7 @@ kill_at_each(const struct place *p, enum fault what)
 		}
 	}
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-	assert_true(n > 3 * CYCLES); /* it did die, again and again */
+	assert_true(n > 3 * CYCLES); /* the process did die, many times */
 	print_message("# killed at each of %llu operations\n", (unsigned long long)n - 2);
 	for (uint32_t i = 0; i <= CYCLES; i++)
 		forest_free(want[i]);
@@ -146,10 +145,10 @@ killed_within_each_write_all_that_was_told_is_there(void **state)
 	kill_at_each(*state, FAULT_TORN);
 }
 
-/* ---- a disk that is full ---- */
+/* ---- a full disk ---- */
 
-/* Refused once, or from then on until it has been said: what could not be written is said, and
- * written later. */
+/* A write is refused once, or until the error has been reported: the failed commit is reported,
+ * and its rows are written later. */
 static void
 full_at_each(const struct place *p, enum fault what)
 {
@@ -185,11 +184,12 @@ full_at_each(const struct place *p, enum fault what)
 			assert_true(forest_changes(f)->nruns > 0);
 			refused = true;
 			faults_at(0, FAULT_NONE);
-			if (cycle % 2 == 0) /* at once, or with the next cycle */
+			if (cycle % 2 == 0) /* with the same commit, or with the next cycle */
 				commit(s, f);
 		}
 		refused = refused ||
-		          faults_happened() > 0; /* or it was a checkpoint's, which can wait */
+		          faults_happened() >
+		              0; /* or it was the write of a checkpoint, which can wait */
 		if (forest_changes(f)->nruns > 0)
 			commit(s, f);
 		same_forest(want, f);

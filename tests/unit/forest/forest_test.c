@@ -59,7 +59,8 @@ the_latest_run_of_a_type_is_the_newest(void **state)
 	forest_free(f);
 }
 
-/* Two diagnoses at once make hypotheses in turns; each is visited alone, in order. */
+/* Two diagnoses at the same time make hypotheses in turns; each diagnosis is visited alone, in
+ * order. */
 static void
 visiting_sees_each_of_a_run_once_in_order(void **state)
 {
@@ -285,7 +286,7 @@ witness(struct forest *f, uint64_t hypothesis, uint64_t high, uint64_t low)
 	return forest_evidence_add(f, &v, NULL);
 }
 
-/* Beside a plain list: what of it is of a trace, with the newest runs first. */
+/* Compared with a plain list: which evidence is of a trace, with the newest runs first. */
 static void
 a_traces_evidence_is_found_newest_runs_first(void **state)
 {
@@ -333,8 +334,8 @@ a_hypothesis_keeps_so_much_evidence_and_no_more(void **state)
 	for (uint64_t h = 1; h <= 2; h++) {
 		forest_hypothesis_new(f, 1, 0);
 		for (uint64_t i = 0; i < 2 * EVIDENCE_MAX; i++)
-			assert_int_equal(
-			    witness(f, h, i % 2, i / 2), 0); /* high halves tell apart */
+			assert_int_equal(witness(f, h, i % 2, i / 2),
+			    0); /* only the high halves distinguish these ids */
 		assert_int_equal(forest_changes(f)->nevidence, h * EVIDENCE_MAX);
 		assert_int_equal(forest_changes(f)->evidence[h * EVIDENCE_MAX - 1].trace.low,
 		    EVIDENCE_MAX / 2 - 1);
@@ -395,7 +396,7 @@ the_audit_is_told_newest_first_and_stays_within_bounds(void **state)
 	for (int64_t when = 5 * AUDIT_KEPT; (row = forest_audit_next(f, &at)) != NULL; when--, n++)
 		assert_int_equal(row->when.ns, when);
 	assert_in_range(n, AUDIT_KEPT, 2 * AUDIT_KEPT);
-	/* what is not written yet is never let go */
+	/* rows that are not written yet are never dropped */
 	for (int i = 0; i < 3 * AUDIT_KEPT; i++)
 		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
 	assert_int_equal(forest_changes(f)->naudit, 3 * AUDIT_KEPT);
@@ -455,7 +456,7 @@ what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
 	assert_null(forest_evidence(f, (struct trace_id){ 0, 50 }, &at));
 	for (at = 0; forest_switched_next(f, NULL, &at) != NULL; n++)
 		;
-	assert_int_equal(n, 2 + 2); /* of runs 2 and 4; of none, at 3 and 4 */
+	assert_int_equal(n, 2 + 2); /* those of runs 2 and 4; those of no run, at 3 and 4 */
 	assert_int_equal(forest_changes(f)->nruns, 1);
 	assert_int_equal(forest_changes(f)->nhypotheses, 1);
 	assert_int_equal(forest_changes(f)->nverdicts, 1);
@@ -476,7 +477,8 @@ states_of_runs_have_words(void **state)
 	assert_string_equal(run_word(RUN_STATES), "?");
 }
 
-/* Whoever asks, and for what, is another text each time; rows have a bound, and so have these. */
+/* Each operator and each question is another text; the number of rows is bounded, so these texts
+ * must be, too. */
 static void
 texts_go_with_the_rows_that_had_them(void **state)
 {

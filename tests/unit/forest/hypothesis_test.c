@@ -74,8 +74,8 @@ a_text_can_be_set_to_itself_and_to_nothing(void **state)
 	hypothesis_release(&h);
 }
 
-/* The table's ways, told apart from it: what no way says is refused, a settled state is left by
- * none. */
+/* The transitions of the table, checked by rules: one that it does not have is refused, and a
+ * settled state has none. */
 static void
 ways_lead_only_from_what_is_not_settled(void **state)
 {
@@ -92,10 +92,11 @@ ways_lead_only_from_what_is_not_settled(void **state)
 			assert_false(may && to == HYPOTHESIS_OPEN);
 		}
 	assert_in_range(
-	    ways, 8, 13); /* both may become all of the six others, and open may be probed */
+	    ways, 8, 13); /* both may become any of the six others, and open may become probed */
 	assert_true(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_PROBING));
 	assert_true(hypothesis_may(HYPOTHESIS_PROBING, HYPOTHESIS_WITHDRAWN));
-	assert_false(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_NO_HELP)); /* it was not tried */
+	assert_false(hypothesis_may(
+	    HYPOTHESIS_OPEN, HYPOTHESIS_NO_HELP)); /* only a probed hypothesis can become NO_HELP */
 	assert_false(hypothesis_may(HYPOTHESIS_PROBING, HYPOTHESIS_PROBING));
 	assert_false(hypothesis_may((enum hypothesis_state) - 1, HYPOTHESIS_OPEN));
 }

@@ -275,7 +275,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		    forest_verdict(a, run, rank) == NULL, forest_verdict(b, run, rank) == NULL);
 }
 
-/* Evidence is asked by trace: the ids that play() and fill_evidence() give. */
+/* Evidence is queried by trace: the ids that play() and fill_evidence() assign. */
 static void
 same_logs(const struct forest *a, const struct forest *b)
 {
@@ -329,7 +329,7 @@ same_audit(const struct forest *a, const struct forest *b)
 	assert_null(forest_audit_next(b, &other));
 }
 
-/* Of an operator's asking and, each third cycle, of Hone itself. */
+/* Requests of an operator and, in each third cycle, actions of Hone itself. */
 static void
 play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall now)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-/* Stepping an older schema up, and pruning. */
+/* Migration of older schemas, and pruning. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include "tests/unit/disk.h"
 #include "tests/unit/forest/made.h"
 
-/* The schema as version 1 was released, with a run, a tree and a switch. */
+/* The schema as released with version 1, with a run, a tree and a switch. */
 static const char version_1[] =
     "PRAGMA journal_mode = WAL; BEGIN;"
     "CREATE TABLE run (id INTEGER PRIMARY KEY, type TEXT NOT NULL, strategy TEXT NOT NULL, seed INTEGER NOT NULL,"
@@ -82,11 +82,11 @@ version_1_steps_up_and_keeps_all(void **state)
 	store_close(s);
 	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 5);
 	assert_int_equal(
-	    sql_integer(p->path, "PRAGMA auto_vacuum"), 2); /* it can shrink from now on */
+	    sql_integer(p->path, "PRAGMA auto_vacuum"), 2); /* the file can shrink from now on */
 	forest_free(f);
 }
 
-/* Its texts are those of the database as SQLite alone reads it. */
+/* The texts must equal those that SQLite alone reads from the database. */
 static uint64_t
 same_texts(sqlite3 *old, const char *query, const struct forest *f,
     const char *(*text_of)(const struct forest *f, sqlite3_stmt *q))
@@ -121,7 +121,8 @@ reason_of(const struct forest *f, sqlite3_stmt *q)
 	return reason_word(forest_get(f, (uint64_t)sqlite3_column_int64(q, 1))->reason);
 }
 
-/* Written by the last Hone of schema 3, see there; also salvaged it keeps what it said. */
+/* Written by the last Hone of schema 3, see the file; its content stays, also when it is
+ * salvaged. */
 static void
 version_3_keeps_every_sentence_and_reason(void **state)
 {
@@ -338,7 +339,8 @@ the_audit_goes_by_age_and_by_size(void **state)
 	    sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 10002001);
 	while (forest_audit_next(f, &at) != NULL)
 		;
-	assert_int_equal(at, 2500); /* in memory by age alone: it has a bound of its own */
+	assert_int_equal(at,
+	    2500); /* in memory, audit rows are pruned by age alone: their number has a bound of its own */
 	forest_free(f);
 	store_close(s);
 }
@@ -380,7 +382,7 @@ prune_all(struct store *s, struct forest *f, int64_t before_ns, int64_t max_byte
 	int gone;
 
 	while ((gone = store_prune(s, f, (struct wall){ before_ns }, max_bytes, &e)) > 0) {
-		assert_true(gone <= 16); /* a call is small */
+		assert_true(gone <= 16); /* a call removes few runs */
 		n += (uint32_t)gone;
 	}
 	if (gone < 0)
@@ -398,7 +400,7 @@ what_is_old_goes_and_the_file_shrinks(void **state)
 	int64_t full_bytes;
 	uint64_t at = 0;
 
-	store_close(s); /* so that its log is in it */
+	store_close(s); /* so that its log is in the file */
 	full_bytes = size_of(p->path);
 	s = open_store(p->path);
 	forest_free(f);

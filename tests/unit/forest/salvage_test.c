@@ -78,7 +78,7 @@ what_is_whole_is_saved_whole(void **state)
 	assert_true(n.runs == RUNS && n.hypotheses == 6 * RUNS && n.verdicts == 2 * RUNS &&
 		    n.switches == 6 * RUNS && n.audits > RUNS && n.orphans == 0 &&
 		    n.unreadable == 0 && n.evidence > 100 * RUNS);
-	after = file_read(b.place->path, &len); /* was only read */
+	after = file_read(b.place->path, &len); /* the damaged file was only read */
 	assert_int_equal(len, b.len);
 	assert_memory_equal(after, b.data, len);
 	free(after);
@@ -97,7 +97,7 @@ one_page_lost_costs_little(void **state)
 
 	make_whole(&b, state);
 	for (size_t page = 1; page * PAGE < b.len;
-	     page += 5) { /* not the first: what tables there are */
+	     page += 5) { /* not the first page: it says which tables there are */
 		uint8_t *data = malloc(b.len);
 		struct store *s = NULL;
 		struct err e = { 0 };
@@ -119,7 +119,8 @@ one_page_lost_costs_little(void **state)
 		}
 		store_close(s);
 		unlink(b.saved);
-		if (store_salvage(b.place->path, b.saved, &n, &e) != 0) { /* the root of all runs */
+		if (store_salvage(b.place->path, b.saved, &n, &e) !=
+		    0) { /* the root page of the table of runs */
 			assert_non_null(strstr(e.text, "no row of it can be read"));
 			poor++;
 			continue;
@@ -136,7 +137,7 @@ one_page_lost_costs_little(void **state)
 		forest_free(f);
 	}
 	assert_true(refused > b.len / PAGE / 8);
-	assert_true(named > refused / 2); /* where SQLite reports it */
+	assert_true(named > refused / 2); /* damage at a place where SQLite reports it */
 	assert_true(tried > 0);
 	assert_true(poor <= 3); /* the roots of runs and of hypotheses, and their first pages */
 	release(&b);
@@ -160,7 +161,8 @@ what_is_in_the_log_is_saved_too(void **state)
 		play(f, cycle);
 		commit(s, f);
 	}
-	assert_int_equal(store_salvage(p->path, b.saved, &n, &e), ERR_BUSY); /* it is in use */
+	assert_int_equal(
+	    store_salvage(p->path, b.saved, &n, &e), ERR_BUSY); /* the database is in use */
 	snprintf(from, sizeof from, "%s/copy.db", p->folder);
 	snprintf(log, sizeof log, "%s-wal", p->path);
 	snprintf(copy, sizeof copy, "%s-wal", from);

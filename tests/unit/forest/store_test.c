@@ -68,7 +68,7 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 			w.hypothesis = h->id;
 			assert_int_equal(forest_switched(f, &w, NULL), 0);
 		}
-		if (forest_get(f, 1) != NULL) { /* an old one changes again */
+		if (forest_get(f, 1) != NULL) { /* an old row changes again */
 			struct hypothesis *old = forest_get(f, 1);
 
 			fill(&r, old);
@@ -204,11 +204,11 @@ what_was_not_loaded_is_not_written_over(void **state)
 	store_close(s);
 }
 
-/* ---- death ---- */
+/* ---- killed processes ---- */
 
-enum { EACH = 5 }; /* hypotheses, and switches, of a cycle */
+enum { EACH = 5 }; /* hypotheses and switches of a cycle */
 
-/* Commits cycle after cycle, and says so for each that is safe, until it is killed. */
+/* Commits cycle after cycle, and reports each cycle that is safe, until it is killed. */
 static void
 commit_until_killed(const char *path, int tell)
 {
@@ -299,7 +299,7 @@ no_acknowledged_commit_is_lost_by_kill_9(void **state)
 	    1);
 }
 
-/* ---- what is not ours, or not whole ---- */
+/* ---- files of other programs, and damaged ones ---- */
 
 static void
 a_newer_schema_is_left_alone(void **state)
@@ -383,7 +383,7 @@ a_folder_or_nowhere_is_told_so(void **state)
 	    p->path, ERR_STORE, "check that it and its folder are readable and writable");
 }
 
-/* A database with some pages in it. */
+/* A database with some pages of content. */
 static void
 grow_some(const char *path)
 {
@@ -422,7 +422,7 @@ a_truncated_database_is_told_so(void **state)
 	free(data);
 }
 
-/* A flipped bit may go undetected, but must cause neither a crash nor an error without a cause. */
+/* A flipped bit may go undetected, but must cause neither a crash nor an error without a reason. */
 static void
 flipped_bytes_are_an_error_or_harmless(void **state)
 {
@@ -492,7 +492,7 @@ rows_that_cannot_be_are_damage(void **state)
 	free(data);
 }
 
-/* ---- who else has it ---- */
+/* ---- other processes that have it open ---- */
 
 static void
 a_second_opener_is_told_who_has_it(void **state)
@@ -556,7 +556,7 @@ a_reader_beside_it_does_not_stop_it(void **state)
 	store_close(s);
 }
 
-/* ---- what the disk and the system refuse ---- */
+/* ---- errors of the disk and the system ---- */
 
 static void
 try_read_only(void *arg)
@@ -640,7 +640,7 @@ try_full_disk(void *arg)
 		}
 	}
 	CHECK(failures > 3);
-	CHECK(forest_changes(f)->nruns == 0); /* the last one found room */
+	CHECK(forest_changes(f)->nruns == 0); /* there was space for the last commit */
 	store_close(s);
 	CHECK(store_open(&again, p->path, &e) == 0);
 	CHECK(store_load(again, g, 0, &e) == 0);

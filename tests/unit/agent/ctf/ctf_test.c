@@ -438,7 +438,7 @@ compact_headers_extend_their_times(void **state)
 	word = 3 | 110u << 5; /* 10 ns after begin */
 	append(&at, &word, 4);
 	append(&at, &x, 4);
-	word = 3 | 5u << 5; /* the low bits have wrapped once */
+	word = 3 | 5u << 5; /* the low bits have overflowed once */
 	append(&at, &word, 4);
 	append(&at, &x, 4);
 	*at++ = 31; /* extended */

@@ -22,7 +22,7 @@ struct stage {
 	struct listener *listener;
 	struct outbox *out;
 	struct link *link;
-	struct stream *stream; /* to the agent, after greet() */
+	struct stream *stream; /* is sent to the agent, after greet() */
 	int wake;
 };
 
@@ -97,7 +97,7 @@ send_frame(struct stage *s, enum frame_kind kind, const void *payload, size_t le
 	assert_int_equal(frame_write(s->stream, kind, 0, payload, len, LIMIT_MS, &e), 0);
 }
 
-/* Waits until the link tells of a change and `done` holds. */
+/* Waits until the link reports a change and `done` holds. */
 static void
 until(struct stage *s, bool (*done)(const struct link_stats *stats))
 {

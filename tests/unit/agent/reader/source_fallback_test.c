@@ -152,7 +152,7 @@ the_second_takes_over_when_the_format_is_unknown_and_the_trouble_says_why(void *
 	assert_string_equal(stats_of(&s).trouble,
 	    "two is used instead, which takes more processor time: CTF 2 is unknown");
 	assert_false(stats_of(&s).unknown_format);
-	assert_true(stats_of(&s).changes > 3); /* the list of processes is another */
+	assert_true(stats_of(&s).changes > 3); /* the list of processes has changed */
 	two.stats.trouble = "its own";
 	assert_string_equal(stats_of(&s).trouble, "its own");
 	s.close(s.state);

@@ -63,7 +63,8 @@ names_become_part_of_the_label(void **state)
 	}
 	memset(name, 'x', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
-	uint32_t cut = named(&l, base, name); /* before l.labels is read: named() may move it */
+	uint32_t cut = named(
+	    &l, base, name); /* taken before l.labels is read: named() may move that array */
 	assert_int_equal(l.labels[cut].len, strlen("cart/hone:fork()") + 63);
 	source_labels_release(&l);
 }

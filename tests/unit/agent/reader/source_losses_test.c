@@ -25,7 +25,8 @@ losses_are_of_one_poll_and_totals_of_all(void **state)
 	assert_int_equal(l.total[LOSS_RING], 240);
 	assert_int_equal(l.total[LOSS_DECODE], 3);
 	assert_true(l.list[39].from_ns == 39 && l.list[39].to_ns == 40);
-	assert_true(l.list[40].from_ns == 9 && l.list[40].to_ns == 9); /* never reversed */
+	assert_true(l.list[40].from_ns == 9 &&
+		    l.list[40].to_ns == 9); /* begin and end are never reversed */
 	assert_string_equal(l.trouble.text, "");
 	err_set(&e, ERR_INPUT, "a problem");
 	trouble_set(&l, &e);

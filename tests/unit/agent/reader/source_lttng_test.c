@@ -673,7 +673,7 @@ metadata_of_another_version_is_reported_with_that_version(void **state)
 	assert_non_null(strstr(l.trouble, "agent.reader = babeltrace2"));
 	fixture_close(&n);
 
-	fixture_open(&n, NULL); /* CTF 2 is JSON: none of its statements is ever complete */
+	fixture_open(&n, NULL); /* CTF 2 metadata is JSON: no statement in it is ever complete */
 	process_starts(&n);
 	write_file(&n, "shm/ust/pid/" NAME "/metadata", ctf2, sizeof ctf2 - 1, false);
 	take(&n, after(&n));

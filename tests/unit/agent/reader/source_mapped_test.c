@@ -267,7 +267,7 @@ a_request_is_followed_from_thread_to_thread(void **state)
 	writes(t, 2, 1, QUEUED, 71, 0);
 	writes(t, 3, 2, STARTED, 71, 5);
 	writes(t, 4, 3, STARTED, 70, 6);
-	writes(t, 5, 2, STEP, 0, 0); /* of job 71, in which its thread is */
+	writes(t, 5, 2, STEP, 0, 0); /* a record of job 71, on whose thread it is */
 	writes(t, 6, 4, DONE, 5, 0);
 	writes(t, 7, 4, DONE, 6, 0);
 	take = polled(t);
@@ -284,7 +284,8 @@ a_request_is_followed_from_thread_to_thread(void **state)
 	tape_free(t);
 }
 
-/* Also records of a mapped program that have a trace: it may use libhone as well. */
+/* Records of a mapped program that have a trace are unchanged, too: the program may also use
+ * libhone. */
 static void
 all_other_records_pass_unchanged(void **state)
 {
@@ -351,7 +352,7 @@ requests_that_are_not_sampled_are_dropped_and_those_not_probed_keep_what_the_map
 	writes(t, 5, 1, BEGIN, 0, 0);
 	writes(t, 6, 1, STEP, 0, 0);
 	assert_string_equal(story(t, polled(t)), "b.");
-	t->choice = MAPPED_PROBED; /* for requests that begin later */
+	t->choice = MAPPED_PROBED; /* and it applies to requests that begin later */
 	writes(t, 7, 2, BEGIN, 0, 0);
 	writes(t, 8, 1, STEP, 0, 0);
 	writes(t, 9, 2, STEP, 0, 0);

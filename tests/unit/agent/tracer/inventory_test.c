@@ -42,11 +42,11 @@ a_known_program_is_not_listed_again(void **state)
 	assert_false(inventory_wants_another(v));
 	assert_int_equal(inventory_listed(v, &t, &e), 0);
 	assert_false(inventory_wants_list(v));
-	assert_true(inventory_wants_another(v)); /* it may have been starting */
+	assert_true(inventory_wants_another(v)); /* the program may have been starting */
 	assert_int_equal(inventory_listed(v, &t, &e), 0);
 	assert_false(inventory_wants_another(v));
 
-	processes[0].pid = 1010; /* restarted: the same file */
+	processes[0].pid = 1010; /* the program was restarted: the same file */
 	assert_int_equal(inventory_run(v, processes, 3, &e), 0);
 	assert_false(inventory_wants_list(v));
 	assert_true(inventory_has(v, "cart:get"));

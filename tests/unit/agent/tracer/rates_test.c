@@ -92,7 +92,7 @@ programs_read_the_written_rates(void **state)
 	w.nrates = 1;
 	w.rates = &list[1];
 	assert_int_equal(rates_apply(r, &w, (struct mono){ 9000 }, &e), 0);
-	/* the same as for any other type now */
+	/* as for any other type by now */
 	assert_int_equal(find(t, "GET")->sample_rate, t->sample_rate);
 	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
 	rates_close(r, true);
@@ -304,7 +304,7 @@ a_knock_is_detected_and_stays_valid_for_some_time(void **state)
 	assert_true(rates_unwritten(r, before, &from));
 	assert_int_equal(from.ns, now.ns);
 	now = clock_mono();
-	/* still true: the program's next knock may come later */
+	/* the state stays true: the program's next knock may come later */
 	assert_true(rates_unwritten(r, now, &from));
 	assert_int_equal(from.ns, before.ns);
 	now.ns += 2 * HONE_POLICY_KNOCK_NS;

@@ -176,7 +176,7 @@ plant(struct forest *f)
 	none = hypothesis(f, other->id, 0, "", HYPOTHESIS_BOTTOM, 9);
 	none->settled_traces = 60;
 	none->settled_high = 0.1;
-	/* the same group as at first, and the problem elsewhere in it; the lock is no longer
+	/* the same group as at first, with the problem at another place; the lock is no longer
 	 * costly */
 	root = hypothesis(f, again->id, 0, "", HYPOTHESIS_BOTTOM, 77);
 	verdict(f, root, "cart/shop:render_begin", "cart/shop:render_end", 1e9, 0.6, 0.1);
@@ -529,8 +529,8 @@ a_trace_is_matched_to_what_it_was_evidence_of(void **state)
 	counts(j, "matches.0.usual_edge_ms", 6); /* half of 12 ms */
 	counts(j, "matches.0.total_ms", 90);
 	json_decref(j);
-	j = told(
-	    h, "{\"ask\":\"why\",\"trace\":\"abcdef0123456789\"}"); /* its lower half is enough */
+	j = told(h,
+	    "{\"ask\":\"why\",\"trace\":\"abcdef0123456789\"}"); /* the lower half of the trace id is enough */
 	counts(j, "matches.0.edge_ms", 80);
 	json_decref(j);
 	/* the slowest of the newest verdict, of the type and of all */
@@ -604,8 +604,8 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 	plant(h->forest);
 	j = told(h, "{\"ask\":\"diff\",\"runs\":[1,3]}");
 	assert_int_equal(json_array_size(at(j, "changes")), 2);
-	/* the more costly one of the first run has the same group as the one of the second:
-	 * it moved; the other is gone */
+	/* the costlier verdict of the first run has the same group as that of the second: it has
+	 * moved; the other one is gone */
 	says(j, "changes.0.what", "moved");
 	says(j, "changes.0.before.edge.from", "cart/a:b");
 	says(j, "changes.0.after.edge.from", "cart/shop:render_begin");
@@ -715,8 +715,8 @@ the_space_is_held_against_what_programs_have(void **state)
 	json_decref(j);
 }
 
-/* Two nodes report the same 50,000 tracepoints, and the second one further program. The answer lists a part
- * of them and counts the rest. */
+/* Two nodes report the same 50,000 tracepoints, and the second one a further program. The answer
+ * lists some of them and counts the rest. */
 static void
 however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 {
@@ -758,7 +758,7 @@ however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 	json_decref(j);
 	j = told(h, "{\"ask\":\"space\"}");
 	assert_int_equal(json_array_size(at(j, "never_seen")), LISTED);
-	counts(j, "never_seen_left_off", ALL + 2 - LISTED); /* by service, too */
+	counts(j, "never_seen_left_off", ALL + 2 - LISTED); /* counted for each service, too */
 	json_decref(j);
 	free(names);
 	free(text);
@@ -784,7 +784,7 @@ a_space_from_elsewhere_is_taught_or_kept_beside(void **state)
 		fail_msg("%s", e.text);
 	space_free(s);
 	labels_free(labels);
-	/* nothing was learned: the imported version becomes the one in use */
+	/* no space was learned before, so the imported version becomes the one in use */
 	j = told(h, question);
 	assert_true(json_is_false(at(j, "beside")));
 	says(j, "space_version.name", "2.0");

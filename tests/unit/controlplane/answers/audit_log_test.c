@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A flood of refused questions makes few rows, which count all of them. */
+/* A flood of refused questions makes few rows; their counts add up to all questions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 	uint64_t rows, times;
 	(void)state;
 
-	/* a thousand a second for a minute */
+	/* a thousand questions a second for a minute */
 	for (int i = 0; i < 60000; i++)
 		ask(&b, f, &w, i % 2 ? AUDIT_REFUSED : AUDIT_FAILED, 0, i / 1000.0);
 	count(f, 1000, &rows, &times);
@@ -65,7 +65,7 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 	count(f, 1000, &rows, &times);
 	assert_int_equal(times, 60000);
 	assert_in_range(rows, 10, 18);
-	audit_flush(&b, f, at_s(200), WHEN); /* no further row */
+	audit_flush(&b, f, at_s(200), WHEN); /* no further row is added */
 	assert_int_equal(b.users[0].unwritten, 0);
 	forest_free(f);
 }
@@ -93,8 +93,8 @@ what_is_done_always_has_a_row(void **state)
 	forest_free(f);
 }
 
-/* Users of other machines have no uid. Attempts without a certificate are not attributed to the user that
- * has one. */
+/* Users of other machines have no uid. Attempts without a certificate are not attributed to the
+ * user who has one. */
 static void
 nobody_answers_for_others(void **state)
 {
@@ -145,7 +145,7 @@ many_users_are_each_heard(void **state)
 	forest_free(f);
 }
 
-/* More users than the book has entries, and each has refusals without a row. */
+/* More users than the book has entries, each of whom has refusals without a row. */
 static void
 users_beyond_the_book_share_an_entry_that_names_none(void **state)
 {

@@ -254,7 +254,7 @@ what_is_wrong_is_told_in_fields(void **state)
 	assert_string_equal(json_string_value(json_object_get(trouble, "subject")), "cart");
 	assert_int_equal(json_integer_value(json_object_get(trouble, "pid")), 17);
 	json_decref(j);
-	/* an error of the tracer for a tracepoint, once nothing worse is reported */
+	/* an error of the tracer about a tracepoint, when no more severe problem is reported */
 	s.trouble = (struct node_trouble){ 0 };
 	engine_status(h->engine, node, &s, (struct mono){ 2000000000 });
 	engine_done(
@@ -312,8 +312,8 @@ a_malformed_batch_changes_nothing(void **state)
 
 static const int64_t second_ns = 1000000000;
 
-/* One request that begins on node 0 and has a unit on node 1; the latter's clock is so far ahead.
- */
+/* One request that begins on node 0 and has a unit on node 1, whose clock is ahead by the given
+ * time. */
 static void
 send_pair(struct house *h, uint64_t id, int64_t at_ns, int64_t ahead_ns)
 {
@@ -427,8 +427,8 @@ a_clock_that_jumps_is_followed(void **state)
 
 /* ---- the report of all requests ---- */
 
-/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one;
- * every fourth ends with status 500. */
+/* Requests of type A that take 1 ms plus up to `spread` of that, with a point in every second
+ * one; every fourth ends with status 500. */
 static void
 send_requests(struct house *h, uint32_t node, uint64_t first, int count, double spread)
 {
@@ -549,7 +549,7 @@ a_check_names_the_mistakes_of_the_type(void **state)
 	assert_int_equal(json_array_size(json_object_get(j, "mistakes")), 0);
 	assert_int_equal(json_array_size(json_object_get(j, "requests")), 0);
 	json_decref(j);
-	/* of the last second: the requests began earlier */
+	/* counts of the last second only: the requests began earlier */
 	j = ask(h, "{\"ask\":\"check\",\"seconds\":1}");
 	assert_int_equal(json_array_size(json_object_get(j, "requests")), 0);
 	json_decref(j);
@@ -726,7 +726,7 @@ counts_balance(void **state)
 
 	send_requests(h, node, 1, 100, 1);
 	json_decref(ask(h, "{\"ask\":\"report\",\"reset\":true}"));
-	send_requests(h, node, 1, 50, 1); /* all of them late */
+	send_requests(h, node, 1, 50, 1); /* all traces are late */
 	j = ask(h, "{\"ask\":\"status\"}");
 	counts = json_object_get(j, "counts");
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

@@ -163,7 +163,7 @@ static void __attribute__((format(printf, 2, 3))) ask(struct world *w, const cha
 	free(answer);
 }
 
-/* As the store does: takes the changes and removes the oldest runs. */
+/* Like the store: takes the changes and removes the oldest runs. */
 static void
 write_and_prune(struct world *w)
 {

@@ -339,8 +339,8 @@ the_pause_names_the_queue_and_its_agent(void **state)
 }
 
 /*
- * Queues that fill and empty at random: no tracepoint is enabled in a pause, and the fault is found
- * finally.
+ * Queues fill and empty at random: no tracepoint is enabled in a pause, and the search still finds
+ * the fault.
  */
 static void
 no_tracepoint_is_enabled_in_a_pause(void **state)

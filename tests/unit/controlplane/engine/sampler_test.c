@@ -19,7 +19,7 @@
 #include "tests/sim/stage.h"
 
 enum { FRONT, BACK, BOTH, TYPES }; /* types: their requests use n1, n2, or both */
-enum { ENOUGH_S = 20 };            /* from a change of the load until the shares fit it */
+enum { ENOUGH_S = 20 };            /* time from a change of the load until the shares match it */
 #define RECORD_NS 150.0
 #define BUDGET 0.01
 #define ABOVE 1.1 /* tolerated excess over the budget: the choice of sampled requests is random */
@@ -31,7 +31,7 @@ struct world {
 	uint32_t begin[TYPES], end[TYPES], fork, join, unit_begin, unit_end;
 	struct moments truth; /* ns of all requests of BOTH, sampled or not */
 	uint64_t sampled_of[TYPES], offered_of[TYPES];
-	uint32_t changes; /* of any share */
+	uint32_t changes; /* number of changes of any share */
 };
 
 static const char *const NAMES[TYPES] = { "FRONT", "BACK", "BOTH" };
@@ -336,8 +336,8 @@ play_sampler(struct sampler *s, struct status *st, struct mono *now, const doubl
 }
 
 /*
- * A type under diagnosis is sampled whole as long as others can be reduced, and may exceed the
- * budget by its own; then it is reduced as well.
+ * A type under diagnosis is sampled whole as long as others can be reduced; if it exceeds the
+ * budget even alone, it is reduced, too.
  */
 static void
 a_type_under_diagnosis_is_reduced_last(void **state)
@@ -361,7 +361,7 @@ a_type_under_diagnosis_is_reduced_last(void **state)
 	assert_true(sampler_share(s, 1) < SAMPLER_LEAST * 1.06);
 	assert_true(sampler_share(s, 0) > 0.3 && sampler_share(s, 0) <= 0.4);
 	play_sampler(
-	    /* 1.5 % each at share 1 */
+	    /* each of these needs 1.5 % at share 1 */
 	    s, &st, &now, (double[]){ 1500, 1500 }, false, 2 * ENOUGH_S);
 	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 <= BUDGET * ABOVE);
 	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 >= BUDGET * 0.55);

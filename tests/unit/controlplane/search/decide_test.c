@@ -294,7 +294,8 @@ an_inner_part_counts_whole_and_outer_parts_within_bounds(void **state)
 
 	assert_true(decide_excess(parts, 3, &SINCE, 100, &top));
 	assert_int_equal(top, 1);
-	/* 120 + 80 - 100 = 100 of the outer parts may all be of the first one, or of the last */
+	/* the excess of the outer parts, 120 + 80 - 100 = 100, may belong entirely to the first
+	 * or to the last one */
 	parts[1].mean_ns = 99;
 	assert_false(decide_excess(parts, 3, &SINCE, 100, &top));
 	parts[1].mean_ns = 100;
@@ -317,7 +318,7 @@ the_bounds_of_excess_do_not_depend_on_the_order_of_parts(void **state)
 		for (uint32_t i = 0; i < n; i++)
 			parts[i] = (struct part){ .gap = { i == 0 ? 1 : 10 + i,
 						      i == n - 1 ? 9 : 11 + i },
-				/* all different */
+				/* all values differ */
 				.mean_ns = (double)(rng_next(&rng) % 200) + i / 8.0 };
 		sure = decide_excess(parts, n, &SINCE, fast_ns, &top);
 		shuffle(order, n, &rng);
@@ -348,7 +349,7 @@ a_part_has_what_it_has_now_or_had_at_each_cut(void **state)
 	assert_near(decide_of_root(&c, &m, &p), 1, 0);
 }
 
-/* ---- with measuring ---- */
+/* ---- together with measure() ---- */
 
 static void
 the_part_that_varies_is_decided_on(void **state)

@@ -27,7 +27,7 @@ one_is_on(const struct fake *f)
 	return f->d->nsearches > 0 && search_is_on(f->d->searches[0]);
 }
 
-/* Another search of the same group, that waits. */
+/* Another search of the same group, which has not begun. */
 static struct search *
 add_waiting(struct fake *f, char from, char to)
 {
@@ -185,7 +185,8 @@ no_traces_count_before_agents_have_confirmed(void **state)
 	assert_int_equal(f.d->nsearches, 0);
 	f.confirmed = true;
 	fake_play(&f, PROGRAM, SLOW, 10, NULL);
-	/* the first request confirms; of those every 20 ms, four began within SETTLE_NS of that */
+	/* the first request shows the confirmation; of the next ones, every 20 ms, four began
+	 * within SETTLE_NS of it */
 	assert_int_equal(f.d->traces, 6);
 	fake_end(&f);
 }
@@ -226,7 +227,7 @@ the_reason_is_what_kept_it_from_finding_a_problem(void **state)
 			fake_step(&f);
 		}
 		if (CASES[i].reason != REASON_NO_PROBLEM) {
-			/* three times as long, in the hope of requests */
+			/* three times the deadline, because requests may still come */
 			assert_int_equal(f.d->phase, PHASE_WATCH);
 			f.port.now.ns = f.d->begun.ns + 3 * f.port.settings.cycle_max_ns;
 			fake_step(&f);
@@ -307,7 +308,7 @@ a_search_begins_with_what_its_group_showed(void **state)
 	assert_int_equal(s->origin.problem, PROBLEM_UNPREDICTABLE);
 	assert_int_equal(s->origin.gap.from, f.paths.of['(']);
 	assert_int_equal(s->origin.gap.to, f.paths.of[')']);
-	assert_near(s->origin.share, 1, 1e-9); /* the only edge has all of it */
+	assert_near(s->origin.share, 1, 1e-9); /* the only edge has the whole share */
 	assert_near(s->at.carried, moments_variance(&group->total), 1e-3 * s->at.carried);
 	assert_int_equal(s->origin.hypothesis->traces, group->total.n);
 	assert_true(s->origin.hypothesis->cost_ns > 0);

@@ -7,7 +7,7 @@
 
 #include "controlplane/search/explore.h"
 
-/* Each step decides independently of the later ones. */
+/* Each step decides without regard to the later ones. */
 static void
 the_earliest_step_decides(void **state)
 {
@@ -33,7 +33,7 @@ the_earliest_step_decides(void **state)
 }
 
 /* Carried out over a list, cycle after cycle: each tracepoint within the budget is enabled once,
- * each that is over budget even alone is left out once, and the cycles come to an end. */
+ * each that exceeds the budget even alone is skipped once, and the cycles end. */
 static void
 every_tracepoint_has_its_turn(void **state)
 {

@@ -26,14 +26,14 @@ struct fake {
 	struct path_counts counts;
 	struct diagnosis *d;
 	struct rng rng;
-	/* what the owner answers */
+	/* what the port answers to the search */
 	bool confirmed, over_budget, any_fresh;
-	struct label_set refused; /* labels that are over budget */
+	struct label_set refused; /* labels that are over the overhead budget */
 	const struct programs *programs;
 	const struct mistake *mistake; /* that concerns every path; NULL: none */
 	/* what the owner was asked */
 	uint32_t enabled, audits, ended;
-	struct audit audited; /* the last row; its texts are not valid any more */
+	struct audit audited; /* the last row; its texts are no longer valid */
 };
 
 static inline bool
@@ -140,7 +140,7 @@ fake_ended(void *owner, struct wall when)
 	((struct fake *)owner)->ended++;
 }
 
-/* A label of its own text for a letter; after fake_begin(). */
+/* A label with a text of its own for a letter; call it after fake_begin(). */
 static inline void
 fake_label(struct fake *f, char letter, const char *text)
 {
@@ -223,15 +223,15 @@ fake_wants(const struct fake *f, char letter)
 	return plan_wants(f->port.plan, fake_name(f, letter, name));
 }
 
-/* A trace that lives as long as the memory that it is given. */
+/* A trace that lives as long as the given memory. */
 struct fake_trace {
 	struct trace t;
 	struct unit unit;
 	struct event events[PATH_MAX_STEPS];
 };
 
-/* time_ns[i] lies between letters i and i + 1. all: whatever is enabled; else always-on labels and
- * those in the plan. */
+/* time_ns[i] is the time between letters i and i + 1. all: record every label, enabled or not;
+ * otherwise always-on labels and those in the plan. */
 static inline struct trace *
 fake_trace(
     struct fake *f, struct fake_trace *ret, const char *letters, const int64_t *time_ns, bool all)
@@ -257,8 +257,8 @@ fake_trace(
 	return &ret->t;
 }
 
-/* 1 ms and some noise on each edge; three of ten requests take 10 ms and more longer on edge `slow`
- * (from 0; negative: none does). */
+/* 1 ms and some noise on each edge; three requests in ten take at least 10 ms more on edge
+ * `slow` (counted from 0; negative: on no edge). */
 static inline void
 fake_times(struct fake *f, const char *letters, int slow, int64_t *time_ns)
 {
@@ -301,8 +301,8 @@ fake_step(struct fake *f)
 	arena_reset(f->port.scratch);
 }
 
-/* One request every 20 ms, and a step of the diagnosis after each, until it has ended or *until
- * holds (NULL: never). Whether one of them came true. */
+/* One request every 20 ms, and a step of the diagnosis after each, until the diagnosis has ended
+ * or *until holds (NULL: never). Returns whether one of the two happened. */
 static inline bool
 fake_play(struct fake *f, const char *letters, int slow, int requests,
     bool (*until)(const struct fake *f))
@@ -322,8 +322,8 @@ fake_play(struct fake *f, const char *letters, int slow, int requests,
 	return false;
 }
 
-/* A search of the group of `letters` for the gap between two of its letters that has not begun, with
- * its hypothesis. */
+/* A search that has not begun, of the group of `letters`, for the gap between two of its
+ * letters, with its hypothesis. */
 static inline struct search *
 fake_search(struct fake *f, char from, char to)
 {
@@ -348,7 +348,8 @@ fake_path(struct fake *f, struct search *s, const char *letters)
 	assert_int_equal(remember_path(s, &shape, f->port.scratch, NULL), 0);
 }
 
-/* Entries of the log: how often it was enabled less how often it was disabled. letter 0: of all. */
+/* From the log: how often the label was enabled less how often it was disabled. letter 0: sum
+ * over all labels. */
 static inline int
 fake_logged(const struct fake *f, char letter)
 {

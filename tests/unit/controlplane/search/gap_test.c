@@ -14,7 +14,7 @@ shape_of_letters(struct paths *p, const char *letters)
 	return s;
 }
 
-/* Which edges are inside, as letters of their first tokens; an edge back as '<'. */
+/* The edges inside the gap, as letters of their first tokens; a back edge as '<'. */
 static const char *
 inside_of(struct paths *p, const struct shape *s, struct gap gap)
 {
@@ -52,7 +52,8 @@ a_gap_is_the_edges_between_its_ends(void **state)
 	paths_end(&p);
 }
 
-/* Iterations that differ are not folded: with x in one of them, the ends stand at several positions. */
+/* Iterations that differ are not folded: with x in one of them, the ends occur at several
+ * positions. */
 static void
 a_gap_that_stands_alone_is_passed_wherever_a_path_has_its_ends(void **state)
 {
@@ -132,7 +133,7 @@ positions_of_the_same_ends_are_distinct_and_counted(void **state)
 	paths_end(&p);
 }
 
-/* A path that has the ends less often than the gap's position asks for. */
+/* A path on which the ends occur less often than the gap's position requires. */
 static void
 without_its_position_all_positions_are_inside(void **state)
 {
@@ -164,7 +165,7 @@ a_gap_round_a_loop_is_the_way_back(void **state)
 	assert_string_equal(inside_of(&p, &s, paths_gap(&p, 'c', 'a', 0, true)), "<");
 	assert_string_equal(inside_of(&p, &s, paths_gap(&p, 'c', 'b', 0, true)), "a<");
 	assert_string_equal(inside_of(&p, &s, paths_gap(&p, 'a', 'c', 0, false)), "ab");
-	/* the whole loop inside: its way back as well */
+	/* the whole loop is inside, including its back edge */
 	assert_string_equal(inside_of(&p, &s, paths_gap(&p, '(', 'd', 0, false)), "(abc<");
 	paths_end(&p);
 }

@@ -247,8 +247,8 @@ nothing_separates_where_all_requests_take_the_same_path(void **state)
 	paths_end(&p);
 }
 
-/* One request in ten passes b to c, and these take equally long: all of the variance lies between those
- * that pass it and those that do not. */
+/* One request in ten passes b to c, and all of these take equally long: all of the variance lies
+ * between the requests that pass it and those that do not. */
 static void
 what_few_requests_pass_is_measured_over_all(void **state)
 {
@@ -277,7 +277,7 @@ what_few_requests_pass_is_measured_over_all(void **state)
 	assert_near(m.parts[m.top].of_gap, 30000 / 30020.0, 1e-6);
 	assert_near(m.parts[m.top].share, m.share * 30000 / 30020, 1e-6);
 	assert_near(m.parts[m.top].mean_ns, 30000, 1e-6);
-	/* within those that pass it, compared by their means */
+	/* the requests that pass it, compared by their means */
 	in.by_mean = true;
 	measure(&m, &in, &p);
 	assert_true(m.share > 0.99);
@@ -285,7 +285,8 @@ what_few_requests_pass_is_measured_over_all(void **state)
 	paths_end(&p);
 }
 
-/* The way back of a loop is an edge of all requests of the group, also of those that never take it. */
+/* The back edge of a loop is an edge of all requests of the group, also of those that iterate
+ * only once. */
 static void
 requests_that_do_not_take_the_way_back_do_not_pass_it(void **state)
 {
@@ -307,7 +308,7 @@ requests_that_do_not_take_the_way_back_do_not_pass_it(void **state)
 	paths_end(&p);
 }
 
-/* A path of fast requests has less of the problem the more it has of the gap. */
+/* The parts of a path that only fast requests take have negative shares. */
 static void
 the_parts_of_a_fast_subgroup_carry_nothing(void **state)
 {
@@ -332,14 +333,15 @@ the_parts_of_a_fast_subgroup_carry_nothing(void **state)
 	in.must = &must;
 	measure(&m, &in, &p);
 	assert_near(m.n, 100, 0);
-	assert_true(m.share > 0.99); /* of all requests, also where others are followed */
+	assert_true(
+	    m.share > 0.99); /* the share is over all requests, although only some are followed */
 	for (uint32_t i = 0; i < m.nparts; i++)
 		assert_true(m.parts[i].share < 0);
 	label_set_release(&must);
 	paths_end(&p);
 }
 
-/* Half of the requests pass x and half of them y, which has nothing to do with it; all pass c. */
+/* Half of the requests pass x and half of them y, independently of the time; all pass c. */
 static void
 parts_between_labels_that_all_have_stand_for_all(void **state)
 {

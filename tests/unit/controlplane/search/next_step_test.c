@@ -23,7 +23,7 @@ finishes(struct next_facts f, enum verdict_kind kind, enum next_reason reason)
 	assert_int_equal(next_step(&f).kind, kind);
 }
 
-/* All that could be enabled was tried, and there was nothing. */
+/* All tracepoints that could be enabled were tried, and no cut was found. */
 static const struct next_facts TRIED = {
 	.candidates = TRIAL_NONE, .exploration = TRIAL_NONE, .layer_trial = TRIAL_NONE
 };
@@ -163,8 +163,8 @@ steps_11_to_13_finish_as_what_was_found(void **state)
 	finishes(f, VERDICT_CUT, NEXT_OVER_BUDGET);
 }
 
-/* Whatever the facts: carried out trial after trial, the function comes to an end, and asks for
- * each trial once. */
+/* For any facts: carried out trial after trial, the function comes to an end, and asks for each
+ * trial at most once. */
 static void
 every_sequence_ends(void **state)
 {
@@ -247,7 +247,7 @@ a_verdict_is_not_kept_against_its_own_measurement(void **state)
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
 	f.share = 0.15;
 	f.share_low = 0.1;
-	f.share_high = 0.19; /* below a quarter of 0.8 */
+	f.share_high = 0.19; /* less than a quarter of 0.8 */
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
 	f.share_high = 0.2;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
@@ -260,7 +260,8 @@ a_verdict_is_not_kept_against_its_own_measurement(void **state)
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_END);
 }
 
-/* Requests of a short time may all have waited in the same queue, or none of them. */
+/* Requests within a short time are correlated: all of them may have waited in the same queue, or
+ * none. */
 static void
 few_traces_do_not_contradict_before_the_deadline(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of this room share: groups of requests whose paths are written as one letter for
+/* Shared by the tests of this room: groups of requests whose paths are written as one letter for
  * each label. The first letter begins the request, the last ends it; all are of one unit. */
 #ifndef TESTS_SEARCH_PATHS_H
 #define TESTS_SEARCH_PATHS_H
@@ -18,7 +18,7 @@
 #include "base/rng.h"
 #include "searchspace/space.h"
 
-/* cmocka compares as float, which hides what matters here. */
+/* cmocka compares as float, which hides small differences. */
 static inline void
 near_at(double a, double b, double within, const char *file, int line)
 {
@@ -66,7 +66,7 @@ paths_end(struct paths *p)
 	arena_release(&p->arena);
 }
 
-/* One step of a path each letter; time_ns[i] lies between letters i and i + 1. */
+/* Each letter is one step of the path; time_ns[i] is the time between letters i and i + 1. */
 static inline void
 paths_shape(struct paths *p, const char *letters, const int64_t *time_ns, struct shape *shape,
     struct critpath *path, struct step *steps)
@@ -115,7 +115,7 @@ paths_gap(const struct paths *p, char from, char to, uint32_t nth, bool back)
 		.back = back };
 }
 
-/* Fisher and Yates. */
+/* Shuffles by the algorithm of Fisher and Yates. */
 static inline void
 shuffle(uint32_t *order, uint32_t n, struct rng *rng)
 {

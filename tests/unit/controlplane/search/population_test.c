@@ -15,8 +15,8 @@ edge_between(const struct paths *p, const struct group *g, char from, char to)
 	return 0;
 }
 
-/* Half of the requests pass b to c as one edge, a quarter as two, a quarter does not pass it. x, t: the
- * truth. */
+/* Half of the requests pass b to c as one edge, a quarter as two edges, and a quarter does not
+ * pass it. x, t: the true values. */
 static struct group *
 add_all(struct paths *p, int n, double *x, double *t)
 {
@@ -83,7 +83,8 @@ it_is_what_one_group_of_all_requests_would_be(void **state)
 	paths_end(&p);
 }
 
-/* Reservoirs of 16 requests each: of a group of few requests as many as of all, in proportion. */
+/* Reservoirs of 16 requests each: the sample of all requests takes from each group in proportion
+ * to its requests. */
 static void
 samples_are_in_proportion_to_traffic(void **state)
 {
@@ -113,7 +114,8 @@ samples_are_in_proportion_to_traffic(void **state)
 	paths_end(&p);
 }
 
-/* A loop that ran 2 to 4 times in some requests, once in others, and not at all in the rest. */
+/* A loop that iterated 2 to 4 times in some requests, once in others, and was not passed by the
+ * rest. */
 static void
 iterations_of_a_loop_that_a_path_lacks_are_0(void **state)
 {
@@ -140,7 +142,7 @@ iterations_of_a_loop_that_a_path_lacks_are_0(void **state)
 	assert_int_equal(n[1], 10);
 	assert_int_equal(n[2], 10);
 	assert_int_equal(n[4], 10);
-	/* the way back was taken once by some, three times by others */
+	/* the back edge was taken once by some requests, three times by others */
 	assert_near(all.passing, 20, 0);
 	assert_near(all.passes, 2, 1e-12);
 	population_release(&all);

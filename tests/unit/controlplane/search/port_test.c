@@ -14,7 +14,7 @@ a_tracepoint_is_named_without_its_service(void **state)
 	assert_ptr_equal(tracepoint_name(f.port.labels, f.paths.of['a'], name), name);
 	assert_string_equal(name, "app:a");
 	begin = labels_intern(f.paths.labels, RECORD_REQUEST_BEGIN, BEGIN, strlen(BEGIN), NULL, 0);
-	/* of structure labels without the name in brackets */
+	/* names of structure labels, without the name in brackets */
 	assert_string_equal(tracepoint_name(f.port.labels, begin, name), "hone:request_begin");
 	fake_end(&f);
 }

@@ -4,7 +4,8 @@
 #include "controlplane/search/preload_layer.h"
 
 static const char *const PATTERNS[] = { "lttng_ust_pthread", "lttng_ust_libc", "mine", NULL };
-/* L, U: a mutex is waited for, and had; M: malloc; X: of a provider that the operator named. */
+/* L, U: begin and end of the wait for a mutex; M: malloc; X: of a provider that the operator
+ * named. */
 static const struct {
 	char letter;
 	const char *text;
@@ -54,8 +55,8 @@ labels_of_the_layer_outside_the_edge_leave_the_path(void **state)
 
 	s = begin(&f, LAYER_OPEN);
 	cut(&f, s, "(LUaLUMbLUcM)", "(aLUMbc)");
-	cut(&f, s, "(aLUc)", "(ac)");      /* it does not come to the end of the edge */
-	cut(&f, s, "(aLbMbc)", "(aLbbc)"); /* nor from its begin */
+	cut(&f, s, "(aLUc)", "(ac)");      /* the path does not reach the end of the edge */
+	cut(&f, s, "(aLbMbc)", "(aLbbc)"); /* the path does not begin at the edge's begin */
 	s->layer.state = LAYER_CLOSED;
 	cut(&f, s, "(LUaLUbc)", "(LUaLUbc)");
 	fake_end(&f);
@@ -97,7 +98,8 @@ of_the_helpers_only_what_says_where_time_goes_is_explored(void **state)
 	s = begin(&f, LAYER_OPEN);
 	assert_true(preload_explores(&f.port, s, "lttng_ust_pthread:pthread_mutex_lock_req"));
 	assert_false(preload_explores(&f.port, s, "lttng_ust_pthread:pthread_mutex_unlock"));
-	assert_false(preload_explores(&f.port, s, "lttng_ust_libc:malloc")); /* the next one */
+	assert_false(
+	    preload_explores(&f.port, s, "lttng_ust_libc:malloc")); /* of the next provider */
 	s->layer.provider = 1;
 	assert_true(preload_explores(&f.port, s, "lttng_ust_libc:malloc"));
 	assert_false(preload_explores(&f.port, s, "lttng_ust_libc:free"));
@@ -129,16 +131,18 @@ a_part_is_kept_when_it_has_most_and_says_what_its_time_is_spent_on(void **state)
 	(void)state;
 
 	s = begin(&f, LAYER_OPEN);
-	assert_int_equal(keeps(&f, s, 'U', 'b', 0.9), 1); /* no cycle of the layer */
+	assert_int_equal(
+	    keeps(&f, s, 'U', 'b', 0.9), 1); /* the cycle enabled no label of the layer */
 	search_set_task(s, TASK_PROBE_LAYER);
 	assert_int_equal(keeps(&f, s, 'L', 'U', 0.9), 1);  /* the wait for the lock */
 	assert_int_equal(keeps(&f, s, 'L', 'U', 0.49), 0); /* too little */
-	assert_int_equal(keeps(&f, s, 'U', 'b', 0.9), 0);  /* what comes after it */
+	assert_int_equal(keeps(&f, s, 'U', 'b', 0.9), 0); /* the time after the lock was acquired */
 	assert_int_equal(keeps(&f, s, 'a', 'L', 0.9), 0);
-	assert_int_equal(keeps(&f, s, 'a', 'M', 0.9), 0); /* before one allocation */
-	assert_int_equal(keeps(&f, s, 'X', 'b', 0.9), 1); /* the operator's: any part */
+	assert_int_equal(keeps(&f, s, 'a', 'M', 0.9), 0); /* the time before one allocation */
+	assert_int_equal(
+	    keeps(&f, s, 'X', 'b', 0.9), 1); /* of the operator's provider: any part is reported */
 	s->sides.separation.label = f.paths.of['L'];
-	assert_int_equal(keeps(&f, s, 'U', 'b', 0.9), 1); /* it stays enabled all the same */
+	assert_int_equal(keeps(&f, s, 'U', 'b', 0.9), 1); /* it stays enabled nevertheless */
 	fake_end(&f);
 }
 
@@ -153,7 +157,7 @@ a_verdict_in_the_layer_says_what_the_time_is_spent_on_and_above_which_edge(void 
 	s = begin(&f, LAYER_OPEN);
 	s->at.gap = paths_gap(&f.paths, 'L', 'U', 0, false);
 	assert_int_equal(preload_verdict(&v, &f.port, s, NULL), 0);
-	assert_int_equal(v.preload, PRELOAD_NONE); /* nothing was found there */
+	assert_int_equal(v.preload, PRELOAD_NONE); /* the search has found no part in the layer */
 	assert_null(v.call);
 	s->layer.state = LAYER_FOUND;
 	s->layer.objects.n = 2;
@@ -186,7 +190,7 @@ time_inside_the_pair_is_added_by_object(void **state)
 
 	s = begin(&f, LAYER_FOUND);
 	s->at.gap = paths_gap(&f.paths, 'L', 'U', 0, false);
-	for (int i = 0; i < 3; i++) { /* two locks, 700 ns each time */
+	for (int i = 0; i < 3; i++) { /* two locks, 700 ns for each */
 		lock[i] = (struct value){ .type = VALUE_UINT, .u = i == 1 ? 0xb : 0xa };
 		fake_trace(&f, &t, "(aLUbLU)", TIME, true);
 		t.events[2].values = t.events[5].values = &lock[i];
@@ -199,7 +203,8 @@ time_inside_the_pair_is_added_by_object(void **state)
 	assert_string_equal(s->layer.objects.each[0].text, "0xa");
 	assert_near(s->layer.objects.each[0].ns, 1400, 1e-9);
 	assert_near(s->layer.objects.each[1].ns, 700, 1e-9);
-	assert_near(s->layer.objects.ns, 2100, 1e-9); /* without that outside the edge */
+	assert_near(
+	    s->layer.objects.ns, 2100, 1e-9); /* without the lock that is outside of the edge */
 	fake_end(&f);
 }
 

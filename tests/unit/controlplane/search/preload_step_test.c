@@ -5,8 +5,8 @@
 
 static const char *const PATTERNS[] = { "lttng_ust_pthread", "lttng_ust_libc", NULL };
 
-/* The layer was explored below the edge from 'a' to 'b', and its labels lay there: both ends of a
- * wait for a mutex, and a malloc. */
+/* The layer was explored below the edge from 'a' to 'b', and its labels were inside: both ends
+ * of a wait for a mutex, and a malloc. */
 static struct search *
 begin(struct fake *f)
 {

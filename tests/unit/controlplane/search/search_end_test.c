@@ -28,7 +28,7 @@ is_waiting(const struct fake *f)
 	return f->d->nsearches > 0;
 }
 
-/* A search in that phase, of a diagnosis that came there by itself. */
+/* A search in the given phase, of a diagnosis that reached it by its own steps. */
 static struct search *
 search_in(struct fake *f, enum search_phase phase)
 {
@@ -68,7 +68,7 @@ in_every_phase_all_that_a_search_enabled_is_disabled_at_its_end(void **state)
 		assert_int_equal(plan_count(f.port.plan) > 0, phase != SEARCH_WAITING);
 		search_end(&f.port, s, REASON_OPERATOR);
 		assert_int_equal(plan_count(f.port.plan), 0);
-		/* what an agent that backs off has disabled is in the log before the end */
+		/* an agent in backoff has disabled tracepoints, which was logged before the end */
 		assert_int_equal(fake_logged(&f, 0) == 0, phase != SEARCH_BACKING_OFF);
 		assert_true(fake_logged(&f, 0) <= 0);
 		assert_int_equal(s->enabled.n, 0);

@@ -77,7 +77,7 @@ its_evidence_are_the_samples_with_their_time_in_the_edge(void **state)
 	assert_int_equal(v->run, f.d->run->id);
 	assert_int_equal(v->total_ns, 10000);
 	assert_int_equal(v->edge_ns, 3000);
-	at = 0; /* beyond the most that is kept of a hypothesis */
+	at = 0; /* more than the maximum that is kept for a hypothesis */
 	assert_null(forest_evidence(f.port.forest, group->samples[EVIDENCE_MAX].id, &at));
 	fake_end(&f);
 }

@@ -140,7 +140,7 @@ a_search_beside_has_the_same_requests_and_its_part_of_the_problem(void **state)
 	assert_int_equal(s->origin.hypothesis->settled_traces, 90);
 	assert_string_equal(s->origin.hypothesis->edge_from, "s/app:b");
 	assert_string_equal(s->origin.hypothesis->edge_to, "s/app:c");
-	/* its path is known: it may begin without a model */
+	/* its path is known, so it may begin without a model */
 	assert_int_equal(s->at.npath, 5);
 	assert_int_equal(s->at.path[s->at.from], f.paths.of['b']);
 	assert_int_equal(s->at.path[s->at.to], f.paths.of['c']);

@@ -106,7 +106,7 @@ an_agent_that_backs_off_withdraws_at_once(void **state)
 
 	assert_int_equal(next_of(SEARCH_SWITCHING, f), PHASE_NEXT_WITHDRAW);
 	assert_int_equal(next_of(SEARCH_UNCONFIRMED, f), PHASE_NEXT_WITHDRAW);
-	/* first its traces stop to count */
+	/* first, its traces no longer count */
 	assert_int_equal(next_of(SEARCH_GATHERING, f), PHASE_NEXT_SUSPEND);
 }
 
@@ -201,7 +201,7 @@ every_step_is_an_allowed_transition(void **state)
 		}
 }
 
-/* Where carrying out a step leads to: search_step(). */
+/* The phase to which carrying out a step leads: search_step(). */
 static enum search_phase
 phase_after(enum search_phase phase, enum phase_next next, bool backing_off)
 {

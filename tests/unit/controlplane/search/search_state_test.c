@@ -45,7 +45,7 @@ a_search_narrows_and_remembers_what_had_most(void **state)
 	assert_near(s->at.share, 0.4, 1e-12);
 	assert_near(s->at.carried, 80, 1e-12);
 	assert_near(s->at.of_root, 0.8, 1e-12);
-	/* all of the gap on the path that has it, and half of it over all requests */
+	/* the whole gap's share on the path that has it, and half of it over all requests */
 	parts[0] = (struct part){ .gap = { 1, 3 }, .of_gap = 1, .share = 0.2 };
 	m.share = 0.4;
 	narrow(s, &m, &parts[0]);
@@ -91,7 +91,7 @@ a_duplicate_is_of_the_same_requests_and_the_same_side(void **state)
 	assert_true(search_list_has_gap(&d, &gap));
 	assert_true(search_list_has_group(&d, (struct hash128){ 7, 7 }));
 	assert_false(search_list_has_group(&d, (struct hash128){ 7, 8 }));
-	assert_false(search_is_duplicate(b)); /* the other one has not begun */
+	assert_false(search_is_duplicate(b)); /* the other search has not begun */
 	search_enter(a, SEARCH_SWITCHING);
 	assert_true(search_is_duplicate(b));
 	a->sides.followed = SIDE_SLOW;

@@ -82,7 +82,7 @@ a_search_comes_to_the_slow_edge_and_says_so(void **state)
 
 		fake_play(&f, PROGRAM, SLOW, 1, NULL);
 		s = first(&f);
-		/* the final edge is measured with what it needs alone */
+		/* while the final edge is measured, only its own tracepoints are enabled */
 		for (uint32_t k = 0; s != NULL && s->task == TASK_FINAL_EDGE && k < s->enabled.n;
 		     k++)
 			assert_true(is_needed(s, s->enabled.picks[k].label));
@@ -112,8 +112,8 @@ all_programs(void)
 	return &programs;
 }
 
-/* Requests whose traces teach the space while it is explored, until the diagnosis has ended. Returns
- * the most tracepoints that were enabled at once. */
+/* Requests whose traces teach the space while it is explored, until the diagnosis has ended.
+ * Returns the largest number of tracepoints that were enabled at the same time. */
 static uint32_t
 play_and_teach(struct fake *f, int requests)
 {
@@ -146,14 +146,14 @@ a_service_of_which_nothing_was_learned_is_explored_and_then_cut(void **state)
 
 	fake_begin(&f, PROGRAM);
 	f.programs = all_programs();
-	assert_int_equal(play_and_teach(&f, 9000), 9); /* all of them, once */
+	assert_int_equal(play_and_teach(&f, 9000), 9); /* all tracepoints, each once */
 	assert_int_equal(f.d->run->state, RUN_FOUND);
 	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
 	assert_int_equal(v->kind, VERDICT_PLACE);
 	assert_string_equal(v->from, "s/app:d");
 	assert_string_equal(v->to, "s/app:e");
 	assert_int_equal(v->unlearned, 0);
-	assert_true(f.d->run->cycles >= 3); /* the one that explored, and two that cut */
+	assert_true(f.d->run->cycles >= 3); /* the cycle that explored, and two that cut */
 	while ((h = forest_next(f.port.forest, f.d->run->id, &at)) != NULL) {
 		assert_true(hypothesis_settled(h->state));
 		explored |= h->reason == REASON_EXPLORED;
@@ -187,7 +187,7 @@ the_effort_bounds_exploring_like_everything_else(void **state)
 	}
 }
 
-/* One request in twenty goes round a loop, which takes it 30 ms each time, always equally long. */
+/* One request in twenty iterates a loop, which takes 30 ms each time, always equally long. */
 static void
 what_one_request_in_twenty_does_is_found_and_measured_over_all(void **state)
 {
@@ -220,7 +220,7 @@ what_one_request_in_twenty_does_is_found_and_measured_over_all(void **state)
 	assert_near(v->passes, 1, 1e-9);
 	assert_true(v->share > 0.8 && v->share < 1.01);
 	assert_false(v->by_latency);
-	assert_true(v->mean_ns < 12e6); /* of all; of the slow ones it is 38 ms */
+	assert_true(v->mean_ns < 12e6); /* of all requests; for the slow ones it is 38 ms */
 	fake_end(&f);
 }
 
@@ -238,7 +238,8 @@ traces_count_only_when_they_began_after_the_confirmation(void **state)
 	fake_times(&f, PROGRAM, -1, time_ns);
 	before = s->cycle.traces;
 	fake_trace(&f, &x, PROGRAM, time_ns, false);
-	x.t.end_ns += s->cycle.ready.ns + SETTLE_NS - x.t.begin_ns; /* its response time stays */
+	x.t.end_ns += s->cycle.ready.ns + SETTLE_NS -
+	              x.t.begin_ns; /* the response time does not change */
 	x.t.begin_ns = s->cycle.ready.ns + SETTLE_NS;
 	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
 	assert_int_equal(s->cycle.traces, before);
@@ -288,7 +289,7 @@ an_agent_that_does_not_confirm_ends_the_search(void **state)
 
 	fake_begin(&f, PROGRAM);
 	fake_learn(&f, PROGRAM);
-	f.d->is_ready = true; /* it confirmed what is always on */
+	f.d->is_ready = true; /* the agent confirmed the always-on tracepoints */
 	while (first(&f) == NULL || !search_is_on(first(&f)))
 		assert_false(fake_play(&f, PROGRAM, SLOW, 1, NULL));
 	s = first(&f);
@@ -347,7 +348,7 @@ congestion_disables_only_this_cycles_tracepoints_which_may_be_tried_again(void *
 		assert_int_equal(h->state, HYPOTHESIS_WITHDRAWN);
 		assert_int_equal(h->reason, REASON_CONGESTION);
 		assert_int_equal(s->cycle.traces, 0);
-		/* and it comes to its end when queues are short again */
+		/* and the pause ends when the queues are short again */
 		f.port.paused = f.port.backing_off = false;
 		assert_true(fake_play(&f, PROGRAM, SLOW, 6000, NULL));
 		assert_int_equal(f.d->run->state, RUN_FOUND);
@@ -375,7 +376,7 @@ over_the_measured_budget_the_newest_go_first_and_then_the_search_ends(void **sta
 			assert_int_equal(search_step(&f.port, s, NULL), 0);
 	}
 	assert_int_equal(s->enabled.n, old);
-	f.any_fresh = true; /* of another search, which has to give way first */
+	f.any_fresh = true; /* a tracepoint of another search, which must be disabled first */
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(search_step(&f.port, s, NULL), 0);
 	assert_int_equal(s->enabled.n, old);

@@ -51,7 +51,7 @@ judge(struct scene *x, enum verdict_kind kind)
 	    conclude(&x->f.port, x->s, x->f.paths.groups, x->group, EDGE, kind, NULL), 0);
 }
 
-/* The verdict, which is the forest's. */
+/* The verdict as stored in the forest. */
 static const struct verdict *
 verdict_of(struct scene *x, enum verdict_kind kind)
 {
@@ -71,7 +71,8 @@ state_of(struct scene *x, const struct verdict *v)
 	return forest_get(x->f.port.forest, v->hypothesis)->state;
 }
 
-/* Requests of another type work on thread 3 from 0 to 9 ms of each 20 ms, and one that waits there. */
+/* Requests of another type work on thread 3 from 0 to 9 ms of every 20 ms, and a request waits
+ * for the thread then. */
 static void
 add_occupied_thread(struct scene *x, struct thread_history *history)
 {
@@ -205,7 +206,7 @@ a_place_becomes_separated_when_a_label_divides_its_requests(void **state)
 		assert_int_equal(v->slow_with, with);
 		end(&x);
 	}
-	begin(&x); /* a spread one names the label, and claims no more */
+	begin(&x); /* a spread verdict names the label and makes no other claim */
 	x.s->sides.separation = (struct separation){
 		.label = x.f.paths.of['a'], .between = 0.8, .with = true
 	};
@@ -231,7 +232,7 @@ a_place_that_iterations_explain_becomes_a_key(void **state)
 	x.s = fake_search(&x.f, 'b', 'b');
 	search_enter(x.s, SEARCH_SWITCHING);
 	x.f.d->groups = x.f.paths.groups;
-	for (int i = 0; i < TRACES; i++) { /* 2 to 11 times round the loop of 'b' */
+	for (int i = 0; i < TRACES; i++) { /* the loop of 'b' iterates 2 to 11 times */
 		uint32_t rounds = 2 + (uint32_t)rng_below(&x.f.rng, 10);
 		char path[PATH_MAX_STEPS] = "(a";
 
@@ -259,8 +260,8 @@ a_place_that_iterations_explain_becomes_a_key(void **state)
 	end(&x);
 }
 
-/* The edge that the search began with, the way back of a loop, is watched by always-on labels alone: how
- * often it is taken explains all of it. Inside it, a tracepoint divides it. */
+/* The edge that the search began with, the back edge of a loop, is observed with always-on
+ * labels alone: how often it is taken explains all of it. Inside it, a tracepoint divides it. */
 static void
 a_key_of_the_edge_that_the_search_began_with_explains_most_of_it(void **state)
 {
@@ -285,7 +286,8 @@ a_key_of_the_edge_that_the_search_began_with_explains_most_of_it(void **state)
 			struct groups *both[] = { x.f.paths.groups, measured };
 
 			x.f.paths.groups = both[turn];
-			for (int i = 0; i < TRACES; i++) { /* one in ten goes back once */
+			for (int i = 0; i < TRACES;
+			     i++) { /* one request in ten takes the back edge once */
 				const char *path = i % 10 != 0 ? "(ab)"
 				                   : turn == 0 ? "(abab)"
 				                               : "(abxab)";
@@ -310,7 +312,7 @@ a_key_of_the_edge_that_the_search_began_with_explains_most_of_it(void **state)
 		x.s->origin.share = 0.9;
 		assert_int_equal(
 		    conclude(&x.f.port, x.s, measured, x.group, edge, VERDICT_PLACE, NULL), 0);
-		if (part) { /* the other part has it: contradicted */
+		if (part) { /* the other part has the problem: contradicted */
 			assert_null(x.s->outcome.verdict);
 		} else {
 			assert_non_null(v = x.s->outcome.verdict);
@@ -389,7 +391,8 @@ one_of_several_positions_is_numbered(void **state)
 	(void)state;
 
 	begin_with(&x, "(abc)", 1, 0);
-	for (int i = 0; i < TRACES; i++) { /* the second way from 'a' to 'b' has the problem */
+	for (int i = 0; i < TRACES;
+	     i++) { /* the second occurrence of the edge from 'a' to 'b' has the problem */
 		fake_times(&x.f, "(abcab)", 4, time_ns);
 		x.group = paths_add(&x.f.paths, "(abcab)", time_ns);
 	}
@@ -441,7 +444,7 @@ what_the_last_measurement_contradicts_ends_without_a_verdict(void **state)
 	(void)state;
 
 	for (int slow_side = 0; slow_side < 2; slow_side++) {
-		begin(&x); /* the edge before 'a' has none of it */
+		begin(&x); /* the edge before 'a' has no share of the problem */
 		x.s->cycle.deadline_passed = true;
 		if (slow_side) { /* although there is a larger edge */
 			x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);

@@ -75,7 +75,7 @@ an_edge_inside_a_unit_is_listed_for_its_gap(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(waits->begin_ns, 5100);
 	assert_int_equal(waits->tid, 22);
-	/* the diagnosis has added this one by the always-on path */
+	/* the diagnosis has added this one from the always-on path */
 	add(&x, 6, &BETWEEN);
 	assert_null(wait_list_of(&x.list, &BETWEEN, &n, &x.arena));
 	end(&x);

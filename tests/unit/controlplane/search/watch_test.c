@@ -3,8 +3,8 @@
 
 #include "controlplane/search/watch.h"
 
-/* n requests of that path in the diagnosis's groups; `tenths` of ten take `slow_ns` longer on the
- * edge `slow`. */
+/* n requests of that path in the groups of the diagnosis; in `tenths` of ten requests the edge
+ * `slow` takes `slow_ns` longer. */
 static struct group *
 add_often(struct fake *f, const char *letters, int n, int slow, int64_t slow_ns, int tenths)
 {
@@ -26,7 +26,7 @@ add(struct fake *f, const char *letters, int n, int slow, int64_t slow_ns)
 	return add_often(f, letters, n, slow, slow_ns, 3);
 }
 
-/* The groups are the kit's, which frees them. */
+/* The groups are owned by the kit, which frees them. */
 static void
 end(struct fake *f)
 {
@@ -58,7 +58,7 @@ groups_are_returned_costliest_first(void **state)
 	end(&f);
 }
 
-/* The estimate by which groups are chosen ranks rare long waits higher than their cost is. */
+/* The estimate by which groups are selected ranks rare long waits higher than their cost. */
 static void
 the_order_is_that_of_cost_not_of_the_estimate(void **state)
 {
@@ -91,7 +91,8 @@ steady_groups_and_those_of_few_traces_are_not_eligible(void **state)
 	group = add(&f, "(c)", 100, 1, 50 * MS_NS);
 	assert_int_equal(eligible_groups(x, &f.port, f.d, false, NULL), 1);
 	assert_ptr_equal(x[0].group, group);
-	assert_int_equal(f.d->watched->n, 2); /* the steady one is judged, the small one not */
+	assert_int_equal(
+	    f.d->watched->n, 2); /* the predictable group is judged, the small one is not */
 	end(&f);
 }
 
@@ -179,7 +180,7 @@ a_group_is_sure_when_one_edge_stands_out_or_it_has_plenty_of_traces(void **state
 
 	fake_begin(&f, "(ab)");
 	f.d->groups = f.paths.groups;
-	for (int i = 0; i < NEXT_PLENTY; i++) { /* two edges alike */
+	for (int i = 0; i < NEXT_PLENTY; i++) { /* two edges with equally distributed times */
 		fake_times(&f, "(ab)", -1, time_ns);
 		for (int k = 0; k < 2; k++)
 			time_ns[k] += rng_below(&f.rng, 10) < 3 ? 30 * MS_NS : 0;
@@ -190,7 +191,7 @@ a_group_is_sure_when_one_edge_stands_out_or_it_has_plenty_of_traces(void **state
 		assert_int_equal(
 		    eligible_surely(&x[0], &f.port, f.d, false, NULL), i + 1 == NEXT_PLENTY);
 		assert_int_equal(eligible_surely(&x[0], &f.port, f.d, true, NULL), 1);
-		assert_int_equal(x[0].judged->n, i + 1); /* by all its traces */
+		assert_int_equal(x[0].judged->n, i + 1); /* the group is judged by all its traces */
 	}
 	end(&f);
 }
