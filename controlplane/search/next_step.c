@@ -83,10 +83,11 @@ verdict_step(const struct verdict_facts *f)
 {
 	double least = DECIDE_OF_ROOT_MIN * f->root_share;
 	bool contradicted = f->share_high < least || (f->share < least && f->share_low <= 0);
+	bool gone = f->carries < VERDICT_GONE_MAX * f->carried_found;
 
 	assert(f->share_low <= f->share_high);
 	/* 1 */
-	if (contradicted && f->traces < DECIDE_MANY && !f->deadline_passed)
+	if ((contradicted || gone) && f->traces < DECIDE_MANY && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 2 */
 	if (contradicted && (!f->can_take_back || f->side == SIDE_SLOW))
@@ -95,9 +96,12 @@ verdict_step(const struct verdict_facts *f)
 	if (contradicted)
 		return VERDICT_STEP_TAKE_BACK;
 	/* 4 */
+	if (gone)
+		return VERDICT_STEP_GONE;
+	/* 5 */
 	if (!f->sure && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
-	/* 5 */
+	/* 6 */
 	return VERDICT_STEP_KEEP;
 }
 

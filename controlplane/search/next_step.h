@@ -123,11 +123,16 @@ enum verdict_step {
 	VERDICT_STEP_KEEP,
 	VERDICT_STEP_MORE,      /* judge again with twice as many traces */
 	VERDICT_STEP_TAKE_BACK, /* measure the edge that the search came from */
-	VERDICT_STEP_END        /* without a verdict */
+	VERDICT_STEP_END,       /* without a verdict: contradicted */
+	VERDICT_STEP_GONE       /* without a verdict: the problem went away */
 };
+/* A problem that is less than this share of what it was, as a covariance or a mean, went away. */
+#define VERDICT_GONE_MAX 0.1
 struct verdict_facts {
 	double share, share_low, share_high; /* of the final edge, with its interval */
-	double root_share;                   /* of the first gap, when found */
+	double carries,
+	    carried_found; /* by the final edge, now and when it was found; 0: not known */
+	double root_share; /* of the first gap, when found */
 	bool
 	    can_take_back; /* there is a larger edge to go back to, and no other search inside it */
 	enum followed_side side;
@@ -140,12 +145,16 @@ struct verdict_facts {
  * measurement decides. It contradicts the search when its interval lies below DECIDE_OF_ROOT_MIN of
  * what the search began with, or its share does and the interval holds 0.
  *
- * 1. Contradicted by fewer than DECIDE_MANY traces, before the deadline: more traces. Requests that
- *    wait in the same queue depend on each other for longer than the interval knows.
+ * Shares alone do not show that a problem went away: what is left has shares, too. It is gone when
+ * the edge carries less than VERDICT_GONE_MAX of what it carried.
+ *
+ * 1. Contradicted or gone by fewer than DECIDE_MANY traces, before the deadline: more traces.
+ *    Requests that wait in the same queue depend on each other for longer than the interval knows.
  * 2. Contradicted, and there is no larger edge for it alone, or a slow side was followed: end.
  * 3. Contradicted: take back.
- * 4. Not sure, and before the deadline: more traces.
- * 5. Keep.
+ * 4. Gone: end.
+ * 5. Not sure, and before the deadline: more traces.
+ * 6. Keep.
  */
 enum verdict_step verdict_step(const struct verdict_facts *f);
 

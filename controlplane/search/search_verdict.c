@@ -441,9 +441,13 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 }
 
 static struct verdict_facts
-facts_of(const struct search *s, const struct verdict *v)
+facts_of(const struct search *s, const struct verdict *v, const struct group *all)
 {
-	return (struct verdict_facts){ .share = v->share,
+	return (struct verdict_facts){ .carries = s->at.by_latency
+		                                      ? all->edges[0].mean_x
+		                                      : comoments_covariance(&all->edges[0]),
+		.carried_found = s->at.carried,
+		.share = v->share,
 		.share_low = v->share_low,
 		.share_high = v->share_high,
 		.root_share = s->origin.share,
@@ -487,10 +491,13 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		goto end;
 	}
 	fill_measured(&v, &x.all, &f, variance_inflation(&s->cycle.serial));
-	facts = facts_of(s, &v);
+	facts = facts_of(s, &v, &x.all.group);
 	switch (verdict_step(&facts)) {
 	case VERDICT_STEP_END:
 		search_end(port, s, REASON_CONTRADICTED);
+		break;
+	case VERDICT_STEP_GONE:
+		search_end(port, s, REASON_PROBLEM_GONE);
 		break;
 	case VERDICT_STEP_TAKE_BACK:
 		take_back(port, s);

@@ -282,6 +282,33 @@ few_traces_do_not_contradict_before_the_deadline(void **state)
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
 }
 
+/* A burst is over: what is left of the variance has shares that do not contradict the search. */
+static void
+a_problem_that_went_away_is_no_verdict(void **state)
+{
+	struct verdict_facts f = { .carries = 9.9,
+		.carried_found = 100,
+		.share = 0.5,
+		.share_low = 0.4,
+		.share_high = 0.6,
+		.root_share = 0.8,
+		.sure = true,
+		.traces = 999 };
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.traces = 1000;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_GONE);
+	f.carries = 10;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.carries = 9.9;
+	f.traces = 150;
+	f.deadline_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_GONE);
+	f.carried_found = 0; /* not known */
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+}
+
 static void
 a_verdict_that_is_not_sure_waits_until_the_deadline(void **state)
 {
@@ -321,6 +348,7 @@ main(void)
 		cmocka_unit_test(the_final_edge_waits_for_its_traces),
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
 		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
+		cmocka_unit_test(a_problem_that_went_away_is_no_verdict),
 		cmocka_unit_test(a_verdict_that_is_not_sure_waits_until_the_deadline),
 		cmocka_unit_test(exploring_is_enough_with_traces_and_costs),
 	};

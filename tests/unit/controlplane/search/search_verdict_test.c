@@ -102,6 +102,23 @@ add_occupied_thread(struct scene *x, struct thread_history *history)
 	}
 }
 
+/* The edge still has most of the variance, but that is a small part of what it was. */
+static void
+a_problem_that_went_away_ends_the_search_without_a_verdict(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.s->cycle.deadline_passed = true;
+	x.s->at.carried = 11 * comoments_covariance(&x.group->edges[EDGE]);
+	judge(&x, VERDICT_PLACE);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_int_equal(x.s->outcome.reason, REASON_PROBLEM_GONE);
+	assert_null(x.s->outcome.verdict);
+	end(&x);
+}
+
 static void
 a_verdict_names_who_occupied_the_thread(void **state)
 {
@@ -543,6 +560,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_agrees_with_the_group_that_was_measured),
+		cmocka_unit_test(a_problem_that_went_away_ends_the_search_without_a_verdict),
 		cmocka_unit_test(a_verdict_names_who_occupied_the_thread),
 		cmocka_unit_test(of_a_slow_group_the_share_is_of_the_mean),
 		cmocka_unit_test(a_place_becomes_separated_when_a_label_divides_its_requests),
