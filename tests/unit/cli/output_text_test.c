@@ -217,7 +217,7 @@ page_of(const json_t *answer)
 }
 
 static void
-a_page_has_it_all_and_loads_nothing(void **state)
+a_page_has_the_whole_document_and_loads_no_resource(void **state)
 {
 	json_t *a = answer_of("forest"),
 	       *h = json_array_get(
@@ -313,7 +313,7 @@ a_malformed_tree_ends(void **state)
 }
 
 static void
-colours_are_there_when_wanted(void **state)
+colours_are_printed_on_request(void **state)
 {
 	json_t *a = answer_of("verdict");
 	char *text = said(print_verdict, a, true);
@@ -421,12 +421,12 @@ main(void)
 		cmocka_unit_test(what_diagnoses_found_reads_well),
 		cmocka_unit_test(a_space_reads_well),
 		cmocka_unit_test(graphs_are_as_graphviz_wants_them),
-		cmocka_unit_test(a_page_has_it_all_and_loads_nothing),
+		cmocka_unit_test(a_page_has_the_whole_document_and_loads_no_resource),
 		cmocka_unit_test(an_analysis_reads_well),
 		cmocka_unit_test(few_requests_are_not_called_no_problem),
 		cmocka_unit_test(empty_answers_are_printed),
 		cmocka_unit_test(a_malformed_tree_ends),
-		cmocka_unit_test(colours_are_there_when_wanted),
+		cmocka_unit_test(colours_are_printed_on_request),
 		cmocka_unit_test(enabled_tracepoints_are_reported),
 		cmocka_unit_test(json_is_the_answer_itself),
 		cmocka_unit_test(numbers_are_short),

@@ -134,13 +134,13 @@ kill_at_each(const struct place *p, enum fault what)
 }
 
 static void
-killed_before_each_write_all_that_was_told_is_there(void **state)
+killed_before_each_write_no_acknowledged_cycle_is_lost(void **state)
 {
 	kill_at_each(*state, FAULT_KILL);
 }
 
 static void
-killed_within_each_write_all_that_was_told_is_there(void **state)
+killed_within_each_write_no_acknowledged_cycle_is_lost(void **state)
 {
 	kill_at_each(*state, FAULT_TORN);
 }
@@ -227,8 +227,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(killed_before_each_write_all_that_was_told_is_there),
-		test(killed_within_each_write_all_that_was_told_is_there),
+		test(killed_before_each_write_no_acknowledged_cycle_is_lost),
+		test(killed_within_each_write_no_acknowledged_cycle_is_lost),
 		test(full_once_at_each_write_nothing_is_lost),
 		test(full_from_each_write_on_nothing_is_lost),
 	};

@@ -325,7 +325,7 @@ a_traces_evidence_is_found_newest_runs_first(void **state)
 }
 
 static void
-a_hypothesis_keeps_so_much_evidence_and_no_more(void **state)
+the_evidence_of_a_hypothesis_is_bounded(void **state)
 {
 	struct forest *f = forest_new();
 	(void)state;
@@ -423,7 +423,7 @@ the_audit_is_told_newest_first_and_stays_within_bounds(void **state)
 }
 
 static void
-what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
+a_forgotten_run_is_removed_everywhere_and_others_stay(void **state)
 {
 	struct forest *f = forest_new();
 	const uint64_t gone[] = { 1, 3, 77 };
@@ -469,7 +469,7 @@ what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
 }
 
 static void
-states_of_runs_have_words(void **state)
+states_of_runs_have_names(void **state)
 {
 	(void)state;
 	assert_string_equal(run_word(RUN_ACTIVE), "active");
@@ -480,7 +480,7 @@ states_of_runs_have_words(void **state)
 /* Each operator and each question is another text; the number of rows is bounded, so these texts
  * must be, too. */
 static void
-texts_go_with_the_rows_that_had_them(void **state)
+texts_are_dropped_with_their_rows(void **state)
 {
 	struct forest *f = forest_new();
 	struct audit a = { .user = "root", .outcome = AUDIT_DONE, .times = 1 };
@@ -529,12 +529,12 @@ main(void)
 		cmocka_unit_test(verdicts_are_ranked_by_cost_however_they_come),
 		cmocka_unit_test(verdicts_that_are_sure_come_before_those_that_are_not),
 		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
-		cmocka_unit_test(a_hypothesis_keeps_so_much_evidence_and_no_more),
+		cmocka_unit_test(the_evidence_of_a_hypothesis_is_bounded),
 		cmocka_unit_test(the_log_is_asked_by_tracepoint_and_outlives_being_written),
 		cmocka_unit_test(the_audit_is_told_newest_first_and_stays_within_bounds),
-		cmocka_unit_test(texts_go_with_the_rows_that_had_them),
-		cmocka_unit_test(what_is_forgotten_is_gone_everywhere_the_rest_stays),
-		cmocka_unit_test(states_of_runs_have_words),
+		cmocka_unit_test(texts_are_dropped_with_their_rows),
+		cmocka_unit_test(a_forgotten_run_is_removed_everywhere_and_others_stay),
+		cmocka_unit_test(states_of_runs_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

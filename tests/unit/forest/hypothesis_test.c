@@ -24,7 +24,7 @@ each_state_has_its_word_and_only_two_are_unsettled(void **state)
 }
 
 static void
-what_is_no_state_says_so(void **state)
+an_invalid_state_is_a_question_mark_and_not_settled(void **state)
 {
 	(void)state;
 	assert_string_equal(
@@ -77,7 +77,7 @@ a_text_can_be_set_to_itself_and_to_nothing(void **state)
 /* The transitions of the table, checked by rules: one that it does not have is refused, and a
  * settled state has none. */
 static void
-ways_lead_only_from_what_is_not_settled(void **state)
+transitions_lead_only_from_unsettled_states(void **state)
 {
 	int ways = 0;
 	(void)state;
@@ -145,9 +145,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_state_has_its_word_and_only_two_are_unsettled),
-		cmocka_unit_test(what_is_no_state_says_so),
+		cmocka_unit_test(an_invalid_state_is_a_question_mark_and_not_settled),
 		cmocka_unit_test(a_copy_shares_no_text),
-		cmocka_unit_test(ways_lead_only_from_what_is_not_settled),
+		cmocka_unit_test(transitions_lead_only_from_unsettled_states),
 		cmocka_unit_test(entering_a_settled_state_sets_when),
 		cmocka_unit_test(a_verdict_is_copied_with_its_texts),
 		cmocka_unit_test(a_text_can_be_set_to_itself_and_to_nothing),

@@ -52,7 +52,7 @@ static const char version_1[] =
     "PRAGMA application_id = 0x486f6e65; PRAGMA user_version = 1; COMMIT";
 
 static void
-version_1_steps_up_and_keeps_all(void **state)
+version_1_is_migrated_and_keeps_all_rows(void **state)
 {
 	struct place *p = *state;
 	const struct hypothesis *h;
@@ -214,7 +214,7 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 /* Written by the last Hone of schema 4, see there: what its sentences say of Hone's own actions is in
  * fields, and the sentences stay, also salvaged. */
 static void
-version_4_tells_in_fields_what_hone_did(void **state)
+version_4_is_migrated_with_actions_of_hone_in_fields(void **state)
 {
 	static const struct {
 		int64_t number; /* when_ns - 2000000000000 */
@@ -284,7 +284,7 @@ version_4_tells_in_fields_what_hone_did(void **state)
 
 /* Schema 2 is what the first two steps make: of a database of schema 3 the third is taken back. */
 static void
-version_2_steps_up_and_has_an_audit(void **state)
+version_2_is_migrated_and_has_an_audit(void **state)
 {
 	struct place *p = *state;
 	size_t len;
@@ -312,7 +312,7 @@ version_2_steps_up_and_has_an_audit(void **state)
 }
 
 static void
-the_audit_goes_by_age_and_by_size(void **state)
+the_audit_is_pruned_by_age_and_by_size(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -391,7 +391,7 @@ prune_all(struct store *s, struct forest *f, int64_t before_ns, int64_t max_byte
 }
 
 static void
-what_is_old_goes_and_the_file_shrinks(void **state)
+old_runs_are_removed_and_the_file_shrinks(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -434,7 +434,7 @@ what_is_old_goes_and_the_file_shrinks(void **state)
 }
 
 static void
-what_is_too_much_goes_but_the_newest_of_each_type_stays(void **state)
+runs_over_the_limit_are_removed_but_the_newest_of_each_type_stays(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -457,7 +457,7 @@ what_is_too_much_goes_but_the_newest_of_each_type_stays(void **state)
 }
 
 static void
-what_has_not_ended_stays_and_a_reader_does_not_block(void **state)
+active_runs_stay_and_a_reader_does_not_block(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -484,15 +484,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(version_1_steps_up_and_keeps_all),
+		test(version_1_is_migrated_and_keeps_all_rows),
 		test(version_3_keeps_every_sentence_and_reason),
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
-		test(version_4_tells_in_fields_what_hone_did),
-		test(version_2_steps_up_and_has_an_audit),
-		test(the_audit_goes_by_age_and_by_size),
-		test(what_is_old_goes_and_the_file_shrinks),
-		test(what_is_too_much_goes_but_the_newest_of_each_type_stays),
-		test(what_has_not_ended_stays_and_a_reader_does_not_block),
+		test(version_4_is_migrated_with_actions_of_hone_in_fields),
+		test(version_2_is_migrated_and_has_an_audit),
+		test(the_audit_is_pruned_by_age_and_by_size),
+		test(old_runs_are_removed_and_the_file_shrinks),
+		test(runs_over_the_limit_are_removed_but_the_newest_of_each_type_stays),
+		test(active_runs_stay_and_a_reader_does_not_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "forest/verdict.h"
 
 static void
-words_lead_back_to_their_reasons(void **state)
+reasons_are_found_by_their_words(void **state)
 {
 	(void)state;
 	for (unsigned i = 1; i < 100; i++) {
@@ -55,7 +55,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_lead_back_to_their_reasons),
+		cmocka_unit_test(reasons_are_found_by_their_words),
 		cmocka_unit_test(numbers_of_the_migration_stay),
 		cmocka_unit_test(kinds_of_the_preload_layer_have_words),
 	};

@@ -64,7 +64,7 @@ saved(const struct broken *b, struct salvaged *n)
 }
 
 static void
-what_is_whole_is_saved_whole(void **state)
+an_intact_database_is_salvaged_completely(void **state)
 {
 	struct broken b;
 	struct salvaged n;
@@ -89,7 +89,7 @@ what_is_whole_is_saved_whole(void **state)
 /* Zeroes every fifth page, one at a time: all rows that are salvaged are unchanged, and few others
  * are lost. */
 static void
-one_page_lost_costs_little(void **state)
+one_lost_page_costs_few_rows(void **state)
 {
 	uint8_t zeroes[PAGE] = { 0 };
 	struct broken b;
@@ -144,7 +144,7 @@ one_page_lost_costs_little(void **state)
 }
 
 static void
-what_is_in_the_log_is_saved_too(void **state)
+rows_in_the_write_ahead_log_are_salvaged_too(void **state)
 {
 	struct place *p = *state;
 	struct broken b = { .place = p };
@@ -184,7 +184,7 @@ what_is_in_the_log_is_saved_too(void **state)
 }
 
 static void
-references_that_lead_nowhere_are_left_out(void **state)
+rows_with_dangling_references_are_left_out(void **state)
 {
 	struct broken b;
 	struct salvaged n;
@@ -241,10 +241,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(what_is_whole_is_saved_whole),
-		test(one_page_lost_costs_little),
-		test(what_is_in_the_log_is_saved_too),
-		test(references_that_lead_nowhere_are_left_out),
+		test(an_intact_database_is_salvaged_completely),
+		test(one_lost_page_costs_few_rows),
+		test(rows_in_the_write_ahead_log_are_salvaged_too),
+		test(rows_with_dangling_references_are_left_out),
 		test(nothing_is_ever_overwritten),
 	};
 

@@ -37,7 +37,7 @@ refuses_to_open(const char *path, int code, const char *words)
 /* ---- promises ---- */
 
 static void
-what_was_committed_comes_back_to_the_last_bit(void **state)
+committed_rows_are_loaded_unchanged_to_the_last_bit(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -94,7 +94,7 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 }
 
 static void
-the_log_tells_what_was_switched_when_and_why(void **state)
+the_log_has_what_was_switched_when_and_why(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -181,7 +181,7 @@ old_runs_are_left_out_active_ones_are_not_and_ids_go_on(void **state)
 }
 
 static void
-what_was_not_loaded_is_not_written_over(void **state)
+rows_that_were_not_loaded_are_not_overwritten(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -340,7 +340,7 @@ another_applications_database_is_left_alone(void **state)
 }
 
 static void
-what_is_no_database_is_told_so(void **state)
+a_file_that_is_no_database_is_reported(void **state)
 {
 	struct place *p = *state;
 	uint8_t junk[5000];
@@ -356,7 +356,7 @@ what_is_no_database_is_told_so(void **state)
 }
 
 static void
-an_empty_file_is_begun(void **state)
+an_empty_file_becomes_a_database(void **state)
 {
 	struct place *p = *state;
 	struct store *s;
@@ -371,7 +371,7 @@ an_empty_file_is_begun(void **state)
 }
 
 static void
-a_folder_or_nowhere_is_told_so(void **state)
+a_folder_or_a_missing_path_is_reported(void **state)
 {
 	struct place *p = *state;
 	char nowhere[128];
@@ -402,7 +402,7 @@ grow_some(const char *path)
 }
 
 static void
-a_truncated_database_is_told_so(void **state)
+a_truncated_database_is_reported(void **state)
 {
 	struct place *p = *state;
 	uint8_t *data;
@@ -459,7 +459,7 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 }
 
 static void
-rows_that_cannot_be_are_damage(void **state)
+impossible_rows_are_damage(void **state)
 {
 	static const char *const wrongs[] = {
 		"UPDATE hypothesis SET state = 77 WHERE id = 5",
@@ -495,7 +495,7 @@ rows_that_cannot_be_are_damage(void **state)
 /* ---- other processes that have it open ---- */
 
 static void
-a_second_opener_is_told_who_has_it(void **state)
+a_second_opener_gets_the_pid_of_the_first(void **state)
 {
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
@@ -571,7 +571,7 @@ try_read_only(void *arg)
 }
 
 static void
-a_read_only_folder_is_told_so(void **state)
+a_read_only_folder_is_reported(void **state)
 {
 	struct place *p = *state;
 
@@ -592,7 +592,7 @@ try_read_only_file(void *arg)
 }
 
 static void
-a_read_only_database_is_told_so(void **state)
+a_read_only_database_is_reported(void **state)
 {
 	struct place *p = *state;
 	char lock[128];
@@ -654,7 +654,7 @@ try_full_disk(void *arg)
 }
 
 static void
-a_full_disk_loses_nothing_and_goes_on(void **state)
+after_a_full_disk_commits_continue_without_loss(void **state)
 {
 	in_child(try_full_disk, *state, "no mounts of our own here (needs root)");
 }
@@ -665,26 +665,26 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(what_was_committed_comes_back_to_the_last_bit),
-		test(the_log_tells_what_was_switched_when_and_why),
+		test(committed_rows_are_loaded_unchanged_to_the_last_bit),
+		test(the_log_has_what_was_switched_when_and_why),
 		test(the_file_says_that_it_is_ours),
 		test(old_runs_are_left_out_active_ones_are_not_and_ids_go_on),
-		test(what_was_not_loaded_is_not_written_over),
+		test(rows_that_were_not_loaded_are_not_overwritten),
 		test(no_acknowledged_commit_is_lost_by_kill_9),
 		test(a_newer_schema_is_left_alone),
 		test(another_applications_database_is_left_alone),
-		test(what_is_no_database_is_told_so),
-		test(an_empty_file_is_begun),
-		test(a_folder_or_nowhere_is_told_so),
-		test(a_truncated_database_is_told_so),
+		test(a_file_that_is_no_database_is_reported),
+		test(an_empty_file_becomes_a_database),
+		test(a_folder_or_a_missing_path_is_reported),
+		test(a_truncated_database_is_reported),
 		test(flipped_bytes_are_an_error_or_harmless),
-		test(rows_that_cannot_be_are_damage),
-		test(a_second_opener_is_told_who_has_it),
+		test(impossible_rows_are_damage),
+		test(a_second_opener_gets_the_pid_of_the_first),
 		test(the_lock_of_a_killed_controller_is_gone),
 		test(a_reader_beside_it_does_not_stop_it),
-		test(a_read_only_folder_is_told_so),
-		test(a_read_only_database_is_told_so),
-		test(a_full_disk_loses_nothing_and_goes_on),
+		test(a_read_only_folder_is_reported),
+		test(a_read_only_database_is_reported),
+		test(after_a_full_disk_commits_continue_without_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

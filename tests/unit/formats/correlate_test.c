@@ -420,7 +420,7 @@ what_is_open_at_a_loss_is_given_up_where_pairs_nest(void **state)
 
 /* Ids in names of requests, and bytes that are no text. */
 static void
-names_without_end_are_one_in_the_end(void **state)
+names_over_the_limit_share_one_label(void **state)
 {
 	const char *fields[] = { "name" };
 	struct value value = { .type = VALUE_TEXT };
@@ -476,7 +476,7 @@ main(void)
 		cmocka_unit_test(a_mapping_follows_ids_from_thread_to_thread),
 		cmocka_unit_test(a_mapping_is_of_one_program_and_context_is_better),
 		cmocka_unit_test(what_is_open_at_a_loss_is_given_up_where_pairs_nest),
-		cmocka_unit_test(names_without_end_are_one_in_the_end),
+		cmocka_unit_test(names_over_the_limit_share_one_label),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ assert_indices(const struct graph *g, const uint64_t *expected)
 }
 
 static void
-a_join_waits_for_who_comes_last(void **state)
+a_join_waits_for_the_last_of_its_parents(void **state)
 {
 	struct graph *g = graph_new();
 	(void)state;
@@ -338,7 +338,7 @@ the_walk_finds_what_a_simple_search_finds(void **state)
 }
 
 static void
-and_with_clocks_that_disagree(void **state)
+the_walk_also_finds_it_with_clocks_that_disagree(void **state)
 {
 	(void)state;
 	compare_many(0.2);
@@ -348,7 +348,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_join_waits_for_who_comes_last),
+		cmocka_unit_test(a_join_waits_for_the_last_of_its_parents),
 		cmocka_unit_test(of_two_at_the_same_time_the_one_that_came_after_the_other_is_last),
 		cmocka_unit_test(work_that_nobody_waits_for_is_off_the_path),
 		cmocka_unit_test(an_end_in_the_middle_of_a_row_ends_the_request),
@@ -357,7 +357,7 @@ main(void)
 		cmocka_unit_test(an_effect_before_its_cause_is_counted_and_the_times_add_up),
 		cmocka_unit_test(a_single_event_is_a_request),
 		cmocka_unit_test(the_walk_finds_what_a_simple_search_finds),
-		cmocka_unit_test(and_with_clocks_that_disagree),
+		cmocka_unit_test(the_walk_also_finds_it_with_clocks_that_disagree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ expect_file(const void *data, size_t len, uint64_t bytes, int code, const char *
 }
 
 static void
-files_come_as_they_are(void **state)
+plain_files_are_read_unchanged(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 2, 3, 1000, 262143, 262144, 262145, 3000000 };
 	(void)state;
@@ -130,7 +130,7 @@ files_come_as_they_are(void **state)
 }
 
 static void
-gzip_comes_inflated(void **state)
+gzip_files_are_decompressed(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 1000, 262144, 3000000 };
 	(void)state;
@@ -148,7 +148,7 @@ gzip_comes_inflated(void **state)
 
 /* As logrotate or cat makes them; an empty member in between, zeroes behind the last. */
 static void
-members_come_one_after_the_other(void **state)
+gzip_members_are_read_one_after_the_other(void **state)
 {
 	struct buf b = { 0 }, z = { 0 };
 	(void)state;
@@ -167,7 +167,7 @@ members_come_one_after_the_other(void **state)
 /* Truncated anywhere or with any byte changed, the input gives a prefix of the original and then an
  * error. */
 static void
-any_damage_gives_a_beginning(void **state)
+damaged_input_gives_a_prefix_and_an_error(void **state)
 {
 	struct buf b = { 0 }, z = { 0 };
 	struct input in;
@@ -203,7 +203,7 @@ any_damage_gives_a_beginning(void **state)
 
 /* Plain bytes behind a gzip member are reported as damage. */
 static void
-rubbish_behind_gzip_is_damage(void **state)
+bytes_behind_a_gzip_member_are_damage(void **state)
 {
 	struct buf b = { 0 }, z = { 0 };
 	(void)state;
@@ -217,7 +217,7 @@ rubbish_behind_gzip_is_damage(void **state)
 }
 
 static void
-what_cannot_be_opened_is_said(void **state)
+a_file_that_cannot_be_opened_is_named(void **state)
 {
 	struct input in;
 	struct err e;
@@ -247,7 +247,7 @@ write_slowly(void *arg)
 }
 
 static void
-pipes_come_to_their_end(void **state)
+pipes_are_read_to_their_end(void **state)
 {
 	struct input in;
 	struct err e;
@@ -350,13 +350,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_come_as_they_are),
-		cmocka_unit_test(gzip_comes_inflated),
-		cmocka_unit_test(members_come_one_after_the_other),
-		cmocka_unit_test(any_damage_gives_a_beginning),
-		cmocka_unit_test(rubbish_behind_gzip_is_damage),
-		cmocka_unit_test(what_cannot_be_opened_is_said),
-		cmocka_unit_test(pipes_come_to_their_end),
+		cmocka_unit_test(plain_files_are_read_unchanged),
+		cmocka_unit_test(gzip_files_are_decompressed),
+		cmocka_unit_test(gzip_members_are_read_one_after_the_other),
+		cmocka_unit_test(damaged_input_gives_a_prefix_and_an_error),
+		cmocka_unit_test(bytes_behind_a_gzip_member_are_damage),
+		cmocka_unit_test(a_file_that_cannot_be_opened_is_named),
+		cmocka_unit_test(pipes_are_read_to_their_end),
 		cmocka_unit_test(closing_does_not_wait_for_a_silent_pipe),
 		cmocka_unit_test(the_window_moves_at_any_place),
 		cmocka_unit_test(the_window_has_a_bound),

@@ -178,7 +178,7 @@ read_fixture(struct kit *k, const char *file, char path[512])
 }
 
 static void
-crisps_critical_paths_come_out(void **state)
+critical_paths_equal_those_of_crisp(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++) {
@@ -262,7 +262,7 @@ shapes_give_the_paths_that_their_names_say(void **state)
 #define DATA(traces) "{\"data\":[" traces "],\"errors\":null}"
 
 static void
-all_forms_give_the_same(void **state)
+all_forms_give_the_same_traces(void **state)
 {
 	static const char *const forms[] = {
 		DATA(TRACE(TWO) "," OTHER(TWO)),
@@ -413,7 +413,7 @@ a_cut_line_costs_that_line(void **state)
 }
 
 static void
-a_cut_file_gives_the_traces_before(void **state)
+a_truncated_file_gives_the_traces_before_the_cut(void **state)
 {
 	static const char text[] = DATA(TRACE(TWO) "," OTHER(TWO));
 	(void)state;
@@ -488,14 +488,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crisps_critical_paths_come_out),
+		cmocka_unit_test(critical_paths_equal_those_of_crisp),
 		cmocka_unit_test(shapes_give_the_paths_that_their_names_say),
-		cmocka_unit_test(all_forms_give_the_same),
+		cmocka_unit_test(all_forms_give_the_same_traces),
 		cmocka_unit_test(tags_become_fields),
 		cmocka_unit_test(what_follows_is_waited_for_only_if_it_ends_before),
 		cmocka_unit_test(a_bad_span_costs_that_span),
 		cmocka_unit_test(a_cut_line_costs_that_line),
-		cmocka_unit_test(a_cut_file_gives_the_traces_before),
+		cmocka_unit_test(a_truncated_file_gives_the_traces_before_the_cut),
 		cmocka_unit_test(incomplete_and_nonsense_spans_are_counted),
 		cmocka_unit_test(a_huge_trace_is_passed_over),
 	};

@@ -223,7 +223,7 @@ long_texts_are_cut_between_characters(void **state)
 }
 
 static void
-what_nobody_takes_is_passed_over(void **state)
+a_value_that_is_not_read_is_skipped(void **state)
 {
 	static const char doc[] =
 	    "{\"a\":{\"x\":[\"]}\\\"\",{}]},\"b\":\"\\\\\",\"c\":-1.5e3,\"d\":[],\"e\":null,\"f\":true,\"g\":7}";
@@ -352,7 +352,7 @@ a_text_may_be_long(void **state)
 /* ---- failures ---- */
 
 static void
-failures_stick_and_say_where(void **state)
+a_failure_stays_and_has_its_offset(void **state)
 {
 	static const struct {
 		const char *doc;
@@ -395,7 +395,7 @@ failures_stick_and_say_where(void **state)
 
 /* Every way to go on: in the array, on the next line, nowhere. */
 static void
-it_goes_on_behind_a_failure(void **state)
+reading_continues_behind_a_failure(void **state)
 {
 	static const struct {
 		const char *doc;
@@ -472,12 +472,12 @@ main(void)
 		cmocka_unit_test(reals_are_right),
 		cmocka_unit_test(any_value_is_an_attribute),
 		cmocka_unit_test(long_texts_are_cut_between_characters),
-		cmocka_unit_test(what_nobody_takes_is_passed_over),
+		cmocka_unit_test(a_value_that_is_not_read_is_skipped),
 		cmocka_unit_test(depth_is_bounded_where_it_is_entered),
 		cmocka_unit_test(held_texts_stay),
 		cmocka_unit_test(a_text_may_be_long),
-		cmocka_unit_test(failures_stick_and_say_where),
-		cmocka_unit_test(it_goes_on_behind_a_failure),
+		cmocka_unit_test(a_failure_stays_and_has_its_offset),
+		cmocka_unit_test(reading_continues_behind_a_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ columns_come_in_any_order_and_further_ones_are_attributes(void **state)
 }
 
 static void
-without_an_end_the_duration_tells_it(void **state)
+without_an_end_the_duration_gives_it(void **state)
 {
 	struct kit *k = kit_text(
 	    "TraceID,SpanID,StartTimeUnixNano,Duration\n0a,01,1661140374000000000,100\n");
@@ -50,7 +50,7 @@ without_an_end_the_duration_tells_it(void **state)
 }
 
 static void
-services_are_pods_without_what_kubernetes_made_up(void **state)
+services_are_pods_without_the_suffixes_of_kubernetes(void **state)
 {
 	static const char *const pods[][2] = {
 		{ "front-579b9bff58-t2dbm", "front" },
@@ -97,7 +97,7 @@ cells_in_quotes_hold_commas_lines_and_quotes(void **state)
 }
 
 static void
-a_quote_that_nobody_closes_costs_its_line_only(void **state)
+an_unclosed_quote_costs_its_line_only(void **state)
 {
 	struct kit *k = kit_text(
 	    HEADER "0a,01,root,\"front,get,1661140374000000000,1661140374000100000,100\n" ROOT
@@ -151,7 +151,7 @@ a_line_that_is_too_long_is_passed_over(void **state)
 }
 
 static void
-a_file_of_nothing_but_rubbish_is_refused(void **state)
+a_file_without_a_valid_line_is_refused(void **state)
 {
 	struct kit *k = kit_bytes("a,b,c\n1,2,3\n", 12, "nezha");
 	(void)state;
@@ -187,13 +187,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_a_span),
 		cmocka_unit_test(columns_come_in_any_order_and_further_ones_are_attributes),
-		cmocka_unit_test(without_an_end_the_duration_tells_it),
-		cmocka_unit_test(services_are_pods_without_what_kubernetes_made_up),
+		cmocka_unit_test(without_an_end_the_duration_gives_it),
+		cmocka_unit_test(services_are_pods_without_the_suffixes_of_kubernetes),
 		cmocka_unit_test(cells_in_quotes_hold_commas_lines_and_quotes),
-		cmocka_unit_test(a_quote_that_nobody_closes_costs_its_line_only),
+		cmocka_unit_test(an_unclosed_quote_costs_its_line_only),
 		cmocka_unit_test(what_is_malformed_is_counted_and_the_rest_read),
 		cmocka_unit_test(a_line_that_is_too_long_is_passed_over),
-		cmocka_unit_test(a_file_of_nothing_but_rubbish_is_refused),
+		cmocka_unit_test(a_file_without_a_valid_line_is_refused),
 		cmocka_unit_test(a_real_minute_is_read),
 	};
 

@@ -66,7 +66,7 @@ in_folder(const char *name)
 }
 
 static void
-formats_are_told_by_content(void **state)
+formats_are_detected_by_content(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -102,7 +102,7 @@ a_trace_that_is_read_again_counts_once(void **state)
 
 /* Another trace with the same id is another request, as test programs make them. */
 static void
-the_same_id_with_other_content_is_told(void **state)
+the_same_id_with_other_content_is_reported(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -138,7 +138,7 @@ repeats_are_recognised_in_bounded_memory(void **state)
 
 /* Each file is skipped with its reason, and reading continues. */
 static void
-what_is_no_trace_file_is_said(void **state)
+a_file_without_traces_is_reported(void **state)
 {
 	static const struct {
 		const char *data, *words;
@@ -193,7 +193,7 @@ a_format_can_be_named(void **state)
 }
 
 static void
-the_known_formats_are_told(void **state)
+an_unknown_format_is_refused_with_the_known_ones(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -325,7 +325,7 @@ refuse(void *ctx, struct trace *t, struct err *e)
 }
 
 static void
-who_takes_can_end_it(void **state)
+the_receiver_can_end_the_reading(void **state)
 {
 	int taken = 0;
 	struct reading_options o = { .take = refuse, .ctx = &taken };
@@ -367,7 +367,7 @@ ask(void *arg)
 /* One thread asks for the progress all the time while the one that receives a trace looks up its
  * nodes. ThreadSanitizer finds races. */
 static void
-progress_may_be_asked_by_others(void **state)
+other_threads_may_ask_for_the_progress(void **state)
 {
 	struct kit k;
 	struct asked a = { 0 };
@@ -419,20 +419,20 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formats_are_told_by_content),
-		cmocka_unit_test(the_known_formats_are_told),
+		cmocka_unit_test(formats_are_detected_by_content),
+		cmocka_unit_test(an_unknown_format_is_refused_with_the_known_ones),
 		cmocka_unit_test(names_are_in_bounded_memory),
 		cmocka_unit_test(records_that_go_back_in_time_are_no_truncation),
 		cmocka_unit_test(a_trace_that_is_read_again_counts_once),
-		cmocka_unit_test(the_same_id_with_other_content_is_told),
+		cmocka_unit_test(the_same_id_with_other_content_is_reported),
 		cmocka_unit_test(repeats_are_recognised_in_bounded_memory),
-		cmocka_unit_test(what_is_no_trace_file_is_said),
+		cmocka_unit_test(a_file_without_traces_is_reported),
 		cmocka_unit_test(a_format_can_be_named),
 		cmocka_unit_test(folders_are_read_by_name),
 		cmocka_unit_test(a_folder_in_itself_ends),
 		cmocka_unit_test(skips_have_a_place),
-		cmocka_unit_test(who_takes_can_end_it),
-		cmocka_unit_test(progress_may_be_asked_by_others),
+		cmocka_unit_test(the_receiver_can_end_the_reading),
+		cmocka_unit_test(other_threads_may_ask_for_the_progress),
 		cmocka_unit_test(nodes_have_numbers),
 	};
 

@@ -167,7 +167,7 @@ order_of_arrival_does_not_matter(void **state)
 }
 
 static void
-ties_have_an_order(void **state)
+equal_times_have_a_fixed_order(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -180,7 +180,7 @@ ties_have_an_order(void **state)
 }
 
 static void
-the_last_of_those_at_once_was_waited_for(void **state)
+of_concurrent_children_the_last_to_end_was_waited_for(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -206,7 +206,7 @@ what_overlaps_the_parents_ends_is_cut(void **state)
 }
 
 static void
-what_lies_outside_is_off_the_path(void **state)
+a_child_outside_of_its_parent_is_off_the_path(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -219,7 +219,7 @@ what_lies_outside_is_off_the_path(void **state)
 }
 
 static void
-what_follows_is_not_waited_for(void **state)
+a_following_span_is_not_waited_for(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -232,7 +232,7 @@ what_follows_is_not_waited_for(void **state)
 
 /* Less than 1 % of the parent, and nothing else in the overlap. */
 static void
-small_overlaps_are_none(void **state)
+small_overlaps_are_treated_as_sequential(void **state)
 {
 	struct kit k;
 	(void)state;
@@ -777,12 +777,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_span_is_forked_and_joined),
 		cmocka_unit_test(order_of_arrival_does_not_matter),
-		cmocka_unit_test(ties_have_an_order),
-		cmocka_unit_test(the_last_of_those_at_once_was_waited_for),
+		cmocka_unit_test(equal_times_have_a_fixed_order),
+		cmocka_unit_test(of_concurrent_children_the_last_to_end_was_waited_for),
 		cmocka_unit_test(what_overlaps_the_parents_ends_is_cut),
-		cmocka_unit_test(what_lies_outside_is_off_the_path),
-		cmocka_unit_test(what_follows_is_not_waited_for),
-		cmocka_unit_test(small_overlaps_are_none),
+		cmocka_unit_test(a_child_outside_of_its_parent_is_off_the_path),
+		cmocka_unit_test(a_following_span_is_not_waited_for),
+		cmocka_unit_test(small_overlaps_are_treated_as_sequential),
 		cmocka_unit_test(another_nodes_clock_is_corrected),
 		cmocka_unit_test(nothing_else_is_corrected),
 		cmocka_unit_test(of_duplicates_the_first_is_kept),

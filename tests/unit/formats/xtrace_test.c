@@ -15,7 +15,7 @@
 #define D "00000000000000dd"
 
 static void
-reports_are_events_and_the_path_goes_through_who_came_last(void **state)
+reports_are_events_and_the_path_goes_through_the_latest_parent(void **state)
 {
 	struct kit *k = kit_text(
 	    TASK(REPORT(A, "", "100.000", SAYS("cli", "x.Main", "start")) "," REPORT(
@@ -143,7 +143,7 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 }
 
 static void
-brackets_that_do_not_fit_end_all_the_same(void **state)
+unbalanced_brackets_terminate(void **state)
 {
 	static const char *const texts[] = { "]}}]", "{\"reports\":[{\"Label\":[}]}",
 		"[{\"reports\":[}}}}", "[[[[[]" };
@@ -356,13 +356,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reports_are_events_and_the_path_goes_through_who_came_last),
+		cmocka_unit_test(reports_are_events_and_the_path_goes_through_the_latest_parent),
 		cmocka_unit_test(what_names_one_thing_is_no_part_of_a_label),
 		cmocka_unit_test(reports_without_a_label_say_what_they_did_and_where),
 		cmocka_unit_test(the_steady_clock_refines_times_unless_it_disagrees),
 		cmocka_unit_test(nonsense_in_a_graph_is_counted),
 		cmocka_unit_test(what_is_malformed_is_counted_and_the_rest_read),
-		cmocka_unit_test(brackets_that_do_not_fit_end_all_the_same),
+		cmocka_unit_test(unbalanced_brackets_terminate),
 		cmocka_unit_test(real_tasks_have_the_path_that_a_simple_search_finds),
 	};
 

@@ -96,7 +96,7 @@ without_a_request_nothing_is_written(void **state)
 }
 
 static void
-a_stranger_gives_ids_but_no_flags(void **state)
+another_tracers_header_gives_ids_but_no_flags(void **state)
 {
 	struct hone_carrier c;
 	(void)state;
@@ -204,7 +204,7 @@ our_member_is_found_among_others(void **state)
 }
 
 static void
-a_member_that_is_not_ours_is_no_acquaintance(void **state)
+a_member_of_another_vendor_is_not_read_as_ours(void **state)
 {
 	static const char *const states[] = {
 		"",
@@ -236,7 +236,7 @@ a_member_that_is_not_ours_is_no_acquaintance(void **state)
 
 /* The parent id in VALID is not the link in STATE: somebody stood between. */
 static void
-the_link_survives_a_stranger_in_between(void **state)
+the_link_survives_another_tracer_in_between(void **state)
 {
 	struct hone_carrier c;
 	(void)state;
@@ -252,15 +252,15 @@ main(void)
 		cmocka_unit_test(what_is_written_has_the_form_that_w3c_gives),
 		cmocka_unit_test(what_is_written_is_read_back),
 		cmocka_unit_test(without_a_request_nothing_is_written),
-		cmocka_unit_test(a_stranger_gives_ids_but_no_flags),
+		cmocka_unit_test(another_tracers_header_gives_ids_but_no_flags),
 		cmocka_unit_test(any_wrong_byte_or_length_is_refused),
 		cmocka_unit_test(ids_of_zeroes_are_refused),
 		cmocka_unit_test(old_tracers_with_64_bit_ids_are_understood),
 		cmocka_unit_test(version_00_ends_after_its_flags),
 		cmocka_unit_test(later_versions_are_read_by_their_first_four_fields),
 		cmocka_unit_test(our_member_is_found_among_others),
-		cmocka_unit_test(a_member_that_is_not_ours_is_no_acquaintance),
-		cmocka_unit_test(the_link_survives_a_stranger_in_between),
+		cmocka_unit_test(a_member_of_another_vendor_is_not_read_as_ours),
+		cmocka_unit_test(the_link_survives_another_tracer_in_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,7 @@ hones_member_is_found_behind_what_does_not_fit(void **state)
 }
 
 static void
-no_more_is_looked_at_than_said(void **state)
+no_more_is_examined_than_the_stated_maximum(void **state)
 {
 	char *in = members(TRACESTATE_LOOKED_MAX / 4, 3, OURS);
 	struct tracestate t;
@@ -255,7 +255,7 @@ main(void)
 		cmocka_unit_test(of_what_is_too_much_the_end_is_dropped_in_whole_members),
 		cmocka_unit_test(long_members_are_dropped_before_others),
 		cmocka_unit_test(hones_member_is_found_behind_what_does_not_fit),
-		cmocka_unit_test(no_more_is_looked_at_than_said),
+		cmocka_unit_test(no_more_is_examined_than_the_stated_maximum),
 		cmocka_unit_test(a_member_that_is_seen_in_part_is_none),
 		cmocka_unit_test(a_member_of_hones_that_is_long_is_none),
 	};

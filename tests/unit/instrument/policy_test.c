@@ -182,7 +182,7 @@ rates_are_shares_and_probed_is_among_sampled(void **state)
 
 /* Trace ids that strangers count up from 1, not random at all. */
 static void
-ids_that_are_not_random_are_shared_out_too(void **state)
+ids_that_are_not_random_are_sampled_at_the_rate_too(void **state)
 {
 	int sampled = 0;
 	(void)state;
@@ -195,7 +195,7 @@ ids_that_are_not_random_are_shared_out_too(void **state)
 }
 
 static void
-who_decides_about_the_same_request_decides_the_same(void **state)
+decisions_about_the_same_request_are_equal(void **state)
 {
 	(void)state;
 
@@ -375,7 +375,7 @@ knocks(int heard)
 }
 
 static void
-who_is_recorded_by_nobody_knocks(void **state)
+a_program_that_is_not_recorded_knocks(void **state)
 {
 	uint64_t now_ns = SECOND_NS;
 	int heard = inotify_init1(IN_NONBLOCK);
@@ -427,8 +427,8 @@ main(void)
 		TEST(a_rate_of_0_is_never_and_of_all_ones_always),
 		TEST(the_ends_of_the_range_hold_for_the_rarest_ids),
 		TEST(rates_are_shares_and_probed_is_among_sampled),
-		TEST(ids_that_are_not_random_are_shared_out_too),
-		TEST(who_decides_about_the_same_request_decides_the_same),
+		TEST(ids_that_are_not_random_are_sampled_at_the_rate_too),
+		TEST(decisions_about_the_same_request_are_equal),
 		TEST(past_its_lease_a_rate_is_0),
 		TEST(an_expired_table_is_still_a_table),
 		TEST(entries_that_collide_are_found_around_the_end),
@@ -437,7 +437,7 @@ main(void)
 		TEST(a_table_that_was_replaced_is_found_when_the_old_one_expires),
 		TEST(a_table_that_is_not_one_is_ignored),
 		TEST(a_strangers_file_is_not_mapped),
-		TEST(who_is_recorded_by_nobody_knocks),
+		TEST(a_program_that_is_not_recorded_knocks),
 		TEST(what_is_no_table_is_not_read),
 	};
 	int failed;

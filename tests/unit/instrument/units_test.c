@@ -53,7 +53,7 @@ outside_of_requests_calls_do_nothing(void **state)
 }
 
 static void
-nonsense_is_borne(void **state)
+invalid_calls_are_ignored(void **state)
 {
 	(void)state;
 
@@ -287,7 +287,7 @@ names_may_be_long(void **state)
 }
 
 static void
-request_types_are_told_apart_and_never_0(void **state)
+request_types_have_distinct_hashes_and_none_is_0(void **state)
 {
 	char name[16];
 	(void)state;
@@ -408,7 +408,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(outside_of_requests_calls_do_nothing),
-		TEST(nonsense_is_borne),
+		TEST(invalid_calls_are_ignored),
 		TEST(a_request_has_ids_of_its_own),
 		TEST(a_strangers_trace_id_is_kept),
 		TEST(units_nest_four_deep_and_come_back),
@@ -418,7 +418,7 @@ main(void)
 		TEST(many_units_take_turns_on_one_thread),
 		TEST(flags_travel_with_the_work),
 		TEST(names_may_be_long),
-		TEST(request_types_are_told_apart_and_never_0),
+		TEST(request_types_have_distinct_hashes_and_none_is_0),
 		TEST(threads_do_not_repeat_ids),
 		TEST(forked_children_make_ids_of_their_own_and_are_in_no_request),
 	};

@@ -51,7 +51,7 @@ what_is_not_known_is_other(void **state)
 
 /* A name that did not fit is not half there, and those that did are untouched. */
 static void
-the_table_fills_up_and_goes_on_to_answer(void **state)
+a_full_table_still_answers(void **state)
 {
 	char name[32];
 	unsigned kept = 0;
@@ -73,7 +73,7 @@ the_table_fills_up_and_goes_on_to_answer(void **state)
 }
 
 static void
-what_is_added_twice_is_there_once(void **state)
+a_name_that_is_added_twice_is_stored_once(void **state)
 {
 	const char *first;
 	(void)state;
@@ -94,8 +94,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_known_name_is_found_in_any_case),
 		cmocka_unit_test(what_is_not_known_is_other),
-		cmocka_unit_test(the_table_fills_up_and_goes_on_to_answer),
-		cmocka_unit_test(what_is_added_twice_is_there_once),
+		cmocka_unit_test(a_full_table_still_answers),
+		cmocka_unit_test(a_name_that_is_added_twice_is_stored_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

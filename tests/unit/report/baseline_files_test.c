@@ -118,7 +118,7 @@ files_are_baselines_too(void **state)
 }
 
 static void
-no_name_leads_out_of_the_folder(void **state)
+no_name_refers_outside_of_the_folder(void **state)
 {
 	static const char *const bad[] = { "", ".", "..", "../x", "a/b", ".x", "a b", "a\n",
 		"\xc3\xa4", "12345678901234567890123456789012345678901234567890123456789012345" };
@@ -162,7 +162,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_saved_comes_back_until_it_is_deleted),
 		cmocka_unit_test(files_are_baselines_too),
-		cmocka_unit_test(no_name_leads_out_of_the_folder),
+		cmocka_unit_test(no_name_refers_outside_of_the_folder),
 		cmocka_unit_test(what_cannot_be_written_leaves_the_old_one),
 	};
 

@@ -297,7 +297,7 @@ alike_document(uint64_t seed, int requests)
 }
 
 static void
-calls_of_one_request_are_one_witness(void **state)
+calls_of_one_request_are_one_sample(void **state)
 {
 	uint32_t wrong = 0;
 	(void)state;
@@ -525,7 +525,7 @@ main(void)
 		cmocka_unit_test(what_did_not_change_has_no_sure_suspects),
 		cmocka_unit_test(a_short_baseline_makes_nobody_sure_and_says_so),
 		cmocka_unit_test(what_healthy_blocks_show_among_themselves_is_usual),
-		cmocka_unit_test(calls_of_one_request_are_one_witness),
+		cmocka_unit_test(calls_of_one_request_are_one_sample),
 		cmocka_unit_test(a_baseline_that_was_saved_says_what_a_live_one_does),
 		cmocka_unit_test(parts_add_up_to_the_change_exactly),
 		cmocka_unit_test(groups_that_came_and_went_are_named),

@@ -270,7 +270,7 @@ names_that_are_no_text_are_shown_all_the_same(void **state)
 }
 
 static void
-nothing_is_a_document_too(void **state)
+a_report_without_traces_is_a_document(void **state)
 {
 	struct shop *s = shop_new(NULL);
 	json_t *d = document_of(s, true);
@@ -313,7 +313,7 @@ main(void)
 		cmocka_unit_test(loops_stand_in_brackets),
 		cmocka_unit_test(samples_name_their_texts),
 		cmocka_unit_test(names_that_are_no_text_are_shown_all_the_same),
-		cmocka_unit_test(nothing_is_a_document_too),
+		cmocka_unit_test(a_report_without_traces_is_a_document),
 		cmocka_unit_test(other_documents_are_refused),
 	};
 

@@ -203,7 +203,7 @@ only_the_script_with_the_number_of_the_document_may_run(void **state)
 
 /* The page loads no other resource: its only addresses are the namespaces of SVG. */
 static void
-without_data_it_is_small_and_asks_nobody(void **state)
+without_data_it_is_small_and_loads_no_resource(void **state)
 {
 	json_t *document = json_object();
 	char *page = page_of(document);
@@ -270,7 +270,7 @@ main(void)
 		cmocka_unit_test(line_separators_and_control_characters_stay_escaped),
 		cmocka_unit_test(problems_are_in_a_table_that_needs_no_script),
 		cmocka_unit_test(only_the_script_with_the_number_of_the_document_may_run),
-		cmocka_unit_test(without_data_it_is_small_and_asks_nobody),
+		cmocka_unit_test(without_data_it_is_small_and_loads_no_resource),
 		cmocka_unit_test(a_document_that_lacks_or_mixes_members_is_still_a_page),
 		cmocka_unit_test(what_is_no_document_is_refused),
 	};

@@ -84,7 +84,7 @@ text_of(struct shop *s)
 }
 
 static void
-any_number_of_threads_says_the_same(void **state)
+any_number_of_threads_gives_the_same_report(void **state)
 {
 	char *texts[3];
 	(void)state;
@@ -219,7 +219,7 @@ groups_without_room_are_counted_for_their_type(void **state)
 }
 
 static void
-meant_waits_are_in_no_time(void **state)
+excluded_waits_are_not_part_of_any_time(void **state)
 {
 	static const char *const ignore[] = { "*unit_begin(cart)", NULL };
 	struct report_options o = report_defaults();
@@ -240,7 +240,7 @@ meant_waits_are_in_no_time(void **state)
 }
 
 static void
-structure_alone_when_asked_for(void **state)
+structure_only_leaves_out_all_other_tracepoints(void **state)
 {
 	struct report_options o = report_defaults();
 	struct shop *s;
@@ -287,13 +287,13 @@ main(void)
 		cmocka_unit_test(the_edge_that_varies_carries_the_variance),
 		cmocka_unit_test(steady_requests_are_no_problem),
 		cmocka_unit_test(few_requests_are_not_judged),
-		cmocka_unit_test(any_number_of_threads_says_the_same),
+		cmocka_unit_test(any_number_of_threads_gives_the_same_report),
 		cmocka_unit_test(problems_of_all_types_are_ranked_by_cost),
 		cmocka_unit_test(only_the_problems_asked_for_are_looked_into),
 		cmocka_unit_test(types_are_chosen_and_bounded),
 		cmocka_unit_test(groups_without_room_are_counted_for_their_type),
-		cmocka_unit_test(meant_waits_are_in_no_time),
-		cmocka_unit_test(structure_alone_when_asked_for),
+		cmocka_unit_test(excluded_waits_are_not_part_of_any_time),
+		cmocka_unit_test(structure_only_leaves_out_all_other_tracepoints),
 		cmocka_unit_test(a_trace_without_a_path_is_counted),
 	};
 

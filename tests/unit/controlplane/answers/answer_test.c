@@ -451,7 +451,7 @@ the_audit_is_told_newest_first(void **state)
 }
 
 static void
-a_run_tells_all_its_verdicts_dearest_first(void **state)
+a_run_has_all_its_verdicts_with_the_highest_cost_first(void **state)
 {
 	struct house *h = *state;
 	json_t *j;
@@ -566,7 +566,7 @@ tell_programs(struct house *h)
 }
 
 static void
-a_tracepoint_tells_who_turned_it_on_and_why(void **state)
+a_tracepoint_has_who_enabled_it_and_why(void **state)
 {
 	struct house *h = *state;
 	struct err e;
@@ -596,7 +596,7 @@ a_tracepoint_tells_who_turned_it_on_and_why(void **state)
 }
 
 static void
-a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
+a_problem_that_moved_is_distinguished_from_one_that_is_gone(void **state)
 {
 	struct house *h = *state;
 	json_t *j;
@@ -626,7 +626,7 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 }
 
 static void
-after_a_restart_all_is_answered_the_same(void **state)
+after_a_restart_all_answers_are_the_same(void **state)
 {
 	static const char *const QUESTIONS[] = { "{\"ask\":\"forest\"}",
 		"{\"ask\":\"forest\",\"run\":1}", "{\"ask\":\"history\"}",
@@ -698,7 +698,7 @@ learn_one(struct space *s, struct labels *labels)
 }
 
 static void
-the_space_is_held_against_what_programs_have(void **state)
+the_space_is_compared_with_the_tracepoints_of_programs(void **state)
 {
 	struct house *h = *state;
 	json_t *j;
@@ -718,7 +718,7 @@ the_space_is_held_against_what_programs_have(void **state)
 /* Two nodes report the same 50,000 tracepoints, and the second one a further program. The answer
  * lists some of them and counts the rest. */
 static void
-however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
+the_length_of_an_answer_is_bounded_for_any_number_of_tracepoints(void **state)
 {
 	enum { ALL = 50000, LISTED = 20000, NAME = 24 };
 	struct house *h = *state;
@@ -765,7 +765,7 @@ however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 }
 
 static void
-a_space_from_elsewhere_is_taught_or_kept_beside(void **state)
+an_imported_space_is_merged_or_kept_as_another_version(void **state)
 {
 	struct house *h = *state;
 	struct labels *labels = labels_new();
@@ -907,23 +907,24 @@ main(void)
 		    each_question_has_the_role_that_it_needs, build, tear_down),
 		cmocka_unit_test_setup_teardown(the_audit_is_told_newest_first, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    a_run_tells_all_its_verdicts_dearest_first, build, tear_down),
+		    a_run_has_all_its_verdicts_with_the_highest_cost_first, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    history_is_newest_first_and_no_longer_than_asked, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_trace_is_matched_to_what_it_was_evidence_of, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    a_tracepoint_tells_who_turned_it_on_and_why, build, tear_down),
+		    a_tracepoint_has_who_enabled_it_and_why, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    a_problem_that_moved_is_told_from_one_that_is_gone, build, tear_down),
+		    a_problem_that_moved_is_distinguished_from_one_that_is_gone, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    after_a_restart_all_is_answered_the_same, build, tear_down),
+		    after_a_restart_all_answers_are_the_same, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    the_space_is_held_against_what_programs_have, build, tear_down),
+		    the_space_is_compared_with_the_tracepoints_of_programs, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    however_many_tracepoints_there_are_an_answer_has_an_end, build, tear_down),
+		    the_length_of_an_answer_is_bounded_for_any_number_of_tracepoints, build,
+		    tear_down),
 		cmocka_unit_test_setup_teardown(
-		    a_space_from_elsewhere_is_taught_or_kept_beside, build, tear_down),
+		    an_imported_space_is_merged_or_kept_as_another_version, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_start_names_what_there_is_to_choose, build, tear_down),
 		cmocka_unit_test_setup_teardown(

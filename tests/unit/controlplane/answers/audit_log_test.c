@@ -96,7 +96,7 @@ what_is_done_always_has_a_row(void **state)
 /* Users of other machines have no uid. Attempts without a certificate are not attributed to the
  * user who has one. */
 static void
-nobody_answers_for_others(void **state)
+refusals_are_attributed_to_the_user_who_asked(void **state)
 {
 	struct audit_book b = { 0 };
 	struct forest *f = forest_new();
@@ -121,7 +121,7 @@ nobody_answers_for_others(void **state)
 
 /* Many users: each gets a row, and no count is lost. */
 static void
-many_users_are_each_heard(void **state)
+each_of_many_users_has_a_row(void **state)
 {
 	struct audit_book b = { 0 };
 	struct forest *f = forest_new();
@@ -147,7 +147,7 @@ many_users_are_each_heard(void **state)
 
 /* More users than the book has entries, each of whom has refusals without a row. */
 static void
-users_beyond_the_book_share_an_entry_that_names_none(void **state)
+users_over_the_limit_share_an_entry_without_a_name(void **state)
 {
 	struct audit_book b = { 0 };
 	struct forest *f = forest_new();
@@ -180,9 +180,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_of_refusals_shares_rows_and_is_counted),
 		cmocka_unit_test(what_is_done_always_has_a_row),
-		cmocka_unit_test(nobody_answers_for_others),
-		cmocka_unit_test(many_users_are_each_heard),
-		cmocka_unit_test(users_beyond_the_book_share_an_entry_that_names_none),
+		cmocka_unit_test(refusals_are_attributed_to_the_user_who_asked),
+		cmocka_unit_test(each_of_many_users_has_a_row),
+		cmocka_unit_test(users_over_the_limit_share_an_entry_without_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

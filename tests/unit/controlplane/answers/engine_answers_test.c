@@ -134,7 +134,7 @@ learning_needs_programs(void **state)
 }
 
 static void
-nonsense_is_answered(void **state)
+malformed_questions_are_answered_with_an_error(void **state)
 {
 	struct house *h = *state;
 	json_t *j;
@@ -232,7 +232,7 @@ pausing_has_two_thresholds(void **state)
 }
 
 static void
-what_is_wrong_is_told_in_fields(void **state)
+problems_are_reported_in_fields(void **state)
 {
 	struct house *h = *state;
 	struct status s = { .fill = { [QUEUE_LINK] = 0.75 },
@@ -643,7 +643,7 @@ all_requests_are_in_the_report_by_structure_alone(void **state)
 }
 
 static void
-a_report_can_begin_anew(void **state)
+a_report_can_begin_again(void **state)
 {
 	struct house *h = *state;
 	uint32_t node = join(h, "n1");
@@ -744,11 +744,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_start_says_what_is_missing, build, tear_down),
 		cmocka_unit_test_setup_teardown(learning_needs_programs, build, tear_down),
-		cmocka_unit_test_setup_teardown(nonsense_is_answered, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    malformed_questions_are_answered_with_an_error, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    what_learning_turns_on_goes_off_again, build, tear_down),
 		cmocka_unit_test_setup_teardown(pausing_has_two_thresholds, build, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_wrong_is_told_in_fields, build, tear_down),
+		cmocka_unit_test_setup_teardown(problems_are_reported_in_fields, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_want_keeps_its_epoch_until_it_differs, build, tear_down),
 		cmocka_unit_test_setup_teardown(
@@ -758,7 +759,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_followed, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    all_requests_are_in_the_report_by_structure_alone, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_report_can_begin_anew, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_report_can_begin_again, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    rules_of_labels_hold_for_the_report, build, tear_down),
 		cmocka_unit_test_setup_teardown(

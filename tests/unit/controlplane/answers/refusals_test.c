@@ -27,7 +27,7 @@ the_same_words_are_counted_together(void **state)
 }
 
 static void
-the_oldest_gives_way(void **state)
+the_oldest_refusal_is_replaced(void **state)
 {
 	struct refusals r = { 0 };
 	char words[16];
@@ -46,7 +46,7 @@ the_oldest_gives_way(void **state)
 }
 
 static void
-long_words_are_cut_and_still_the_same(void **state)
+long_texts_are_cut_and_still_counted_together(void **state)
 {
 	struct refusals r = { 0 };
 	char words[1000];
@@ -65,8 +65,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_words_are_counted_together),
-		cmocka_unit_test(the_oldest_gives_way),
-		cmocka_unit_test(long_words_are_cut_and_still_the_same),
+		cmocka_unit_test(the_oldest_refusal_is_replaced),
+		cmocka_unit_test(long_texts_are_cut_and_still_counted_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

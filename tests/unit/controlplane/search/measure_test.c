@@ -368,7 +368,7 @@ parts_between_labels_that_all_have_stand_for_all(void **state)
 
 /* One slow request among 40: the covariance rests on few of them. */
 static void
-one_slow_request_is_not_many(void **state)
+one_slow_request_lowers_the_effective_sample_size(void **state)
 {
 	double effective[2];
 	(void)state;
@@ -393,7 +393,7 @@ one_slow_request_is_not_many(void **state)
 }
 
 static void
-a_single_part_is_infinitely_ahead(void **state)
+the_lead_of_a_single_part_is_infinite(void **state)
 {
 	struct paths p;
 	struct measure_input in;
@@ -426,8 +426,8 @@ main(void)
 		cmocka_unit_test(requests_that_do_not_take_the_way_back_do_not_pass_it),
 		cmocka_unit_test(the_parts_of_a_fast_subgroup_carry_nothing),
 		cmocka_unit_test(parts_between_labels_that_all_have_stand_for_all),
-		cmocka_unit_test(one_slow_request_is_not_many),
-		cmocka_unit_test(a_single_part_is_infinitely_ahead),
+		cmocka_unit_test(one_slow_request_lowers_the_effective_sample_size),
+		cmocka_unit_test(the_lead_of_a_single_part_is_infinite),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ add_all(struct paths *p, int n, double *x, double *t)
 }
 
 static void
-it_is_what_one_group_of_all_requests_would_be(void **state)
+a_population_equals_one_group_of_all_requests(void **state)
 {
 	enum { N = 400 };
 	double x[N], t[N];
@@ -153,7 +153,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_what_one_group_of_all_requests_would_be),
+		cmocka_unit_test(a_population_equals_one_group_of_all_requests),
 		cmocka_unit_test(samples_are_in_proportion_to_traffic),
 		cmocka_unit_test(iterations_of_a_loop_that_a_path_lacks_are_0),
 	};

@@ -70,7 +70,7 @@ what_has_not_begun_or_has_ended_does_not_go_on(void **state)
 }
 
 static void
-a_pause_ends_when_queues_do(void **state)
+a_pause_ends_when_queues_are_short(void **state)
 {
 	(void)state;
 
@@ -111,7 +111,7 @@ an_agent_that_backs_off_withdraws_at_once(void **state)
 }
 
 static void
-agents_that_do_not_confirm_are_given_up(void **state)
+agents_that_do_not_confirm_end_the_search(void **state)
 {
 	struct phase_facts f = { .in_cycle_ns = PHASE_SWITCH_MAX_NS };
 	(void)state;
@@ -284,10 +284,10 @@ main(void)
 		cmocka_unit_test(traces_count_only_after_a_confirmation),
 		cmocka_unit_test(the_final_edge_is_the_last_task),
 		cmocka_unit_test(what_has_not_begun_or_has_ended_does_not_go_on),
-		cmocka_unit_test(a_pause_ends_when_queues_do),
+		cmocka_unit_test(a_pause_ends_when_queues_are_short),
 		cmocka_unit_test(a_long_pause_withdraws_what_is_fresh),
 		cmocka_unit_test(an_agent_that_backs_off_withdraws_at_once),
-		cmocka_unit_test(agents_that_do_not_confirm_are_given_up),
+		cmocka_unit_test(agents_that_do_not_confirm_end_the_search),
 		cmocka_unit_test(gathering_is_suspended_while_agents_confirm),
 		cmocka_unit_test(what_is_over_budget_goes_before_a_decision),
 		cmocka_unit_test(every_step_is_an_allowed_transition),

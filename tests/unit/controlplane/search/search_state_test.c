@@ -5,7 +5,7 @@
 #include "controlplane/search/search_list.h"
 
 static void
-only_what_has_begun_and_not_ended_is_on(void **state)
+a_search_is_on_from_its_begin_to_its_end(void **state)
 {
 	struct diagnosis d = { .seed = 1 };
 	struct search *s = search_new(&d, &(struct gap){ 1, 2 }, (struct hash128){ 1, 2 });
@@ -108,7 +108,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_what_has_begun_and_not_ended_is_on),
+		cmocka_unit_test(a_search_is_on_from_its_begin_to_its_end),
 		cmocka_unit_test(a_search_narrows_and_remembers_what_had_most),
 		cmocka_unit_test(
 		    a_followed_side_is_compared_by_its_mean_and_the_shares_stay_those_of_all),
