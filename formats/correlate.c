@@ -65,11 +65,11 @@ read_rule(struct mapping **ret, const char *rule, struct err *e)
 
 	if (strncmp(rule, "thread=", 7) != 0 || strlen(rule) - 7 >= sizeof words)
 		return err_set(e, ERR_INPUT,
-		    "must be thread=BEGIN..END, e.g. thread=nfs:rpc_begin..nfs:rpc_end");
+		    "the rule must be thread=BEGIN..END, e.g. thread=nfs:rpc_begin..nfs:rpc_end");
 	snprintf(words, sizeof words, "%s", rule + 7);
 	if ((dots = strstr(words, "..")) == NULL || dots == words || dots[2] == '\0')
 		return err_set(
-		    e, ERR_INPUT, "names no pair of events; it must be thread=BEGIN..END");
+		    e, ERR_INPUT, "the rule names no pair of events; it must be thread=BEGIN..END");
 	*dots = '\0';
 	return map_of_pair(ret, words, dots + 2, e);
 }
@@ -182,7 +182,7 @@ pile_of(struct correlate *c, uint32_t node, struct err *e)
 	struct node_batch *p;
 
 	if (node >= NODES_MAX) {
-		err_set(e, ERR_MEMORY, "events of more than %d nodes", NODES_MAX);
+		err_set(e, ERR_MEMORY, "the events are of more than %d nodes", NODES_MAX);
 		return NULL;
 	}
 	if (node >= c->npiles) {
@@ -305,8 +305,8 @@ keep_values(struct correlate *c, const struct value *values, uint32_t n)
 static int
 no_label(struct err *e)
 {
-	return err_set(
-	    e, ERR_MEMORY, "more than %d different events, or no memory for them", LABELS_MAX);
+	return err_set(e, ERR_MEMORY,
+	    "there are more than %d different events, or no memory for them", LABELS_MAX);
 }
 
 static int
@@ -539,7 +539,7 @@ count_skips(struct correlate *c)
 	skip_many(c, SKIP_ROOTLESS, n.given_up_malformed + n.given_up_patience + n.pending,
 	    "a request whose begin or end is not in the trace");
 	skip_many(c, SKIP_SPLIT, n.given_up_memory,
-	    "too many requests at once for the memory they may take");
+	    "more requests at the same time than the memory limit permits");
 	skip_many(c, SKIP_LATE, n.late, "an event of a request that had ended long before");
 }
 
@@ -555,21 +555,23 @@ correlate_end(struct correlate *c, struct err *e)
 		return 0;
 	if (c->map == NULL)
 		return err_set(e, ERR_INPUT,
-		    "none of its %llu events bears a request's id ($app.hone:trace_id): trace "
-		    "with libhone and its contexts, or say which events begin and end a request: --correlate "
+		    "none of the %llu events has the id of a request ($app.hone:trace_id): record "
+		    "with libhone and its contexts, or name the events that begin and end a request: --correlate "
 		    "thread=BEGIN..END, --map FILE",
 		    (unsigned long long)c->events);
 	if (c->threadless == c->events)
 		return err_set(e, ERR_INPUT,
-		    "its events do not say on which thread they were: record with the context "
+		    "the events do not have the id of their thread: record them with the context "
 		    "vtid (lttng add-context -u -t vtid -t vpid)");
 	if (c->foreign == c->events)
 		return err_set(e, ERR_INPUT,
-		    "none of its %llu events is of a program called %s, which the mapping is of",
+		    "none of the %llu events is of a program called %s, to which the mapping applies",
 		    (unsigned long long)c->events, c->map->service);
 	if (c->pair != NULL)
-		return err_set(e, ERR_INPUT, "no event of its %llu is called %s",
+		return err_set(e, ERR_INPUT,
+		    "none of the %llu events is called %s: check the name in --correlate",
 		    (unsigned long long)c->events, c->pair->rules[0].begin);
-	return err_set(e, ERR_INPUT, "none of its %llu events begins a request as %s says",
+	return err_set(e, ERR_INPUT,
+	    "none of the %llu events begins a request by the mapping %s: check its rules",
 	    (unsigned long long)c->events, c->map->path);
 }

@@ -103,12 +103,12 @@ read_folder(struct reading *r, const char *path, struct err *e)
 	ctf_read *read;
 
 	if (!object_path(file, sizeof file))
-		return err_set(
-		    e, ERR_SYSTEM, "cannot tell where hone lies, and so not what reads CTF");
+		return err_set(e, ERR_SYSTEM,
+		    "cannot find this program's own file, and so not its CTF reader ../lib/hone/ctf.so");
 	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
 	    (symbol = dlsym(object, CTF_READ)) == NULL)
 		return err_set(e, ERR_SYSTEM,
-		    "what reads CTF, by babeltrace2, cannot be loaded: %s", dlerror());
+		    "the CTF reader, which uses babeltrace2, cannot be loaded: %s", dlerror());
 	memcpy(&read, &symbol, sizeof read);
 	return read(r, path, e);
 }

@@ -236,7 +236,7 @@ take_loss(struct ctf_sink *s, const bt_message *m)
 		    bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m), to_ns);
 	}
 	reading_skip(s->reading, SKIP_LOST, NULL,
-	    "the tracer had no room; their traces are marked as incomplete");
+	    "the tracer's buffers were full; the traces of that time are marked as incomplete");
 	reading_count(s->reading)->skipped[SKIP_LOST].count += count - 1;
 	return correlate_loss(s->correlate, node, count, from_ns, to_ns, s->e);
 }
@@ -291,7 +291,7 @@ said(struct err *e, const struct ctf_folders *f, uint32_t *bad)
 	const bt_error *error = bt_current_thread_take_error();
 	uint64_t n = error != NULL ? bt_error_get_cause_count(error) : 0;
 
-	err_set(e, ERR_INPUT, "babeltrace2 cannot read it");
+	err_set(e, ERR_INPUT, "babeltrace2 cannot read the trace");
 	if (n > 0)
 		err_set(e, ERR_INPUT, "babeltrace2: %s",
 		    bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)));
@@ -391,7 +391,7 @@ build(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err
 		return 1; /* this graph cannot be used any more */
 	}
 	if (g->used == 0)
-		return err_set(e, ERR_INPUT, "no trace in it has anything to read");
+		return err_set(e, ERR_INPUT, "no trace in the folder has events");
 	if (bt_graph_add_simple_sink_component(g->graph, "hone", sink_begin, sink_consume, sink_end,
 		s, &sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
 	    bt_graph_connect_ports(g->graph,
@@ -436,7 +436,7 @@ read_traces(struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 
 	if (g.ctf == NULL || g.utils == NULL)
 		rc = err_set(e, ERR_SYSTEM,
-		    "babeltrace2's plugins ctf and utils are not to be found; install "
+		    "babeltrace2's plugins ctf and utils cannot be found: install "
 		    "libbabeltrace2-0, or name their folder in BABELTRACE_PLUGIN_PATH");
 	while (rc == 1) {
 		s->after_ns = s->newest_ns;
@@ -464,7 +464,8 @@ ctf_read_babeltrace(struct reading *r, const char *path, struct err *e)
 
 	if (rc == 0 && !ctf_each_trace(path, add_folder, &f))
 		rc = err_set(e, ERR_MEMORY,
-		    "no memory for its list of traces, or there are more than %d", TRACES_MAX);
+		    "the folder has more than %d traces, or there is no memory for their list",
+		    TRACES_MAX);
 	if (rc == 0 && (rc = read_traces(&f, &s, e)) == ERR_INPUT && s.newest_ns != INT64_MIN)
 		rc = 0; /* the events before the failure are analysed */
 	if (rc == 0)

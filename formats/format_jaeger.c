@@ -206,7 +206,8 @@ take_span(struct jaeger *g)
 	};
 	if (!json_enter_object(j)) {
 		if (j->code == 0)
-			reading_skip(g->r, SKIP_MALFORMED, j->in, "a span that is no object");
+			reading_skip(
+			    g->r, SKIP_MALFORMED, j->in, "a span that is not a JSON object");
 		return 0;
 	}
 	while (rc == 0 && json_key(j, &key)) {
@@ -411,7 +412,8 @@ take_trace(struct jaeger *g)
 	begin_trace(g);
 	if (!json_enter_object(&g->j)) {
 		if (g->j.code == 0)
-			reading_skip(g->r, SKIP_MALFORMED, g->j.in, "a trace that is no object");
+			reading_skip(
+			    g->r, SKIP_MALFORMED, g->j.in, "a trace that is not a JSON object");
 		return 0;
 	}
 	while (rc == 0 && json_key(&g->j, &key))
@@ -470,7 +472,8 @@ take_document(struct jaeger *g, enum json_kind kind)
 		rc = for_all(g, take_trace, behind_trace);
 	} else {
 		json_skip(&g->j);
-		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "neither a trace nor an array of them");
+		reading_skip(g->r, SKIP_MALFORMED, g->j.in,
+		    "a JSON value that is neither a trace nor an array of traces");
 		rc = 0;
 	}
 	json_release(&g->j);

@@ -246,9 +246,9 @@ next_record(struct csv *c, const char **end, struct err *e)
 			continue;
 		}
 		if (cut == CUT_SHORT)
-			fail(c, SKIP_OVERSIZE, "a line, or a cell in quotes, of over 1 MiB");
+			fail(c, SKIP_OVERSIZE, "a line or a quoted cell of over 1 MiB");
 		else if (cut == CUT_MALFORMED)
-			fail(c, SKIP_MALFORMED, "a cell in quotes does not end with one");
+			fail(c, SKIP_MALFORMED, "a quoted cell without a closing quote");
 		if (cut != CUT_BLANK &&
 		    c->plain_until < input_offset(c->in) + (uint64_t)(c->looked - c->in->at))
 			c->plain_until = input_offset(c->in) + (uint64_t)(c->looked - c->in->at);
@@ -292,7 +292,7 @@ take_header(struct csv *c, struct err *e)
 	    (have & (1U << END | 1U << DURATION)) != 0)
 		return 0;
 	return err_set(e, ERR_INPUT,
-	    "its first line does not name the columns TraceID, SpanID, StartTimeUnixNano, and "
+	    "the first line of the file does not name the columns TraceID, SpanID, StartTimeUnixNano, and "
 	    "EndTimeUnixNano or Duration");
 }
 
@@ -400,7 +400,7 @@ take_record(struct csv *c, struct err *e)
 	if (c->ncells == c->ncolumns)
 		return take_span(c, e);
 	fail(c, *c->looked != '\n' && c->ncells < c->ncolumns ? SKIP_TRUNCATED : SKIP_MALFORMED,
-	    "a line with another number of cells than there are columns");
+	    "a line with more or fewer cells than the first line has columns");
 	return 0;
 }
 
@@ -418,7 +418,7 @@ read_nezha(struct reading *r, struct input *in, struct err *e)
 	if ((rc = next_record(&c, &end, e)) == 1)
 		rc = take_header(&c, e);
 	else if (rc == 0)
-		rc = err_set(e, ERR_INPUT, "it is empty");
+		rc = err_set(e, ERR_INPUT, "the file is empty");
 	while (rc == 0) {
 		in->at = end + (end < in->end);
 		if ((rc = next_record(&c, &end, e)) == 1)

@@ -309,7 +309,7 @@ take_span(struct otlp_json *x, struct err *e)
 		if (j->code == 0)
 			rc = x->has_resource ? hand_on(x, &x->span, e) : wait_for_resource(x, e);
 	} else if (j->code == 0) {
-		reading_skip(x->r, SKIP_MALFORMED, x->in, "a span that is no object");
+		reading_skip(x->r, SKIP_MALFORMED, x->in, "a span that is not a JSON object");
 	}
 	json_release(j);
 	return rc;

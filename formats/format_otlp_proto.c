@@ -212,7 +212,7 @@ take_span(struct otlp_proto *x, const struct proto_field *message, struct err *e
 	if (message->cut && x->truncated)
 		return 0;
 	if (message->cut || !decode_span(message, &x->span)) {
-		fail(x, SKIP_MALFORMED, "a span that is not of protobuf");
+		fail(x, SKIP_MALFORMED, "a span that is not valid protobuf");
 		return 0;
 	}
 	x->span.span.offset = input_offset(x->in) +
@@ -231,7 +231,7 @@ take_scope_spans(struct otlp_proto *x, const struct proto_field *message, struct
 		if (is(&f, 2, WIRE_BYTES))
 			rc = take_span(x, &f, e);
 	if (r.failed && !x->truncated)
-		fail(x, SKIP_MALFORMED, "ScopeSpans that are not of protobuf");
+		fail(x, SKIP_MALFORMED, "ScopeSpans that are not valid protobuf");
 	return rc;
 }
 
@@ -266,7 +266,7 @@ take_resource_spans(struct otlp_proto *x, const struct proto_field *message, str
 		if (is(&f, 2, WIRE_BYTES) || is(&f, 1000, WIRE_BYTES))
 			rc = take_scope_spans(x, &f, e);
 	if (r.failed && !x->truncated)
-		fail(x, SKIP_MALFORMED, "ResourceSpans that are not of protobuf");
+		fail(x, SKIP_MALFORMED, "ResourceSpans that are not valid protobuf");
 	return rc;
 }
 
@@ -281,7 +281,7 @@ take_message(struct otlp_proto *x, const void *data, size_t len, struct err *e)
 		if (is(&f, 1, WIRE_BYTES))
 			rc = take_resource_spans(x, &f, e);
 	if (r.failed && !x->truncated)
-		fail(x, SKIP_MALFORMED, "a message that is not of protobuf");
+		fail(x, SKIP_MALFORMED, "a message that is not valid protobuf");
 	return rc;
 }
 
@@ -467,7 +467,7 @@ take_all(struct otlp_proto *x, enum framing framing, struct err *e)
 		    framing, (const uint8_t *)x->in->at, (size_t)(x->in->end - x->in->at), &len);
 		if (size <= 0) {
 			fail(x, size == 0 ? SKIP_TRUNCATED : SKIP_MALFORMED,
-			    "what is no message: the rest cannot be read");
+			    "bytes that are not a message: the rest of the file is not read");
 			return 0;
 		}
 		if ((rc = take_piece(x, framing, (size_t)size, len, e)) != 0)
@@ -493,7 +493,7 @@ read_otlp_proto(struct reading *r, struct input *in, struct err *e)
 	if (rc >= 0)
 		rc = framing != FRAME_UNKNOWN
 		         ? take_all(x, framing, e)
-		         : err_set(e, ERR_INPUT, "it does not begin like OTLP in protobuf");
+		         : err_set(e, ERR_INPUT, "the file does not begin like OTLP in protobuf");
 	otlp_resource_release(&x->resource);
 	free(x);
 	return rc;

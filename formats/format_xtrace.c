@@ -421,7 +421,7 @@ take_report(struct xtrace *x, struct err *e)
 		if (j->code == 0)
 			rc = keep_report(x, &p, e);
 	} else if (j->code == 0) {
-		fail(x, SKIP_MALFORMED, "a report that is no object");
+		fail(x, SKIP_MALFORMED, "a report that is not a JSON object");
 	}
 	json_release(j);
 	return rc;
@@ -503,9 +503,9 @@ hand_out(struct xtrace *x, struct err *e)
 	refine_times(x, (struct dag_event *)x->events.data);
 	if ((rc = dag_order(&d, &x->arena, e)) != 0)
 		return rc;
-	count_lot(x, SKIP_DUPLICATE, d.duplicates, "reports whose id was there already");
-	count_lot(x, SKIP_ORPHAN, d.missing, "edges from events that are not there");
-	count_lot(x, SKIP_CYCLE, d.cycles, "edges that close a circle");
+	count_lot(x, SKIP_DUPLICATE, d.duplicates, "reports whose id occurred before");
+	count_lot(x, SKIP_ORPHAN, d.missing, "edges from events that are missing");
+	count_lot(x, SKIP_CYCLE, d.cycles, "edges that close a cycle");
 	count_lot(x, SKIP_SELF_PARENT, d.selves, "edges from events to themselves");
 	first = labels_get(reading_labels(x->r), d.events[d.first].label);
 	begin = request_label(x, RECORD_REQUEST_BEGIN, first);
@@ -550,7 +550,7 @@ read_task(struct xtrace *x, struct err *e)
 
 	if (!json_enter_object(j)) {
 		if (j->code == 0 && !j->lost)
-			fail(x, SKIP_MALFORMED, "a task that is no object");
+			fail(x, SKIP_MALFORMED, "a task that is not a JSON object");
 		return 0;
 	}
 	while (rc == 0 && json_key(j, &key))

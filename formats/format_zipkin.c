@@ -320,7 +320,7 @@ take_value(struct zipkin *x, uint32_t arrays, struct err *e)
 			rc = read_span(x, e);
 		json_release(&x->j);
 	} else if (kind != JSON_OVER) {
-		fail(x, SKIP_MALFORMED, "no span, but another kind of value");
+		fail(x, SKIP_MALFORMED, "a JSON value that is not a span");
 		json_skip(&x->j);
 	}
 	return rc;

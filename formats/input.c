@@ -177,7 +177,7 @@ source_sniff(struct input_inside *in, struct err *e)
 	if (inflateInit2(&s->z, 15 + 16) == Z_OK)
 		return 0;
 	s->gzip = false;
-	return err_set(e, ERR_MEMORY, "no memory to inflate in");
+	return err_set(e, ERR_MEMORY, "no memory to decompress the file");
 }
 
 static int
@@ -219,7 +219,7 @@ inflate_step(struct input_inside *in, struct err *e)
 	if (s->z.avail_in == 0 && (rc = raw_more(in, e)) != 0)
 		return rc;
 	if (s->ended)
-		return s->in_member ? damaged(s, "it ends in the middle", e) : 0;
+		return s->in_member ? damaged(s, "the data ends in the middle", e) : 0;
 	if (!s->in_member && *s->z.next_in == 0) { /* zeroes pad the last member to a tape block */
 		s->z.next_in++;
 		s->z.avail_in--;
@@ -229,13 +229,13 @@ inflate_step(struct input_inside *in, struct err *e)
 	z = inflate(&s->z, Z_NO_FLUSH);
 	if (z == Z_STREAM_END) {
 		s->in_member = false;
-		return inflateReset(&s->z) == Z_OK ? 0 : damaged(s, "damaged", e);
+		return inflateReset(&s->z) == Z_OK ? 0 : damaged(s, "the data is damaged", e);
 	}
 	if (z == Z_MEM_ERROR)
-		return err_set(e, ERR_MEMORY, "no memory to inflate in");
+		return err_set(e, ERR_MEMORY, "no memory to decompress the file");
 	return z == Z_OK || z == Z_BUF_ERROR
 	           ? 0
-	           : damaged(s, s->z.msg != NULL ? s->z.msg : "damaged", e);
+	           : damaged(s, s->z.msg != NULL ? s->z.msg : "the data is damaged", e);
 }
 
 static int
@@ -261,7 +261,7 @@ read_whole(struct input_inside *in, struct err *e)
 	ssize_t n = 1;
 
 	if ((s->whole = malloc(size)) == NULL)
-		return err_set(e, ERR_MEMORY, "no memory to read into");
+		return err_set(e, ERR_MEMORY, "no memory to read the file");
 	memcpy(s->whole, s->raw, have);
 	while (have < size && n > 0) {
 		if ((n = source_read(in, s->whole + have, size - have, e)) < 0)
@@ -392,7 +392,7 @@ read_ahead(void *arg)
 		if (b == NULL)
 			b = block_new(BLOCK_BYTES);
 		rc = b != NULL ? source_fill(in, &b, &e)
-		               : err_set(&e, ERR_MEMORY, "no memory to read into");
+		               : err_set(&e, ERR_MEMORY, "no memory to read the file");
 		pthread_mutex_lock(&in->lock);
 		if (b != NULL) {
 			make_ready(in, b, rc, &e);
@@ -421,7 +421,7 @@ read_now(struct input_inside *in)
 							     : BLOCK_BYTES);
 	if (b == NULL) {
 		in->finished = true;
-		in->code = err_set(&in->e, ERR_MEMORY, "no memory to read into");
+		in->code = err_set(&in->e, ERR_MEMORY, "no memory to read the file");
 		return;
 	}
 	rc = source_fill(in, &b, &e);
@@ -595,7 +595,7 @@ inside_new(struct input *in, struct err *e)
 	if (inside == NULL || (inside->source.raw = malloc(RAW_BYTES)) == NULL) {
 		free(inside);
 		in->inside = NULL;
-		return err_set(e, ERR_MEMORY, "no memory to read into");
+		return err_set(e, ERR_MEMORY, "no memory to read the file");
 	}
 	pthread_mutex_init(&inside->lock, NULL);
 	pthread_cond_init(&inside->changed, NULL);
@@ -647,7 +647,7 @@ open_path(struct input *in, const char *path, bool ahead, struct err *e)
 	if (s->fd < 0 || fstat(s->fd, &st) != 0) {
 		rc = err_errno(e, "%s", path);
 	} else if (S_ISDIR(st.st_mode)) {
-		rc = err_set(e, ERR_SYSTEM, "%s: is a folder", path);
+		rc = err_set(e, ERR_SYSTEM, "%s: this is a folder, not a file", path);
 	} else {
 		s->regular = S_ISREG(st.st_mode);
 		in->inside->size_bytes = s->regular ? (uint64_t)st.st_size : 0;

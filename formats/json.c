@@ -45,7 +45,7 @@ need_more(struct json *j)
 		return true;
 	if (j->code == 0) {
 		j->truncated = true;
-		fail(j, ERR_INPUT, "it ends in the middle");
+		fail(j, ERR_INPUT, "the file ends in the middle of a value");
 	}
 	return false;
 }
@@ -123,7 +123,7 @@ pass_line_end(struct json *j)
 		return false;
 	if (j->lines && (in->at[1] == '{' || in->at[1] == '[')) {
 		j->broken_lines = false;
-		return fail(j, ERR_INPUT, "a line that ends in the middle");
+		return fail(j, ERR_INPUT, "a line that ends in the middle of a value");
 	}
 	j->broken_lines = true;
 	return true;
@@ -224,7 +224,7 @@ next_kind(struct json *j)
 		return JSON_NUMBER;
 	default:
 		if (c != 0 || j->depth > 0)
-			unexpected(j, c, "no value of JSON");
+			unexpected(j, c, "a JSON value was expected");
 		return JSON_OVER;
 	}
 }
@@ -256,7 +256,7 @@ enter(struct json *j, enum json_kind kind)
 	if (!want(j, kind))
 		return false;
 	if (j->depth == JSON_DEPTH_MAX)
-		return fail(j, ERR_FULL, "nested too deeply");
+		return fail(j, ERR_FULL, "values are nested too deeply");
 	if (j->depth++ == 0)
 		j->broken_lines = false;
 	j->objects &= ~(UINT64_C(1) << (j->depth - 1));
@@ -401,13 +401,13 @@ unescape(struct json *j, struct text_view *t)
 			break;
 		if (s[1] == 'u') {
 			if ((used = take_u(s + 2, end, &to)) == 0)
-				return fail(j, ERR_INPUT, "an escape that is none");
+				return fail(j, ERR_INPUT, "an invalid escape sequence in a string");
 			s += 2 + used;
 		} else if (s[1] != 0 && (which = strchr(from, s[1])) != NULL) {
 			*to++ = into[which - from];
 			s += 2;
 		} else {
-			return fail(j, ERR_INPUT, "an escape that is none");
+			return fail(j, ERR_INPUT, "an invalid escape sequence in a string");
 		}
 	}
 	*t = (struct text_view){ out, (uint32_t)(to - out) };
@@ -437,7 +437,7 @@ take_text(struct json *j, struct text_view *ret)
 		} else {
 			in->at = p;
 			j->in_text = true;
-			return fail(j, ERR_INPUT, "a control character in a text");
+			return fail(j, ERR_INPUT, "a control character in a string");
 		}
 	}
 	*ret = (struct text_view){ in->at + 1, (uint32_t)(n - 1) };
@@ -491,7 +491,7 @@ skip_text(struct json *j)
 				return;
 		} else {
 			j->in_text = true;
-			fail(j, ERR_INPUT, "a control character in a text");
+			fail(j, ERR_INPUT, "a control character in a string");
 			return;
 		}
 	}
@@ -532,7 +532,7 @@ json_key(struct json *j, struct text_view *key)
 	if (c == 0)
 		return false;
 	if (c != '"')
-		return fail(j, ERR_INPUT, "a key that is no text");
+		return fail(j, ERR_INPUT, "a key that is not a string");
 	if (!take_short_text(j, key))
 		return false;
 	if (*j->in->at == ':')
@@ -774,7 +774,7 @@ take_word(struct json *j, enum json_kind kind)
 		if (!need_more(j))
 			return false;
 	if (memcmp(j->in->at, word, len) != 0)
-		return fail(j, ERR_INPUT, "no value of JSON");
+		return fail(j, ERR_INPUT, "a JSON value was expected");
 	j->in->at += len;
 	j->due = false;
 	return true;

@@ -68,7 +68,7 @@ reading_new(
 	struct reading *r = calloc(1, sizeof *r);
 
 	if (r == NULL)
-		return err_set(e, ERR_MEMORY, "no memory to read traces in");
+		return err_set(e, ERR_MEMORY, "no memory to read traces");
 	pthread_mutex_init(&r->lock, NULL);
 	r->o = *o;
 	if (o->memory_max_bytes == 0)
@@ -87,7 +87,7 @@ reading_new(
 		return 0;
 	}
 	reading_free(r);
-	return err_set(e, ERR_MEMORY, "no memory to read traces in");
+	return err_set(e, ERR_MEMORY, "no memory to read traces");
 }
 
 void
@@ -186,17 +186,18 @@ read_input(struct reading *r, struct input *in, struct err *e)
 	r->format = r->o.format != NULL ? find_format(r->o.format)
 	                                : sniff(r->before, in->at, (size_t)(in->end - in->at));
 	if (in->at == in->end && (r->format == NULL || r->format->read == NULL))
-		return err_set(e, ERR_INPUT, "is empty");
+		return err_set(e, ERR_INPUT, "the input is empty");
 	if (r->format != NULL && r->format->read == NULL)
-		return err_set(
-		    e, ERR_INPUT, "%s is a format of folders, not of files", r->o.format);
+		return err_set(e, ERR_INPUT,
+		    "%s is a format of folders: name the folder instead of this file", r->o.format);
 	if (r->format == NULL)
-		return err_set(e, ERR_INPUT, "is of no format that is known: %s",
+		return err_set(e, ERR_INPUT, "the format is not one of the known formats: %s",
 		    formats_names(names, sizeof names));
 	r->before = r->format;
 	rc = r->format->read(r, in, e);
 	if (rc == 0 && found(r) == before && skipped(r) > skips)
-		return err_set(e, ERR_INPUT, "nothing in it could be read as %s", r->format->what);
+		return err_set(
+		    e, ERR_INPUT, "no part of the input could be read as %s", r->format->what);
 	return rc;
 }
 
@@ -357,7 +358,7 @@ read_folder(struct reading *r, const char *path, int depth, uint64_t *nread, str
 		return failed(r, depth > 0, n, e);
 	}
 	if (n == 0)
-		rc = err_set(e, ERR_INPUT, "%s: has no files", path);
+		rc = err_set(e, ERR_INPUT, "%s: the folder contains no files", path);
 	for (int i = 0; i < n; i++) {
 		if (rc == 0 || rc == ERR_INPUT) {
 			if (i + 1 < n)
@@ -404,8 +405,8 @@ reading_file(struct reading *r, const char *path, struct err *e)
 	int rc;
 
 	if (r->o.format != NULL && find_format(r->o.format) == NULL)
-		return err_set(e, ERR_MISSING, "%s: no such format; known are %s", r->o.format,
-		    formats_names(names, sizeof names));
+		return err_set(e, ERR_MISSING, "%s: unknown format; the known formats are %s",
+		    r->o.format, formats_names(names, sizeof names));
 	rc = read_path(r, path, 0, &nread, &inside);
 	if (rc == ERR_INPUT && nread > 0)
 		return 0;
@@ -459,7 +460,7 @@ reading_span(struct reading *r, const struct span *s, struct err *e)
 
 	if (s->id == 0 || (s->trace.high == 0 && s->trace.low == 0)) {
 		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, s),
-		    "a span without an id, or of no trace");
+		    "a span without an id or without a trace id");
 		return 0;
 	}
 	r->counts.spans++;

@@ -280,10 +280,10 @@ late(struct span_set *s, uint64_t key, const struct pending *what, struct span_o
 {
 	if (what == &s->gone) {
 		reading_skip_at(s->r, SKIP_SPLIT, at,
-		    "more of it came after it had been handed out for want of memory");
+		    "spans that came after their trace had been completed because memory was full");
 		map_put(&s->held, key, &s->split); /* replaces */
 	}
-	reading_skip_at(s->r, SKIP_LATE, at, "its trace had been handed out");
+	reading_skip_at(s->r, SKIP_LATE, at, "a span of a trace that had been completed before");
 	return 0;
 }
 
@@ -344,7 +344,7 @@ make_room(struct span_set *s, struct err *e)
 	if (s->bytes <= s->bytes_max || p == NULL)
 		return 0;
 	if (!remember(s, p->key))
-		return err_set(e, ERR_MEMORY, "no memory for what was handed out");
+		return err_set(e, ERR_MEMORY, "no memory for the list of completed traces");
 	return hand_out(s, p, e);
 }
 

@@ -164,7 +164,7 @@ index_ids(struct tree_builder *b)
 		if (first != i) {
 			merge_times(&b->spans[first], &b->spans[i]);
 			t->members[i].fate = DROPPED;
-			count_span(b, i, SKIP_DUPLICATE, " was there already");
+			count_span(b, i, SKIP_DUPLICATE, " occurred before");
 		}
 	}
 }
@@ -289,7 +289,7 @@ count_unreached(struct tree_builder *b)
 			count_span(b, i, SKIP_SELF_PARENT, " is, or is below, its own parent");
 			break;
 		case CIRCLE:
-			count_span(b, i, SKIP_CYCLE, ": its ancestors go round in a circle");
+			count_span(b, i, SKIP_CYCLE, ": its ancestors form a cycle");
 			b->trace->lossy = true;
 			break;
 		default:
@@ -636,12 +636,12 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 	bound_times(&b);
 	if (t->members[root].untimed) {
 		reading_skip_at(r, SKIP_ROOTLESS, origin_of(&spans[root]),
-		    "trace %016llx%016llx, of %u spans: nothing says how long its root took",
+		    "trace %016llx%016llx, of %u spans: the duration of its root is unknown",
 		    (unsigned long long)id.high, (unsigned long long)id.low, n);
 		return 0;
 	}
 	if (!is_timed(&spans[root]))
-		count_span(&b, root, SKIP_OPEN, " is the request's");
+		count_span(&b, root, SKIP_OPEN, " is the root of the request");
 	if (b.nused < n)
 		count_unreached(&b);
 	trace.arena = *a;

@@ -56,8 +56,8 @@ mkdir -m 0 "$D/folder/e"
 cp "$D/jaeger-garbage" "$D/folder/g"
 check "in a folder every readable file is read, and the others are counted" all_but_unreadable
 check "the error names a folder that cannot be read" says 1 "$D/folder/e: Permission denied" nobody "$O/bin/hone" analyze "$D/folder/e"
-check "the error names an empty folder" says 1 "$D/void: has no files" "$O/bin/hone" analyze "$D/void"
-check "the error names standard input" says 1 "hone: standard input: is empty" "$O/bin/hone" analyze - < /dev/null
+check "the error names an empty folder" says 1 "$D/void: the folder contains no files" "$O/bin/hone" analyze "$D/void"
+check "the error names standard input" says 1 "hone: standard input: the input is empty" "$O/bin/hone" analyze - < /dev/null
 check "if no trace is left, the error says why" says 1 "1 traces without a root; first $D/rootless at byte" \
 	bash -c "head -n 1 '$D/nezha-good' > '$D/rootless'; echo 1,1,2,p,o,10,20,1 >> '$D/rootless'
 	    echo 1,2,1,p,o,10,20,1 >> '$D/rootless'; '$O/bin/hone' analyze '$D/rootless'"

@@ -143,13 +143,13 @@ a_file_without_traces_is_reported(void **state)
 	static const struct {
 		const char *data, *words;
 	} files[] = {
-		{ "Dear reader,\n", "no format" },
+		{ "Dear reader,\n", "not one of the known formats" },
 		{ "", "empty" },
-		{ "{\"data\":[{\"traceID\":\"1\",\"spans\":[{\"spanID\":", "nothing in it" },
-		{ "{}", "no format" },
+		{ "{\"data\":[{\"traceID\":\"1\",\"spans\":[{\"spanID\":", "no part of the input" },
+		{ "{}", "not one of the known formats" },
 		{ "\x7f"
 		  "ELF\x01",
-		    "no format" },
+		    "not one of the known formats" },
 	};
 	struct kit k;
 	(void)state;
@@ -187,7 +187,7 @@ a_format_can_be_named(void **state)
 	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
 	assert_int_equal(reading_file(r, put("x", TRACE("1")), &e), ERR_MISSING);
 	assert_string_equal(e.text,
-	    "nonsense: no such format; known are jaeger, otlp_json, otlp_proto, zipkin, xtrace, nezha or ctf");
+	    "nonsense: unknown format; the known formats are jaeger, otlp_json, otlp_proto, zipkin, xtrace, nezha or ctf");
 	reading_free(r);
 	labels_free(labels);
 }
@@ -201,8 +201,8 @@ an_unknown_format_is_refused_with_the_known_ones(void **state)
 	kit_begin(&k, 0);
 	assert_int_equal(
 	    reading_file(k.r, put("letter", "Dear reader, this is a letter.\n"), &k.e), ERR_INPUT);
-	assert_non_null(
-	    strstr(k.e.text, "letter: is of no format that is known: jaeger, otlp_json"));
+	assert_non_null(strstr(
+	    k.e.text, "letter: the format is not one of the known formats: jaeger, otlp_json"));
 	kit_end(&k);
 }
 
