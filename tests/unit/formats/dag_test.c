@@ -131,7 +131,7 @@ of_two_at_the_same_time_the_one_that_came_after_the_other_is_last(void **state)
 	(void)state;
 
 	add(g, 0, IDS());
-	add(g, 10, IDS(3)); /* after the one that comes next */
+	add(g, 10, IDS(3)); /* it comes after the event that is added next */
 	add(g, 10, IDS(1));
 	add(g, 20, IDS(3, 2));
 	walk(g);
@@ -282,7 +282,8 @@ make_random(struct graph *g, struct rng *rng, double skewed)
 	}
 }
 
-/* The latest event, and from each the latest of those before it. Backwards; how many. */
+/* The simple search: the latest event, and from each event the latest of its parents. Writes
+ * indices, last event first; returns how many. */
 static uint32_t
 simple_path(const struct graph *g, uint32_t *path)
 {

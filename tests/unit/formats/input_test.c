@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes of files: plain, gzip of one and of several members, damaged, from a pipe, by a window that
- * moves at any place. */
+/* Reading bytes of files: plain, gzip of one and of several members, damaged, from a pipe, by a
+ * window that moves at any place. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ remove_folder(void **state)
 	return rmdir(folder);
 }
 
-/* Bytes that are easy to know again anywhere. */
+/* Bytes that are easy to recognise at any position. */
 static uint8_t
 byte_at(uint64_t i)
 {
@@ -66,8 +66,8 @@ write_file(char path[128], const void *data, size_t len)
 	close(fd);
 }
 
-/* Reads to the end, taking now many, now few bytes, and checks each. How many there were; *rc as it
- * ended. */
+/* Reads to the end in pieces of varying size and checks each byte. Returns the number of bytes;
+ * *rc: the final status. */
 static uint64_t
 read_all(struct input *in, int *rc, struct err *e)
 {
@@ -146,7 +146,8 @@ gzip_files_are_decompressed(void **state)
 	}
 }
 
-/* As logrotate or cat makes them; an empty member in between, zeroes behind the last. */
+/* Files as logrotate or cat makes them; also an empty member in between, and zeroes behind the
+ * last member. */
 static void
 gzip_members_are_read_one_after_the_other(void **state)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jaeger's JSON: real traces with known critical paths, every form that it comes in, and bad ones.
- */
+/* Jaeger's JSON: real traces with known critical paths, every form of the format, and malformed
+ * input. */
 #include "formats/json.h"
 #include "tests/unit/formats/kit.h"
 
 extern const struct format format_jaeger;
 
-/* ---- traces of others, whose critical paths are known ---- */
+/* ---- published traces with known critical paths ---- */
 
 enum { OPS_MAX = 16 };
 
@@ -112,7 +112,7 @@ exclusive_of(const struct kit *k, const struct trace *t, struct ops *ret)
 
 struct fixture {
 	const char *file;
-	const char *path; /* whose time passed, in order, in us */
+	const char *path; /* whose time it is, in order, in us */
 	/* Where CRISP's figures are not ours: siblings overlap, CRISP gives each its whole duration
 	 * and takes what that is too much from the parent; ours end where the next begins, so that
 	 * the path adds up. Op by op, ours less CRISP's. */
@@ -201,8 +201,8 @@ critical_paths_equal_those_of_crisp(void **state)
 				snprintf(differs + len, sizeof differs - len, "%s%s %+lld",
 				    len > 0 ? ", " : "", theirs.op[o].name, (long long)more);
 		}
-		assert_int_equal(
-		    ours.n, theirs.n); /* op_of() would have added what was not on our path */
+		assert_int_equal(ours.n,
+		    theirs.n); /* op_of() would have added an operation that is not on our path */
 		assert_string_equal(differs, f->differs);
 		kit_end(&k);
 	}
@@ -352,7 +352,7 @@ what_follows_is_waited_for_only_if_it_ends_before(void **state)
 	kit_end(&k);
 }
 
-/* ---- bad ones ---- */
+/* ---- malformed input ---- */
 
 static void
 a_bad_span_costs_that_span(void **state)
@@ -458,7 +458,7 @@ incomplete_and_nonsense_spans_are_counted(void **state)
 	kit_end(&k);
 }
 
-/* What is over the window's bound is passed over, and what comes after it is read. */
+/* A trace larger than the window's bound is skipped, and the traces after it are read. */
 static void
 a_huge_trace_is_passed_over(void **state)
 {

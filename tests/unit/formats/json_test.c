@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pull parser: every value, at every place where the window may move; and where it goes on
- * after a failure. */
+/* The pull parser: every value, with the window moving at every place; and where reading
+ * continues after a failure. */
 #include <math.h>
 
 #include "formats/json.h"
@@ -241,8 +241,8 @@ a_value_that_is_not_read_is_skipped(void **state)
 			if (text_is(key, "g"))
 				assert_true(json_int(&a.j, &v));
 			else if (text_is(key, "b"))
-				assert_false(
-				    json_int(&a.j, &v)); /* another kind: passed over too */
+				assert_false(json_int(
+				    &a.j, &v)); /* a value of another kind is skipped, too */
 		assert_int_equal(n, 7);
 		assert_int_equal(v, 7);
 		assert_int_equal(a.j.code, 0);
@@ -284,7 +284,7 @@ depth_is_bounded_where_it_is_entered(void **state)
 	kit_end(&k);
 }
 
-/* Held texts stay as the window moves on and on. */
+/* Held texts stay unchanged while the window moves. */
 static void
 held_texts_stay(void **state)
 {
@@ -321,7 +321,8 @@ held_texts_stay(void **state)
 	buf_release(&b);
 }
 
-/* A single text longer than anything is copied over with each piece at most twice, and is whole. */
+/* A single text that is much longer than the window is copied at most twice for each piece, and
+ * is complete. */
 static void
 a_text_may_be_long(void **state)
 {
@@ -393,7 +394,7 @@ a_failure_stays_and_has_its_offset(void **state)
 		}
 }
 
-/* Every way to go on: in the array, on the next line, nowhere. */
+/* All places where reading may continue: in the array, on the next line, nowhere. */
 static void
 reading_continues_behind_a_failure(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For tests of formats: read something, keep its traces, and say their critical paths. Either bit
- * by bit, from kit_begin() to kit_end(); or all of a file as a user's would be, by kit_file(),
- * kit_bytes() or kit_text(), to kit_free().
+ * Helpers for tests of formats: they read input, keep its traces, and print their critical paths.
+ * Either bit by bit, from kit_begin() to kit_end(); or a whole file as a user would read it, by
+ * kit_file(), kit_bytes() or kit_text(), to kit_free().
  */
 #ifndef TESTS_UNIT_FORMATS_KIT_H
 #define TESTS_UNIT_FORMATS_KIT_H
@@ -85,7 +85,7 @@ kit_skipped(const struct kit *k, enum skip why)
 	return kit_counts(k).skipped[why].count;
 }
 
-/* Reads bytes by one format, in pieces of that many bytes (0: all at once). */
+/* Reads bytes by one format, in pieces of the given number of bytes (0: all at once). */
 static inline int
 kit_read_pieces(struct kit *k, const struct format *f, const void *data, size_t len, size_t piece)
 {
@@ -208,7 +208,7 @@ kit_free(struct kit *k)
 	free(k);
 }
 
-/* Nothing was passed over. */
+/* Asserts that no part of the input was skipped. */
 static inline void
 kit_assert_clean(const struct kit *k)
 {

@@ -24,7 +24,7 @@ put_bytes(struct buf *b, uint32_t field, const void *data, size_t len)
 	buf_text(b, data, len);
 }
 
-/* A message as a field of another one; it is empty afterwards. */
+/* Writes a message as a field of another one; it is empty afterwards. */
 static void
 put_message(struct buf *b, uint32_t field, struct buf *message)
 {
@@ -54,7 +54,7 @@ put_resource(struct buf *b, const char *service)
 	put_message(b, 1, &resource);
 }
 
-/* A span of trace 1..16 with all that is read. */
+/* A span of trace 1..16 with all fields that are read. */
 static void
 put_span(struct buf *b, uint8_t id, uint8_t parent, const char *name, uint64_t begin_us,
     uint64_t end_us, struct buf *more)
@@ -120,7 +120,7 @@ assert_tree(struct buf *b)
 	buf_release(b);
 }
 
-/* ---- what is promised ---- */
+/* ---- tests ---- */
 
 static void
 a_file_may_be_one_message(void **state)
@@ -215,7 +215,7 @@ attributes_keep_their_types(void **state)
 	buf_release(&more);
 }
 
-/* Wherever it is cut off, all spans before that are read. */
+/* Wherever the message is cut off, all spans before the cut are read. */
 static void
 a_file_that_ends_in_the_middle_gives_what_is_whole(void **state)
 {
@@ -269,10 +269,10 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	put_resource(&all, "front");
 	put_span(&scope, 1, 0, "get", 0, 100, NULL);
 	put_bytes(&scope, 2, "\x0b\x0b\x0b", 3); /* a group */
-	put_bytes(&scope, 2, "\x0a\x7f", 2);     /* a length too long */
+	put_bytes(&scope, 2, "\x0a\x7f", 2);     /* a length that is too large */
 	put_bytes(&scope, 2, "\x00\x01", 2);     /* field 0 */
 	put_bytes(&bad, 2, "12345678", 8);
-	put_message(&scope, 2, &bad); /* neither trace nor times */
+	put_message(&scope, 2, &bad); /* a span without trace id and times */
 	put_message(&all, 2, &scope);
 	put_message(&b, 1, &all);
 	put_cart(&b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files and folders: what format they are of, what is counted with its place, and who may ask
- * meanwhile. */
+/* Files and folders: their format is detected, skipped parts are counted with their place, and
+ * other threads may ask for the progress. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -100,7 +100,7 @@ a_trace_that_is_read_again_counts_once(void **state)
 	kit_end(&k);
 }
 
-/* Another trace with the same id is another request, as test programs make them. */
+/* Another trace with the same id counts as another request; test programs make such traces. */
 static void
 the_same_id_with_other_content_is_reported(void **state)
 {
@@ -116,7 +116,7 @@ the_same_id_with_other_content_is_reported(void **state)
 	kit_end(&k);
 }
 
-/* Far more traces than are remembered: the last ones are. */
+/* Of far more traces than are remembered, the last ones are. */
 static void
 repeats_are_recognised_in_bounded_memory(void **state)
 {
@@ -206,7 +206,7 @@ an_unknown_format_is_refused_with_the_known_ones(void **state)
 	kit_end(&k);
 }
 
-/* Of names that fill the memory for names the further ones are "(other)". */
+/* Names beyond the memory for names are all "(other)". */
 static void
 names_are_in_bounded_memory(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Spans to traces: what forks and joins where, what is corrected, what is left out, and how much
- * memory is held. */
+/* Traces made of spans: where they fork and join, what is corrected, what is left out, and how
+ * much memory is held. */
 #include "formats/span_names.h"
 #include "tests/unit/formats/kit.h"
 
@@ -230,7 +230,7 @@ a_following_span_is_not_waited_for(void **state)
 	expect_path(&k, "s.1 10 s.2 10 s.1 80");
 }
 
-/* Less than 1 % of the parent, and nothing else in the overlap. */
+/* An overlap of less than 1 % of the parent, with no other child in it. */
 static void
 small_overlaps_are_treated_as_sequential(void **state)
 {
@@ -278,7 +278,7 @@ nothing_else_is_corrected(void **state)
 	expect_path(&k, "s.1 1000");
 }
 
-/* ---- what is wrong with ids ---- */
+/* ---- invalid ids ---- */
 
 static void
 of_duplicates_the_first_is_kept(void **state)
@@ -395,7 +395,7 @@ a_span_without_an_end_keeps_what_is_below_it(void **state)
 	expect_path(&k, "s.1 10 s.2 10 s.3 30 s.4 5 s.5 5 s.4 10 s.1 30");
 }
 
-/* The bounds pass through spans none of whose times are known. */
+/* Bounds are taken through spans all of whose times are unknown. */
 static void
 bounds_come_from_the_closest_below_whose_times_are_known(void **state)
 {
@@ -413,7 +413,7 @@ bounds_come_from_the_closest_below_whose_times_are_known(void **state)
 	expect_path(&k, "s.1 10 s.2 10 s.1 80");
 }
 
-/* Nothing says that anybody waited for it. */
+/* No span shows that the span without an end was waited for. */
 static void
 without_an_end_or_children_a_span_is_not_on_the_path(void **state)
 {
@@ -446,7 +446,7 @@ a_request_without_an_end_took_at_least_what_is_below(void **state)
 	kit_end(&k);
 }
 
-/* Some programs write a span when it begins, and again when it is over. */
+/* Some programs write a span when it begins, and again when it has ended. */
 static void
 of_duplicates_the_one_whose_times_are_known_is_kept(void **state)
 {
@@ -481,7 +481,8 @@ a_trace_may_be_deep(void **state)
 	kit_end(&k);
 }
 
-/* All of one parent, in the worst order; also past the bound, since one trace is what it is. */
+/* All spans have one parent, in the worst order; also more spans than the bound, which does not
+ * apply to a single trace. */
 static void
 a_trace_may_be_wide(void **state)
 {
@@ -502,7 +503,7 @@ a_trace_may_be_wide(void **state)
 	kit_end(&k);
 }
 
-/* ---- waiting for the rest ---- */
+/* ---- traces whose spans are still expected ---- */
 
 static void
 traces_come_in_the_order_they_began(void **state)
@@ -536,7 +537,8 @@ memory_is_bounded(void **state)
 		for (uint64_t i = 1; i <= 3; i++)
 			add(&k, t, &(struct row){ i, i - 1, (int64_t)i, 10 });
 	assert_in_range(k.ntraces, TRACES - 500, TRACES - 1);
-	assert_int_equal(k.traces[0]->id, 1); /* the longest without news */
+	assert_int_equal(
+	    k.traces[0]->id, 1); /* the trace that has been longest without a new span */
 	add(&k, 1, &(struct row){ 4, 1, 4, 10 });
 	add(&k, 1, &(struct row){ 5, 1, 4, 10 });
 	add(&k, 2, &(struct row){ 4, 1, 4, 10 });
@@ -639,8 +641,8 @@ field(const struct kit *k, const struct event *e, const char *name)
 	return -2;
 }
 
-/* Of the first trace with a name all attributes become fields; later ones are put where they
- * belong. */
+/* All attributes of the first trace with a name become fields; attributes of later traces are
+ * matched to them by name. */
 static void
 attributes_go_by_name(void **state)
 {
@@ -679,7 +681,7 @@ attributes_go_by_name(void **state)
 	kit_end(&k);
 }
 
-/* The key is found again as it came, and shown as UTF-8. */
+/* The key is found by its original bytes, and is shown as UTF-8. */
 static void
 keys_may_be_no_utf8(void **state)
 {
@@ -715,8 +717,8 @@ names_are_bounded(void **state)
 	kit_end(&k);
 }
 
-/* However long names are: of each no more is kept than a label has, and of all no more than a
- * bound. */
+/* For names of any length: of each, at most the length of a label is kept, and of all together
+ * no more than a bound. */
 static void
 memory_for_names_is_bounded(void **state)
 {

@@ -199,7 +199,7 @@ simple_report(struct simple *r, const char *s, const char *end)
 	}
 }
 
-/* Reports are the objects at depth 2 of arrays and objects; braces in texts are none. */
+/* Reports are the objects at depth 2 of arrays and objects; braces in strings do not count. */
 static struct simple *
 simple_reports(const char *text, uint32_t *n)
 {
@@ -237,7 +237,8 @@ slurp(const char *path)
 	return text;
 }
 
-/* What a report is later by: of one host's, the steady clock where there is one. */
+/* The time of a report in ms, to compare reports of one host: of the steady clock if the report
+ * has it. */
 static double
 when(const struct simple *r)
 {
@@ -287,8 +288,8 @@ is_later(const struct simple *all, uint32_t n, const struct simple *a, const str
 	return b == NULL || when(a) > when(b) || (when(a) == when(b) && comes_after(all, n, a, b));
 }
 
-/* From the last report to the latest of those before it, and so on: ids, backwards. Of several at
- * the same time, the one that comes after the other. */
+/* From the last report to the latest of its parents, and so on: ids, last first. Of several
+ * parents with equal times, the one that comes after the others. */
 static uint32_t
 simple_path(const struct simple *all, uint32_t n, const struct simple **path)
 {
@@ -308,8 +309,8 @@ simple_path(const struct simple *all, uint32_t n, const struct simple **path)
 	return len;
 }
 
-/* Between two that happened at the same time and know nothing of each other either may be on the
- * path: of them all that counts is when they were. */
+/* Of two reports at the same time, neither of which is reachable from the other, either may be
+ * on the path: then only the times are compared. */
 static void
 compare_real(const char *name)
 {

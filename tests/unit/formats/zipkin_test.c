@@ -34,8 +34,8 @@ spans_come_in_an_array_in_arrays_or_in_lines(void **state)
 	}
 }
 
-/* Front calls cart with an id that both use; cart calls the store; the order in the file does not
- * matter. */
+/* Front calls cart; both use the same span id for the call. Cart calls the store. The order in
+ * the file does not matter. */
 static void
 the_servers_half_is_a_child_of_the_clients(void **state)
 {
@@ -119,7 +119,7 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	kit_free(k);
 }
 
-/* More than may be kept at once: 40,000 requests of two spans. */
+/* More requests than may be kept at the same time: 40,000 requests of two spans. */
 static void
 large_files_are_handed_on_in_parts(void **state)
 {

@@ -108,7 +108,7 @@ another_tracers_header_gives_ids_but_no_flags(void **state)
 	assert_true(c.sampled == 0 && c.probed == 0);
 }
 
-/* Every place that a byte can go wrong in, and every length that is too short. */
+/* Every position with a wrong byte, and every length that is too short. */
 static void
 any_wrong_byte_or_length_is_refused(void **state)
 {
@@ -141,7 +141,7 @@ ids_of_zeroes_are_refused(void **state)
 	assert_refused("00-00000000000000000000000000000000-" PARENT "-01");
 	assert_refused("00-" TRACE "-0000000000000000-01");
 	assert_refused("00-0af7651916cd43dd0000000000000000-" PARENT
-		       "-01"); /* nothing left that we could tell by */
+		       "-01"); /* no part remains that could distinguish it */
 }
 
 static void
@@ -234,7 +234,7 @@ a_member_of_another_vendor_is_not_read_as_ours(void **state)
 	}
 }
 
-/* The parent id in VALID is not the link in STATE: somebody stood between. */
+/* The parent id in VALID is not the link in STATE: another tracer was between. */
 static void
 the_link_survives_another_tracer_in_between(void **state)
 {

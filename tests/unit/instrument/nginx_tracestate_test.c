@@ -108,7 +108,7 @@ what_fits_to_the_byte_is_kept_whole(void **state)
 	assert_kept(false, one, one);
 }
 
-/* Nor does it matter where ours stands among them. */
+/* The result does not depend on the position of Hone's member among them. */
 static void
 hones_member_takes_no_room_of_others(void **state)
 {
@@ -157,7 +157,8 @@ long_members_are_dropped_before_others(void **state)
 	free(longs);
 }
 
-/* However much stands before it, and though there is no room for that. */
+/* Hone's member is found behind as many other members as are examined, also if they exceed the
+ * space. */
 static void
 hones_member_is_found_behind_what_does_not_fit(void **state)
 {

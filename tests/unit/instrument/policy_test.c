@@ -37,7 +37,7 @@ table_make(size_t size)
 	assert_true(table != MAP_FAILED);
 	close(fd);
 	if (size < sizeof *table)
-		return; /* touching what is not there would kill us */
+		return; /* reading the mapping beyond the file's end would kill this process */
 	table->version = HONE_POLICY_VERSION;
 	table->ntypes = HONE_POLICY_TYPES;
 	table->sample_until_ns = LEASE_NS;
@@ -180,7 +180,7 @@ rates_are_shares_and_probed_is_among_sampled(void **state)
 	assert_counts(decide_many(TYPE + 1, 1), 0.125, 0);
 }
 
-/* Trace ids that strangers count up from 1, not random at all. */
+/* Trace ids that other tracers count up from 1, which are not random. */
 static void
 ids_that_are_not_random_are_sampled_at_the_rate_too(void **state)
 {
@@ -222,8 +222,8 @@ past_its_lease_a_rate_is_0(void **state)
 	assert_true(n.sampled == IDS && n.probed == IDS);
 	n = decide_many(TYPE, 10 * SECOND_NS);
 	assert_true(n.sampled == IDS && n.probed == 0);
-	e->probe_until_ns = 2 *
-	                    LEASE_NS; /* the probes' lease goes on, but nobody is there to read: */
+	e->probe_until_ns =
+	    2 * LEASE_NS; /* the lease for probing is valid, but no agent reads records: */
 	n = decide_many(TYPE, LEASE_NS);
 	assert_true(n.sampled == 0 && n.probed == 0);
 	n = decide_many(TYPE + 1, LEASE_NS);
@@ -233,7 +233,8 @@ past_its_lease_a_rate_is_0(void **state)
 	assert_true(n.sampled == IDS && n.probed == IDS);
 }
 
-/* A dead agent does not turn HONE_SAMPLE back on: that is for machines that never had one. */
+/* After an agent died, HONE_SAMPLE does not apply again: it is for machines that never had an
+ * agent. */
 static void
 an_expired_table_is_still_a_table(void **state)
 {
@@ -279,8 +280,8 @@ a_table_that_comes_late_is_found_within_a_second(void **state)
 
 	assert_int_equal(decided(1, TYPE, now_ns).sampled, 0);
 	table_make(sizeof *table);
-	assert_int_equal(
-	    decided(1, TYPE, now_ns + SECOND_NS - 1).sampled, 0); /* no look at every request */
+	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS - 1).sampled,
+	    0); /* the table is not looked for at every request */
 	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS).sampled, 1);
 }
 
@@ -331,7 +332,7 @@ a_table_that_is_not_one_is_ignored(void **state)
 	policy_init(path, true, true);
 	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(mkfifo(path, 0644), 0); /* must not block either */
+	assert_int_equal(mkfifo(path, 0644), 0); /* reading it must not block either */
 	assert_ignored();
 	assert_int_equal(symlink("/dev/zero", path), 0);
 	assert_ignored();
@@ -381,7 +382,7 @@ a_program_that_is_not_recorded_knocks(void **state)
 	int heard = inotify_init1(IN_NONBLOCK);
 	(void)state;
 
-	policy_unwritten(now_ns); /* nobody is there */
+	policy_unwritten(now_ns); /* no agent is there to hear it */
 	table_make(sizeof *table);
 	assert_true(heard >= 0 && inotify_add_watch(heard, path, IN_ACCESS) > 0);
 	policy_init(path, true, false);

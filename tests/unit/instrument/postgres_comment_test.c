@@ -26,7 +26,7 @@ static const struct hone_carrier FULL = {
 	.probed = 1,
 };
 
-/* From a block of just its size, so that a byte too far is seen. */
+/* Reads from a block of exactly its size, so that a read past its end is detected. */
 static int
 read_exactly(struct hone_carrier *c, const char *sql, size_t len)
 {
@@ -193,7 +193,7 @@ comments_in_comments_are_of_no_use(void **state)
 	assert_nothing("SELECT 1 /* */traceparent='" PARENT "'*/");
 }
 
-/* Two dashes that begin no comment: where the comment is, only the whole text can tell. */
+/* Two dashes that do not begin a comment: only the whole text shows where the comment is. */
 static void
 dashes_in_quotes_hide_nothing(void **state)
 {

@@ -137,7 +137,7 @@ units_nest_four_deep_and_come_back(void **state)
 	assert_outside();
 }
 
-/* What is too deep is in no request: better no record than one in the wrong unit. */
+/* A unit nested too deeply is in no request: no record is better than one in the wrong unit. */
 static void
 deeper_units_are_not_traced_and_do_no_harm(void **state)
 {
@@ -167,7 +167,7 @@ deeper_units_are_not_traced_and_do_no_harm(void **state)
 	assert_outside();
 }
 
-/* A server's thread that forgets to end units on some way out must not go blind. */
+/* A thread of a server that does not end units on some path must still trace later requests. */
 static void
 a_new_request_starts_clean(void **state)
 {

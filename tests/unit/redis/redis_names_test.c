@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A command's name as a client sends it becomes one of few names, or no name. */
+/* The name of a command, as a client sends it, becomes one of a bounded number of names, or no
+ * name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ what_is_not_known_is_other(void **state)
 	assert_string_equal(names_find(longer, 3)->type, "redis.other");
 }
 
-/* A name that did not fit is not half there, and those that did are untouched. */
+/* A name that did not fit is not stored in part, and the stored names are unchanged. */
 static void
 a_full_table_still_answers(void **state)
 {

@@ -12,9 +12,8 @@ struct window {
 	uint64_t seed;
 	uint32_t requests;
 	double cart_ms, way_ms, own_ms; /* cart's own time, the way to it, and front's own time */
-	double
-	    failing; /* part of requests for which cart's query is not made, and front gives up */
-	uint32_t windows;     /* of so many requests; 0: one */
+	double failing;   /* share of requests for which cart's query is not made and front fails */
+	uint32_t windows; /* of so many requests; 0: one */
 	uint32_t slow_window; /* one of them in which cart takes three times as long; 0: none */
 };
 
@@ -269,7 +268,7 @@ what_healthy_blocks_show_among_themselves_is_usual(void **state)
 	json_decref(c);
 }
 
-/* Twenty calls of each request that all go as that request does. */
+/* Each request makes twenty calls, which are all alike. */
 static json_t *
 alike_document(uint64_t seed, int requests)
 {
@@ -433,11 +432,11 @@ groups_that_came_and_went_are_named(void **state)
 	}
 	assert_int_equal(appeared, 7);
 	assert_int_equal(vanished, 7);
-	assert_int_equal(both, 4); /* three, and the other traces */
+	assert_int_equal(both, 4); /* three groups, and the row of the other traces */
 	json_decref(c);
 }
 
-/* ---- statistics, and what is not a document ----------------------------------------- */
+/* ---- statistics, and invalid documents ---- */
 
 static void
 half_of_the_time_is_lost_by_calls_that_take_twice_as_long(void **state)
@@ -456,14 +455,14 @@ half_of_the_time_is_lost_by_calls_that_take_twice_as_long(void **state)
 	assert_near(s.lost, 1 - exp2(-7.0 / 8), 0.01);
 	assert_true(s.p < 1e-300);
 	s = slower_of(wider, wide, 64, MANY, MANY,
-	    0.01); /* only of 3/16 it is sure, as these times vary anyway */
+	    0.01); /* only an increase of 3/16 is sure, because these times also vary by themselves */
 	assert_near(s.calls, 3.0 / 16, 0.01);
 	assert_true(s.lost > 0 && s.lost < s.calls * (1 - exp2(-3.0 / 8)));
 	s = slower_of(then, then, 64, MANY, MANY, 0.01);
 	assert_near(s.calls + s.lost, 0, 0);
 	assert_near(s.p, 1, 0);
 	assert_near(slower_of(then, twice, 64, MANY, MANY, 0.01).calls, 0, 0);
-	/* a million calls of four requests are four witnesses */
+	/* a million calls of four requests are a sample of four */
 	assert_near(slower_of(twice, then, 64, 4, MANY, 0.01).p, exp(-8), 1e-6);
 }
 

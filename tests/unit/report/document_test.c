@@ -42,7 +42,7 @@ group_at(const json_t *document, size_t type, size_t group)
 	    group);
 }
 
-/* The cart is slow in the groups of all three types: one row says so, with all that was lost. */
+/* The cart is slow in the groups of all three types: one row has the sum of the time lost. */
 static void
 problems_are_added_up_by_call(void **state)
 {

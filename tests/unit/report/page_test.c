@@ -38,7 +38,7 @@ document_of_file(void)
 	return document;
 }
 
-/* What a browser takes for the document: all up to the first `</script`. */
+/* The document as a browser delimits it: everything up to the first `</script`. */
 static json_t *
 document_in(const char *page)
 {
@@ -66,7 +66,7 @@ times_in(const char *text, const char *what)
 	return n;
 }
 
-/* Every text of it. */
+/* Puts `with` into every text of the document. */
 static void
 make_hostile(json_t *v, const char *with)
 {

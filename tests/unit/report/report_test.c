@@ -132,8 +132,8 @@ problems_of_all_types_are_ranked_by_cost(void **state)
 	shop_free(s);
 }
 
-/* A report limited to the most costly problems has the same details of these, and only the measures
- * of the others. */
+/* A report limited to the most costly problems has the same details for these, and only the
+ * summary figures of the others. */
 static void
 only_the_problems_asked_for_are_looked_into(void **state)
 {
