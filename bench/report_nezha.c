@@ -25,8 +25,8 @@
 enum { FAULTS_MAX = 256, NODES_MAX = 8192, UNKNOWN = 0 };
 
 #define SECOND_NS INT64_C(1000000000)
-#define WINDOW_NS (180 * SECOND_NS) /* the fault's minute and two more */
-#define CALM_NS (300 * SECOND_NS)   /* after an injection, before traffic is called healthy again */
+#define WINDOW_NS (180 * SECOND_NS) /* the minute of the fault and the two after it */
+#define CALM_NS (300 * SECOND_NS)   /* from an injection until traffic is healthy again */
 
 enum baseline {
 	WHOLE_DAY, /* healthy traffic of the day, also later than the window */
@@ -54,7 +54,7 @@ static const char *const RANKING_NAMES[RANKINGS] = {
 	[EDGES + SMALL] = "edges, small baseline",
 };
 
-struct window {        /* traffic of some time: of one request type, as the set has no more */
+struct window {        /* traffic of a period: of one request type, as the set has only one */
 	uint32_t type; /* its label; LABEL_NONE: no trace yet */
 	uint64_t traces;
 	struct profile *profile;
@@ -64,11 +64,11 @@ struct window {        /* traffic of some time: of one request type, as the set 
 struct fault {
 	int64_t at_ns;
 	char service[64], type[32], when[32];
-	struct window window, before; /* before: healthy traffic since the fault before */
+	struct window window, before; /* before: healthy traffic since the previous fault */
 	/* Other healthy traffic: past: before the injection; earlier: the same without `before`;
 	 * others: of the whole day without `before`. Without groups. */
 	struct window past, earlier, others;
-	uint32_t ranks[RANKINGS]; /* from 1; UNKNOWN: not named */
+	uint32_t ranks[RANKINGS]; /* rank from 1; UNKNOWN: not named */
 };
 
 struct sureness {                              /* of the suspects of several windows */
@@ -81,8 +81,8 @@ struct day {
 	struct fault faults[FAULTS_MAX];
 	struct window healthy, small;
 	struct sureness faulty[BASELINES], calm[BASELINES];
-	bool only_small; /* what is read now goes there */
-	bool has_normal; /* a file of its own */
+	bool only_small; /* the traces being read are added to `small` */
+	bool has_normal; /* the set has a file of healthy minutes */
 	struct labels *labels;
 	struct reading *reading;
 	struct arena arena;
@@ -218,7 +218,7 @@ place_calm(struct day *d, uint32_t next, const struct trace *t, const struct cri
 	}
 }
 
-/* Healthy is what began longer than CALM_NS after every injection, or before it. */
+/* A trace is healthy if it began, for every injection, before it or longer than CALM_NS after it. */
 static void
 place(struct day *d, const struct trace *t, const struct critpath *p)
 {
@@ -310,7 +310,7 @@ one_service(const struct labels *labels, uint32_t a, uint32_t b)
 	return x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0;
 }
 
-/* How many score at least as much: ties are held against us. */
+/* The number of services that score at least as much: ties count against Hone. */
 static uint32_t
 rank_of(const struct texts *services, const double *score, const char *service)
 {
@@ -323,7 +323,7 @@ rank_of(const struct texts *services, const double *score, const char *service)
 	return rank;
 }
 
-/* An edge counts for the services at both its ends. */
+/* The score of an edge counts for the services at both of its ends. */
 static uint32_t
 rank_simply(const struct day *d, const struct fault *f, enum ranking by)
 {
@@ -420,8 +420,7 @@ has_service(const json_t *services, const char *service)
 	return false;
 }
 
-/* The most that any change between the same services comes to, for each such pair: by its services.
- */
+/* The largest change between each pair of services, by the names of the two. */
 static json_t *
 best_by_services(const json_t *change)
 {

@@ -66,7 +66,7 @@ times_in(const char *text, const char *what)
 	return n;
 }
 
-/* Puts `with` into every text of the document. */
+/* Replaces every text of the document by `with`. */
 static void
 make_hostile(json_t *v, const char *with)
 {
