@@ -188,7 +188,8 @@ prepare(const struct agent_config *c, struct rates **rates, struct guard *guard,
 		return err_prefix(e, "agent.run_dir in hone-agent.conf");
 	if ((rc = privilege_drop(&who, e)) != 0)
 		return rc;
-	if (access(c->run_dir, W_OK | X_OK) != 0)
+	/* what is missing is made by the user that it became */
+	if (access(c->run_dir, W_OK | X_OK) != 0 && errno != ENOENT)
 		return err_errno(e, "agent.run_dir in hone-agent.conf: %s", c->run_dir);
 	if (who.become)
 		log_line(LOG_INFO, "runs as user %s", who.user);
