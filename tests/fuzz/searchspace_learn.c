@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/trace.h"
+#include "searchspace/space.h"
 #include "searchspace/space_inside.h"
 #include "tests/unit/searchspace/between.h"
 

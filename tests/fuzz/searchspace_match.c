@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/trace.h"
+#include "searchspace/match.h"
+#include "searchspace/space.h"
 #include "searchspace/strategy.h"
 
 enum { LABELS = 16, EVENTS_MAX = 256, TOKENS_MAX = 24 };
