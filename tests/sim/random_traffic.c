@@ -216,10 +216,11 @@ record_points(
 {
 	const struct unit_made *u = &m->units[k->unit];
 	const struct on *on = &s->on[k->replica];
-	const struct replica *r = m->nodes[u->service][k->replica]->ctx;
+	const struct replica *r;
 
 	if (m->traffic->dry || !k->request->probed)
-		return;
+		return; /* without nodes */
+	r = m->nodes[u->service][k->replica]->ctx;
 	for (uint32_t i = 0; i < (r->all ? s->n : on->n); i++) {
 		const struct point *p = &m->points[r->all ? s->first + i : on->points[i]];
 
