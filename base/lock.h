@@ -9,20 +9,30 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 struct lock {
 	pthread_mutex_t mutex;
-	pthread_t owner; /* the thread that holds it, if `held` */
-	bool held;
+	/* pthread_self() of the thread that holds it; 0: none. Atomic, as others may ask whether they
+	 * hold it. */
+	_Atomic uintptr_t owner;
 };
+
+/* For lock.h alone. */
+static inline void
+lock_set_owner(struct lock *l, uintptr_t owner)
+{
+	atomic_store_explicit(&l->owner, owner, memory_order_relaxed);
+}
 
 static inline void
 lock_init(struct lock *l)
 {
 	pthread_mutex_init(&l->mutex, NULL);
-	l->held = false;
+	lock_set_owner(l, 0);
 }
 
 static inline void
@@ -35,23 +45,22 @@ static inline void
 lock_take(struct lock *l)
 {
 	pthread_mutex_lock(&l->mutex);
-	assert(!l->held);
-	l->owner = pthread_self();
-	l->held = true;
+	assert(atomic_load_explicit(&l->owner, memory_order_relaxed) == 0);
+	lock_set_owner(l, (uintptr_t)pthread_self());
 }
 
 /* Whether this thread holds it; for assert(). */
 static inline bool
 lock_is_held(const struct lock *l)
 {
-	return l->held && pthread_equal(l->owner, pthread_self());
+	return atomic_load_explicit(&l->owner, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
 
 static inline void
 lock_give(struct lock *l)
 {
 	assert(lock_is_held(l));
-	l->held = false;
+	lock_set_owner(l, 0);
 	pthread_mutex_unlock(&l->mutex);
 }
 
@@ -63,11 +72,10 @@ lock_wait(struct lock *l, pthread_cond_t *c, const struct timespec *until)
 	int rc;
 
 	assert(lock_is_held(l));
-	l->held = false;
+	lock_set_owner(l, 0);
 	rc = until != NULL ? pthread_cond_timedwait(c, &l->mutex, until)
 	                   : pthread_cond_wait(c, &l->mutex);
-	l->owner = pthread_self();
-	l->held = true;
+	lock_set_owner(l, (uintptr_t)pthread_self());
 	return rc;
 }
 
