@@ -109,4 +109,5 @@ check "a program that dies meanwhile is named" wait_for 15 eval 'hone forest GET
 hone stop > /dev/null
 
 check "none of this was called a loss" no_losses
+echo "1..$N"
 exit $FAILED
