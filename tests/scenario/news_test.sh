@@ -23,7 +23,11 @@ judged() {
 }
 outcome_is() { judged "$1" | tee /dev/stderr | jq -e --arg o "$2" '.outcome == $o'; }
 no_place_has_half() { hone forest PUBLISH --json | jq -e '[.runs[0].verdicts[].share] | all(. < 0.5)'; }
-diagnosed() { timeout 60 "$O/bin/hone" start "$1" --wait; [ $? -le 1 ]; }
+# It ends by itself: 0 found, 1 not found or unsure, 3 nothing stands out.
+diagnosed() {
+	timeout 60 "$O/bin/hone" start "$1" --wait
+	case $? in 0 | 1 | 3) true ;; *) false ;; esac
+}
 
 echo 1..10
 stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
