@@ -24,7 +24,8 @@
  *  - A lock's address is not replaced by its name, and processes that run untraced are not
  *    reported.
  *  - Cost: in each round, a child process and a graph for each trace with new packets: some ms, and
- *    some us a record. poll() waits for each child, at most 20 s.
+ *    some us a record. poll() waits for each child, one after another, 20 s for each that hangs. A
+ *    child that hangs for longer than agent.hang makes the guardian end the node's sessions.
  */
 #define _GNU_SOURCE
 #include <assert.h>
