@@ -369,6 +369,20 @@ struct pool {
 	uint32_t **part_of; /* [npassing][edges] */
 };
 
+/* Of one member in this part: the mean time, and the sum of (X - x)(T - t). */
+static void
+sum_part(const struct pool *p, uint32_t member, uint32_t part, double *mean, double *xt)
+{
+	const struct member *x = p->members[member];
+
+	*mean = *xt = 0;
+	for (uint32_t i = 0; i < x->group->shape.nedges; i++)
+		if (x->inside[i] && p->part_of[member][i] == part) {
+			*mean += x->group->edges[i].mean_x;
+			*xt += x->group->edges[i].c_xy;
+		}
+}
+
 static struct member_sums
 part_sums(const struct pool *p, uint32_t part)
 {
@@ -376,13 +390,9 @@ part_sums(const struct pool *p, uint32_t part)
 
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct member *x = p->members[k];
-		double mean = 0, xt = 0;
+		double mean, xt;
 
-		for (uint32_t i = 0; i < x->group->shape.nedges; i++)
-			if (x->inside[i] && p->part_of[k][i] == part) {
-				mean += x->group->edges[i].mean_x;
-				xt += x->group->edges[i].c_xy;
-			}
+		sum_part(p, k, part, &mean, &xt);
 		sums_add(&all, x->n, mean, x->t, xt, x->tt);
 	}
 	return all;
@@ -476,13 +486,9 @@ part_share(const struct measured *m, const struct pool *p, uint32_t part, bool b
 
 	for (uint32_t k = 0; k < p->npassing; k++) {
 		const struct member *x = p->members[k];
-		double mean = 0, xt = 0;
+		double mean, xt;
 
-		for (uint32_t i = 0; i < x->group->shape.nedges; i++)
-			if (x->inside[i] && p->part_of[k][i] == part) {
-				mean += x->group->edges[i].mean_x;
-				xt += x->group->edges[i].c_xy;
-			}
+		sum_part(p, k, part, &mean, &xt);
 		/* E[X (T - t)] is the covariance, without the mean of X over the population */
 		sum += by_latency ? x->n * mean : xt + x->n * mean * (x->t - m->all.t);
 	}
