@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prints an analysis document: problems first, then all request types, then the data not used. */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <string.h>
 
@@ -139,13 +140,18 @@ static void
 print_keys(struct pen *p, const json_t *g)
 {
 	const json_t *keys = json_object_get(g, "keys");
+	const char *shown_as = "";
 	int shown = 0;
 
 	for (size_t i = 0; i < json_array_size(keys) && shown < KEYS_SHOWN; i++) {
 		const json_t *key = json_array_get(keys, i);
+		const char *as = key_explains(key) ? "because" : "related";
 
-		if (number_of(key, "edge") == number_of(g, "top"))
-			document_line(p, shown++ == 0 ? "because" : "", key_text(p, key));
+		if (number_of(key, "edge") != number_of(g, "top"))
+			continue;
+		document_line(p, strcmp(as, shown_as) != 0 ? as : "", key_text(p, key));
+		shown_as = as;
+		shown++;
 	}
 	if (shown == 0)
 		document_line(p, "because",

@@ -54,6 +54,8 @@ reason_text_put(struct buf *out, const json_t *o, const char *key)
 bool
 key_explains(const json_t *key)
 {
+	if (is_null(key, "r"))
+		return number_of(key, "share") >= EXPLAINS_R * EXPLAINS_R;
 	return fabs(number_of(key, "r")) >= EXPLAINS_R;
 }
 

@@ -35,7 +35,8 @@ void verdict_budget_put(struct buf *out, const json_t *v);
 void verdict_end_put(struct buf *out, const json_t *run, const json_t *v);
 
 /* Whether the key has a quarter of the variance of the edge, so that it may be called a cause; else it
- * is related only. key: {"r", ...}. */
+ * is related only: a number may rank the times and still have little of their variance. key: {"r",
+ * ...}; r is null of a category, which has {"share"}. */
 bool key_explains(const json_t *key);
 /* Of a share or a CV: an interval that is wider than 1 (100 points) and than three times the value says
  * no more than that there were too few requests. */

@@ -62,6 +62,19 @@ a_key_that_explains_little_is_no_cause(void **state)
 }
 
 static void
+a_category_explains_by_its_share_of_the_variance(void **state)
+{
+	json_t *most = json_pack("{s:n, s:f}", "r", "share", 0.3),
+	       *little = json_pack("{s:n, s:f}", "r", "share", 0.2);
+	(void)state;
+
+	assert_true(key_explains(most));
+	assert_false(key_explains(little));
+	json_decref(most);
+	json_decref(little);
+}
+
+static void
 an_interval_that_says_nothing_is_not_printed(void **state)
 {
 	(void)state;
@@ -195,6 +208,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_share_of_a_separation_is_of_what_the_verdict_measures),
 		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
+		cmocka_unit_test(a_category_explains_by_its_share_of_the_variance),
 		cmocka_unit_test(an_interval_that_says_nothing_is_not_printed),
 		cmocka_unit_test(a_run_in_which_nothing_stands_out_says_by_how_much),
 		cmocka_unit_test(each_field_has_its_text),
