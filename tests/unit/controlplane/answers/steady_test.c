@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Under steady load with repeated diagnoses, the memory in use no longer grows after two hours.
+ * Under steady load with repeated diagnoses, the memory in use no longer grows after three hours.
  * Engine, forest and answers are those of honed; writing and pruning of the database are simulated.
  *
- * Buffers grow by doubling and keep their capacity, so rare maxima still raise the total a little:
- * in 16 hours 3.306, 3.318, 3.323, 3.330, ... MB, and 3.36 MB from hour 13 on. MORE_MAX is the growth of
- * an hour that is still accepted.
+ * Buffers grow by doubling and keep their capacity, so rare maxima still raise the total, less each hour:
+ * in 14 hours 4.780, 4.799, 4.807, 4.814, 4.818, 4.824, 4.831, 4.833, ... and 4.840 MB at the end. A leak
+ * grows by the same each hour. The third hour adds 8 to 17 kB (it differs from run to run, as malloc rounds
+ * blocks up by what lies beside them), the fourth 6 to 11 kB. MORE_MAX is what the last hour may add.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,11 +26,11 @@
 enum { NODES = 2, POINTS = 8, SLOW = 4, RATE = 40, RUNS_KEPT = 20, MORE_MAX = 16 << 10 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* slow: short "hours" */
 #define SANITIZED 1
-enum { HOURS = 3, MINUTES = 3 };
+enum { HOURS = 4, MINUTES = 3 };
 size_t __sanitizer_get_current_allocated_bytes(void); /* sanitizer/allocator_interface.h */
 #else
 #define SANITIZED 0
-enum { HOURS = 3, MINUTES = 60 };
+enum { HOURS = 4, MINUTES = 60 };
 #endif
 
 #define STOP "{\"ask\":\"stop\"}"
@@ -217,7 +218,7 @@ round_of_work(struct world *w, int i)
 }
 
 static void
-the_third_hour_takes_no_more_memory_than_the_second(void **state)
+the_last_hour_takes_no_more_memory_than_the_one_before(void **state)
 {
 	size_t before = 0;
 	struct world *w = calloc(1, sizeof *w);
@@ -232,7 +233,7 @@ the_third_hour_takes_no_more_memory_than_the_second(void **state)
 		     w->stage.now_ns < START_NS + hour * MINUTES * INT64_C(60000000000);)
 			round_of_work(w, ++i);
 		print_message("# hour %d: %zu bytes at most\n", hour, w->most);
-		if (hour == 2)
+		if (hour == HOURS - 1)
 			before = w->most;
 	}
 	assert_true(w->runs > 5 * MINUTES * HOURS);
@@ -246,7 +247,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_third_hour_takes_no_more_memory_than_the_second),
+		cmocka_unit_test(the_last_hour_takes_no_more_memory_than_the_one_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
