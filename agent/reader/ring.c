@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A traced program owns the file of its ring, and may shorten it while we have it mapped. A load from
+ * the mapping then raises SIGBUS. So all rings are mapped within one range of addresses, and a handler
+ * replaces a page of that range which has lost its file by a page of zeroes: the load returns 0, and
+ * ring_intact() says so from then on. This costs nothing as long as no file is shortened; pread()
+ * instead of a load costs a system call for each ring and poll.
+ */
+#define _GNU_SOURCE
 #include "agent/reader/ring.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -30,6 +40,93 @@ enum { HEAD_BYTES = 4096, LOST_AT = 392 };
 
 static const uint8_t magic[16] = { 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17,
 	0x7b, 0xf1, 0x77, 0xbf, 0x17 };
+
+/* ---- the range of addresses ---- */
+
+enum { RINGS_MAX = 65536 }; /* more than the kernel's default limit of mappings (65530) */
+
+static struct {
+	pthread_mutex_t lock;
+	uint8_t *base; /* NULL: not reserved yet; no access but to rings */
+	size_t page_bytes;
+	uint32_t next; /* where the search for a free place begins */
+	bool used[RINGS_MAX];
+	struct sigaction before; /* what SIGBUS did before */
+} range = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Any other fault does what it did before: it is repeated when the handler returns. */
+static void
+on_bus_error(int signal_number, siginfo_t *i, void *context)
+{
+	uintptr_t at = (uintptr_t)i->si_addr - (uintptr_t)range.base;
+	int error = errno;
+
+	(void)context;
+	if (i->si_code <= 0 || at >= RINGS_MAX * range.page_bytes ||
+	    mmap(range.base + at / range.page_bytes * range.page_bytes, range.page_bytes, PROT_READ,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		sigaction(signal_number, &range.before, NULL);
+	errno = error;
+}
+
+static void
+place_clear(uint32_t place)
+{
+	mmap(range.base + place * range.page_bytes, range.page_bytes, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static bool
+range_reserve(void)
+{
+	struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+	void *base;
+
+	if (range.base != NULL)
+		return true;
+	range.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	base = mmap(NULL, RINGS_MAX * range.page_bytes, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return false;
+	range.base = base;
+	return sigaction(SIGBUS, &act, &range.before) == 0;
+}
+
+/* Maps the first page of the file. NULL, with errno: no memory, or no place left. */
+static const uint8_t *
+range_map(int fd)
+{
+	void *map = NULL;
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&range.lock);
+	if (range_reserve()) {
+		errno = ENOMEM;
+		for (; n < RINGS_MAX && range.used[range.next]; n++)
+			range.next = (range.next + 1) % RINGS_MAX;
+		if (n < RINGS_MAX) {
+			map = mmap(range.base + range.next * range.page_bytes, HEAD_BYTES,
+			    PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+			range.used[range.next] = map != MAP_FAILED;
+		}
+	}
+	pthread_mutex_unlock(&range.lock);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void
+range_unmap(const uint8_t *head)
+{
+	uint32_t place = (uint32_t)((size_t)(head - range.base) / range.page_bytes);
+
+	pthread_mutex_lock(&range.lock);
+	place_clear(place);
+	range.used[place] = false;
+	pthread_mutex_unlock(&range.lock);
+}
+
+/* ---- one ring ---- */
 
 static int
 check_head(struct ring *r, const char *name, struct err *e)
@@ -68,12 +165,11 @@ ring_map(struct ring *r, int dir, const char *name, struct err *e)
 		close(fd);
 		return err_set(e, ERR_MISSING, "%s: not initialised yet", name);
 	}
-	void *map = mmap(NULL, HEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	r->head = range_map(fd);
+	rc = r->head != NULL ? 0 : err_errno(e, "%s", name);
 	close(fd);
-	if (map == MAP_FAILED)
-		return err_errno(e, "%s", name);
-	r->head = map;
-	r->head_bytes = HEAD_BYTES;
+	if (rc != 0)
+		return rc;
 	if ((rc = check_head(r, name, e)) != 0)
 		ring_unmap(r);
 	return rc;
@@ -83,7 +179,7 @@ void
 ring_unmap(struct ring *r)
 {
 	if (r->head != NULL)
-		munmap((void *)(uintptr_t)r->head, r->head_bytes);
+		range_unmap(r->head);
 	memset(r, 0, sizeof *r);
 }
 
@@ -92,6 +188,15 @@ word_at(const struct ring *r, uint32_t at)
 {
 	assert(r->head != NULL);
 	return __atomic_load_n((const uint64_t *)(const void *)(r->head + at), __ATOMIC_ACQUIRE);
+}
+
+bool
+ring_intact(const struct ring *r)
+{
+	uint64_t first;
+
+	memcpy(&first, magic, sizeof first);
+	return word_at(r, 0) == first;
 }
 
 uint64_t

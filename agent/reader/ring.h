@@ -8,14 +8,12 @@
 #define AGENT_READER_RING_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
 struct ring { /* all zeroes: not mapped */
 	const uint8_t *head;
-	size_t head_bytes;
 	uint32_t produced_at, consumed_at; /* offsets in the head */
 	uint64_t bytes, packet_bytes;      /* size of the ring, and of one sub-buffer */
 	bool no_lost; /* set by the caller: the counter of ring_lost() is none */
@@ -23,9 +21,14 @@ struct ring { /* all zeroes: not mapped */
 
 /* Maps the head of the file `name` in the folder `dir`. 0; ERR_MISSING: the file exists, but is not
  * initialised yet: try again; ERR_VERSION: another layout; ERR_SYSTEM. The mapping survives the
- * removal of the file; a process that shortens the file ends us. */
+ * removal of the file. If a process shortens the file, the words of the ring read as 0. The first call
+ * sets a handler for SIGBUS, which must not be blocked, and reserves 256 MiB of addresses. */
 int ring_map(struct ring *r, int dir, const char *name, struct err *e);
 void ring_unmap(struct ring *r);
+
+/* False: the file was shortened, or its beginning overwritten; what the functions below return is of no
+ * use. One load. */
+bool ring_intact(const struct ring *r);
 
 /* Bytes since the ring was created: reserved by tracepoints before the call, and read out by the
  * consumer daemon, which takes steps of packet_bytes. The ring must be mapped. One load. */
