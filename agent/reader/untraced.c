@@ -20,7 +20,6 @@
 #include "agent/reader/untraced.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 
 #include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
+#include "agent/system/process.h"
 #include "base/array.h"
 
 enum {
@@ -63,33 +63,15 @@ split_name(const char *name, struct untraced_process *s)
 static bool
 lives(const struct untraced_process *s, int64_t now_ns, int64_t *began_ns)
 {
-	char path[64], text[1024], state;
-	unsigned long long ticks, bytes;
+	struct process_look look;
 	struct timespec boot;
 
-	snprintf(path, sizeof path, "/proc/%ld/stat", s->pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	char *comm = strchr(text, '('), *after = strrchr(text, ')');
-	if (comm == NULL || after == NULL)
-		return false;
-	*after++ = '\0';
-	if (strcmp(comm + 1, s->comm) != 0 ||
-	    sscanf(after,
-		" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-		"%*d %*d %*d %llu %llu",
-		&state, &ticks, &bytes) != 3)
+	if (!process_look((pid_t)s->pid, &look) || strcmp(look.comm, s->comm) != 0)
 		return false;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
-	*began_ns = now_ns - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec) +
-	            (int64_t)(ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)));
+	*began_ns = now_ns - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec) + look.began_ns;
 	/* an ending process frees its memory before it closes its files */
-	return bytes > 0 && state != 'Z' && state != 'X';
+	return look.has_memory;
 }
 
 /* Whether the process has another folder, made after an exec. */

@@ -92,15 +92,33 @@ process_program(pid_t pid)
 }
 
 bool
+process_look(pid_t pid, struct process_look *ret)
+{
+	char path[64], text[1024], *comm, *after;
+	unsigned long long ticks, bytes;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	if (read_head(path, text, sizeof text) <= 0 || (comm = strchr(text, '(')) == NULL ||
+	    (after = strrchr(text, ')')) == NULL)
+		return false;
+	*after++ = '\0';
+	if (sscanf(after,
+		" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+		"%*d %*d %*d %llu %llu",
+		&ret->state, &ticks, &bytes) != 3)
+		return false;
+	snprintf(ret->comm, sizeof ret->comm, "%s", comm + 1);
+	ret->began_ns = (int64_t)(ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)));
+	ret->has_memory = bytes > 0;
+	return ret->state != 'Z' && ret->state != 'X';
+}
+
+bool
 process_is(pid_t pid, const char *comm)
 {
-	char path[64], name[64];
+	struct process_look look;
 
-	snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
-	if (read_head(path, name, sizeof name) <= 0)
-		return false;
-	name[strcspn(name, "\n")] = '\0';
-	return strcmp(name, comm) == 0;
+	return process_look(pid, &look) && strcmp(look.comm, comm) == 0;
 }
 
 int64_t

@@ -21,6 +21,16 @@
  */
 uint64_t process_program(pid_t pid);
 
+struct process_look {
+	char comm[64];    /* its name */
+	char state;       /* as ps(1) shows it */
+	int64_t began_ns; /* CLOCK_BOOTTIME, in steps of 10 ms */
+	bool has_memory;  /* false: it is ending */
+};
+
+/* Looks at /proc/PID/stat. False: it does not exist, or is dead, also if its parent has not asked for
+ * its status yet (a zombie); *ret is then of no use. */
+bool process_look(pid_t pid, struct process_look *ret);
 bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) is this */
 
 /* CPU time of the process since it began, exact. 0: there is no such process. One system call. */

@@ -205,6 +205,14 @@ is_to_end(const char *node, const char *text, pid_t agent)
 	return pid == getpid() || !process_is(pid, "hone-agent");
 }
 
+bool
+session_is_left(const char *node, const char *text)
+{
+	pid_t pid = session_agent(node, text);
+
+	return pid != 0 && pid != getpid() && is_to_end(node, text, 0);
+}
+
 /* Disables the channel, which takes a few milliseconds for all programs. To stop the session takes up
  * to 0.2 s for each program, since the consumer daemon writes its metadata. */
 static void

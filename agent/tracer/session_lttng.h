@@ -48,6 +48,9 @@ int session_rule_off(struct session *s, const char *name);
  * node. */
 pid_t session_agent(const char *node, const char *text);
 
+/* Whether a session or folder of this name belongs to another agent of this node, which is dead. */
+bool session_is_left(const char *node, const char *text);
+
 /* Ends all sessions of that agent, or with 0 those of all dead agents: first disables all, then
  * destroys the sessions and removes their folders. Up to 0.2 s for each session and program, since
  * the daemons write the metadata of each, and up to 1.5 s more. ERR_TRACER: the session daemon does

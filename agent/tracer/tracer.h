@@ -67,8 +67,8 @@ struct tracer {
 	 * ERR_TRACER, ERR_SYSTEM, ERR_MEMORY. */
 	int (*list)(void *state, struct tracepoints *ret, struct err *e);
 	/* ERR_TRACER: a session does not exist any more, is stopped, or is not recorded. Under 1
-	 * ms.
-	 */
+	 * ms. Also ends the sessions of another agent of this node that has died since open(), which
+	 * takes as long as sessions_bury(). */
 	int (*check)(void *state, struct err *e);
 	/* Work that can wait: opens a session ahead of need, or ends one that is not needed, when
 	 * no added tracepoint has been enabled for a while. Up to 0.1 s; up to 0.2 s for each

@@ -339,6 +339,19 @@ consumer_check(const char *session, struct err *e)
 	return 0;
 }
 
+/* Ends what one other agent left that was killed together with its guardian while this one runs; the
+ * next check ends what another left. */
+static void
+sweep_one(const struct lttng_tracer *t, const struct lttng_session *list, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (session_is_left(t->node, list[i].name)) {
+			sessions_bury(
+			    t->node, t->run_dir, session_agent(t->node, list[i].name), NULL);
+			return;
+		}
+}
+
 static int
 tracer_check(void *state, struct err *e)
 {
@@ -348,6 +361,7 @@ tracer_check(void *state, struct err *e)
 
 	if (n < 0)
 		return session_err(e, n, t->name);
+	sweep_one(t, list, n);
 	if (!is_open(t))
 		rc = err_set(e, ERR_TRACER, "%s: no session", t->name);
 	for (uint32_t i = 0; rc == 0 && i <= t->options.sessions; i++)

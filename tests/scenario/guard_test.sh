@@ -54,11 +54,20 @@ is() { [ "$(word "$1" "$2")" "$3" "$4" ] || { echo "$1 $2 is $(word "$1" "$2")";
 both() { is one "$@" && is two "$@"; }
 probed_more() { local a=$1 b=$2; is one $PROBED -gt $((a + 50)) && is two $PROBED -gt $((b + 50)); }
 
+OPTIONS=(-o agent.node=n1 -o "controller.url=$URL" -o controller.silence=2s -o controller.refused=500ms
+	-o controller.retry=200ms -o agent.hang=2s -o log.level=debug)
 agent_start() {
-	"$D/p/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL" -o controller.silence=2s -o controller.refused=500ms \
-		-o controller.retry=200ms -o agent.hang=2s -o log.level=debug "$@" 2>> "$D/agent.log" 9>&- &
+	"$D/p/bin/hone-agent" "${OPTIONS[@]}" "$@" 2>> "$D/agent.log" 9>&- &
 	AGENT=$!
 }
+# Its parent KEEPER never asks for its status, like the first process of many containers.
+unreaped_start() {
+	bash -c '"$@" & echo $! > "$0"; exec sleep 600' "$D/pid" "$D/p/bin/hone-agent" "${OPTIONS[@]}" 2>> "$D/agent.log" 9>&- &
+	KEEPER=$!
+	wait_for 20 test -s "$D/pid"
+	AGENT=$(cat "$D/pid")
+}
+zombie() { grep -q '^State:	Z' "/proc/$1/status"; }
 guardian() { pgrep -x hone-guard -P "$AGENT"; }
 MARK=0 SAID=0
 mark() { MARK=$(wc -l < "$D/controller.log") SAID=$(wc -l < "$D/agent.log"); }
@@ -88,7 +97,7 @@ controller_start() {
 }
 end() {
 	local pid
-	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_one:-} ${PROGRAM_two:-} ${SESSIOND:-}; do
+	for pid in ${CONTROLLER:-} ${KEEPER:-} ${AGENT:-} ${PROGRAM_one:-} ${PROGRAM_two:-} ${SESSIOND:-}; do
 		kill "$pid" 2> /dev/null
 		wait_for 20 gone "$pid" || kill -9 "$pid"
 	done
@@ -206,8 +215,23 @@ check "--sweep disables the tracepoints" both $ON -eq 0
 check "--sweep leaves no session" no_session
 check "--sweep leaves no folder and no table of rates" test -z "$(ls -d /run/hone/agent-n1 /dev/shm/hone-policy* /dev/shm/lttng-ust-[0-9]* 2> /dev/null | grep -v wait)"
 mark
+unreaped_start
+want 600000 agentp:ev000
+both_die
+check "an agent that nobody waits for is killed: it is a zombie with the name of an agent" wait_for 10 zombie "$AGENT"
+check "its sessions stay" not no_session
+check "--sweep exits 0 beside a zombie" sweep
+check "--sweep disables the tracepoints of a zombie" both $ON -eq 0
+check "--sweep leaves no session of a zombie" no_session
+mark
 agent_start
 want 600000 agentp:ev000
+LTTNG_HOME=$D/state setpriv --reuid=$HONE --regid=$HONE --groups 64323 \
+	lttng -n create "hone-n1-$(cat "$D/pid")" --no-output > /dev/null
+check "a session of the zombie exists again" not alone
+check "a running agent ends a session that a zombie left" wait_for 20 alone
+check "its own tracepoints stay enabled" both $ON -eq 1
+kill -9 "$KEEPER" && wait "$KEEPER" 2> /dev/null
 both_die
 check "agent and guardian are killed again: their sessions stay" not no_session
 mark

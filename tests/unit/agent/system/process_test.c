@@ -18,9 +18,10 @@
 #include "agent/system/process.h"
 
 static void
-a_process_is_known_by_its_program_and_name(void **state)
+a_process_is_known_by_its_program_and_name_while_it_lives(void **state)
 {
 	pid_t child = fork();
+	siginfo_t ended;
 	(void)state;
 
 	if (child == 0) {
@@ -33,6 +34,9 @@ a_process_is_known_by_its_program_and_name(void **state)
 	assert_true(process_is(child, "process_test"));
 	assert_false(process_is(child, "process"));
 	kill(child, SIGKILL);
+	/* a zombie: nobody has asked for its status, so its name can still be read */
+	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+	assert_false(process_is(child, "process_test"));
 	waitpid(child, NULL, 0);
 	assert_true(process_program(child) == 0);
 	assert_false(process_is(child, "process_test"));
@@ -97,7 +101,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_is_known_by_its_program_and_name),
+		cmocka_unit_test(a_process_is_known_by_its_program_and_name_while_it_lives),
 		cmocka_unit_test(cpu_time_includes_that_of_children),
 		cmocka_unit_test(a_sockets_owner_is_the_process_that_listens),
 		cmocka_unit_test(own_memory_is_more_than_a_page),
