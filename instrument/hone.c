@@ -99,7 +99,7 @@ hone_request_begin(const char *type, const struct hone_carrier *from)
 	c->request_type = hone_request_type(type);
 	t->now.unit_id = ids_next();
 	t->now.name = type;
-	policy_decide(c, now_ns());
+	policy_decide(c, now_ns(), (uint32_t)(ids_next() >> 32));
 	if (c->sampled)
 		EMIT(request_begin, type, c->link_id, c->trace_id_high, c->probed);
 }

@@ -56,9 +56,9 @@ enum { HONE_TRACEPARENT_SIZE = 56, HONE_TRACESTATE_SIZE = 32 }; /* with the fina
 
 /* A request begins. `type` is its request type ("GET_HOME"; at most 63 bytes are used); a program
  * should have few types. `from`: the carrier of a caller that traces without Hone, whose trace id is
- * kept; else NULL. Decides by the agent's table in shared memory whether the request is sampled and
- * probed. The thread's former units, nested ones included, are discarded.
- * Emits hone:request_begin. Cost: one hash of `type` and a few loads (20 ns in
+ * kept; else NULL. Decides by the agent's table in shared memory and a random number whether the
+ * request is sampled and probed; the trace id has no part in it. The thread's former units, nested ones
+ * included, are discarded. Emits hone:request_begin. Cost: one hash of `type` and a few loads (20 ns in
  * all where the request is not sampled); once a second, while there is no agent,
  * one thread tries to open its table. */
 void hone_request_begin(const char *type, const struct hone_carrier *from);

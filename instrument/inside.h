@@ -46,9 +46,10 @@ mix64(uint64_t x)
  * table. Discards a former table. For use before the first decision, and in tests. */
 void policy_init(const char *path, bool trusted, bool sample_without);
 
-/* Sets sampled and probed, by request type, trace id and CLOCK_MONOTONIC. A few loads; while
- * no agent renews its lease, one attempt a second to open a table. */
-void policy_decide(struct hone_carrier *c, uint64_t now_ns);
+/* Sets sampled and probed, by request type and CLOCK_MONOTONIC. draw: a random number, uniform over all
+ * values, that nobody outside of this process can know or choose. A few loads; while no agent renews its
+ * lease, one attempt a second to open a table. */
+void policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw);
 
 /* Signals to the agent that a record of a sampled request was not written (policy.h, "knock"). now_ns is
  * CLOCK_MONOTONIC_COARSE. Four system calls at most once in 10 ms, otherwise a comparison. errno is

@@ -12,9 +12,11 @@
  * added tracepoints emit no records once the agent or the controller is gone. After sample_until_ns no
  * request is sampled.
  *
- * Both rates are compared with the same hash of the trace id. So decisions about one request agree, and a
- * request is probed only if it is sampled: the smaller of the two rates is that of probed
- * requests.
+ * Both rates are compared with the same random number, which the program draws when the request begins. So a
+ * request is probed only if it is sampled: the smaller of the two rates is that of probed requests. The
+ * number is not made from the trace id, since a client may choose that: it would choose whether its requests
+ * are sampled. Nor is it kept in this table, which every local user can read. Other processes
+ * learn of the decision from the carrier and draw no number.
  *
  * The agent stores an entry's rates before its lease, the request_type of a new entry last (release),
  * and `magic` last of all when it creates the table. libhone maps the file only if it belongs to root or to

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the agent's table. Decisions use a hash of the trace id in place of random numbers, so that decisions about one
- * request with the same rates agree, and probed requests are always sampled ones.
+ * Reading the agent's table. Both rates are compared with the same random number, so that probed requests are always
+ * sampled ones.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -141,11 +141,10 @@ within(uint32_t draw, uint32_t rate)
 }
 
 void
-policy_decide(struct hone_carrier *c, uint64_t now_ns)
+policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw)
 {
 	const struct hone_policy *t = table_now(now_ns);
 	const struct hone_policy_entry *e;
-	uint32_t draw = (uint32_t)(mix64(c->trace_id ^ mix64(c->trace_id_high)) >> 32);
 
 	c->sampled = t == NULL && policy.sample_without;
 	c->probed = 0;

@@ -31,11 +31,11 @@ forget(void)
 }
 
 static void
-decide(uint64_t now_ns, uint32_t type, uint64_t id)
+decide(uint64_t now_ns, uint32_t type, uint32_t draw)
 {
-	struct hone_carrier c = { .trace_id = id, .request_type = type, .probed = 1, .sampled = 1 };
+	struct hone_carrier c = { .trace_id = 1, .request_type = type, .probed = 1, .sampled = 1 };
 
-	policy_decide(&c, now_ns);
+	policy_decide(&c, now_ns, draw);
 	must(c.probed <= c.sampled && c.sampled <= 1);
 	must(now_ns < table.sample_until_ns || !c.sampled);
 	if (c.probed) {
@@ -77,7 +77,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	for (uint64_t i = 1; i < 20; i++)
 		decide(i * 70000,
 		    i % 3 == 0 ? hone_policy_type("GET_HOME") : table.types[i * 25].request_type,
-		    i * 0x9e3779b9);
+		    (uint32_t)(i * 0x9e3779b9));
 	decide(UINT64_MAX, 1, 1);
 	return 0;
 }

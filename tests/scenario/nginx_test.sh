@@ -8,7 +8,7 @@ needs root lttng-sessiond babeltrace2 nginx curl jq python3
 MODULE=$O/lib/hone/ngx_http_hone_module.so
 . examples/node.sh
 NODE=examples/node.sh
-[ -e "$MODULE" ] || skip "needs nginx' module: make nginx (nginx-dev)"
+[ -e "$MODULE" ] && [ -e "$O/tests/scenario/instrument_policy" ] || skip "needs nginx' module: make nginx instrument-scenario (nginx-dev)"
 D=$(mktemp -d)
 chmod 755 "$D"
 end() {
@@ -308,6 +308,21 @@ check "a request with a subrequest is served without being sampled" bash -c 'cur
 nginx_stop
 session_end quiet
 check "requests that are not sampled have no records" jqt '$t == []'
+
+# ---- what a client chooses ---------------------------------------------------------------------
+in_node "$O/tests/scenario/instrument_policy" "GET /api" 33333333 0 600 600 # of five requests one is sampled
+nginx_start 0
+wait_for 20 answers "$U/api"
+# sampled LEAST MOST [CURL OPTION]...: of 400 requests so many are sampled, as the upstream sees it
+sampled() {
+	local n
+	n=$(curl -fs "$U/api?[1-400]" "${@:3}" | jq -r '.traceparent[0]' | grep -c -- '-01$')
+	[ "$n" -ge "$1" ] && [ "$n" -le "$2" ] || { echo "$n of 400"; return 1; }
+}
+check "of requests with a trace id that the client chose, no more and no fewer are sampled than the rate says" sampled 40 120 -H "traceparent: $P"
+check "and as many of the others" sampled 40 120
+in_node rm /dev/shm/hone-policy
+nginx_stop
 check "the error log has only the errors that the test caused" bash -c '! grep "\[\(emerg\|alert\|crit\)\]" "$1" | \
 	grep -v "exited on signal 9"' - "$D/error.log"
 check "no file stays in /dev/shm" bash -c '! "$@" find /dev/shm -name "hone*" | grep .' - "$PWD/examples/node.sh" exec "$D" n

@@ -68,17 +68,21 @@ fresh(void **state)
 }
 
 static struct hone_carrier
-decided(uint64_t trace_id, uint32_t type, uint64_t now_ns)
+drawn(uint32_t draw, uint32_t type, uint64_t now_ns)
 {
-	struct hone_carrier c = { .trace_id_high = 3,
-		.trace_id = trace_id,
-		.request_type = type,
-		.sampled = 9,
-		.probed = 9 };
+	struct hone_carrier c = {
+		.trace_id_high = 3, .trace_id = 1, .request_type = type, .sampled = 9, .probed = 9
+	};
 
-	policy_decide(&c, now_ns);
+	policy_decide(&c, now_ns, draw);
 	assert_true(c.sampled <= 1 && c.probed <= 1);
 	return c;
+}
+
+static struct hone_carrier
+decided(uint64_t seed, uint32_t type, uint64_t now_ns)
+{
+	return drawn((uint32_t)(mix64(seed) >> 32), type, now_ns);
 }
 
 struct counts {
@@ -91,7 +95,7 @@ decide_many(uint32_t type, uint64_t now_ns)
 	struct counts n = { 0 };
 
 	for (uint64_t i = 0; i < IDS; i++) {
-		struct hone_carrier c = decided(mix64(i + 1), type, now_ns);
+		struct hone_carrier c = decided(i + 1, type, now_ns);
 
 		n.sampled += c.sampled;
 		n.probed += c.probed;
@@ -144,25 +148,21 @@ a_rate_of_0_is_never_and_of_all_ones_always(void **state)
 	assert_true(n.sampled == 0 && n.probed == 0);
 }
 
-/* The ids, together with decided()'s high half, whose hashes are the smallest and the greatest. */
-#define DRAWS_LEAST UINT64_C(0x883ee12c8a07ed22)
-#define DRAWS_MOST UINT64_C(0x41455c9fa70ba4ee)
-
 static void
-the_ends_of_the_range_hold_for_the_rarest_ids(void **state)
+the_ends_of_the_range_hold_for_the_rarest_draws(void **state)
 {
 	struct hone_policy_entry *e;
 	(void)state;
 
 	table_make(sizeof *table);
 	e = entry_put(TYPE, TYPE, 0, 0);
-	assert_int_equal(decided(DRAWS_LEAST, TYPE, 1).sampled, 0);
+	assert_int_equal(drawn(0, TYPE, 1).sampled, 0);
 	e->sample_rate = 1;
-	assert_int_equal(decided(DRAWS_LEAST, TYPE, 1).sampled, 1);
+	assert_int_equal(drawn(0, TYPE, 1).sampled, 1);
 	e->sample_rate = UINT32_MAX - 1;
-	assert_int_equal(decided(DRAWS_MOST, TYPE, 1).sampled, 0);
+	assert_int_equal(drawn(UINT32_MAX, TYPE, 1).sampled, 0);
 	e->sample_rate = UINT32_MAX;
-	assert_int_equal(decided(DRAWS_MOST, TYPE, 1).sampled, 1);
+	assert_int_equal(drawn(UINT32_MAX, TYPE, 1).sampled, 1);
 }
 
 static void
@@ -180,31 +180,76 @@ rates_are_shares_and_probed_is_among_sampled(void **state)
 	assert_counts(decide_many(TYPE + 1, 1), 0.125, 0);
 }
 
-/* Trace ids that other tracers count up from 1, which are not random. */
-static void
-ids_that_are_not_random_are_sampled_at_the_rate_too(void **state)
+/* How many of n requests are sampled that begin with trace ids of a client: `step` apart, 0: all the same. */
+static int
+begin_from(int n, uint64_t step)
 {
+	struct hone_carrier from = { .trace_id_high = 3, .trace_id = 1, .link_id = 2 };
+	struct hone_unit u;
 	int sampled = 0;
-	(void)state;
 
-	table_make(sizeof *table);
-	table->sample_rate = 1u << 31;
-	for (uint64_t i = 1; i <= IDS; i++)
-		sampled += decided(i, TYPE, 1).sampled;
-	assert_in_range(sampled, 0.48 * IDS, 0.52 * IDS);
+	for (int i = 0; i < n; i++, from.trace_id += step) {
+		hone_request_begin("GET", &from);
+		assert_true(
+		    hone_trace_id() == from.trace_id); /* the id names the trace all the same */
+		hone_detach(&u);
+		sampled += u.carrier.sampled;
+	}
+	return sampled;
 }
 
+/* Of ids that a client has chosen, also of an id that was sampled once, no more and no fewer requests are
+ * sampled than of any others: the decision does not depend on the id. */
 static void
-decisions_about_the_same_request_are_equal(void **state)
+a_client_does_not_choose_what_is_sampled_by_its_trace_ids(void **state)
 {
+	uint32_t type = hone_request_type("GET");
 	(void)state;
 
 	table_make(sizeof *table);
-	entry_put(TYPE, TYPE, 1u << 31, 1u << 30);
-	for (uint64_t i = 1; i < 1000; i++) {
-		struct hone_carrier a = decided(i, TYPE, 1), b = decided(i, TYPE, 50 * SECOND_NS);
+	table->sample_until_ns = UINT64_MAX;
+	entry_put(type, type, UINT32_MAX / 10, 0);
+	assert_in_range(begin_from(IDS, 0), 0.08 * IDS, 0.12 * IDS);
+	assert_in_range(begin_from(IDS, 1), 0.08 * IDS, 0.12 * IDS);
+	assert_in_range(begin_from(IDS, UINT64_C(0x9e3779b97f4a7c15)), 0.08 * IDS, 0.12 * IDS);
+}
 
-		assert_memory_equal(&a, &b, sizeof a);
+/* Each with its own draw: of 1,000 ids the same are sampled twice by chance only. */
+static void
+an_id_that_was_sampled_says_nothing_of_the_next_request_with_it(void **state)
+{
+	uint32_t type = hone_request_type("GET");
+	int both = 0;
+	(void)state;
+
+	table_make(sizeof *table);
+	table->sample_until_ns = UINT64_MAX;
+	entry_put(type, type, 1u << 31, 0);
+	for (int i = 0; i < IDS; i++)
+		both += begin_from(2, 0) == 2;
+	assert_in_range(both, 0.23 * IDS, 0.27 * IDS);
+}
+
+/* The rates are compared in the process in which the request begins. The others have its carrier. */
+static void
+what_the_upstream_decided_holds_downstream(void **state)
+{
+	struct hone_carrier up = { .trace_id = 1, .link_id = 2, .request_type = TYPE }, down, out;
+	char parent[HONE_TRACEPARENT_SIZE], tracestate[HONE_TRACESTATE_SIZE];
+	(void)state;
+
+	table_make(sizeof *table); /* here all requests are sampled, and none is probed */
+	for (int flags = 0; flags < 3; flags++) {
+		up.sampled = flags > 0;
+		up.probed = flags > 1;
+		hone_traceparent(&up, parent);
+		hone_tracestate(&up, tracestate);
+		assert_int_equal(hone_carrier_read(&down, parent, tracestate), 0);
+		assert_int_equal(hone_from_known(&down), 1);
+		hone_unit_begin(&down, "x");
+		hone_fork("y", &out);
+		assert_true(out.sampled == up.sampled && out.probed == up.probed);
+		hone_unit_end();
 	}
 }
 
@@ -426,10 +471,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_table_only_the_environment_samples),
 		TEST(a_rate_of_0_is_never_and_of_all_ones_always),
-		TEST(the_ends_of_the_range_hold_for_the_rarest_ids),
+		TEST(the_ends_of_the_range_hold_for_the_rarest_draws),
 		TEST(rates_are_shares_and_probed_is_among_sampled),
-		TEST(ids_that_are_not_random_are_sampled_at_the_rate_too),
-		TEST(decisions_about_the_same_request_are_equal),
+		TEST(a_client_does_not_choose_what_is_sampled_by_its_trace_ids),
+		TEST(an_id_that_was_sampled_says_nothing_of_the_next_request_with_it),
+		TEST(what_the_upstream_decided_holds_downstream),
 		TEST(past_its_lease_a_rate_is_0),
 		TEST(an_expired_table_is_still_a_table),
 		TEST(entries_that_collide_are_found_around_the_end),
