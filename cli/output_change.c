@@ -73,14 +73,14 @@ print_blocks(struct pen *p, const json_t *blocks)
 	if (!is_true(blocks, "enough"))
 		document_line(p, "",
 		    pen_printf(p,
-			"none can be sure: the baseline has %s healthy blocks of the window's length, %s are needed",
+			"none can be sure: the baseline has %s healthy blocks of a quarter of the window's length, %s are needed",
 			pen_count(p, n), pen_count(p, number_of(blocks, "needed"))));
 	else
 		document_line(p, "",
 		    pen_printf(p,
-			"largest score of %s healthy blocks of %s: %.2f; a larger one has p %.2g",
+			"compared with %s healthy blocks of %s: more than in all of them has p %.2g",
 			pen_count(p, n), pen_ms(p, number_of(blocks, "length_ms")),
-			number_of(blocks, "largest_score"), number_of(blocks, "p")));
+			number_of(blocks, "p")));
 }
 
 static void

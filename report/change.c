@@ -43,11 +43,12 @@ suspect_json(const struct change *c, const struct suspect *s, bool significant)
 		[SURE_NOT_SIGNIFICANT] = "not_significant",
 		[SURE_NOT_BLOCKS] = "too_few_blocks",
 		[SURE_NOT_UNUSUAL] = "usual" };
-	enum sureness sure = suspect_sure(s, significant, c->nblocks, c->largest_score);
+	enum sureness sure = suspect_sure(s, significant, &c->usual);
 
-	return json_pack("{s:s, s:b, s:s?, s:f, s:s, s:f, s:f, s:s?}", "service",
+	return json_pack("{s:s, s:b, s:s?, s:f, s:f, s:f, s:s, s:f, s:f, s:s?}", "service",
 	    texts_get(c->texts, s->service), "sure", sure == SURE, "unsure",
-	    sure == SURE ? NULL : reasons[sure], "score", s->score, "evidence", kinds[s->kind],
+	    sure == SURE ? NULL : reasons[sure], "score", s->score, "usual_score",
+	    c->usual.largest[s->service], "p", usual_p(&c->usual, s), "evidence", kinds[s->kind],
 	    "changed_calls", s->changed, "touched_calls", s->touched, "explained_by",
 	    s->by == NO_SERVICE ? NULL : texts_get(c->texts, s->by));
 }
@@ -73,9 +74,9 @@ suspects_json(struct change *c)
 static json_t *
 blocks_json(const struct change *c)
 {
-	return json_pack("{s:I, s:i, s:b, s:f, s:f, s:f}", "count", (json_int_t)c->nblocks,
-	    "needed", BLOCKS_NEEDED, "enough", c->nblocks >= BLOCKS_NEEDED, "length_ms",
-	    c->block_ms, "p", 1.0 / (c->nblocks + 1), "largest_score", c->largest_score);
+	return json_pack("{s:I, s:i, s:b, s:f, s:f}", "count", (json_int_t)c->nblocks, "needed",
+	    BLOCKS_NEEDED, "enough", c->nblocks >= BLOCKS_NEEDED, "length_ms", c->block_ms, "p",
+	    1.0 / (c->nblocks + 1));
 }
 
 /* ---- changes as JSON ---- */
@@ -119,7 +120,7 @@ static bool
 is_sure(const struct change *c, const struct test *t)
 {
 	return t->p <= c->o.q &&
-	       c->trial.items[t->item].part > c->usual[c->trial.items[t->item].id];
+	       c->trial.items[t->item].part > c->usual_parts[c->trial.items[t->item].id];
 }
 
 static json_t *
@@ -321,7 +322,7 @@ conclude(struct change *c, json_t *result, struct err *e)
 		ok = trial_pair(&c->trial, &c->pairs[i], i, id);
 		id += pair_items(&c->pairs[i]);
 	}
-	c->nsuspects = ok && trial_judge(&c->trial, c->usual)
+	c->nsuspects = ok && trial_judge(&c->trial, c->usual_parts)
 	                   ? change_rank(c, &c->trial, &c->suspects, &c->arena)
 	                   : SUSPECTS_FAILED;
 	ok = c->nsuspects != SUSPECTS_FAILED && put_changes(c);

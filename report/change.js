@@ -180,7 +180,7 @@ const healthyBlocks = k =>
 	!k
 		? ''
 		: k.enough
-			? 'Of ' + count(k.count) + ' healthy blocks, the largest is ' + digits(k.largest_score, 2) + '. '
+			? 'Compared with ' + count(k.count) + ' healthy blocks of the baseline. '
 			: count(k.count) + ' healthy blocks of ' + count(k.needed) + ' needed to be sure. ';
 
 function suspects(b, w) {
@@ -196,6 +196,7 @@ function suspects(b, w) {
 				' of ' +
 				count(o.touched_calls) +
 				' calls that touch it changed' +
+				(known(o.usual_score) ? '; in healthy blocks up to ' + digits(o.usual_score, 2) : '') +
 				(o.explained_by ? ', which ' + text(o.explained_by) + ' explains' : ''),
 			value: o.score,
 			cls: o.sure === false ? 'dim' : 'bar2',

@@ -48,7 +48,9 @@ measure_window(struct health *h)
 	return h->requests > 0;
 }
 
-/* Cuts the slices of all types into blocks. False: out of memory. */
+/* Cuts the slices of all types into blocks: as long as the window, or half or a quarter of that if there
+ * are too few. A shorter block shows at least as much by chance, since it has fewer requests, and so does
+ * a short disturbance in it. False: out of memory. */
 static bool
 cut_blocks(struct health *h)
 {
@@ -68,8 +70,12 @@ cut_blocks(struct health *h)
 			all[n++] = (struct slice_time){ c->pairs[i].slices[k].begin_ms,
 				c->pairs[i].slices[k].requests };
 	qsort(all, n, sizeof *all, compare_slices);
-	c->nblocks = blocks_cut(h->blocks, all, n, h->window_ms, h->requests);
 	c->block_ms = h->window_ms;
+	c->nblocks = blocks_cut(h->blocks, all, n, c->block_ms, h->requests);
+	while (c->nblocks < BLOCKS_NEEDED && c->block_ms > h->window_ms / BLOCK_FEWER) {
+		c->block_ms /= 2;
+		c->nblocks = blocks_cut(h->blocks, all, n, c->block_ms, h->requests);
+	}
 	return true;
 }
 
@@ -218,7 +224,7 @@ move_block(struct health *h, const struct block *b, bool back)
 
 /* ---- what blocks show ---- */
 
-/* Compares a block with the rest: notes the parts of its items and its first suspect. False: out of
+/* Compares a block with the rest: notes the parts of its items and the scores of its suspects. False: out of
  * memory. */
 static bool
 try_block(struct health *h, uint32_t block)
@@ -235,9 +241,10 @@ try_block(struct health *h, uint32_t block)
 		id += pair_items(&h->views[i]);
 	}
 	for (size_t i = 0; ok && i < t.nitems; i++)
-		c->usual[t.items[i].id] = fmax(c->usual[t.items[i].id], t.items[i].part);
-	if (ok && (n = change_rank(c, &t, &s, &h->scratch)) != SUSPECTS_FAILED && n > 0)
-		c->largest_score = fmax(c->largest_score, s[0].score);
+		c->usual_parts[t.items[i].id] = fmax(
+		    c->usual_parts[t.items[i].id], t.items[i].part);
+	if (ok && (n = change_rank(c, &t, &s, &h->scratch)) != SUSPECTS_FAILED)
+		usual_add(&c->usual, block, s, n);
 	trial_release(&t);
 	return ok && n != SUSPECTS_FAILED && move_block(h, &h->blocks[block], true);
 }
@@ -247,17 +254,21 @@ change_blocks(struct change *c)
 {
 	struct health h = { .c = c };
 	uint32_t items = 0;
-	bool ok;
+	bool timed = c->npairs > 0 && measure_window(&h), ok = !timed || cut_blocks(&h);
 
 	for (uint32_t i = 0; i < c->npairs; i++)
 		items += pair_items(&c->pairs[i]);
-	if ((c->usual = arena_calloc(&c->arena, items + 1, sizeof *c->usual)) == NULL)
+	c->usual_parts = arena_calloc(&c->arena, items + 1, sizeof *c->usual_parts);
+	c->usual = (struct usual){ .nblocks = c->nblocks,
+		.nservices = texts_count(c->texts),
+		.apart = c->block_ms > 0 ? (uint32_t)round(h.window_ms / c->block_ms) : 1 };
+	if (!ok || c->usual_parts == NULL || !usual_begin(&c->usual, &c->arena))
 		return false;
-	if (c->npairs == 0 || !measure_window(&h))
-		return true;
-	ok = cut_blocks(&h) && make_views(&h);
+	if (c->nblocks > 1)
+		ok = make_views(&h);
 	for (uint32_t i = 0; ok && c->nblocks > 1 && i < c->nblocks; i++)
 		ok = try_block(&h, i);
+	usual_end(&c->usual);
 	arena_release(&h.scratch);
 	return ok;
 }

@@ -113,8 +113,8 @@ struct change { /* state of one comparison of documents */
 	/* The healthy blocks, and what is usual among them: [items of all pairs]. */
 	uint32_t nblocks;
 	double block_ms;
-	double *usual;        /* [id of an item]: the largest part in a block */
-	double largest_score; /* of the first suspects of all blocks */
+	double *usual_parts; /* [id of an item]: the largest part in a block */
+	struct usual usual;  /* of the services */
 	uint32_t nsuspects;
 	struct suspect *suspects;
 	struct arena arena;
@@ -125,9 +125,9 @@ uint32_t pair_items(const struct pair *p);
 /* Tests every call and step of the sorted pair for a change; its items get numbers from `id` on.
  * False: out of memory. */
 bool trial_pair(struct trial *t, const struct pair *p, uint32_t type, uint32_t id);
-/* Corrects the p values of all tests and marks the items that are sure; usual: by the
- * numbers of items, see struct change. False: out of memory. */
-bool trial_judge(struct trial *t, const double *usual);
+/* Corrects the p values of all tests and marks the items that are sure; usual_parts: see
+ * struct change. False: out of memory. */
+bool trial_judge(struct trial *t, const double *usual_parts);
 void trial_release(struct trial *t);
 /* The items as evidence, in the arena: n = nitems. NULL: out of memory. */
 struct clue *trial_evidence(const struct trial *t, struct arena *a);
@@ -136,7 +136,7 @@ struct clue *trial_evidence(const struct trial *t, struct arena *a);
  * memory. */
 uint32_t change_rank(
     const struct change *c, const struct trial *t, struct suspect **ret, struct arena *a);
-/* Compares blocks of the baseline with the rest of it: sets nblocks to largest_score. False: out of
+/* Compares blocks of the baseline with the rest of it: sets nblocks to usual. False: out of
  * memory. */
 bool change_blocks(struct change *c);
 

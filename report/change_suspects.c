@@ -192,14 +192,72 @@ suspects_rank(struct suspect **ret, const struct clue *e, size_t n, uint32_t nse
 	return nlist;
 }
 
+bool
+usual_begin(struct usual *u, struct arena *a)
+{
+	size_t n = u->nservices;
+
+	u->scores = arena_calloc(a, u->nblocks * n + 1, sizeof *u->scores);
+	u->largest = arena_calloc(a, n + 1, sizeof *u->largest);
+	u->excess = arena_calloc(a, u->nblocks + 1, sizeof *u->excess);
+	return u->scores != NULL && u->largest != NULL && u->excess != NULL;
+}
+
+void
+usual_add(struct usual *u, uint32_t block, const struct suspect *s, uint32_t n)
+{
+	double *scores = &u->scores[(size_t)block * u->nservices];
+
+	for (uint32_t i = 0; i < n; i++) {
+		scores[s[i].service] = s[i].score;
+		u->largest[s[i].service] = fmax(u->largest[s[i].service], s[i].score);
+	}
+}
+
+/* The largest score of the service in blocks that are no neighbours of this one. */
+static double
+largest_elsewhere(const struct usual *u, uint32_t block, uint32_t service)
+{
+	double most = 0;
+
+	for (uint32_t b = 0; b < u->nblocks; b++)
+		if (b + u->apart <= block || b >= block + u->apart)
+			most = fmax(most, u->scores[(size_t)b * u->nservices + service]);
+	return most;
+}
+
+void
+usual_end(struct usual *u)
+{
+	for (uint32_t b = 0; b < u->nblocks; b++)
+		for (uint32_t s = 0; s < u->nservices; s++) {
+			double score = u->scores[(size_t)b * u->nservices + s];
+
+			if (score > u->excess[b])
+				u->excess[b] = fmax(
+				    u->excess[b], score - largest_elsewhere(u, b, s));
+		}
+}
+
+double
+usual_p(const struct usual *u, const struct suspect *s)
+{
+	double excess = s->score - u->largest[s->service];
+	uint32_t n = 1;
+
+	for (uint32_t b = 0; b < u->nblocks; b++)
+		n += excess <= u->excess[b];
+	return (double)n / (u->nblocks + 1);
+}
+
 enum sureness
-suspect_sure(const struct suspect *s, bool significant, uint32_t nblocks, double largest_score)
+suspect_sure(const struct suspect *s, bool significant, const struct usual *u)
 {
 	if (s->by != NO_SERVICE) /* 1. */
 		return SURE_NOT_EXPLAINED;
 	if (!significant) /* 2. */
 		return SURE_NOT_SIGNIFICANT;
-	if (nblocks < BLOCKS_NEEDED) /* 3. */
+	if (u->nblocks < BLOCKS_NEEDED) /* 3. */
 		return SURE_NOT_BLOCKS;
-	return s->score > largest_score ? SURE : SURE_NOT_UNUSUAL; /* 4. */
+	return usual_p(u, s) <= SURE_P ? SURE : SURE_NOT_UNUSUAL; /* 4. */
 }

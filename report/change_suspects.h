@@ -66,21 +66,49 @@ uint32_t suspects_rank(struct suspect **ret, const struct clue *e, size_t n, uin
     uint32_t rounds, struct arena *a);
 
 /*
- * Whether a suspect is sure, and if not, why. Healthy blocks of the baseline, each compared with the
- * rest of it, have first suspects too; as one of nblocks + 1 windows that differ by chance, the window
- * would have the largest score of all with the probability 1 / (nblocks + 1).
+ * What is usual: healthy blocks of the baseline, each compared with the rest of it, have suspects too.
+ * The excess of a service in a block is its score less its largest score in the other blocks (but for
+ * those within the window's length, which a disturbance may have in common with it, while the window has
+ * no such neighbours); that of the block is the largest excess of all services. The excess of a suspect of the window is its score
+ * less its largest score in any block. If the window differs from the blocks by chance alone, it is one
+ * of n + 1 exchangeable ones, and its largest excess is among the k largest of them with a probability
+ * of at most k / (n + 1), whatever the scores and however they depend on each other (Vovk, Gammerman &
+ * Shafer 2005; Westfall & Young 1993: the maximum accounts for the number of services). Each service is
+ * beside its own past, so one that always varies does not hide another one that never did.
+ */
+struct usual {
+	uint32_t nblocks, nservices;
+	uint32_t
+	    apart; /* blocks whose numbers differ by at least this are not neighbours; 1: all others */
+	double *scores;  /* [nblocks x nservices]; 0: no suspect */
+	double *largest; /* [nservices]: the largest of all blocks */
+	double *excess;  /* [nblocks], set by usual_end() */
+};
+
+/* Sets arrays, in the arena; the numbers are set by the caller. False: out of memory. */
+bool usual_begin(struct usual *u, struct arena *a);
+/* Adds the suspects of a block. O(n). */
+void usual_add(struct usual *u, uint32_t block, const struct suspect *s, uint32_t n);
+/* After the last block. O(nblocks^2 x nservices). */
+void usual_end(struct usual *u);
+/* The probability of such an excess by chance: (1 + blocks with at least as large a one) / (blocks + 1).
+ * O(blocks). */
+double usual_p(const struct usual *u, const struct suspect *s);
+
+/*
+ * Whether a suspect is sure, and if not, why.
  *
  * 1. What other suspects explain is not sure.
  * 2. One of its changes must be significant among all tests, and larger than that of the same item in any
  *    block.
- * 3. There must be blocks enough for that probability to be at most 5 %.
- * 4. Its score must be larger than that of any block.
+ * 3. There must be blocks enough for an excess to have a probability of at most SURE_P.
+ * 4. The probability of its excess must be at most that.
  */
 enum sureness { SURE, SURE_NOT_EXPLAINED, SURE_NOT_SIGNIFICANT, SURE_NOT_BLOCKS, SURE_NOT_UNUSUAL };
 
-enum { BLOCKS_NEEDED = 19 };
+#define SURE_P 0.05
+enum { BLOCKS_NEEDED = 19 }; /* 1 / (19 + 1) = SURE_P */
 
-enum sureness suspect_sure(
-    const struct suspect *s, bool significant, uint32_t nblocks, double largest_score);
+enum sureness suspect_sure(const struct suspect *s, bool significant, const struct usual *u);
 
 #endif

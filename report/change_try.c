@@ -163,7 +163,7 @@ trial_pair(struct trial *t, const struct pair *p, uint32_t type, uint32_t id)
 }
 
 bool
-trial_judge(struct trial *t, const double *usual)
+trial_judge(struct trial *t, const double *usual_parts)
 {
 	double *p = malloc((t->ntests + 1) * sizeof *p);
 	bool ok = p != NULL;
@@ -176,7 +176,7 @@ trial_judge(struct trial *t, const double *usual)
 
 		test->p = p[i];
 		if (test->weight > 0 && test->p <= t->alpha &&
-		    t->items[test->item].part > usual[t->items[test->item].id])
+		    t->items[test->item].part > usual_parts[t->items[test->item].id])
 			t->items[test->item].sure = true;
 	}
 	free(p);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "../analysis/kit.h"
 
+#include "base/rng.h"
+
 #include "report/change_blocks.h"
 #include "report/change_suspects.h"
 #include "report/change_whole.h"
@@ -103,18 +105,133 @@ what_is_left_is_tested_again(void **state)
 	assert_near(s[2].score, 20 / sqrt(50.0 * 100), 1e-12);
 }
 
+/* Blocks in which A has such a score, and B such a one in block `odd`. */
 static void
-sure_is_larger_than_every_healthy_block(void **state)
+healthy_blocks(struct usual *u, uint32_t n, double score_of_a, uint32_t odd, double score_of_b,
+    struct arena *a)
 {
-	struct suspect s = { .service = A, .score = 0.5, .by = NO_SERVICE };
+	*u = (struct usual){ .nblocks = n, .nservices = SERVICES, .apart = 1 };
+	assert_true(usual_begin(u, a));
+	for (uint32_t i = 0; i < n; i++) {
+		struct suspect s[] = { { .service = A, .score = score_of_a },
+			{ .service = B, .score = i == odd ? score_of_b : 0 } };
+
+		usual_add(u, i, s, 2);
+	}
+	usual_end(u);
+}
+
+static enum sureness
+sureness_of(const struct usual *u, uint32_t service, double score)
+{
+	struct suspect s = { .service = service, .score = score, .by = NO_SERVICE };
+
+	return suspect_sure(&s, true, u);
+}
+
+static void
+sure_exceeds_what_is_usual_by_more_than_any_healthy_block(void **state)
+{
+	struct suspect s = { .service = A, .score = 0.5, .by = B };
+	struct arena arena = { 0 };
+	struct usual u;
 	(void)state;
 
-	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED, 0.49), SURE);
-	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED, 0.5), SURE_NOT_UNUSUAL);
-	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED - 1, 0), SURE_NOT_BLOCKS);
-	assert_int_equal(suspect_sure(&s, false, BLOCKS_NEEDED, 0), SURE_NOT_SIGNIFICANT);
-	s.by = B;
-	assert_int_equal(suspect_sure(&s, true, BLOCKS_NEEDED, 0), SURE_NOT_EXPLAINED);
+	healthy_blocks(&u, BLOCKS_NEEDED, 0.4, 3, 0.2, &arena);
+	assert_near(usual_p(&u, &(struct suspect){ .service = C, .score = 0.21 }), 1.0 / 20, 1e-12);
+	assert_int_equal(sureness_of(&u, A, 0.61), SURE);
+	assert_int_equal(sureness_of(&u, A, 0.59), SURE_NOT_UNUSUAL);
+	assert_int_equal(sureness_of(&u, B, 0.41), SURE);
+	assert_int_equal(sureness_of(&u, B, 0.39), SURE_NOT_UNUSUAL);
+	assert_int_equal(suspect_sure(&s, true, &u), SURE_NOT_EXPLAINED);
+	s.by = NO_SERVICE;
+	assert_int_equal(suspect_sure(&s, false, &u), SURE_NOT_SIGNIFICANT);
+	healthy_blocks(&u, BLOCKS_NEEDED - 1, 0, 0, 0, &arena);
+	assert_int_equal(sureness_of(&u, A, 1), SURE_NOT_BLOCKS);
+	/* of 39 blocks one may show as much: (1 + 1) / (39 + 1) is 5 % */
+	healthy_blocks(&u, 38, 0.4, 3, 0.2, &arena);
+	assert_int_equal(sureness_of(&u, A, 0.59), SURE_NOT_UNUSUAL);
+	healthy_blocks(&u, 39, 0.4, 3, 0.2, &arena);
+	assert_int_equal(sureness_of(&u, A, 0.59), SURE);
+	arena_release(&arena);
+}
+
+static void
+a_service_that_always_varies_does_not_hide_another_one(void **state)
+{
+	struct arena arena = { 0 };
+	struct usual u;
+	(void)state;
+
+	healthy_blocks(&u, BLOCKS_NEEDED, 0.8, 0, 0, &arena);
+	assert_int_equal(sureness_of(&u, A, 0.8), SURE_NOT_UNUSUAL);
+	assert_int_equal(sureness_of(&u, C, 0.3), SURE);
+	arena_release(&arena);
+}
+
+static void
+neighbours_of_a_block_do_not_make_its_disturbance_usual(void **state)
+{
+	struct suspect s = { .service = B, .score = 0.5 };
+	struct arena arena = { 0 };
+	struct usual u = { .nblocks = BLOCKS_NEEDED, .nservices = SERVICES, .apart = 2 };
+	(void)state;
+
+	/* a disturbance lasts for two blocks, which together are as long as the window */
+	assert_true(usual_begin(&u, &arena));
+	usual_add(&u, 6, &s, 1);
+	usual_add(&u, 7, &s, 1);
+	usual_end(&u);
+	assert_near(u.excess[6], 0.5, 0);
+	assert_int_equal(sureness_of(&u, A, 0.4), SURE_NOT_UNUSUAL);
+	u = (struct usual){ .nblocks = BLOCKS_NEEDED, .nservices = SERVICES, .apart = 1 };
+	assert_true(usual_begin(&u, &arena));
+	usual_add(&u, 6, &s, 1);
+	usual_add(&u, 7, &s, 1);
+	usual_end(&u);
+	assert_near(u.excess[6], 0, 0);
+	arena_release(&arena);
+}
+
+/* Windows and blocks that differ by chance alone: each service varies by a scale of its own, and they do
+ * so together. */
+static void
+by_chance_at_most_one_window_in_twenty_is_sure(void **state)
+{
+	enum { ROUNDS = 4000 };
+	uint32_t sure = 0;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 11);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct usual u = { .nblocks = BLOCKS_NEEDED, .nservices = SERVICES, .apart = 1 };
+		struct arena arena = { 0 };
+		bool any = false;
+
+		assert_true(usual_begin(&u, &arena));
+		for (uint32_t b = 0; b <= BLOCKS_NEEDED; b++) {
+			double together = rng_unit(&r);
+
+			if (b == BLOCKS_NEEDED)
+				usual_end(&u);
+			for (uint32_t k = 0; k < SERVICES; k++) {
+				struct suspect s = { .service = k,
+					.score = (1 + k) / 8.0 * (together + rng_unit(&r)) / 2,
+					.by = NO_SERVICE };
+
+				if (b < BLOCKS_NEEDED)
+					usual_add(&u, b, &s, 1);
+				else
+					any = any || suspect_sure(&s, true, &u) == SURE;
+			}
+		}
+		sure += any;
+		arena_release(&arena);
+	}
+	/* 5 % and three standard deviations */
+	assert_true(sure <= ROUNDS * 0.05 + 3 * sqrt(ROUNDS * 0.05 * 0.95));
+	assert_true(sure >= ROUNDS * 0.01);
 }
 
 static void
@@ -215,7 +332,10 @@ main(void)
 		cmocka_unit_test(each_kind_of_evidence_has_its_own_denominator),
 		cmocka_unit_test(callers_of_a_slow_service_are_explained_by_it),
 		cmocka_unit_test(what_is_left_is_tested_again),
-		cmocka_unit_test(sure_is_larger_than_every_healthy_block),
+		cmocka_unit_test(sure_exceeds_what_is_usual_by_more_than_any_healthy_block),
+		cmocka_unit_test(a_service_that_always_varies_does_not_hide_another_one),
+		cmocka_unit_test(neighbours_of_a_block_do_not_make_its_disturbance_usual),
+		cmocka_unit_test(by_chance_at_most_one_window_in_twenty_is_sure),
 		cmocka_unit_test(blocks_are_as_long_as_the_window_and_hold_requests_enough),
 		cmocka_unit_test(few_requests_that_take_three_times_as_long_are_slower),
 		cmocka_unit_test(too_few_to_tell_is_said_and_not_that_nothing_changed),

@@ -239,16 +239,42 @@ a_short_baseline_makes_nobody_sure_and_says_so(void **state)
 	(void)state;
 
 	now.cart_ms = 6;
-	then.windows = 10;
+	then.windows = 4; /* of which blocks of a quarter of the window's length are made */
 	c = change_between(now, then);
 	blocks = json_object_get(c, "blocks");
 	assert_string_equal(suspect(c, 0), "cart");
 	assert_string_equal(unsure(c), "too_few_blocks");
-	assert_int_equal(json_integer_value(json_object_get(blocks, "count")), 10);
+	assert_int_equal(json_integer_value(json_object_get(blocks, "count")), 16);
 	assert_int_equal(json_integer_value(json_object_get(blocks, "needed")), 19);
 	assert_false(json_is_true(json_object_get(blocks, "enough")));
-	assert_near(json_number_value(json_object_get(blocks, "p")), 1.0 / 11, 1e-9);
+	assert_near(json_number_value(json_object_get(blocks, "p")), 1.0 / 17, 1e-9);
 	json_decref(c);
+}
+
+static void
+a_baseline_of_six_windows_is_enough_in_quarters(void **state)
+{
+	struct window now = HEALTHY, then = HEALTHY;
+	uint32_t wrong = 0;
+	json_t *c;
+	(void)state;
+
+	then.windows = 6;
+	now.cart_ms = 4.5;
+	c = change_between(now, then);
+	assert_int_equal(
+	    json_integer_value(json_object_get(json_object_get(c, "blocks"), "count")), 24);
+	assert_string_equal(suspect(c, 0), "cart");
+	assert_true(is_sure(c, 0));
+	json_decref(c);
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		now = then = (struct window){ 2 * seed, 100, 3, 1, 0.5, 0.1, 0, 0 };
+		then.windows = 6;
+		c = change_between(now, then);
+		wrong += anything_sure(c);
+		json_decref(c);
+	}
+	assert_true(wrong <= 2); /* q = 0.01 */
 }
 
 static void
@@ -263,8 +289,8 @@ what_healthy_blocks_show_among_themselves_is_usual(void **state)
 	c = change_between(now, then);
 	assert_string_equal(suspect(c, 0), "cart");
 	assert_false(is_sure(c, 0));
-	assert_true(json_number_value(
-			json_object_get(json_object_get(c, "blocks"), "largest_score")) > 0.2);
+	assert_true(json_number_value(json_object_get(
+			json_array_get(json_object_get(c, "suspects"), 0), "usual_score")) > 0.2);
 	json_decref(c);
 }
 
@@ -523,6 +549,7 @@ main(void)
 		cmocka_unit_test(where_requests_are_cut_short_is_found_though_nothing_is_slower),
 		cmocka_unit_test(what_did_not_change_has_no_sure_suspects),
 		cmocka_unit_test(a_short_baseline_makes_nobody_sure_and_says_so),
+		cmocka_unit_test(a_baseline_of_six_windows_is_enough_in_quarters),
 		cmocka_unit_test(what_healthy_blocks_show_among_themselves_is_usual),
 		cmocka_unit_test(calls_of_one_request_are_one_sample),
 		cmocka_unit_test(a_baseline_that_was_saved_says_what_a_live_one_does),
