@@ -717,6 +717,7 @@ traffic_begin(struct made *m)
 {
 	m->traffic = traffic_new(m, m->seed);
 	m->stage.request = arrives;
+	m->stage.irregular = true; /* as in traffic_dry() */
 	m->stage.advance = advance;
 	m->stage.obeyed = play_obeyed;
 }

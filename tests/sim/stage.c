@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -531,10 +532,24 @@ step(struct stage *s)
 		sketch_add(decided ? s->decisions : s->steps, cpu_ns() - begun_ns);
 }
 
+/* Requests that arrive in a tick. Those of a Poisson process (Knuth, The Art of Computer Programming 2,
+ * 3.4.1): how many uniform numbers have a product above exp(-mean). */
+static double
+arrivals(struct stage *s)
+{
+	double mean = s->rate * TICK_NS / 1e9, n = 0;
+
+	if (!s->irregular)
+		return mean;
+	for (double product = rng_unit(&s->rng); product > exp(-mean); n++)
+		product *= rng_unit(&s->rng);
+	return n;
+}
+
 void
 stage_tick(struct stage *s)
 {
-	for (s->owed += s->rate * TICK_NS / 1e9; s->owed >= 1; s->owed -= 1, s->requests++)
+	for (s->owed += arrivals(s); s->owed >= 1; s->owed -= 1, s->requests++)
 		s->request(s->app, s->now_ns + (int64_t)rng_below(&s->rng, TICK_NS));
 	if (s->advance != NULL)
 		s->advance(s->app, s->now_ns + TICK_NS);

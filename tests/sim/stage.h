@@ -71,6 +71,7 @@ struct stage {
 	int nnodes;
 	int64_t now_ns, begun_ns; /* begun_ns: start of the diagnosis; INT64_MAX: not yet */
 	double rate, owed;        /* requests a second */
+	bool irregular; /* they arrive as a Poisson process; false: as many in each second */
 	bool has_clocks;
 	uint64_t requests, next_id;
 	struct sketch *decisions,
