@@ -62,7 +62,8 @@ print_row(struct pen *p, const json_t *row)
 		pen_wrap(p, "     ", cause);
 	if (types[0] != '\0')
 		pen_wrap(p, "     ", pen_printf(p, "stopped %s", types));
-	if (text[0] != '\0')
+	/* the text of a quarantine is the program's name, which is told already */
+	if (text[0] != '\0' && strcmp(text_of(p, row, "action"), "quarantine") != 0)
 		pen_wrap(p, "     ", text);
 }
 

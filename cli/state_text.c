@@ -144,6 +144,8 @@ put_trouble_field(struct buf *out, const json_t *trouble, const char *name)
 		buf_printf(out, "%.1f", number_of(trouble, "bytes") / 1048576);
 	else if (strcmp(name, "seconds") == 0)
 		buf_printf(out, "%.1f", number_of(trouble, name));
+	else if (json_is_null(json_object_get(trouble, name)))
+		buf_printf(out, "unknown");
 	else
 		buf_printf(out, "%.0f", number_of(trouble, name));
 }
@@ -169,8 +171,10 @@ trouble_text_put(struct buf *out, const json_t *trouble)
 static void
 put_row_field(struct buf *out, const json_t *row, const char *name)
 {
-	if (strcmp(name, "count") == 0)
+	if (json_is_number(json_object_get(row, name)))
 		buf_printf(out, "%.0f", number_of(row, name));
+	else if (json_is_null(json_object_get(row, name)))
+		buf_printf(out, "unknown");
 	else
 		buf_printf(out, "%s", member(row, name));
 }

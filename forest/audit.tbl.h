@@ -2,7 +2,8 @@
 /*
  * ACTOR(name, number in the database, word in JSON, text): the part of Hone that acted.
  * ACTION(name, number in the database, word in JSON, text): what was done, other than a question.
- * "{node}" in a text stands for the node, "{count}" for the number of tracepoints. A number that was
+ * "{node}" in a text stands for the node, "{count}" for the number of tracepoints,
+ * "{text}", "{pid}" and "{uid}" for a program. A number that was
  * released keeps its meaning.
  */
 #ifdef ACTOR
@@ -26,4 +27,5 @@ ACTION(DISABLE_COUNT,  6, "disable-count",  "disabled {count} added tracepoints 
 ACTION(STOP,           7, "stop",           "ended all diagnoses and learning")
 ACTION(CONNECT,        8, "connect",        "connect")
 ACTION(CONNECT_AGENT,  9, "connect-agent",  "connect as an agent")
+ACTION(QUARANTINE,    10, "quarantine",     "stopped reading {text} ({pid}) of user {uid} on node {node}")
 #endif

@@ -93,7 +93,7 @@ const char *audit_action_word(enum audit_action a);
  * came with schema 5 of the database; an older row has their zero where its text has no such meaning. */
 struct audit {
 	struct wall when;
-	int64_t uid, pid; /* -1: Hone itself */
+	int64_t uid, pid; /* -1: Hone itself. QUARANTINE: of the program; -1: unknown */
 	const char
 	    *user; /* name of the user; "": an action of Hone (older rows: who acted, as text) */
 	const char
@@ -102,7 +102,7 @@ struct audit {
 	uint64_t run;   /* 0: none. The row may outlive the run */
 	uint64_t times; /* number of events in the row: refusals in quick succession share one */
 	enum reason reason;       /* of an action of Hone */
-	const char *text;         /* the error; "" or NULL */
+	const char *text;         /* the error; QUARANTINE: the program's name; "" or NULL */
 	enum audit_actor actor;   /* [5] the part of Hone that acted; NONE: a user did */
 	enum audit_action action; /* [5] what was done; NONE: what was asked */
 	const char *node;         /* [5] that it concerns; "" or NULL */

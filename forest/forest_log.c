@@ -170,7 +170,8 @@ forest_audit_own(struct forest *f, const struct audit *own)
 	struct audit row = *own;
 
 	assert(own->actor != ACTOR_NONE && own->action != ACTION_NONE);
-	row.uid = row.pid = -1;
+	if (own->action != ACTION_QUARANTINE)
+		row.uid = row.pid = -1;
 	row.user = row.asked = "";
 	row.outcome = AUDIT_DONE;
 	row.times = 1;

@@ -148,13 +148,14 @@ put_trouble(struct buf *b, const struct node_trouble *t)
 	buf_uint(b, t->bytes);
 	buf_uint(b, t->times);
 	buf_uint(b, t->pid);
+	buf_uint(b, t->user);
 }
 
 static int
 take_trouble(struct node_trouble *t, struct reader *r, struct arena *a, struct err *e)
 {
 	uint8_t kind = read_u8(r);
-	uint64_t times, pid;
+	uint64_t times, pid, user;
 	int rc;
 
 	if ((rc = take_text(&t->subject, r, a, TROUBLE_TEXT_MAX)) != 0 ||
@@ -165,12 +166,14 @@ take_trouble(struct node_trouble *t, struct reader *r, struct arena *a, struct e
 	t->bytes = read_uint(r);
 	times = read_uint(r);
 	pid = read_uint(r);
+	user = read_uint(r);
 	if (kind >= NODE_TROUBLE_KINDS || !(t->seconds >= 0 && t->seconds <= SECONDS_MAX) ||
-	    times > UINT32_MAX || pid > UINT32_MAX)
+	    times > UINT32_MAX || pid > UINT32_MAX || user > UINT32_MAX)
 		return err_set(e, ERR_INPUT, "status: its trouble is out of range");
 	t->kind = (enum trouble_kind)kind;
 	t->times = (uint32_t)times;
 	t->pid = (uint32_t)pid;
+	t->user = (uint32_t)user;
 	return 0;
 }
 

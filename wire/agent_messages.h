@@ -55,7 +55,10 @@ struct node_trouble {
 	double seconds;
 	uint64_t bytes;
 	uint32_t times, pid;
+	uint32_t
+	    user; /* of RING_DAMAGED, RING_POSITIONS, RING_STUCK, CONSUMER: the program's; USER_UNKNOWN */
 };
+#define USER_UNKNOWN UINT32_MAX
 
 struct status {
 	double fill[QUEUES];         /* occupancy, 0 to 1: the maximum since the last status */

@@ -107,8 +107,15 @@ queues_check(struct agent *a, struct mono now)
 	reconcile_shed(a->reconcile);
 	a->queues.shed_by = a->queues.fullest;
 	a->report.due = true;
-	agent_log(a, LOG_WARN, "the queue \"%s\" is %.0f %% full: all %u added tracepoints go off",
-	    queue_name(a->queues.shed_by), most * 100, state.added);
+	if (a->queues.shed_by == QUEUE_RING && a->records.stats.fullest_service != NULL)
+		agent_log(a, LOG_WARN,
+		    "the ring buffer of %s (%u) is %.0f %% full: all %u added tracepoints go off",
+		    a->records.stats.fullest_service, a->records.stats.fullest_pid, most * 100,
+		    state.added);
+	else
+		agent_log(a, LOG_WARN,
+		    "the queue \"%s\" is %.0f %% full: all %u added tracepoints go off",
+		    queue_name(a->queues.shed_by), most * 100, state.added);
 }
 
 int

@@ -127,6 +127,41 @@ note_untraced(struct agent *a)
 	    r->stats.untraced != NULL ? r->stats.untraced : "");
 }
 
+/* Keeps which program was put into quarantine last; logs it at most once a second, since a user may
+ * start any number of such programs. */
+static void
+note_quarantine(struct agent *a, struct mono now)
+{
+	static const enum trouble_kind KINDS[] = { [QUARANTINE_NONE] = NODE_TROUBLE_NONE,
+		[QUARANTINE_DAMAGED] = NODE_TROUBLE_RING_DAMAGED,
+		[QUARANTINE_POSITIONS] = NODE_TROUBLE_RING_POSITIONS,
+		[QUARANTINE_STUCK] = NODE_TROUBLE_RING_STUCK };
+	struct agent_records *r = &a->records;
+	const struct source_quarantined *q = &r->stats.quarantined;
+
+	if (q->service == NULL) {
+		a->report.due |= r->culprit.kind != NODE_TROUBLE_NONE;
+		r->culprit = (struct node_trouble){ 0 };
+	}
+	if (r->stats.quarantines == r->quarantines)
+		return;
+	r->quarantines = r->stats.quarantines;
+	if (q->service == NULL)
+		return;
+	snprintf(r->culprit_name, sizeof r->culprit_name, "%s", q->service);
+	r->culprit = (struct node_trouble){
+		.kind = KINDS[q->why], .subject = r->culprit_name, .pid = q->pid, .user = q->user
+	};
+	r->culprit_at = now;
+	a->report.due = true;
+	if (r->culprit_logged.ns != 0 && mono_since_ns(now, r->culprit_logged) < SECOND)
+		return;
+	agent_log(a, LOG_WARN, "%s (%u) of user %lld is not traced any more: %s", r->culprit_name,
+	    q->pid, q->user == USER_UNKNOWN ? -1LL : (long long)q->user,
+	    trouble_kind_word(r->culprit.kind));
+	r->culprit_logged = now;
+}
+
 void
 records_read(struct agent *a, struct mono now)
 {
@@ -154,6 +189,7 @@ records_read(struct agent *a, struct mono now)
 	snprintf(r->trouble, sizeof r->trouble, "%s", r->stats.trouble);
 	log_trouble(a, now);
 	note_untraced(a);
+	note_quarantine(a, now);
 	if (r->stats.changes != r->process_changes)
 		list_programs(a);
 	log_ends(a, now);
@@ -232,7 +268,7 @@ records_close(struct agent *a)
 	r->records_before += r->stats.records;
 	r->mapped_before += r->stats.mapped;
 	r->dropped_before += r->stats.dropped;
-	r->open_ends = r->endless = 0;
+	r->open_ends = r->endless = r->quarantines = 0;
 	memset(&r->stats, 0, sizeof r->stats);
 	r->source.close(r->source.state);
 	pack_forget_labels(a->pack);

@@ -51,13 +51,18 @@ struct agent_records {
 	struct mono unwritten_logged, trouble_logged;
 	char untraced[64]; /* a live program that is not traced, and its pid; 0: there is none */
 	uint32_t untraced_pid;
+	struct node_trouble
+	    culprit; /* the program that was put into quarantine last; kind NONE: none */
+	char culprit_name[64];
+	uint64_t quarantines; /* stats.quarantines as they were logged */
+	struct mono culprit_at, culprit_logged;
 	char trouble[400], logged_trouble[400]; /* the source's error; "": none */
 };
 
 /* agent_tracing.c: the tracer's session. */
 struct agent_tracing {
 	enum session_state session;
-	struct mono open_after, checked_at, listed_at;
+	struct mono open_after, checked_at, listed_at, lost_at;
 	bool tend_due;
 	struct node_trouble trouble; /* text: in trouble_text */
 	char trouble_text[400];
@@ -99,6 +104,9 @@ struct agent_report {
 	pid_t tracer_pid;
 	struct family tracer;
 	int64_t tracer_base_us, tracer_cpu_us;
+	struct mono spin_at; /* begin of the seconds in which its CPU time is compared */
+	int64_t spin_cpu_us; /* tracer_cpu_us then */
+	bool spins;          /* it took a whole core in those before */
 };
 
 struct agent {

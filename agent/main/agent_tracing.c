@@ -17,6 +17,7 @@ tracing_lost(struct agent *a, const struct err *e, struct mono now)
 		records_read(a, now);
 		records_close(a);
 		t->session = SESSION_LOST;
+		t->lost_at = now;
 	}
 	if (strcmp(t->trouble_text, e->text) != 0)
 		agent_log(a, LOG_WARN, "%s", e->text);
@@ -52,6 +53,7 @@ session_made(struct agent *a, const struct task_result *r)
 		return;
 	}
 	a->tracing.session = SESSION_OPEN;
+	a->records.culprit = (struct node_trouble){ 0 };
 	a->tracing.trouble = (struct node_trouble){ 0 };
 	a->tracing.trouble_text[0] = '\0';
 	a->report.due = true;

@@ -10,6 +10,9 @@
 
 /* The session daemon's health socket; its peer is the daemon, also while a command hangs. */
 #define TRACER_SOCKET "/run/lttng/sessiond-health"
+#define SPIN_NS INT64_C(3000000000)
+#define SPIN_SHARE 0.9
+#define CONSUMER_DIES_NS INT64_C(10000000000)
 #define METADATA_NS INT64_C(200000000)
 #define TRIM_EVERY_NS INT64_C(10000000000)
 #define TRIM_OVER_BYTES (16 << 20)
@@ -51,6 +54,45 @@ own_cpu_us(void)
 	       u.ru_stime.tv_usec;
 }
 
+/* Whether the tracer's daemons have taken a whole core for the last seconds. */
+static bool
+tracer_spins(struct agent *a, struct mono now)
+{
+	struct agent_report *r = &a->report;
+	int64_t since_ns = mono_since_ns(now, r->spin_at);
+
+	if (since_ns < SPIN_NS)
+		return r->spins;
+	r->spins = r->spin_at.ns != 0 && (double)(r->tracer_cpu_us - r->spin_cpu_us) * 1e3 >
+	                                     SPIN_SHARE * (double)since_ns;
+	r->spin_at = now;
+	r->spin_cpu_us = r->tracer_cpu_us;
+	return r->spins;
+}
+
+/* LTTng 2.13's consumer daemon maps the rings as well. It dies of SIGBUS when one is shortened; when a
+ * position is impossible, the thread of the switch timer closes sub-buffers without end. */
+static bool
+consumer_is_broken(struct agent *a, struct mono now)
+{
+	const struct node_trouble *culprit = &a->records.culprit;
+
+	if (tracer_spins(a, now) && culprit->kind != NODE_TROUBLE_NONE)
+		return true;
+	return culprit->kind == NODE_TROUBLE_RING_DAMAGED &&
+	       a->tracing.trouble.kind == NODE_TROUBLE_TRACER &&
+	       mono_since_ns(a->tracing.lost_at, a->records.culprit_at) < CONSUMER_DIES_NS;
+}
+
+static struct node_trouble
+consumer_broken(const struct agent *a)
+{
+	struct node_trouble t = a->records.culprit;
+
+	t.kind = NODE_TROUBLE_CONSUMER;
+	return t;
+}
+
 /* The most severe trouble. Its texts are valid until the agent's next turn. */
 static struct node_trouble
 trouble(struct agent *a, struct mono now)
@@ -73,10 +115,14 @@ trouble(struct agent *a, struct mono now)
 	if (hanging)
 		return (struct node_trouble){ .kind = NODE_TROUBLE_TRACER_SILENT,
 			.seconds = (double)busy_ns / 1e9 };
+	if (consumer_is_broken(a, now))
+		return consumer_broken(a);
 	if (a->tracing.trouble.kind != NODE_TROUBLE_NONE)
 		return a->tracing.trouble;
 	if (a->queues.files_trouble.kind != NODE_TROUBLE_NONE)
 		return a->queues.files_trouble;
+	if (a->records.culprit.kind != NODE_TROUBLE_NONE)
+		return a->records.culprit;
 	if (a->records.untraced_pid != 0)
 		return (struct node_trouble){ .kind = NODE_TROUBLE_UNTRACED,
 			.subject = a->records.untraced,

@@ -30,6 +30,8 @@
 
 enum { PUNCH_BYTES = 256 << 10, PUNCH_INDEX_BYTES = 64 << 10, ENTRIES = 32, GAP_MAX = 1 << 20 };
 
+#define STUCK_FILL 0.9
+
 struct cpu_stream *
 cpu_stream_new(struct traced_process *p, uint32_t cpu, int64_t complete_ns, int64_t now_ns)
 {
@@ -354,6 +356,66 @@ out:
 	reclaim(src, s);
 }
 
+/* The consumer daemon may advance `consumed` between two loads; so it is read before and after. */
+static bool
+positions_are_possible(const struct cpu_stream *s)
+{
+	uint64_t before = ring_consumed(&s->ring), produced = ring_produced(&s->ring),
+		 after = ring_consumed(&s->ring);
+
+	return produced >= before && produced >= s->looked_produced &&
+	       (produced < after || produced - after <= s->ring.bytes);
+}
+
+double
+cpu_stream_fill(const struct cpu_stream *s)
+{
+	uint64_t consumed, produced;
+
+	if (s->ring.head == NULL || !s->process->live || !positions_are_possible(s))
+		return 0;
+	consumed = ring_consumed(&s->ring);
+	produced = ring_produced(&s->ring);
+	if (produced <= consumed)
+		return 0;
+	return produced - consumed < s->ring.bytes
+	           ? (double)(produced - consumed) / (double)s->ring.bytes
+	           : 1;
+}
+
+void
+cpu_stream_look(struct cpu_stream *s, struct ring_looks *looks)
+{
+	if (s->ring.head == NULL)
+		return;
+	looks->damaged |= !ring_intact(&s->ring);
+	if (!positions_are_possible(s))
+		looks->invalid = true;
+	else
+		s->looked_produced = ring_produced(&s->ring);
+	looks->stuck |= s->stalled || s->discarded != s->looked_discarded ||
+	                cpu_stream_fill(s) >= STUCK_FILL;
+	s->looked_discarded = s->discarded;
+}
+
+void
+cpu_stream_discard(struct lttng_source *src, struct cpu_stream *s)
+{
+	struct stat data, index;
+
+	while (s->first != NULL)
+		cpu_stream_drop_first(src, s);
+	if (s->idle_at != 0)
+		cpu_stream_wake(src, s);
+	ring_unmap(&s->ring);
+	s->drained = true;
+	if (!open_files(src, s) || fstat(s->data_fd, &data) != 0 || fstat(s->index_fd, &index) != 0)
+		return;
+	s->data_read = (uint64_t)data.st_size;
+	s->index_at = (uint64_t)index.st_size;
+	reclaim(src, s);
+}
+
 static void
 set_complete(struct cpu_stream *s, int64_t ns)
 {
@@ -391,7 +453,7 @@ close_files(struct cpu_stream *s)
 static void
 fall_idle(struct lttng_source *src, struct cpu_stream *s, uint64_t produced)
 {
-	if (s->first != NULL || src->nidle >= src->idle_cap)
+	if (s->first != NULL || src->nidle >= src->idle_cap || !ring_intact(&s->ring))
 		return;
 	if (!s->written)
 		close_files(s);

@@ -7,6 +7,7 @@
 #define AGENT_READER_CPU_STREAM_H
 
 #include "agent/ctf/ctf_trace.h"
+#include "agent/reader/quarantine.h"
 #include "agent/reader/ring.h"
 
 struct lttng_source;
@@ -28,11 +29,13 @@ struct cpu_stream {
 	uint64_t index_at, data_read, data_punched, index_punched; /* file offsets */
 	uint64_t taken; /* bytes of the ring that packets read so far account for */
 	uint64_t next_seq;
-	uint64_t discarded;  /* lost records that have been reported */
-	int64_t complete_ns; /* all records up to here have been read */
-	int64_t last_end_ns; /* end of the last packet read */
-	int64_t checked_ns;  /* last time that the ring's loss counter was read */
-	int64_t progress_ns; /* last time that it was idle or a packet came */
+	uint64_t discarded;        /* lost records that have been reported */
+	uint64_t looked_discarded; /* that at the last cpu_stream_look() */
+	uint64_t looked_produced;  /* the ring's position then */
+	int64_t complete_ns;       /* all records up to here have been read */
+	int64_t last_end_ns;       /* end of the last packet read */
+	int64_t checked_ns;        /* last time that the ring's loss counter was read */
+	int64_t progress_ns;       /* last time that it was idle or a packet came */
 	bool drained, stalled;
 	bool written;     /* it has held records */
 	uint32_t idle_at; /* its index among the idle rings + 1; 0: not idle */
@@ -62,6 +65,14 @@ void cpu_stream_poll(struct lttng_source *src, struct cpu_stream *s, int64_t now
 void cpu_stream_wake(struct lttng_source *src, struct cpu_stream *s);
 /* Makes idle streams active whose ring was written to. One load for each. */
 void cpu_streams_wake(struct lttng_source *src);
+
+/* Adds to *looks how its ring looks. Four loads. */
+void cpu_stream_look(struct cpu_stream *s, struct ring_looks *looks);
+/* The share of its ring that is occupied, 0 to 1; 0 also if its positions are impossible. */
+double cpu_stream_fill(const struct cpu_stream *s);
+/* Forgets what was read and is not delivered, unmaps the ring, and frees the space of the stream's
+ * files, also of what the consumer daemon wrote since the last call. */
+void cpu_stream_discard(struct lttng_source *src, struct cpu_stream *s);
 
 /* Bytes of a packet without records. */
 uint32_t cpu_stream_head_bytes(const struct cpu_stream *s);

@@ -4,6 +4,7 @@
 #define AGENT_READER_LTTNG_SOURCE_H
 
 #include "agent/ctf/ctf_trace.h"
+#include "agent/reader/quarantine.h"
 #include "agent/reader/source.h"
 #include "agent/reader/source_labels.h"
 #include "agent/reader/source_losses.h"
@@ -39,7 +40,9 @@ struct traced_process {
 	bool plain;    /* metadata is the text in the shm folder; else the packets in the other */
 	bool broken;   /* its metadata cannot be read */
 	bool finished; /* everything has been read */
-	bool outside;  /* its records outside of requests are delivered */
+	enum quarantine quarantine; /* not NONE: nothing of it is read any more */
+	struct suspicion suspicion;
+	bool outside; /* its records outside of requests are delivered */
 	int64_t born_ns, died_ns;
 	int metadata_fd;
 	uint64_t metadata_at; /* file offset */
@@ -67,6 +70,7 @@ struct lttng_source {
 	uint32_t nstreams, heap_cap, nidle, idle_cap;
 	int64_t polled_ns;    /* start of the last poll */
 	int64_t unwatched_ns; /* part of the time since then that does not count as a stall */
+	int64_t packet_ns;    /* the last poll that read a packet */
 	int64_t opened_ns;
 	struct untraced_process *suspects;
 	uint32_t nsuspects, suspects_cap;
@@ -84,6 +88,7 @@ struct lttng_source {
 	int64_t watermark_ns;
 	bool more;
 
+	char quarantined[256];         /* text of stats.quarantined */
 	bool changed;                  /* the list of processes may have changed */
 	struct source_process *listed; /* owns its texts */
 	uint32_t nlisted;

@@ -104,10 +104,22 @@ find_process(const struct lttng_source *src, const struct session_folder *f, con
 	return NULL;
 }
 
+/* The name holds the process' pid and the time of its start: it is the same in all sessions. */
+static const struct traced_process *
+find_quarantined(const struct lttng_source *src, const char *name)
+{
+	for (uint32_t i = 0; i < src->nprocesses; i++)
+		if (src->processes[i]->quarantine != QUARANTINE_NONE &&
+		    strcmp(src->processes[i]->name, name) == 0)
+			return src->processes[i];
+	return NULL;
+}
+
 static void
 add_process(
     struct lttng_source *src, struct session_folder *f, const char *name, bool live, int64_t now_ns)
 {
+	const struct traced_process *same = find_quarantined(src, name);
 	struct traced_process *p;
 
 	if (!array_reserve(src->processes, src->processes_cap, src->nprocesses + 1))
@@ -115,6 +127,8 @@ add_process(
 	if ((p = traced_process_new(src, f, name, live, now_ns)) == NULL)
 		return;
 	p->seen = live;
+	if (same != NULL)
+		p->quarantine = same->quarantine;
 	src->processes[src->nprocesses++] = p;
 }
 

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/reader/quarantine.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "wire/record.h"
@@ -98,6 +99,19 @@ struct source_stats {
 	 * Valid until the next poll. */
 	const char *untraced;
 	uint32_t untraced_pid;
+
+	/* The live process that was taken out last, since it damages, blocks or floods its ring buffers:
+	 * its records are not read until it, or the session, starts again. service NULL: none. Valid
+	 * until the next poll. */
+	struct source_quarantined {
+		const char *service;
+		uint32_t pid;
+		uint32_t user; /* UINT32_MAX: unknown */
+		enum quarantine why;
+	} quarantined;
+	uint64_t quarantines;        /* how often that happened */
+	const char *fullest_service; /* of the fullest buffer; NULL: all are empty, or unknown */
+	uint32_t fullest_pid;
 
 	bool unknown_format; /* metadata that this source does not understand: `trouble` names the
 	                        tracer's version and another source to configure */

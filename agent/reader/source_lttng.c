@@ -114,6 +114,10 @@ poll_process(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
 {
 	uint64_t packets = src->stats.packets;
 
+	if (p->quarantine != QUARANTINE_NONE) {
+		traced_process_discard(src, p);
+		return;
+	}
 	if (p->trace.nstreams == 0 && needs_metadata(p))
 		traced_process_metadata(src, p, now_ns);
 	if (p->relist)
@@ -123,6 +127,11 @@ poll_process(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
 	for (uint32_t i = 0; i < p->nstreams; i++)
 		if (p->streams[i]->idle_at == 0)
 			cpu_stream_poll(src, p->streams[i], now_ns);
+	if (src->stats.packets != packets)
+		src->packet_ns = now_ns;
+	traced_process_look(src, p, now_ns);
+	if (p->quarantine != QUARANTINE_NONE)
+		return;
 	if (p->broken)
 		give_up(src, p);
 	else if (src->stats.packets != packets)
@@ -137,6 +146,8 @@ watermark_of(const struct lttng_source *src, int64_t now_ns)
 
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		const struct traced_process *p = src->processes[i];
+		if (p->quarantine != QUARANTINE_NONE)
+			continue;
 		for (uint32_t k = 0; p->nidle < p->nstreams && k < p->nstreams; k++)
 			if (p->streams[k]->idle_at == 0 && p->streams[k]->complete_ns < least)
 				least = p->streams[k]->complete_ns;
@@ -239,7 +250,7 @@ living(const struct lttng_source *src, uint32_t *n)
 	*n = 0;
 	for (uint32_t i = 0; list != NULL && i < src->nprocesses; i++) {
 		const struct traced_process *p = src->processes[i];
-		if (p->live && p->trace.procname != NULL)
+		if (p->live && p->trace.procname != NULL && p->quarantine == QUARANTINE_NONE)
 			list[found++] = (struct source_process){ p->trace.procname, p->trace.vpid,
 				p->outside };
 	}
@@ -302,13 +313,12 @@ static void
 ring_stats(struct source_stats *l, const struct cpu_stream *s)
 {
 	l->files_bytes += (int64_t)cpu_stream_waiting_bytes(s);
-	if (s->ring.head == NULL || !s->process->live)
-		return;
-	uint64_t consumed = ring_consumed(&s->ring), produced = ring_produced(&s->ring);
-	double fill = produced > consumed ? (double)(produced - consumed) / (double)s->ring.bytes
-	                                  : 0;
-	if (fill > l->fullest)
-		l->fullest = fill > 1 ? 1 : fill;
+	double fill = cpu_stream_fill(s);
+	if (fill > l->fullest) {
+		l->fullest = fill;
+		l->fullest_service = s->process->trace.procname;
+		l->fullest_pid = (uint32_t)s->process->trace.vpid;
+	}
 }
 
 static void
@@ -323,6 +333,8 @@ lttng_stats(void *state, struct source_stats *ret)
 	}
 	*ret = src->stats;
 	ret->fullest = 0;
+	ret->fullest_service = NULL;
+	ret->fullest_pid = 0;
 	ret->files_bytes = 0;
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		const struct traced_process *p = src->processes[i];

@@ -211,7 +211,14 @@ set_stats(void *state, struct source_stats *ret)
 		struct source_stats *s = &m->stats;
 
 		m->source.stats(m->source.state, s);
-		ret->fullest = s->fullest > ret->fullest ? s->fullest : ret->fullest;
+		if (s->fullest > ret->fullest) {
+			ret->fullest = s->fullest;
+			ret->fullest_service = s->fullest_service;
+			ret->fullest_pid = s->fullest_pid;
+		}
+		ret->quarantines += s->quarantines;
+		if (ret->quarantined.service == NULL)
+			ret->quarantined = s->quarantined;
 		ret->ring_bytes += s->ring_bytes;
 		ret->files_bytes += s->files_bytes;
 		ret->rings += s->rings;

@@ -16,6 +16,7 @@
 
 #include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
+#include "agent/system/process.h"
 
 enum {
 	/* The metadata of a dead process is complete if it did not grow for this long. */
@@ -25,6 +26,9 @@ enum {
 	CPUS_MAX = 65536,
 	READ_BYTES = 1 << 20
 };
+
+/* A consumer daemon that works has written a packet within this time, where there is something to read. */
+#define DRAINS_NS INT64_C(1000000000)
 
 struct traced_process *
 traced_process_new(
@@ -52,6 +56,8 @@ traced_process_new(
 	return p;
 }
 
+static void note_quarantine(struct lttng_source *src);
+
 void
 traced_process_died(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
 {
@@ -60,6 +66,8 @@ traced_process_died(struct lttng_source *src, struct traced_process *p, int64_t 
 			cpu_stream_wake(src, p->streams[i]);
 	p->live = false;
 	p->died_ns = now_ns;
+	if (p->quarantine != QUARANTINE_NONE)
+		note_quarantine(src);
 	p->relist = true;
 	src->changed = true;
 }
@@ -125,6 +133,10 @@ add_ring(
 
 	if (s != NULL && s->ring.head != NULL)
 		return;
+	if (p->quarantine != QUARANTINE_NONE) {
+		add_stream(src, p, cpu);
+		return;
+	}
 	int rc = ring_map(&ring, dir, file, &e);
 	if (rc == ERR_MISSING) {
 		p->relist = true;
@@ -311,6 +323,93 @@ traced_process_metadata(struct lttng_source *src, struct traced_process *p, int6
 	}
 	if (last && p->trace.nstreams == 0)
 		p->broken = true;
+}
+
+/* ---- quarantine ---- */
+
+/* Any packet shows that the consumer daemon works; else it may hang if another ring is stalled. */
+static bool
+consumer_drains(const struct lttng_source *src, const struct traced_process *p, int64_t now_ns)
+{
+	if (src->packet_ns > 0 && now_ns - src->packet_ns < DRAINS_NS)
+		return true;
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct traced_process *other = src->processes[i];
+		if (strcmp(other->name, p->name) == 0)
+			continue;
+		for (uint32_t k = 0; k < other->nstreams; k++)
+			if (other->quarantine == QUARANTINE_NONE && other->streams[k]->stalled)
+				return false;
+	}
+	return true;
+}
+
+/* Sets stats.quarantined to the live process that was put into quarantine last, or to none. */
+static void
+note_quarantine(struct lttng_source *src)
+{
+	struct source_quarantined *q = &src->stats.quarantined;
+	const struct traced_process *p = NULL;
+	const char *comm;
+
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct traced_process *other = src->processes[i];
+		if (other->live && other->quarantine != QUARANTINE_NONE &&
+		    (p == NULL || other->suspicion.looked_ns > p->suspicion.looked_ns))
+			p = other;
+	}
+	*q = (struct source_quarantined){ 0 };
+	if (p == NULL)
+		return;
+	comm = p->trace.procname != NULL ? p->trace.procname : p->name;
+
+	snprintf(src->quarantined, sizeof src->quarantined, "%s", comm);
+	*q = (struct source_quarantined){ src->quarantined, (uint32_t)p->trace.vpid, UINT32_MAX,
+		p->quarantine };
+	if (!process_user((pid_t)p->trace.vpid, comm, &q->user))
+		q->user = UINT32_MAX;
+}
+
+static void
+quarantine_one(
+    struct lttng_source *src, struct traced_process *p, enum quarantine why, int64_t now_ns)
+{
+	if (p->quarantine != QUARANTINE_NONE)
+		return;
+	p->quarantine = why;
+	losses_add(&src->losses, LOSS_RING, 1, src->watermark_ns, now_ns);
+	traced_process_discard(src, p);
+	src->changed = true;
+}
+
+void
+traced_process_discard(struct lttng_source *src, struct traced_process *p)
+{
+	if (p->relist)
+		traced_process_list(src, p);
+	p->relist = false;
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		cpu_stream_discard(src, p->streams[i]);
+}
+
+void
+traced_process_look(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
+{
+	struct ring_looks looks = { 0 };
+	enum quarantine why;
+
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		if (p->streams[i]->idle_at == 0)
+			cpu_stream_look(p->streams[i], &looks);
+	looks.drains = !looks.stuck || consumer_drains(src, p, now_ns);
+	why = quarantine_decide(&p->suspicion, &looks, now_ns);
+	if (why == QUARANTINE_NONE)
+		return;
+	for (uint32_t i = 0; i < src->nprocesses; i++)
+		if (strcmp(src->processes[i]->name, p->name) == 0)
+			quarantine_one(src, src->processes[i], why, now_ns);
+	note_quarantine(src);
+	src->stats.quarantines++;
 }
 
 /* Removes only files that LTTng writes; any other file stays, and with it the folder. */

@@ -32,6 +32,12 @@ void traced_process_free(struct lttng_source *src, struct traced_process *p);
 void traced_process_list(struct lttng_source *src, struct traced_process *p);
 /* Reads and parses what was appended to the metadata. */
 void traced_process_metadata(struct lttng_source *src, struct traced_process *p, int64_t now_ns);
+/* Looks at its rings, and decides whether it is read on (quarantine.h); if not, all processes of this
+ * name in other sessions are not read either. Reports the records that are lost by that. */
+void traced_process_look(struct lttng_source *src, struct traced_process *p, int64_t now_ns);
+/* Frees the space of what a process in quarantine wrote since the last call. */
+void traced_process_discard(struct lttng_source *src, struct traced_process *p);
+
 /* Removes the files that LTTng wrote in the output folder, and the folder if it is empty then. */
 void traced_process_remove_folder(struct lttng_source *src, const struct traced_process *p);
 

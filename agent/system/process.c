@@ -121,6 +121,19 @@ process_is(pid_t pid, const char *comm)
 	return process_look(pid, &look) && strcmp(look.comm, comm) == 0;
 }
 
+bool
+process_user(pid_t pid, const char *comm, uint32_t *ret)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%ld", (long)pid);
+	if (!process_is(pid, comm) || stat(path, &st) != 0)
+		return false;
+	*ret = st.st_uid;
+	return true;
+}
+
 int64_t
 process_cpu_us(pid_t pid)
 {

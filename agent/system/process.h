@@ -31,6 +31,8 @@ struct process_look {
 /* Looks at /proc/PID/stat. False: it does not exist, or is dead, also if its parent has not asked for
  * its status yet (a zombie); *ret is then of no use. */
 bool process_look(pid_t pid, struct process_look *ret);
+/* The user of a living process of this name. False: there is none, or its user is not visible. */
+bool process_user(pid_t pid, const char *comm, uint32_t *ret);
 bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) is this */
 
 /* CPU time of the process since it began, exact. 0: there is no such process. One system call. */

@@ -227,9 +227,11 @@ trouble_json(const struct node *n)
 		return json_null();
 	if (t.kind == NODE_TROUBLE_NONE)
 		t = (struct node_trouble){ .kind = NODE_TROUBLE_TRACEPOINT, .text = n->failure };
-	return json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:I}", "kind", trouble_kind_word(t.kind),
-	    "subject", answer_text(t.subject), "text", answer_text(t.text), "seconds", t.seconds,
-	    "bytes", (json_int_t)t.bytes, "times", (json_int_t)t.times, "pid", (json_int_t)t.pid);
+	return json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "kind",
+	    trouble_kind_word(t.kind), "subject", answer_text(t.subject), "text",
+	    answer_text(t.text), "seconds", t.seconds, "bytes", (json_int_t)t.bytes, "times",
+	    (json_int_t)t.times, "pid", (json_int_t)t.pid, "user",
+	    t.user != USER_UNKNOWN ? json_integer((json_int_t)t.user) : json_null());
 }
 
 static json_t *

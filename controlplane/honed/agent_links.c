@@ -139,6 +139,26 @@ audit_shed(struct agent_links *links, struct agent_link *a, const struct status 
 	a->shed = s->shed;
 }
 
+/* Once for each program, as long as no other one is reported in between. */
+static void
+audit_quarantine(struct agent_links *links, struct agent_link *a, const struct node_trouble *t)
+{
+	bool any = t->kind == NODE_TROUBLE_RING_DAMAGED || t->kind == NODE_TROUBLE_RING_POSITIONS ||
+	           t->kind == NODE_TROUBLE_RING_STUCK || t->kind == NODE_TROUBLE_CONSUMER;
+
+	if (any && t->pid != a->quarantined)
+		forest_audit_own(
+		    links->forest, &(struct audit){ .when = clock_wall(),
+				       .actor = ACTOR_AGENT,
+				       .action = ACTION_QUARANTINE,
+				       .node = a->name,
+				       .text = t->subject,
+				       .pid = t->pid,
+				       .uid = t->user != USER_UNKNOWN ? (int64_t)t->user : -1 });
+	if (any)
+		a->quarantined = t->pid;
+}
+
 static int
 take_status(struct agent_links *links, const struct mail *m, struct err *e)
 {
@@ -150,6 +170,7 @@ take_status(struct agent_links *links, const struct mail *m, struct err *e)
 		return rc;
 	engine_status(links->engine, a->node, &status, m->at);
 	audit_shed(links, a, &status);
+	audit_quarantine(links, a, &status.trouble);
 	agent_links_log_queues(links);
 	return 0;
 }

@@ -21,7 +21,9 @@ struct agent_link {
 	struct sent sent;
 	struct mono asked; /* when it was last asked for its clock ... */
 	uint32_t nasked;   /* ... and how often on this connection */
-	bool shed;         /* its last status reported that it has shed load */
+	uint32_t
+	    quarantined; /* pid of the program that its last status reported in quarantine; 0: none */
+	bool shed;       /* its last status reported that it has shed load */
 };
 
 struct agent_links {

@@ -273,11 +273,12 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (rc == 0)
 		printf(
 		    "status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
-		    "%lld records %llu rings %lld trouble \"%s %s\"\n",
+		    "%lld records %llu rings %lld trouble \"%s %s\" of %s(%u) user %u\n",
 		    (unsigned long long)s.epoch, s.added, s.programs, s.tracer_ok ? "ok" : "down",
 		    s.shed, s.fill[0], s.fill[1], s.fill[2], s.fill[3], (long long)s.cpu_us / 1000,
 		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records,
-		    (long long)s.ring_bytes, trouble_kind_word(s.trouble.kind), s.trouble.text);
+		    (long long)s.ring_bytes, trouble_kind_word(s.trouble.kind), s.trouble.text,
+		    s.trouble.subject, s.trouble.pid, s.trouble.user);
 	return rc;
 }
 

@@ -2,13 +2,18 @@
 /*
  * agent_program STATE_FILE REQUEST_EVERY_US: a traced program. Its requests of type WORK fire
  * agentp:ev000 with a number that counts the written records, so that a reader detects missing
- * ones.
+ * ones. What a hostile program can do to the readers of its ring buffers, it does on a signal, and never
+ * traces again: on SIGUSR1 it shortens their files to nothing, on SIGUSR2 it writes an impossible
+ * position into each.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -58,6 +63,46 @@ serve(void)
 	put(&state->requests, state->requests + 1);
 }
 
+static volatile sig_atomic_t hostile;
+
+static void
+turn_hostile(int signal_number)
+{
+	hostile = signal_number;
+}
+
+/* The place of the position "produced" is at byte 32, see agent/reader/ring.c. */
+static void
+spoil(int fd)
+{
+	uint64_t position = UINT64_C(1) << 50;
+	uint32_t at = 0;
+
+	if (hostile == SIGUSR1)
+		(void)!ftruncate(fd, 0);
+	else if (pread(fd, &at, sizeof at, 32) == sizeof at)
+		(void)!pwrite(fd, &position, sizeof position, at);
+}
+
+/* The files of the ring buffers are open in their program: .../hone_PROCESSOR. */
+static void
+spoil_rings(void)
+{
+	char link[64], path[4096];
+	DIR *files = opendir("/proc/self/fd");
+	struct dirent *d;
+
+	while (files != NULL && (d = readdir(files)) != NULL) {
+		snprintf(link, sizeof link, "/proc/self/fd/%.16s", d->d_name);
+		ssize_t n = readlink(link, path, sizeof path - 1);
+		path[n > 0 ? n : 0] = '\0';
+		if (strstr(path, "/hone_") != NULL)
+			spoil(atoi(d->d_name));
+	}
+	if (files != NULL)
+		closedir(files);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -71,8 +116,13 @@ main(int argc, char **argv)
 	state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (state == MAP_FAILED || pthread_create(&watcher, NULL, watch, NULL) != 0)
 		return 1;
-	for (;;) {
+	signal(SIGUSR1, turn_hostile);
+	signal(SIGUSR2, turn_hostile);
+	while (hostile == 0) {
 		serve();
 		wait_us(atol(argv[2]));
 	}
+	spoil_rings();
+	for (;;)
+		pause();
 }

@@ -432,6 +432,107 @@ a_node_that_was_suspended_waits_for_its_rings(void **state)
 	fixture_close(&n);
 }
 
+/* Polls every 100 ms for that long, or until the program is in quarantine; the last output. */
+static struct source_output
+take_until_quarantine(struct fixture *n, int64_t for_ms)
+{
+	struct source_output t = { 0 };
+
+	for (int64_t ms = 0; ms < for_ms && stats_of(n).quarantines == 0; ms += 100)
+		t = take(n, n->now.ns + 100 * MS);
+	return t;
+}
+
+/* Nothing of the program is listed, counted, waited for or delivered. */
+static void
+is_in_quarantine(struct fixture *n, enum quarantine why)
+{
+	struct source_stats l = stats_of(n);
+	struct source_output t;
+
+	assert_int_equal(l.quarantines, 1);
+	assert_int_equal(l.quarantined.why, why);
+	assert_string_equal(l.quarantined.service, "source_program");
+	assert_true(l.quarantined.pid > 0);
+	assert_int_equal(l.nprocesses, 0);
+	assert_true(l.fullest == 0);
+	word_set(n, PRODUCED_AT, PACKET * RING_PACKETS);
+	consume(n, 1);
+	t = take(n, n->now.ns + 100 * MS);
+	assert_int_equal(t.nrecords, 0);
+	assert_true(t.watermark_ns == n->now.ns - 5 * MS);
+	assert_int_equal(stats_of(n).files_bytes, 0);
+	remove_shm(n);
+	take(n, n->now.ns + 100 * MS);
+	assert_null(stats_of(n).quarantined.service);
+}
+
+static void
+a_program_that_damages_its_ring_is_put_into_quarantine_at_once(void **state)
+{
+	const struct source_options o = { .outside = true };
+	struct fixture n;
+	struct source_output t;
+	(void)state;
+
+	int64_t start = fixture_begin(&n, &o);
+
+	word_set(&n, PRODUCED_AT, PACKET);
+	consume(&n, 0);
+	t = take(&n, start + 100 * MS);
+	assert_int_equal(stats_of(&n).nprocesses, 1);
+	word_set(&n, 0, 0);
+	word_set(&n, PRODUCED_AT, PACKET * 2);
+	t = take(&n, start + 200 * MS);
+	assert_int_equal(t.nlosses, 1);
+	assert_int_equal(t.losses[0].count, 1);
+	is_in_quarantine(&n, QUARANTINE_DAMAGED);
+	fixture_close(&n);
+}
+
+static void
+impossible_positions_fill_no_queue_and_put_a_program_into_quarantine(void **state)
+{
+	static const uint64_t CONSUMED[] = { UINT64_C(1) << 40, 0 };
+	static const uint64_t PRODUCED[] = { PACKET, UINT64_C(1) << 40 };
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		const struct source_options o = { .outside = true };
+		struct fixture n;
+
+		fixture_begin(&n, &o);
+		word_set(&n, CONSUMED_AT, CONSUMED[i]);
+		word_set(&n, PRODUCED_AT, PRODUCED[i]);
+		take(&n, n.now.ns + 100 * MS);
+		assert_true(stats_of(&n).fullest == 0);
+		take_until_quarantine(&n, 800);
+		assert_int_equal(stats_of(&n).quarantines, 0);
+		take_until_quarantine(&n, 1000);
+		is_in_quarantine(&n, QUARANTINE_POSITIONS);
+		fixture_close(&n);
+	}
+}
+
+static void
+a_ring_that_stays_full_puts_its_program_into_quarantine(void **state)
+{
+	const struct source_options o = { .outside = true };
+	struct fixture n;
+	(void)state;
+
+	fixture_begin(&n, &o);
+	word_set(&n, PRODUCED_AT, PACKET * RING_PACKETS);
+	take(&n, n.now.ns + 100 * MS);
+	assert_true(stats_of(&n).fullest == 1);
+	assert_string_equal(stats_of(&n).fullest_service, "source_program");
+	take_until_quarantine(&n, 9000);
+	assert_int_equal(stats_of(&n).quarantines, 0);
+	take_until_quarantine(&n, 2000);
+	is_in_quarantine(&n, QUARANTINE_STUCK);
+	fixture_close(&n);
+}
+
 static void
 losses_are_reported_once_with_their_time_span(void **state)
 {
@@ -872,6 +973,14 @@ main(void)
 		    remove_leftovers),
 		cmocka_unit_test_teardown(
 		    a_node_that_was_suspended_waits_for_its_rings, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_program_that_damages_its_ring_is_put_into_quarantine_at_once,
+		    remove_leftovers),
+		cmocka_unit_test_teardown(
+		    impossible_positions_fill_no_queue_and_put_a_program_into_quarantine,
+		    remove_leftovers),
+		cmocka_unit_test_teardown(
+		    a_ring_that_stays_full_puts_its_program_into_quarantine, remove_leftovers),
 		cmocka_unit_test_teardown(
 		    losses_are_reported_once_with_their_time_span, remove_leftovers),
 		cmocka_unit_test_teardown(

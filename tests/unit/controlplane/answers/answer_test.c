@@ -417,26 +417,39 @@ the_audit_is_told_newest_first(void **state)
 					.cause = REASON_LOAD_SHED,
 					.queue = QUEUE_RING,
 					.fill = 0.9 });
+	forest_audit_own(h->forest, &(struct audit){ .when = { 60000000000 },
+					.actor = ACTOR_AGENT,
+					.action = ACTION_QUARANTINE,
+					.node = "n1",
+					.text = "jam",
+					.pid = 17,
+					.uid = 1000 });
+	j = told(h, "{\"ask\":\"audit\",\"limit\":1}");
+	says(j, "rows.0.action", "quarantine");
+	says(j, "rows.0.text", "jam");
+	counts(j, "rows.0.pid", 17);
+	counts(j, "rows.0.uid", 1000);
+	json_decref(j);
 	/* a question that is too long is shortened at the start of a character */
 	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);
 	json_decref(ask_as(h, &root, text));
-	j = told(h, "{\"ask\":\"audit\",\"limit\":2}");
+	j = told(h, "{\"ask\":\"audit\",\"limit\":3}");
 	counts(j, "left_off", 1);
-	assert_int_equal(json_array_size(at(j, "rows")), 2);
+	assert_int_equal(json_array_size(at(j, "rows")), 3);
 	assert_in_range(
 	    json_string_length(at(j, "rows.0.asked")), AUDIT_ASKED_MAX - 8, AUDIT_ASKED_MAX);
 	says(j, "rows.0.outcome", "failed");
-	says(j, "rows.1.user", "");
-	says(j, "rows.1.actor", "agent");
-	says(j, "rows.1.action", "disable-node");
-	says(j, "rows.1.node", "n1");
-	says(j, "rows.1.reason", "congestion");
-	says(j, "rows.1.cause.reason", "load-shed");
-	says(j, "rows.1.cause.node", "n1");
-	says(j, "rows.1.cause.queue", "ring");
+	says(j, "rows.2.user", "");
+	says(j, "rows.2.actor", "agent");
+	says(j, "rows.2.action", "disable-node");
+	says(j, "rows.2.node", "n1");
+	says(j, "rows.2.reason", "congestion");
+	says(j, "rows.2.cause.reason", "load-shed");
+	says(j, "rows.2.cause.node", "n1");
+	says(j, "rows.2.cause.queue", "ring");
 	assert_true(json_is_null(at(j, "rows.0.actor")) && json_is_null(at(j, "rows.0.cause")));
-	counts(j, "rows.1.run", 3);
-	assert_true(json_is_null(at(j, "rows.1.uid")) && json_is_null(at(j, "rows.0.run")));
+	counts(j, "rows.2.run", 3);
+	assert_true(json_is_null(at(j, "rows.2.uid")) && json_is_null(at(j, "rows.0.run")));
 	json_decref(j);
 	j = told(h, "{\"ask\":\"audit\",\"since\":75}");
 	assert_int_equal(json_array_size(at(j, "rows")), 1);
