@@ -13,10 +13,14 @@ struct transport; /* transport_nng.h */
 struct secure;    /* stream_tls.c */
 struct nng_stream;
 
+enum { ADDRESS_BYTES = 48 };
+
 struct stream {
 	struct transport *transport;
 	char *url;
-	bool dialled; /* by this side */
+	char address[ADDRESS_BYTES]; /* of the peer on another machine; "": dialled, or local */
+	atomic_bool heard;           /* bytes have come */
+	bool dialled;                /* by this side */
 	bool tls;
 	_Atomic(struct secure *) secure; /* NULL until the handshake is done */
 };

@@ -5,8 +5,10 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <nng/nng.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +24,8 @@
 #include "base/transport_nng.h"
 
 static const char IPC[] = "ipc://", TCP[] = "tcp://", TLS[] = "tls://";
+
+enum { DEFER_S = 3 };
 
 struct listener {
 	nng_stream_listener *nng;
@@ -231,6 +235,18 @@ stream_peer(struct stream *s, int *uid, int *pid)
 	return 0;
 }
 
+const char *
+stream_address(const struct stream *s)
+{
+	return s->address;
+}
+
+bool
+stream_heard(const struct stream *s)
+{
+	return atomic_load(&s->heard);
+}
+
 /* ---- listeners ---- */
 
 /*
@@ -328,27 +344,63 @@ listener_url(const struct listener *l)
 	return l->url;
 }
 
+/* nng does not give its socket away: it is found by its port. Not finding it costs only this defence. */
+void
+listener_defer(const struct listener *l)
+{
+	bool ipc = strncmp(l->url, IPC, strlen(IPC)) == 0;
+	int port = ipc ? 0 : atoi(strrchr(l->url, ':') + 1), seconds = DEFER_S;
+	DIR *dir = ipc ? NULL : opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		struct sockaddr_in6 at = { 0 };
+		socklen_t size = sizeof at, one = sizeof(int);
+		int fd = atoi(entry->d_name), listens = 0;
+
+		/* The port is at the same place in addresses of IPv4. */
+		if (getsockname(fd, (struct sockaddr *)&at, &size) == 0 &&
+		    (at.sin6_family == AF_INET || at.sin6_family == AF_INET6) &&
+		    ntohs(at.sin6_port) == port &&
+		    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &one) == 0 && listens != 0)
+			setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
 static void
 start_accept(void *of, nng_aio *aio)
 {
 	nng_stream_listener_accept(of, aio);
 }
 
-/* Puts the peer's address in front of the URL, for errors and logs. Out of memory, the listener's URL
- * stays. */
+/* Notes the peer's address, and puts it in front of the URL of TLS, for errors and logs. Out of memory, the listener's
+ * URL stays. */
 static void
 name_by_address(struct stream *s)
 {
 	char address[INET6_ADDRSTRLEN] = "", *name;
 	nng_sockaddr a;
 
-	if (!s->tls || nng_stream_get_addr(s->transport->nng, NNG_OPT_REMADDR, &a) != 0)
+	if (nng_stream_get_addr(s->transport->nng, NNG_OPT_REMADDR, &a) != 0)
 		return;
-	if (a.s_family == NNG_AF_INET)
+	if (a.s_family == NNG_AF_INET) {
 		inet_ntop(AF_INET, &a.s_in.sa_addr, address, sizeof address);
-	else if (a.s_family == NNG_AF_INET6)
-		inet_ntop(AF_INET6, a.s_in6.sa_addr, address, sizeof address);
-	if (address[0] == '\0' || asprintf(&name, "%s at %s", address, s->url) < 0)
+		snprintf(s->address, sizeof s->address, "%s", address);
+	} else if (a.s_family == NNG_AF_INET6) {
+		char network[INET6_ADDRSTRLEN] = "";
+
+		inet_ntop(AF_INET6, &a.s_in6.sa_addr, address, sizeof address);
+		memset((char *)&a.s_in6.sa_addr + 8, 0, 8);
+		inet_ntop(AF_INET6, &a.s_in6.sa_addr, network, sizeof network);
+		/* Of ::ffff:192.0.2.7 all of the address is the source's. */
+		if (strncmp(address, "::ffff:", 7) == 0)
+			snprintf(s->address, sizeof s->address, "%.40s", address + 7);
+		else
+			snprintf(s->address, sizeof s->address, "%.40s/64", network);
+	}
+	if (!s->tls || address[0] == '\0' || asprintf(&name, "%s at %s", address, s->url) < 0)
 		return;
 	free(s->url);
 	s->url = name;

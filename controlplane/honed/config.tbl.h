@@ -21,7 +21,8 @@ KEY(controller, connections_max, connections_max, COUNT, "256", 2, 10000,
     "operators, and a quarter of these for root and the user of honed.")
 KEY(controller, strangers_max, strangers_max, COUNT, "64", 1, 10000,
     "Connections that have not identified themselves (agents) or asked anything (operators), of each kind. When another one "
-    "comes, the one that has been silent for longest is closed.")
+    "comes, one that has sent nothing is closed, of the address that has the most. One address of another machine (of IPv6 its "
+    "/64 network) has at most a quarter of them, and at most 20 connections per second that fail.")
 KEY(controller, mailbox_max, mailbox_max, BYTES, "64MiB", 1 * MIB, 16384 * MIB,
     "Frames that wait to be analysed. While there are more, no frames are read from agents.")
 KEY(controller, silent_after, silent_after, TIME, "5s", 1 * S, 600 * S,

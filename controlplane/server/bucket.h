@@ -4,6 +4,8 @@
 #ifndef CONTROLPLANE_SERVER_BUCKET_H
 #define CONTROLPLANE_SERVER_BUCKET_H
 
+#include <stdbool.h>
+
 #include "base/clock.h"
 
 struct bucket {
@@ -15,5 +17,7 @@ struct bucket {
 void bucket_init(struct bucket *p, double per_s, double most, struct mono now); /* full */
 /* Takes a token and returns 0; if there is none, the time until there is one, in ns. O(1). */
 int64_t bucket_wait_ns(struct bucket *p, struct mono now);
+/* Whether there is no token; takes none. O(1). */
+bool bucket_empty(struct bucket *p, struct mono now);
 
 #endif

@@ -78,14 +78,6 @@ conn_slow_ns(struct conn *c, unsigned kind, struct mono now)
 	return bucket_wait_ns(&c->rate, now);
 }
 
-bool
-conn_closed_before(const struct conn *c, const struct conn *other)
-{
-	if (c->spoke != other->spoke)
-		return !c->spoke;
-	return c->opened.ns < other->opened.ns;
-}
-
 /* Names of nodes are displayed, and are keys of traces: printable, without blanks. */
 static int
 check_node(const char *name, struct err *e)

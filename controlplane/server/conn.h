@@ -38,10 +38,10 @@ struct conn {
 	struct conn_limits limits;
 	struct who who; /* set by the caller; uid -1: not known */
 	const char
-	    *only_node;     /* the only node that it may report for, or NULL: any; the caller's */
-	bool identified;    /* HELLO or ASK has come */
-	bool spoke;         /* the header of an expected frame has come */
-	struct bucket rate; /* of an agent's frames */
+	    *only_node;  /* the only node that it may report for, or NULL: any; the caller's */
+	bool identified; /* HELLO or ASK has come */
+	bool spoke; /* bytes of another machine, or the header of an expected frame, have come */
+	struct bucket rate;        /* of an agent's frames */
 	struct mono opened, heard; /* heard: when the last complete frame came */
 	uint64_t next_seq;         /* of RECORDS, from OPEN on */
 	struct arena texts;        /* texts of hello */
@@ -64,9 +64,6 @@ int conn_header(struct conn *c, const struct frame *f, struct err *e);
 /* How long a frame of this kind has to wait before it is passed to conn_frame(), in ns, so that the
  * rate is kept. 0: not; it then takes a token. */
 int64_t conn_slow_ns(struct conn *c, unsigned kind, struct mono now);
-/* Whether c is closed before `other` when there are too many strangers: silent ones before those that
- * spoke, then the older one. */
-bool conn_closed_before(const struct conn *c, const struct conn *other);
 
 /* Takes a complete frame with a verified checksum. *e is set with CONN_REFUSE: ERR_INPUT, ERR_DENIED
  * (another node than only_node), ERR_PEER (the peer refuses), ERR_MEMORY. O(1), HELLO O(length). */

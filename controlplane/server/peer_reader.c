@@ -308,6 +308,13 @@ drain(struct stream *st)
 			return;
 }
 
+void
+peer_hear(struct peer *p)
+{
+	assert(server_lock_held(p->server));
+	p->conn.spoke |= p->remote && stream_heard(p->stream);
+}
+
 static void *
 reader(void *arg)
 {
@@ -323,6 +330,10 @@ reader(void *arg)
 	server_lock(s);
 	/* Otherwise the writer or the caller has closed it, and has set the reason. */
 	bool found_here = !p->closing;
+
+	peer_hear(p);
+	if (p->remote && p->conn.spoke && !p->conn.identified)
+		source_failed(&s->sources, p->cell, clock_mono());
 
 	if (found_here) {
 		p->end = e;
@@ -349,8 +360,8 @@ reader(void *arg)
 /* ---- the lifetime of a connection ---- */
 
 int
-peer_start(struct server *s, enum door door, struct stream *stream, const struct who *who,
-    const char *only_node, const struct err *forbidden, struct err *e)
+peer_start(struct server *s, enum door door, struct stream *stream, unsigned cell,
+    const struct who *who, const char *only_node, const struct err *forbidden, struct err *e)
 {
 	struct peer *p = calloc(1, sizeof *p);
 
@@ -359,6 +370,8 @@ peer_start(struct server *s, enum door door, struct stream *stream, const struct
 		return err_set(e, ERR_MEMORY, "out of memory");
 	p->server = s;
 	p->stream = stream;
+	p->cell = cell;
+	p->remote = stream_address(stream)[0] != '\0';
 	p->forbidden = *forbidden;
 	cond_init_mono(&p->out);
 	conn_init(&p->conn, door, &s->options.limits, clock_mono());

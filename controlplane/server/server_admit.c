@@ -4,20 +4,19 @@
  * question; then it is identified:
  *
  *	connects --> permitted, by the kernel's credentials? --> stranger --HELLO, ASK--> identified
- *	                  |no                                       |too many: the oldest that is silent
- *	                  '--> REFUSE with the reason, closed       '--> closed
+ *	                  |no                                       |too many, of its source or of all:
+ *	                  '--> REFUSE with the reason, closed       '--> one is closed (strangers.h)
  *
- * The number of strangers is limited separately for each door, so a flood of silent connections
- * keeps no identified one out. server_limits.c limits identified connections.
+ * The number of strangers is limited separately for each door, and over TCP for each source, so a
+ * flood of silent connections keeps no identified one out, and no stranger of another source. server_limits.c limits identified connections.
  */
 #include "controlplane/server/server_inside.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-enum { CROWDED_PAUSE_NS = 2000000, FLOOD_NOTE_S = 10 };
+enum { FLOOD_NOTE_S = 10, SOURCE_BYTES = 64 };
 
 /* Who has connected: over a local socket from the kernel's credentials; others are not known yet.
  * *only_node: the only node that it may report for, or NULL. forbidden->code: not 0 if it is
@@ -57,6 +56,19 @@ identify(struct gate *g, struct stream *st, struct who *who, const char **only_n
 	}
 }
 
+/* Who connects, for the limits: the address of another machine, or a local user. Whether it is another machine. */
+static bool
+name_source(const struct stream *st, const struct who *who, char source[SOURCE_BYTES])
+{
+	const char *address = stream_address(st);
+
+	if (address[0] != '\0')
+		snprintf(source, SOURCE_BYTES, "%s", address);
+	else
+		snprintf(source, SOURCE_BYTES, "user %d", who->uid);
+	return address[0] != '\0';
+}
+
 /* Strangers of this door: those that are being closed, or those that are not. */
 static int
 strangers(const struct server *s, enum door door, bool closing)
@@ -68,32 +80,67 @@ strangers(const struct server *s, enum door door, bool closing)
 	return n;
 }
 
-/* Closes one stranger of this door. It is sent the reason, unless strangers_max of them are being
- * closed already: these wait up to FAREWELL_MS for their peers to read it. */
 static void
-close_oldest_stranger(struct server *s, enum door door)
+note_flood(struct server *s, const char *source)
 {
-	struct peer *first = NULL;
-
-	for (struct peer *p = s->peers; p != NULL; p = p->next)
-		if (p->conn.door == door && !p->conn.identified && !p->closing &&
-		    (first == NULL || conn_closed_before(&p->conn, &first->conn)))
-			first = p;
-	if (first == NULL)
+	if (s->flood_noted.ns != 0 &&
+	    mono_since_ns(clock_mono(), s->flood_noted) <= FLOOD_NOTE_S * INT64_C(1000000000))
 		return;
-	if (s->flood_noted.ns == 0 ||
-	    mono_since_ns(clock_mono(), s->flood_noted) > FLOOD_NOTE_S * INT64_C(1000000000)) {
-		server_note(s,
-		    "too many connections have sent nothing: the oldest are closed; see strangers_max in honed.conf");
-		s->flood_noted = clock_mono();
+	server_note(s,
+	    "too many connections have not identified themselves, most lately from %s: some are closed; see strangers_max in honed.conf",
+	    source);
+	s->flood_noted = clock_mono();
+}
+
+/* Closes a stranger. It is sent the reason, unless strangers_max of them are being closed already: these wait up to
+ * FAREWELL_MS for their peers to read it. */
+static void
+close_stranger(struct server *s, struct peer *p)
+{
+	if (strangers(s, p->conn.door, true) < s->options.strangers_max) {
+		peer_hang_up(p, "too many connections have sent nothing");
+		return;
 	}
-	if (strangers(s, door, true) < s->options.strangers_max) {
-		peer_hang_up(
-		    first, "too many connections have sent nothing, and this one was the oldest");
-	} else {
-		peer_hang_up(first, NULL);
-		stream_abort(first->stream);
+	peer_hang_up(p, NULL);
+	stream_abort(p->stream);
+}
+
+/* Makes room for a new stranger of this source. false: the new one has to go. */
+static bool
+make_room(struct server *s, const struct gate *g, unsigned cell, const char *source, bool remote)
+{
+	int max = s->options.strangers_max, n = 0, i;
+	struct admission limits = { max, max };
+	struct stranger all[max];
+	struct peer *peers[max];
+
+	if (remote)
+		limits.share = max / SOURCE_PART > 0 ? max / SOURCE_PART : 1;
+	for (struct peer *p = s->peers; p != NULL && n < max; p = p->next) {
+		if (p->conn.door != g->door || p->conn.identified || p->closing)
+			continue;
+		peer_hear(p);
+		peers[n] = p;
+		all[n++] = (struct stranger){ p->cell, p->conn.spoke };
 	}
+	if ((i = stranger_to_close(all, n, cell, &limits, &s->rng)) == CLOSE_NONE)
+		return true;
+	note_flood(s, source);
+	if (i != CLOSE_NEW)
+		close_stranger(s, peers[i]);
+	return i != CLOSE_NEW;
+}
+
+/* Whether a connection is taken whose source is permitted: its source has not failed too often, and there is room for
+ * it or is made. */
+static bool
+admitted(struct server *s, const struct gate *g, unsigned cell, const char *source, bool remote)
+{
+	if (remote && source_penalised(&s->sources, cell, clock_mono())) {
+		note_flood(s, source);
+		return false;
+	}
+	return make_room(s, g, cell, source, remote);
 }
 
 /* Waits for threads that are ending while there are more connections than all limits together. */
@@ -116,36 +163,35 @@ server_admit(struct gate *g, struct stream *st)
 	struct server *s = g->server;
 	struct err forbidden, e = { 0 };
 	const char *only_node;
+	char source[SOURCE_BYTES];
+	unsigned cell;
 	struct who who;
-	bool crowded = false;
+	bool refused = false;
 	int rc = 0;
 
 	identify(g, st, &who, &only_node, &forbidden);
+	bool remote = name_source(st, &who, source);
+
+	cell = source_cell(s->source_secret, source);
 	server_lock(s);
 	server_reap(s);
 	if (forbidden.code != 0) {
 		server_refused(s, g->door, &who, &forbidden);
 		if (strangers(s, g->door, true) >= s->options.strangers_max)
 			rc = err_set(&e, forbidden.code, "%s", forbidden.text);
-	} else if (strangers(s, g->door, false) >= s->options.strangers_max) {
-		close_oldest_stranger(s, g->door);
-		crowded = true;
+	} else {
+		refused = !admitted(s, g, cell, source, remote);
 	}
-	if (rc == 0)
+	if (rc == 0 && !refused)
 		wait_for_threads(s);
 	if (s->stopping)
 		rc = err_set(&e, ERR_PEER, "the controller is stopping");
-	else if (rc == 0 && (rc = peer_start(s, g->door, st, &who, only_node, &forbidden, &e)) < 0)
+	else if (rc == 0 && !refused &&
+		 (rc = peer_start(s, g->door, st, cell, &who, only_node, &forbidden, &e)) < 0)
 		server_note(s, "refused: %s", e.text);
 	server_unlock(s);
 	if (rc < 0)
 		stream_turn_away(st, e.text);
-	/*
-	 * Over TLS, a peer that connects faster than a handshake takes would displace connections
-	 * in the middle of theirs, and keep this thread busy: accept more slowly. A local socket
-	 * has no handshake, and during a pause its backlog would fill and the kernel would refuse
-	 * others.
-	 */
-	if (crowded && who.uid < 0)
-		nanosleep(&(struct timespec){ .tv_nsec = CROWDED_PAUSE_NS }, NULL);
+	else if (refused) /* without a word, since writing may wait, and no handshake was done */
+		stream_close(st);
 }

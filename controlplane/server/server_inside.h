@@ -10,6 +10,7 @@
  *	server_limits.c  limits of identified connections: their number and their rates
  *	peer_writer.c    the writer thread of a connection
  *	server_notes.c   notices for the log and the audit
+ *	strangers.c      which connection is closed when too many are not identified
  *	mailbox.c        frames and notices that wait for the caller
  *
  * server.lock guards all of it. No thread reads, writes or waits on a stream while it holds the lock.
@@ -23,6 +24,7 @@
 #include "base/stream.h"
 #include "controlplane/server/mailbox.h"
 #include "controlplane/server/server.h"
+#include "controlplane/server/strangers.h"
 
 /* One frame of each kind can wait to be written. In the order in which they are written. */
 enum slot { SLOT_WELCOME, SLOT_CLOCK, SLOT_ACK, SLOT_WANT, SLOT_ANSWER, SLOT_REFUSE, SLOTS };
@@ -40,6 +42,8 @@ struct peer {
 	struct peer *next; /* in server.peers or server.unreported */
 	struct stream *stream;
 	struct conn conn;
+	unsigned cell; /* of its source (strangers.h) */
+	bool remote;   /* on another machine: its bytes count as speech, its failures as failures */
 	pthread_t reader, writer;
 	pthread_cond_t out; /* a slot was filled, or closing was set */
 	struct buf slots[SLOTS];
@@ -99,6 +103,9 @@ struct server {
 	struct roles *own_roles; /* made and freed by the server; NULL if the caller gave roles */
 	char host[HOST_NAME_BYTES];
 	struct user_rate user_rates[USER_RATES_MAX];
+	struct sources sources;
+	uint64_t source_secret;    /* of source_cell() */
+	struct rng rng;            /* for stranger_to_close() */
 	struct mono flood_noted;   /* when the last notice about a flood was posted; 0: never */
 	uint64_t refusals_unnoted; /* since the last MAIL_REFUSED */
 	struct node_progress **progress;
@@ -150,10 +157,12 @@ int server_check_limit(struct server *s, struct peer *p, struct err *e);
 /* How long a complete frame has to wait until it may be taken, in ns; 0: it takes a token. */
 int64_t server_slow_ns(struct server *s, struct peer *p, unsigned kind, struct mono now);
 
-/* Starts the threads of a connection. forbidden: code 0, or why it is refused at once. ERR_MEMORY,
+/* Notes whether a stranger on another machine has sent anything. */
+void peer_hear(struct peer *p);
+/* Starts the threads of a connection; `source`: who connects, see strangers.h. forbidden: code 0, or why it is refused at once. ERR_MEMORY,
  * ERR_SYSTEM: the stream stays the caller's. */
-int peer_start(struct server *s, enum door door, struct stream *stream, const struct who *who,
-    const char *only_node, const struct err *forbidden, struct err *e);
+int peer_start(struct server *s, enum door door, struct stream *stream, unsigned cell,
+    const struct who *who, const char *only_node, const struct err *forbidden, struct err *e);
 /* Frees the connections in server.unreported; releases the lock meanwhile. */
 void server_reap(struct server *s);
 

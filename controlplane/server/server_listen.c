@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 static bool
 stopping(struct server *s)
 {
@@ -56,6 +58,8 @@ gate_open(struct server *s, enum door door, const char *url, struct err *e)
 	 * credentials before anything is read. */
 	if ((rc = listener_open(&g->listener, url, open ? 0666 : 0600, e)) < 0)
 		return rc;
+	if (door == DOOR_AGENTS)
+		listener_defer(g->listener);
 	if (pthread_create(&g->thread, NULL, accept_loop, g) != 0)
 		return err_set(e, ERR_SYSTEM, "no thread to listen on %s", url);
 	g->running = true;
@@ -92,6 +96,9 @@ server_open(struct server **ret, const struct server_options *o, struct err *e)
 	if (o->strangers_max <= 0)
 		s->options.strangers_max = DEFAULT_STRANGERS;
 	lock_init(&s->lock);
+	s->source_secret = hash_seed();
+	rng_seed(&s->rng, s->source_secret);
+	sources_init(&s->sources, clock_mono());
 	cond_init_mono(&s->ended);
 	mailbox_init(&s->mailbox, o->mailbox_max_bytes);
 	if ((rc = find_roles(s, e)) < 0 || (rc = gate_open(s, DOOR_AGENTS, o->agents, e)) < 0 ||

@@ -127,7 +127,7 @@ while True:
     held += [dial() for _ in range(300 - len(held))]
 P
 flood=$!
-held() { [ "$(grep -c ":$(printf '%04X' "$port") 0*:0* 0A\|:$(printf '%04X' "$port") [0-9A-F:]* 01" /proc/net/tcp)" -gt 40 ]; }
+held() { [ "$(grep -c ":$(printf '%04X' "$port") 0*:0* 0A\|:$(printf '%04X' "$port") [0-9A-F:]* 01" /proc/net/tcp)" -gt 8 ]; }
 before=$(wc -l <"$stage/honed.log")
 until_true 30 "300 want connections, and some hold theirs" held
 kill "$agent_price"; wait "$agent_price" 2>/dev/null

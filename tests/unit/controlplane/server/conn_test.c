@@ -132,21 +132,6 @@ a_peer_permitted_for_one_node_is_refused_for_others(void **state)
 }
 
 static void
-the_oldest_silent_unknown_peer_is_closed_first(void **state)
-{
-	struct conn old, young, spoke;
-	struct frame f = { .kind = FRAME_HELLO };
-	(void)state;
-
-	conn_init(&spoke, DOOR_AGENTS, &LIMITS, at(0));
-	assert_int_equal(conn_header(&spoke, &f, NULL), 0);
-	conn_init(&old, DOOR_AGENTS, &LIMITS, at(1));
-	conn_init(&young, DOOR_AGENTS, &LIMITS, at(2));
-	assert_true(conn_closed_before(&old, &young) && !conn_closed_before(&young, &old));
-	assert_true(conn_closed_before(&young, &spoke) && !conn_closed_before(&spoke, &young));
-}
-
-static void
 frames_per_second_are_limited_except_records(void **state)
 {
 	struct conn c;
@@ -183,7 +168,6 @@ main(void)
 		cmocka_unit_test(an_unknown_peer_gets_memory_for_its_first_frame_only),
 		cmocka_unit_test(hello_or_a_question_identifies_a_peer),
 		cmocka_unit_test(a_peer_permitted_for_one_node_is_refused_for_others),
-		cmocka_unit_test(the_oldest_silent_unknown_peer_is_closed_first),
 		cmocka_unit_test(frames_per_second_are_limited_except_records),
 	};
 
