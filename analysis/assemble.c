@@ -37,6 +37,7 @@ enum {
 struct node_stream {
 	bool joined;
 	int64_t watermark_ns;
+	uint32_t labels; /* that it was the first to send */
 };
 
 struct kept_loss {
@@ -425,7 +426,8 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 	if (rc != 0 || a->nodes[node].joined)
 		return rc;
 	/* The node may have been restarted in between, with another clock. */
-	a->nodes[node] = (struct node_stream){ true, INT64_MIN };
+	a->nodes[node].joined = true;
+	a->nodes[node].watermark_ns = INT64_MIN;
 	return 0;
 }
 
@@ -475,8 +477,27 @@ match_fields(struct label_mapping *k, const struct label *here, const struct bat
 	}
 }
 
+uint32_t
+assemble_node_labels(const struct assemble *a, uint32_t node)
+{
+	return node < a->nnodes ? a->nodes[node].labels : 0;
+}
+
+/* The number of a label that this node sent, or LABEL_NONE. */
+static uint32_t
+label_of(struct assemble *a, struct node_stream *n, const struct batch_label *l)
+{
+	uint32_t known = labels_count(a->labels), id;
+
+	if (n->labels == ASSEMBLE_NODE_LABELS_MAX)
+		return labels_find(a->labels, l->text, l->len);
+	id = labels_intern(a->labels, l->kind, l->text, l->len, l->fields, l->nfields);
+	n->labels += labels_count(a->labels) - known;
+	return id;
+}
+
 static int
-map_labels(struct assemble *a, const struct batch *b, struct err *e)
+map_labels(struct assemble *a, uint32_t node, const struct batch *b, struct err *e)
 {
 	if (!array_reserve(a->mappings, a->mappings_cap, b->nlabels))
 		return err_set(e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
@@ -484,7 +505,7 @@ map_labels(struct assemble *a, const struct batch *b, struct err *e)
 		const struct batch_label *l = &b->labels[i];
 		struct label_mapping *k = &a->mappings[i];
 
-		k->id = labels_intern(a->labels, l->kind, l->text, l->len, l->fields, l->nfields);
+		k->id = label_of(a, &a->nodes[node], l);
 		if (k->id == LABEL_NONE)
 			continue;
 		k->kind = labels_get(a->labels, k->id)->kind;
@@ -601,6 +622,8 @@ take_record(
 	assert(node < a->nnodes);
 	if (k->id == LABEL_NONE || r->time_ns < 0 || r->time_ns > TIME_MAX_NS) {
 		a->counts.lost[LOSS_DECODE]++;
+		a->counts.unlabelled += k->id == LABEL_NONE &&
+		                        a->nodes[node].labels == ASSEMBLE_NODE_LABELS_MAX;
 		return true;
 	}
 	a->counts.records++;
@@ -625,7 +648,7 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 {
 	int rc = node_room(a, node, e);
 
-	if (rc != 0 || (rc = map_labels(a, b, e)) != 0)
+	if (rc != 0 || (rc = map_labels(a, node, b, e)) != 0)
 		return rc;
 	for (uint32_t i = 0; i < b->nrecords && rc == 0; i++) {
 		const struct record *r = &b->records[i];

@@ -15,6 +15,10 @@
 
 struct assemble;
 
+/* New labels of one node, as long as the process runs: labels are never forgotten. Beyond it, records with a new label
+ * are not taken. */
+enum { ASSEMBLE_NODE_LABELS_MAX = 65536 };
+
 struct assemble_options {
 	/* Bound on incomplete traces; above it the trace that began first is given up. */
 	size_t memory_max_bytes;
@@ -48,6 +52,7 @@ struct assemble_counts {
 	/* Records that agents reported as lost; LOSS_DECODE also counts records without a
 	 * usable label or time. */
 	uint64_t lost[LOSS_REASONS];
+	uint64_t unlabelled; /* those of them whose node has ASSEMBLE_NODE_LABELS_MAX labels */
 	uint64_t pending;    /* traces whose end or watermarks are still missing */
 	size_t memory_bytes; /* used by the records of all traces not returned yet */
 };
@@ -63,6 +68,9 @@ int assemble_join(struct assemble *a, uint32_t node, struct err *e);
 /* Removes a node: no trace waits for it any more; pending traces with a record of this node
  * are marked lossy. O(records of pending traces). */
 void assemble_leave(struct assemble *a, uint32_t node);
+
+/* How many labels this node was the first to send. */
+uint32_t assemble_node_labels(const struct assemble *a, uint32_t node);
 
 /* Takes a batch and copies what it keeps. O(records + nodes), plus O(log pending) and O(kept
  * losses, at most 512) for each trace that the batch completes. Memory exceeds its bound by one

@@ -205,6 +205,7 @@ print_counts(struct pen *p, const json_t *c)
 		{ "lost_ring", "records lost by the tracer" },
 		{ "lost_queue", "records lost by agents" },
 		{ "lost_decode", "records not decoded" },
+		{ "unlabelled", "of these beyond an agent's limit of labels" },
 	};
 	const char *said = "";
 

@@ -92,7 +92,7 @@ counts_json(const struct engine *g)
 			             ->traces;
 	return json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-	    " s:I, s:I, s:I, s:I, s:o}",
+	    " s:I, s:I, s:I, s:I, s:I, s:o}",
 	    "records", (json_int_t)n.records, "traces", (json_int_t)n.complete, "late",
 	    (json_int_t)n.late, "given_up_memory", (json_int_t)n.given_up_memory,
 	    "given_up_patience", (json_int_t)n.given_up_patience, "given_up_malformed",
@@ -103,7 +103,8 @@ counts_json(const struct engine *g)
 	    (json_int_t)r.pathless, "untyped", (json_int_t)engine_parts_of(g)->types.untyped,
 	    "inexact", (json_int_t)r.inexact, "duplicate", (json_int_t)n.duplicate, "used",
 	    (json_int_t)n.used, "given_up", (json_int_t)n.given_up, "held", (json_int_t)n.held,
-	    "outside", (json_int_t)n.outside, "incomplete", answer_incomplete(n.incomplete));
+	    "outside", (json_int_t)n.outside, "unlabelled", (json_int_t)n.unlabelled, "incomplete",
+	    answer_incomplete(n.incomplete));
 }
 
 static json_t *
@@ -234,34 +235,41 @@ trouble_json(const struct node *n)
 	    t.user != USER_UNKNOWN ? json_integer((json_int_t)t.user) : json_null());
 }
 
+/* The services of these programs, each once. O(programs). */
+static json_t *
+services_json(const struct programs *p)
+{
+	struct texts *seen = texts_new();
+	json_t *ret = json_array();
+
+	for (uint32_t i = 0; i < p->nprograms && seen != NULL; i++) {
+		const char *service = p->programs[i].service;
+		uint32_t known = texts_count(seen);
+
+		if (texts_intern(seen, service, strlen(service)) == known)
+			json_array_append_new(ret, answer_text(service));
+	}
+	texts_free(seen);
+	return ret;
+}
+
 static json_t *
 agent_json(const struct node *n, const struct answer_context *c)
 {
 	const struct status *s = &n->status, *b = &n->before;
 	double seconds = (double)mono_since_ns(n->status_at, n->before_at) / 1e9;
-	json_t *services = json_array();
 
-	for (uint32_t i = 0; i < n->programs.nprograms; i++) {
-		uint32_t k;
-
-		for (k = 0; k < i && strcmp(n->programs.programs[k].service,
-					 n->programs.programs[i].service) != 0;
-		     k++)
-			;
-		if (k == i)
-			json_array_append_new(
-			    services, answer_text(n->programs.programs[i].service));
-	}
 	return json_pack(
 	    "{s:o, s:b, s:o, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
 	    " s:o, s:f, s:f, s:b, s:s, s:f}",
 	    "node", answer_text(n->name), "connected", n->connected, "version",
-	    answer_text(n->version), "programs", (int)s->programs, "services", services,
-	    "fill_ring", s->fill[QUEUE_RING], "fill_files", s->fill[QUEUE_FILES], "fill_agent",
-	    s->fill[QUEUE_AGENT], "fill_link", s->fill[QUEUE_LINK], "lost_ring",
-	    (json_int_t)s->lost[LOSS_RING], "lost_queue", (json_int_t)s->lost[LOSS_QUEUE],
-	    "lost_decode", (json_int_t)s->lost[LOSS_DECODE], "records", (json_int_t)s->records,
-	    "records_per_second", rate((double)s->records, (double)b->records, seconds), "cpu_pct",
+	    answer_text(n->version), "programs", (int)s->programs, "services",
+	    services_json(&n->programs), "fill_ring", s->fill[QUEUE_RING], "fill_files",
+	    s->fill[QUEUE_FILES], "fill_agent", s->fill[QUEUE_AGENT], "fill_link",
+	    s->fill[QUEUE_LINK], "lost_ring", (json_int_t)s->lost[LOSS_RING], "lost_queue",
+	    (json_int_t)s->lost[LOSS_QUEUE], "lost_decode", (json_int_t)s->lost[LOSS_DECODE],
+	    "records", (json_int_t)s->records, "records_per_second",
+	    rate((double)s->records, (double)b->records, seconds), "cpu_pct",
 	    rate((double)s->cpu_us, (double)b->cpu_us, seconds) / 1e4, "tracer_cpu_pct",
 	    rate((double)s->tracer_cpu_us, (double)b->tracer_cpu_us, seconds) / 1e4, "memory_mib",
 	    (double)s->memory_bytes / 1048576, "ring_mib", (double)s->ring_bytes / 1048576, "added",

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/hash_table.h"
 #include "controlplane/engine/engine_inside.h"
 #include "controlplane/engine/sampling.h"
 #include "controlplane/search/no_evidence.h"
@@ -446,13 +448,21 @@ engine_status(struct engine *g, uint32_t node, const struct status *s, struct mo
 	queues_update(&p->queues, &p->nodes, now); /* at once: the next step may be far off */
 }
 
-static bool
-has_process(const struct programs *p, const struct program *x)
+static uint64_t
+process_hash(const struct program *x)
 {
-	for (uint32_t i = 0; i < p->nprograms; i++)
-		if (p->programs[i].pid == x->pid && strcmp(p->programs[i].service, x->service) == 0)
-			return true;
-	return false;
+	return hash_bytes(x->pid, x->service, strlen(x->service));
+}
+
+/* The processes of a list, by process_hash(). False: out of memory. */
+static bool
+index_processes(struct hash_table *ret, const struct programs *p)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < p->nprograms && ok; i++)
+		ok = hash_table_claim(ret, process_hash(&p->programs[i]), i) != HASH_TABLE_NONE;
+	return ok;
 }
 
 /* Adds a line to the run's ended programs. Without memory, or beyond RUN_PROGRAMS_MAX, none. */
@@ -474,16 +484,18 @@ add_ended(struct engine *g, struct run *run, const char *node, const struct prog
 }
 
 /* Programs that are no longer in the node's list, for each diagnosis of a type whose traces they were
- * in. O(programs^2 + programs x rows) where one has ended. */
+ * in; without memory, none. O(programs), and O(rows) for each that has ended. */
 static void
 note_ended_programs(struct engine *g, uint32_t node, const struct programs *now)
 {
 	const struct node *n = &g->parts.nodes.items[node];
+	struct hash_table alive = { 0 };
+	bool known = index_processes(&alive, now);
 
-	for (uint32_t i = 0; i < n->programs.nprograms; i++) {
+	for (uint32_t i = 0; i < n->programs.nprograms && known; i++) {
 		const struct program *x = &n->programs.programs[i];
 
-		if (has_process(now, x))
+		if (hash_table_find(&alive, process_hash(x)) != HASH_TABLE_NONE)
 			continue;
 		for (uint32_t t = 0; t < g->parts.types.n; t++) {
 			struct request_type *type = &g->parts.types.items[t];
@@ -494,6 +506,7 @@ note_ended_programs(struct engine *g, uint32_t node, const struct programs *now)
 				add_ended(g, type->diagnosis->run, n->name, x);
 		}
 	}
+	hash_table_release(&alive);
 }
 
 int

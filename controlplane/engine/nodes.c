@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "base/texts.h"
 
 #define BEFORE_NS INT64_C(5000000000) /* age of the status that rates are measured against */
@@ -128,12 +129,45 @@ intern_name(struct texts *names, const char *name)
 	return texts_intern(names, all, (size_t)len) != UINT32_MAX;
 }
 
+/* Whether program i has another service or other tracepoints than all before it. `seen` has those. O(1). */
+static bool
+is_new_kind(struct hash_table *seen, const struct programs *p, uint32_t i)
+{
+	const struct program *x = &p->programs[i];
+	uint64_t hash = hash_bytes(
+	    (uint64_t)x->first << 32 | x->count, x->service, strlen(x->service));
+
+	return hash_table_claim(seen, hash, i) == i;
+}
+
+/*
+ * Many programs can share one range of names, so a small message can stand for a thousand million pairs of service and
+ * tracepoint: what works on pairs would stop the controller.
+ */
+static int
+check_pairs(const struct node *n, const struct programs *p, struct err *e)
+{
+	struct hash_table seen = { 0 };
+	uint64_t pairs = 0;
+
+	for (uint32_t i = 0; i < p->nprograms; i++)
+		pairs += is_new_kind(&seen, p, i) ? p->programs[i].count : 0;
+	hash_table_release(&seen);
+	return pairs <= TRACEPOINTS_MAX
+	           ? 0
+	           : err_set(e, ERR_FULL,
+			 "%s: its programs have %llu tracepoints, and %d are the most", n->name,
+			 (unsigned long long)pairs, TRACEPOINTS_MAX);
+}
+
 int
 nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, struct err *e)
 {
 	int rc;
 
 	assert(node < nodes->n);
+	if ((rc = check_pairs(&nodes->items[node], p, e)) != 0)
+		return rc;
 	rc = copy_programs(&nodes->items[node], p, e);
 	nodes->programs++;
 	nodes_changed(nodes);
@@ -263,11 +297,18 @@ uint64_t
 nodes_fingerprint(const struct nodes *nodes, const struct preload_labels *preload)
 {
 	struct texts *pairs = texts_new();
+	struct hash_table seen = { 0 };
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; pairs != NULL && i < nodes->n; i++)
-		for (uint32_t k = 0; k < nodes->items[i].programs.nprograms; k++)
-			intern_pairs(pairs, &nodes->items[i].programs, k, preload);
+	for (uint32_t i = 0; pairs != NULL && i < nodes->n; i++) {
+		const struct programs *p = &nodes->items[i].programs;
+
+		hash_table_clear(&seen);
+		for (uint32_t k = 0; k < p->nprograms; k++)
+			if (is_new_kind(&seen, p, k))
+				intern_pairs(pairs, p, k, preload);
+	}
+	hash_table_release(&seen);
 	for (uint32_t i = 0; pairs != NULL && i < texts_count(pairs); i++)
 		sum += hash_bytes(0, texts_get(pairs, i), strlen(texts_get(pairs, i)));
 	texts_free(pairs);

@@ -67,7 +67,9 @@ int nodes_join(struct nodes *nodes, const char *name, const char *version, struc
 void nodes_leave(struct nodes *nodes, uint32_t node, struct mono now);
 /* Copies *s. */
 void nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct mono now);
-/* Copies *p. ERR_MEMORY: the node then has no programs. O(names). */
+/* Copies *p. ERR_MEMORY: the node then has no programs. ERR_FULL: its programs have more than TRACEPOINTS_MAX
+ * tracepoints, where processes of one service with the same tracepoints count once; nothing has changed.
+ * O(names + programs). */
 int nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, struct err *e);
 void nodes_done(struct nodes *nodes, uint32_t node, const struct done *d, struct mono now);
 
@@ -90,7 +92,8 @@ double node_fill(const struct node *n, enum queue *which);
 
 /* A hash of all distinct (service, tracepoint) of all nodes, independent of their order: it
  * identifies the version of the application. Tracepoints of the preload layer do not count. Never
- * 0. O(tracepoints of all programs). */
+ * 0. O(tracepoints of all programs, at most TRACEPOINTS_MAX for
+ * each node). */
 uint64_t nodes_fingerprint(const struct nodes *nodes, const struct preload_labels *preload);
 /* How many distinct tracepoints there are, without those of the preload layer; preload NULL: with
  * them. O(names of all nodes). */

@@ -509,6 +509,39 @@ invalid_records_are_counted_and_dropped(void **state)
 	kit_free(k);
 }
 
+/* Each batch has one new label. */
+static void
+labels_of_a_node_are_bounded(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	uint32_t before = labels_count(k->labels);
+	char text[32];
+	struct batch_label label = { RECORD_POINT, 0, 0, text, NULL };
+	struct record r = { 1, 1, 0, 10, 0, 1, 1, 0, NULL };
+	struct batch b = {
+		.watermark_ns = 25, .nlabels = 1, .nrecords = 1, .labels = &label, .records = &r
+	};
+	enum { OVER = 10 };
+	(void)state;
+
+	for (int i = 0; i < ASSEMBLE_NODE_LABELS_MAX + OVER; i++) {
+		label.len = (uint32_t)snprintf(text, sizeof text, "s/p:%d", i);
+		assert_int_equal(assemble_batch(k->assemble, 3, &b, &k->e), 0);
+	}
+	assert_int_equal(assemble_node_labels(k->assemble, 3), ASSEMBLE_NODE_LABELS_MAX);
+	assert_int_equal(labels_count(k->labels) - before, ASSEMBLE_NODE_LABELS_MAX);
+	assert_int_equal(kit_counts(k).unlabelled, OVER);
+	/* A label that is known is taken, and other nodes have a bound of their own. */
+	label.len = (uint32_t)snprintf(text, sizeof text, "s/p:%d", 7);
+	assert_int_equal(assemble_batch(k->assemble, 3, &b, &k->e), 0);
+	assert_int_equal(kit_counts(k).unlabelled, OVER);
+	label.len = (uint32_t)snprintf(text, sizeof text, "s/p:other");
+	assert_int_equal(assemble_batch(k->assemble, 4, &b, &k->e), 0);
+	assert_int_equal(kit_counts(k).unlabelled, OVER);
+	assert_int_equal(assemble_node_labels(k->assemble, 4), 1);
+	kit_free(k);
+}
+
 /*
  * Every record twice, in the same batch or in a later one: the trace is unchanged and the
  * duplicates are counted.
@@ -675,6 +708,7 @@ main(void)
 		cmocka_unit_test(a_unit_that_shares_its_thread_with_another_trace_knows_since_when),
 		cmocka_unit_test(values_follow_their_fields_names),
 		cmocka_unit_test(invalid_records_are_counted_and_dropped),
+		cmocka_unit_test(labels_of_a_node_are_bounded),
 		cmocka_unit_test(duplicates_are_discarded_and_counted),
 		cmocka_unit_test(the_order_of_records_in_a_batch_does_not_matter),
 		cmocka_unit_test(a_trace_without_an_end_does_not_keep_memory),
