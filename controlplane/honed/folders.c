@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/honed/folders.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATHS = 4, PATH_BYTES = 4096 };
+#include "base/log.h"
+
+enum { SOCKETS = 2, PATHS = 4, PATH_BYTES = 4096 }; /* sockets come first */
 
 static void
 list_paths(const struct config *c, const char *paths[PATHS])
@@ -52,7 +55,8 @@ folders_make(const struct config *c, const struct privilege *who, struct err *e)
 			return rc;
 		if (folder[0] == '\0' || stat(folder, &st) == 0)
 			continue;
-		if (privilege_folder(who, folder, 0755, e) != 0)
+		/* Of sockets, others may have to pass it; a folder of databases alone is for us. */
+		if (privilege_folder(who, folder, i < SOCKETS ? 0755 : 0700, e) != 0)
 			return err_prefix(
 			    e, "make this folder, or configure another path in honed.conf");
 	}
@@ -84,4 +88,35 @@ folders_check(const struct config *c, struct err *e)
 			    paths[i], (long)geteuid());
 	}
 	return 0;
+}
+
+/* fstat and fchmod of one descriptor: the file may be replaced meanwhile by who owns its folder. */
+static void
+make_private(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0 &&
+	    st.st_uid == geteuid() && fchmod(fd, 0600) == 0)
+		log_line(LOG_WARN,
+		    "%s: other users could open it (mode %04o); its mode is 0600 now", path,
+		    (unsigned)(st.st_mode & 07777));
+	close(fd);
+}
+
+void
+folders_private(const struct config *c)
+{
+	static const char *const ends[] = { "", "-wal", "-shm", "-journal", ".lock" };
+	const char *databases[] = { c->database, c->space };
+	char path[PATH_BYTES];
+
+	umask(0077);
+	for (size_t i = 0; i < sizeof databases / sizeof databases[0]; i++)
+		for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++)
+			if (snprintf(path, sizeof path, "%s%s", databases[i], ends[k]) < PATH_BYTES)
+				make_private(path);
 }

@@ -14,4 +14,9 @@ int folders_make(const struct config *c, const struct privilege *who, struct err
 /* Whether honed, as the user that it runs as, can write to them. */
 int folders_check(const struct config *c, struct err *e);
 
+/* From here on, files that honed makes are for its user only. Databases of before that others can open become so, with a
+ * line in the log: who reads them sees the audit, and who locks them stops honed's writes. Those of another owner stay
+ * as they are. */
+void folders_private(const struct config *c);
+
 #endif

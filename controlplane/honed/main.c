@@ -196,6 +196,7 @@ prepare(const struct config *c, struct err *e)
 	else if (geteuid() == 0)
 		log_line(LOG_INFO,
 		    "stays root, without capabilities: see controller.user in honed.conf(5)");
+	folders_private(c);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ says() { # CODE TEXT COMMAND...
 mode() { [ "$(stat -c %a "$D/$1")" = "$2" ] || { stat "$D/$1"; return 1; }; }
 audit() { hone audit --json | jq -e "$1"; }
 
-echo 1..34
+echo 1..39
 check "an unknown user in operators.look is an error at start" says 1 "operators.look: nosuchuser1: there is no such user" \
 	"$O/bin/honed" -n -o operators.look=nosuchuser1
 check "an unknown group in agents.allow is an error at start" says 1 "agents.allow: nosuchgroup1: there is no such group" "$O/bin/honed" -n -o agents.allow=@nosuchgroup1
@@ -50,7 +50,15 @@ check "with empty lists only honed's user can open the operators' socket" mode h
 check "with empty lists only honed's user can open the agents' socket" mode agents.sock 600
 check "with empty lists another user cannot ask" says 1 honed as_nobody status
 check "root may ask" hone status
+check "only honed's user can open the database" mode forest.db 600
 check "honed ends" down
+
+chmod 644 "$D/forest.db" "$D/forest.db.lock"
+check "honed starts with a database that others can read" up
+check "the database is private again" mode forest.db 600
+check "so is its lock" mode forest.db.lock 600
+check "a line in the log says so" grep -q "forest.db: other users could open it (mode 0644); its mode is 0600 now" "$D/honed.log"
+down
 
 check "honed starts with operators.look=$NOBODY" up -o operators.look="$NOBODY"
 check "all users can open the operators' socket, since honed asks the kernel for the peer's user" mode honed.sock 666
