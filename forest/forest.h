@@ -193,6 +193,9 @@ int store_commit(struct store *s, struct forest *f, struct err *e);
  * must be freed. O(rows). */
 int store_load(struct store *s, struct forest *f, unsigned days, struct err *e);
 
+/* The time of the newest row of the audit; ns 0: it has none. O(log rows). */
+int store_newest(struct store *s, struct wall *ret, struct err *e);
+
 /* Deletes whole runs that have ended, oldest first, from the database and from *f: those that ended
  * before `before` (ns 0: none), and others while the used part of the file exceeds max_bytes (0: no
  * limit); never the newest of a type, which an engine may hold. Switches of no run and audit rows go

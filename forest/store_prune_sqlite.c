@@ -20,6 +20,12 @@ struct prunable {
 	int64_t rows;             /* deleted */
 };
 
+int
+store_newest(struct store *s, struct wall *ret, struct err *e)
+{
+	return database_integer(s->db, s->path, "SELECT max(when_ns) FROM audit", &ret->ns, e);
+}
+
 /* The used part of the file. */
 static int
 used_bytes(struct store *s, int64_t *ret, struct err *e)

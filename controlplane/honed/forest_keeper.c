@@ -69,8 +69,10 @@ forest_keeper_open(struct forest_keeper *k, const char *path, int64_t history_da
 	if ((k->forest = forest_new()) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if ((rc = store_open(&k->store, path, e)) < 0 ||
-	    (rc = store_load(k->store, k->forest, (unsigned)history_days, e)) < 0)
+	    (rc = store_load(k->store, k->forest, (unsigned)history_days, e)) < 0 ||
+	    (rc = store_newest(k->store, &k->newest, e)) < 0)
 		return rc;
+	calendar_begin(&k->calendar, k->newest, clock_wall(), clock_mono());
 	return end_orphans(k, e);
 }
 
@@ -122,16 +124,16 @@ forest_keeper_commit(struct forest_keeper *k)
 }
 
 void
-forest_keeper_prune(struct forest_keeper *k)
+forest_keeper_prune(struct forest_keeper *k, struct wall wall, struct mono now)
 {
-	struct wall before = { k->history_days > 0 ? clock_wall().ns - k->history_days * DAY_NS
-						   : 0 };
-	struct mono now = clock_mono();
+	struct wall before = { 0 };
 	struct err e = { 0 };
 	int deleted;
 
 	if (k->pruned.ns != 0 && mono_since_ns(now, k->pruned) < PRUNE_NS)
 		return;
+	if (k->history_days > 0)
+		before.ns = calendar_now(&k->calendar, wall, now).ns - k->history_days * DAY_NS;
 	deleted = store_prune(k->store, k->forest, before, k->size_max_bytes, &e);
 	if (deleted > 0)
 		log_line(LOG_INFO, "%s: %d old diagnos%s deleted", k->path, deleted,

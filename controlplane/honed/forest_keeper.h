@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/honed/calendar.h"
 #include "forest/forest.h"
 
 struct forest_keeper {
@@ -19,6 +20,8 @@ struct forest_keeper {
 	struct mono tried;        /* the last commit that failed */
 	struct err prune_trouble; /* logged once */
 	struct mono pruned;       /* when the last pruning was complete */
+	struct wall newest;       /* the newest row of the audit when it was opened; ns 0: none */
+	struct calendar calendar; /* the time to prune by */
 };
 
 /* Opens the database and ends what was active when an earlier controller died: leases have disabled
@@ -29,7 +32,8 @@ void forest_keeper_close(struct forest_keeper *k);
 /* Commits what changed, at most once a second while that fails. True: all of it is in the database.
  */
 bool forest_keeper_commit(struct forest_keeper *k);
-/* Deletes a few old diagnoses, at most once a minute when none were left. */
-void forest_keeper_prune(struct forest_keeper *k);
+/* Deletes a few old diagnoses and rows of the audit, at most once a minute when none were left. What is old is decided by
+ * the calendar: a clock that steps forward deletes nothing for a day. */
+void forest_keeper_prune(struct forest_keeper *k, struct wall wall, struct mono now);
 
 #endif

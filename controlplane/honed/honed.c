@@ -266,7 +266,7 @@ step(struct honed *h)
 	agent_links_send(&h->agents, take_statuses(h) && committed);
 	/* 5. housekeeping */
 	if (committed)
-		forest_keeper_prune(&h->keeper);
+		forest_keeper_prune(&h->keeper, clock_wall(), clock_mono());
 	trim_heap(h);
 }
 
