@@ -2,6 +2,7 @@
 #include "controlplane/search/diagnose.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "controlplane/search/enabled.h"
@@ -159,6 +160,24 @@ begin_waiting(struct search_port *port, struct diagnosis *d, struct err *e)
 
 /* ---- watching ---- */
 
+/* The group is searched, and has twice as many requests as it had then, of which its main edge is
+ * another. */
+static bool
+is_other(const struct diagnosis *d, const struct eligible *r)
+{
+	const struct gap gap = gap_of(&r->group->shape, r->judged->finding.top);
+
+	for (uint32_t i = 0; i < d->nsearches; i++) {
+		const struct search_origin *o = &d->searches[i]->origin;
+
+		if (o->group_id.a == r->group->shape.key.a &&
+		    o->group_id.b == r->group->shape.key.b &&
+		    r->group->total.n < 2 * o->hypothesis->traces)
+			return false;
+	}
+	return d->nsearches < SEARCHES_MAX && !search_list_has_gap(d, &gap);
+}
+
 /* The group is not searched yet, and its main edge, or another that has as much as is followed, is no
  * search's either. */
 static bool
@@ -166,8 +185,10 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 {
 	const struct finding *f = &r->judged->finding;
 
-	if (d->nsearches == SEARCHES_MAX || search_list_has_group(d, r->group->shape.key))
+	if (d->nsearches == SEARCHES_MAX)
 		return false;
+	if (search_list_has_group(d, r->group->shape.key))
+		return d->looks_on && is_other(d, r);
 	for (uint32_t i = 0; i < f->nedges; i++) {
 		struct gap gap = gap_of(&r->group->shape, i);
 
@@ -251,6 +272,41 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 	return f;
 }
 
+/* Of the variance of all requests, the share that groups have which have too few of them to be judged. */
+static double
+unjudged_share(const struct search_port *port, const struct diagnosis *d)
+{
+	struct moments all = { 0 };
+	double m2 = 0;
+
+	for (uint32_t i = 0; i < groups_count(d->groups); i++)
+		moments_merge(&all, &groups_at(d->groups, i)->total);
+	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
+		const struct moments *m = &groups_at(d->groups, i)->total;
+		double apart = m->mean - all.mean;
+
+		if (m->n < port->settings.conditions.traces_min)
+			m2 += m->m2 + (double)m->n * apart * apart;
+	}
+	return all.m2 > 0 ? m2 / all.m2 : 0;
+}
+
+static bool
+looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
+{
+	struct look_facts f = { .late = late };
+	const struct verdict *v;
+
+	for (uint32_t rank = 1; (v = forest_verdict(port->forest, d->run->id, rank)) != NULL;
+	     rank++)
+		if (verdict_sure(v) && verdict_worth(v, d->run->effect_min)) {
+			f.worth++;
+			f.effect = fmax(f.effect, v->effect);
+		}
+	f.unjudged = f.worth > 0 ? unjudged_share(port, d) : 0;
+	return look_on(&f);
+}
+
 /* The verdict of the first rank: sure ones come first, of these such that are worth mending. */
 static void
 end_found(struct search_port *port, struct diagnosis *d)
@@ -324,13 +380,16 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 
 	if (waited_ns < WATCH_MIN_NS)
 		return 0;
+	d->looks_on = ended && looks_on(port, d, late);
 	if ((rc = watch(port, d, late, ended, e)) != 0)
 		return rc;
 	if (d->nsearches == 0 && late)
 		end_unfound(port, d, waited_ns);
-	else if (all_ended(d) && forest_verdict(port->forest, d->run->id, 1) != NULL)
+	else if (d->looks_on || !all_ended(d))
+		return 0;
+	else if (forest_verdict(port->forest, d->run->id, 1) != NULL)
 		end_found(port, d);
-	else if (all_ended(d))
+	else
 		end_without(port, d);
 	return 0;
 }

@@ -182,6 +182,8 @@ struct diagnosis {
 	struct mono begun, checked;
 	struct mono ready; /* traces count that began after this, by our clock */
 	bool is_ready;
+	bool
+	    looks_on; /* all searches have ended, and it watches whether there is more: see worth.h */
 
 	struct groups *groups; /* of all traces since it began, by always-on labels alone */
 	struct sketch sketch;  /* response times of the type since it began */

@@ -29,3 +29,13 @@ worth_state(const struct worth_facts *f)
 	/* 2 and 3 */
 	return f->worth == 0 ? RUN_NOTHING : RUN_FOUND;
 }
+
+bool
+look_on(const struct look_facts *f)
+{
+	/* 1 */
+	if (f->late)
+		return false;
+	/* 2, 3 and 4 */
+	return f->worth == 0 || f->unjudged > f->effect;
+}

@@ -41,4 +41,23 @@ struct worth_facts {
  */
 enum run_state worth_state(const struct worth_facts *f);
 
+struct look_facts {
+	bool late;       /* the deadline has passed */
+	uint32_t worth;  /* see struct worth_facts */
+	double effect;   /* the largest one of these */
+	double unjudged; /* share of the type's variance that groups with too few requests have */
+};
+
+/*
+ * Whether a diagnosis whose searches have all ended goes on watching.
+ *
+ * 1. After the deadline: no.
+ * 2. No verdict is worth mending: yes. What stands still twice in a second shows in a second; what happens every few
+ *    seconds does not, and one burst is soon forgotten.
+ * 3. Groups that have too few requests to be judged have more of the variance than the verdict: yes. Rare paths
+ *    take longer to show than frequent ones.
+ * 4. No.
+ */
+bool look_on(const struct look_facts *f);
+
 #endif

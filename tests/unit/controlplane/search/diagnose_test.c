@@ -107,7 +107,8 @@ a_diagnosis_ends_only_when_all_its_searches_have(void **state)
 }
 
 static void
-without_a_verdict_it_ends_with_the_reason_of_its_last_search(void **state)
+without_a_verdict_it_watches_on_and_ends_at_the_deadline_with_the_reason_of_its_last_search(
+    void **state)
 {
 	struct fake f;
 	(void)state;
@@ -116,6 +117,9 @@ without_a_verdict_it_ends_with_the_reason_of_its_last_search(void **state)
 	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
 	search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
 	f.port.now.ns += 2000 * MS_NS;
+	fake_step(&f);
+	assert_int_equal(f.d->phase, PHASE_WATCH);
+	f.port.now.ns = f.d->begun.ns + f.port.settings.cycle_max_ns + MS_NS;
 	fake_step(&f);
 	assert_int_equal(f.d->phase, PHASE_ENDED);
 	assert_int_equal(f.d->run->state, RUN_NOT_FOUND);
@@ -126,7 +130,7 @@ without_a_verdict_it_ends_with_the_reason_of_its_last_search(void **state)
 	begin(&f);
 	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
 	search_end_over_budget(&f.port, f.d->searches[0], f.paths.of['c']);
-	f.port.now.ns += 2000 * MS_NS;
+	f.port.now.ns = f.d->begun.ns + f.port.settings.cycle_max_ns + MS_NS;
 	fake_step(&f);
 	assert_int_equal(f.d->run->reason, REASON_END_OVER_BUDGET);
 	assert_string_equal(f.d->run->subject, "s/app:c");
@@ -322,7 +326,8 @@ main(void)
 		cmocka_unit_test(a_waiting_search_begins_only_when_a_slot_is_free),
 		cmocka_unit_test(searches_begin_in_the_order_in_which_they_were_added),
 		cmocka_unit_test(a_diagnosis_ends_only_when_all_its_searches_have),
-		cmocka_unit_test(without_a_verdict_it_ends_with_the_reason_of_its_last_search),
+		cmocka_unit_test(
+		    without_a_verdict_it_watches_on_and_ends_at_the_deadline_with_the_reason_of_its_last_search),
 		cmocka_unit_test(what_is_stopped_ends_all_searches_and_tells_the_owner_once),
 		cmocka_unit_test(while_paused_no_search_begins),
 		cmocka_unit_test(no_traces_count_before_agents_have_confirmed),

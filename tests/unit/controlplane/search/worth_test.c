@@ -60,6 +60,21 @@ a_run_is_found_only_if_a_sure_verdict_is_worth_mending(void **state)
 	assert_int_equal(worth_state(&(struct worth_facts){ 1, 1 }), RUN_FOUND);
 }
 
+static void
+a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged(void **state)
+{
+	(void)state;
+
+	/* 1 */
+	assert_false(look_on(&(struct look_facts){ .late = true, .unjudged = 0.9 }));
+	/* 2 */
+	assert_true(look_on(&(struct look_facts){ .worth = 0, .effect = 0.9 }));
+	/* 3 */
+	assert_true(look_on(&(struct look_facts){ .worth = 1, .effect = 0.4, .unjudged = 0.5 }));
+	/* 4 */
+	assert_false(look_on(&(struct look_facts){ .worth = 1, .effect = 0.5, .unjudged = 0.4 }));
+}
+
 int
 main(void)
 {
@@ -68,6 +83,8 @@ main(void)
 		cmocka_unit_test(step_2_without_variance_there_is_no_effect),
 		cmocka_unit_test(step_3_the_share_counts_as_far_as_its_group_varies_like_the_type),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
+		cmocka_unit_test(
+		    a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
