@@ -31,6 +31,7 @@ REASON(CONGESTION,       20, "congestion",        "queues are full")
 REASON(OVER_BUDGET,      21, "over-budget",       "over the overhead budget")
 REASON(STOPPED,          22, "stopped",           "the diagnosis or its search ended")
 REASON(EXPLORED,         23, "explored",          "explored")
+REASON(HIDES_EDGE,       24, "hides-edge",        "with it, the paths did not show where the edge is")
 /* why a tracepoint was enabled */
 REASON(SPLITS_EDGE,      30, "splits-edge",       "splits the edge with the largest share")
 REASON(EDGE_END,         31, "edge-end",          "is an end of the edge")

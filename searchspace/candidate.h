@@ -24,6 +24,9 @@ struct candidate {
 	double share;
 	/* Mean number of occurrences in a trace of the type: for its cost. */
 	double per_trace;
+	/* Every trace passed it and both ends of the gap once, and on average before the begin
+	 * or after the end: only an order that changes can put it inside. */
+	bool beside;
 };
 
 struct gap_time {

@@ -390,6 +390,21 @@ spread_between(struct matching *m, const struct vertex_list *from, const struct 
 	spread(m, to, BEFORE, false);
 }
 
+/* Where the gap lies in time, if all traces pass its ends, and at one vertex each. */
+static struct gap_order
+order_of(const struct matching *m, const struct vertex_list *from, const struct vertex_list *to)
+{
+	struct gap_order o = { 0 };
+
+	if (from->n != 1 || to->n != 1 || !match_is_once(m, from->at[0]) ||
+	    !match_is_once(m, to->at[0]))
+		return o;
+	o.begin_ns = place_of(m, from->at[0])->offset_ns;
+	o.end_ns = place_of(m, to->at[0])->offset_ns;
+	o.known = o.begin_ns < o.end_ns;
+	return o;
+}
+
 /* Both ends in one unit. 1. If walks match the whole path, what lies on them. 2. Otherwise a
  * step is missing in the space: what lies on any walk between the ends. 3. If there is none, or
  * an end is unknown: what follows the begin or precedes the end. */
@@ -419,6 +434,7 @@ in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t 
 	before = traces_of(m, &from);
 	behind = traces_of(m, &to);
 	*passing = to.n == 0 || before < behind ? before : behind;
+	m->order = order_of(m, &from, &to);
 	return match_draw(m, &from, rng) && match_position(m, &from, &to);
 }
 

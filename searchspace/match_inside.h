@@ -34,6 +34,12 @@ struct vertex_mark {
 	double when_ns; /* INSIDE: its time in the gap */
 };
 
+/* The gap in time since the begin of its unit. */
+struct gap_order {
+	bool known; /* both ends are in one unit, and every trace passed each of them once */
+	double begin_ns, end_ns;
+};
+
 struct matching {
 	const struct graph *g;
 	const struct labels *labels;
@@ -51,6 +57,7 @@ struct matching {
 
 	struct vertex_list walk; /* the drawn walk: each vertex at its first occurrence */
 	struct gap_time time;
+	struct gap_order order;
 };
 
 static inline const struct place *
@@ -59,6 +66,8 @@ place_of(const struct matching *m, uint32_t vertex)
 	return &m->g->vertices[vertex].place;
 }
 
+/* Whether every trace of the type passed the label of this vertex, and once. O(vertices of the label). */
+bool match_is_once(const struct matching *m, uint32_t vertex);
 /* Draws a walk through the gap, if there is one. false: out of memory. O(inside + their steps)
  * expected. */
 bool match_draw(struct matching *m, const struct vertex_list *from, struct rng *rng);

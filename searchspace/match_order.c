@@ -12,6 +12,9 @@
 
 enum { NONE = UINT32_MAX };
 
+/* Of all traces, those that must have passed what all pass; and passages of each of them. */
+static const double ALL = 0.95, ONCE = 1.05;
+
 struct label_vertices {
 	uint64_t count, traces;
 	uint64_t end_count; /* of the step to the partner; the most frequent one decides */
@@ -181,18 +184,45 @@ around(const struct collection *c, const struct label_vertices *f)
 	return NONE;
 }
 
+/* Mean passages of a trace, at all vertices of this one's label. */
+static double
+passages(const struct matching *m, uint32_t vertex)
+{
+	uint64_t n = place_of(m, vertex)->count;
+
+	for (uint32_t i = m->g->vertices[vertex].same; i != vertex; i = m->g->vertices[i].same)
+		n += place_of(m, i)->count;
+	return (double)n / (m->g->traces > 0 ? (double)m->g->traces : 1);
+}
+
+bool
+match_is_once(const struct matching *m, uint32_t vertex)
+{
+	const struct place *p = place_of(m, vertex);
+
+	return p->traces == p->count && (double)p->traces >= ALL * (double)m->g->traces &&
+	       passages(m, vertex) <= ONCE;
+}
+
+static bool
+is_beside(const struct matching *m, uint32_t vertex)
+{
+	double offset_ns = place_of(m, vertex)->offset_ns;
+
+	return m->order.known && match_is_once(m, vertex) &&
+	       (offset_ns < m->order.begin_ns || offset_ns > m->order.end_ns);
+}
+
 static void
 fill_candidates(const struct collection *c, struct label_vertices *const *order, uint32_t n,
     uint64_t passing, struct candidate *out)
 {
 	const struct matching *m = c->m;
-	double traces = m->g->traces > 0 ? (double)m->g->traces : 1,
-	       through = passing > 0 ? (double)passing : 1;
+	double through = passing > 0 ? (double)passing : 1;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct label_vertices *f = order[i];
 		struct candidate *o = &out[i];
-		uint64_t everywhere = place_of(m, f->vertex)->count;
 
 		*o = (struct candidate){ .label = f->label,
 			.around = around(c, f),
@@ -201,10 +231,8 @@ fill_candidates(const struct collection *c, struct label_vertices *const *order,
 			.offset_ns = f->offset_ns,
 			.partner = f->partner != NONE ? c->labels[f->partner].out : NONE };
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
-		for (uint32_t s = m->g->vertices[f->vertex].same; s != f->vertex;
-		     s = m->g->vertices[s].same)
-			everywhere += place_of(m, s)->count;
-		o->per_trace = (double)everywhere / traces;
+		o->per_trace = passages(m, f->vertex);
+		o->beside = is_beside(m, f->vertex);
 	}
 }
 

@@ -91,6 +91,17 @@ decide(const struct decide_facts *f, const struct decide_thresholds *t)
 	return result(DECIDE_SPREAD, DECIDE_NO_PART, separates);
 }
 
+bool
+decide_is_lost(const struct decide_facts *f, const struct decide_thresholds *t)
+{
+	double all_found = f->share_found > 0 ? f->carried_found / f->share_found : 0;
+
+	return f->cuts && all_found > 0 && f->requests >= t->traces_min &&
+	       (f->deadline_passed || f->requests >= DECIDE_MANY) &&
+	       f->share < DECIDE_HIDDEN_MAX * f->share_found &&
+	       f->all >= (1 - f->share_found / 2) * all_found;
+}
+
 enum measure_row
 decide_row(uint32_t ncommon, double top_of_gap, const struct decide_thresholds *t)
 {
@@ -210,6 +221,7 @@ decide_measured(struct decision *ret, const struct measure_input *in,
 		.carried_found = c->carried_found,
 		.share_found = c->share_found,
 		.separation.label = LABEL_NONE,
+		.cuts = c->cuts,
 		.slow_side = c->slow_side,
 		.forced = c->forced };
 	struct decide_result r;
@@ -221,6 +233,14 @@ decide_measured(struct decision *ret, const struct measure_input *in,
 	f.traces = m->n;
 	f.carries = m->carries;
 	f.share = m->share;
+	f.requests = m->all.n;
+	f.all = in->by_latency ? m->all.t : m->all.variance;
+	if (decide_is_lost(&f, t)) {
+		ret->what = DECIDE_LOST;
+		ret->reason = DECIDE_HIDDEN;
+		ret->sep = f.separation;
+		return 0;
+	}
 	if (!in->by_latency && !in->by_mean &&
 	    (rc = measure_separation(&f.separation, m, in, a, e)) != 0)
 		return rc;

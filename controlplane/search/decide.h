@@ -24,7 +24,8 @@ enum {
 	0.25 /* share of what the search began with that is followed, and that a verdict has */
 #define DECIDE_COVERS_MIN \
 	0.9 /* share of the gap that the paths with its parts carry, if they stand for all */
-#define DECIDE_BESIDE_SE 2.0 /* standard errors of a share that is a problem of its own */
+#define DECIDE_HIDDEN_MAX 0.1 /* part of its share that a gap has whose place is lost */
+#define DECIDE_BESIDE_SE 2.0  /* standard errors of a share that is a problem of its own */
 
 struct decide_thresholds {
 	uint32_t traces_min;
@@ -36,6 +37,10 @@ struct decide_facts {
 	double traces;                     /* that pass the gap, and are followed */
 	double carries, share;             /* by the gap now: see struct measured ... */
 	double carried_found, share_found; /* ... and when the gap was found; 0: not known yet */
+	bool cuts;                         /* this cycle enabled learned tracepoints to cut it */
+	double requests,
+	    all; /* whether or not they pass it, and the variance (ns^2) or mean (ns) of
+	                         their response times */
 
 	struct separation separation; /* the best candidate; label LABEL_NONE: none */
 
@@ -52,6 +57,7 @@ struct decide_facts {
 
 enum decide_what {
 	DECIDE_WAIT,          /* for more traces */
+	DECIDE_LOST,          /* the gap's place: disable what this cycle enabled */
 	DECIDE_MEASURE_PARTS, /* and ask again, with parts_known */
 	DECIDE_CHOOSE_ROW,    /* by decide_row(), and ask again, with row_chosen */
 	DECIDE_FOLLOW,        /* the slow side of the separation */
@@ -60,6 +66,7 @@ enum decide_what {
 	DECIDE_SPREAD         /* no part carries enough */
 };
 enum decide_reason {
+	DECIDE_HIDDEN,          /* decide_is_lost() */
 	DECIDE_FEW_TRACES,      /* 1 */
 	DECIDE_NOTHING_CARRIED, /* 2 */
 	DECIDE_NOT_BACK,        /* 3 */
@@ -83,6 +90,15 @@ struct decide_result {
 };
 
 struct decide_result decide(const struct decide_facts *f, const struct decide_thresholds *t);
+
+/*
+ * Whether the paths do not show any more where the gap is. A label that a path passes many times says
+ * where by how often it was passed before, and what else is enabled changes how loops are folded.
+ * Asked before decide(). True if this cycle enabled tracepoints to cut the gap, enough requests came,
+ * the gap carries less than DECIDE_HIDDEN_MAX of its share when it was found, and the response times
+ * vary by more than they would if its problem had gone, all else being as it was.
+ */
+bool decide_is_lost(const struct decide_facts *f, const struct decide_thresholds *t);
 
 /*
  * Between which labels the parts are, where paths differ inside the gap. ncommon: parts between labels
@@ -114,6 +130,7 @@ struct decide_context { /* what a search knows of its gap */
 	double carried_found, share_found;
 	double root_share; /* of the first gap when found; 0: not known yet */
 	double of_root;    /* product of the shares that were followed at each cut */
+	bool cuts;         /* this cycle enabled learned tracepoints to cut it */
 	bool slow_side, forced;
 	struct gap since; /* of the slow side, see decide_excess() */
 	double fast_ns;

@@ -10,6 +10,8 @@
 
 /* Share of the requests from which on all pass a candidate. */
 static const double ALL_PASS = 0.9;
+/* Mean passages of a request up to which a candidate is passed once. */
+static const double ONCE = 1.05;
 
 /* ---- candidates ---- */
 
@@ -23,11 +25,13 @@ add_all(struct label_set *to, const struct label_set *from)
 	return true;
 }
 
-/* Labels that are no candidates: tried, enabled, or of the preload layer, whose turn is later. */
+/* Labels that are no candidates: tried, enabled, beside the gap, or of the preload layer, whose turn is
+ * later. */
 static bool
 excluded(struct label_set *ret, struct search_port *port, const struct search *s)
 {
-	if (!label_set_copy(ret, &s->enabled.tried) || !add_all(ret, preload_set(port->preload)))
+	if (!label_set_copy(ret, &s->enabled.tried) || !add_all(ret, &s->enabled.beside) ||
+	    !add_all(ret, preload_set(port->preload)))
 		return false;
 	for (uint32_t i = 0; i < s->enabled.n; i++)
 		if (!label_set_add(ret, s->enabled.picks[i].label))
@@ -35,15 +39,14 @@ excluded(struct label_set *ret, struct search_port *port, const struct search *s
 	return true;
 }
 
-/* While two sides are compared, only a tracepoint that both pass cuts both. The others are removed;
- * what is left keeps its order, and loses the other end of a span that was removed. */
+/* Keeps the candidates in their order; one loses the other end of a span that was removed. */
 static int
-keep_common(struct candidate *c, int n, uint32_t *number)
+keep(struct candidate *c, int n, bool (*kept)(const struct candidate *), uint32_t *number)
 {
 	int left = 0;
 
 	for (int i = 0; i < n; i++)
-		number[i] = c[i].share >= ALL_PASS ? (uint32_t)left++ : UINT32_MAX;
+		number[i] = kept(&c[i]) ? (uint32_t)left++ : UINT32_MAX;
 	for (int i = 0; i < n; i++) {
 		struct candidate x = c[i];
 
@@ -54,6 +57,49 @@ keep_common(struct candidate *c, int n, uint32_t *number)
 		c[number[i]] = x;
 	}
 	return left;
+}
+
+/* While two sides are compared, only a tracepoint that both pass cuts both. */
+static bool
+is_common(const struct candidate *c)
+{
+	return c->share >= ALL_PASS;
+}
+
+/* A request passes it once at most: as an end of a gap it says where that is, whatever else is
+ * enabled. Where a path passes a label many times, which of them the gap is cannot always be told. */
+static bool
+is_once(const struct candidate *c)
+{
+	return c->per_trace <= ONCE;
+}
+
+/* What lies beside this gap lies beside every part of it, too, whose ends may say less of where they are.
+ * Only requests that pass it in another order than on average could have it inside: then the gap stays
+ * a little larger. */
+static bool
+remember_beside(struct search *s, const struct candidate *c, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (c[i].beside && !label_set_add(&s->enabled.beside, c[i].label))
+			return false;
+	return true;
+}
+
+static bool
+is_not_beside(const struct candidate *c)
+{
+	return !c->beside;
+}
+
+static bool
+any(const struct candidate *c, int n, bool (*is)(const struct candidate *))
+{
+	int i = 0;
+
+	while (i < n && !is(&c[i]))
+		i++;
+	return i < n;
 }
 
 static int
@@ -76,10 +122,16 @@ find_candidates(struct candidate **ret, struct gap_time *time, struct search_por
 	else
 		n = search_no_memory(s, e);
 	label_set_release(&without);
-	if (n <= 0 || s->sides.separation.label == LABEL_NONE || s->sides.followed == SIDE_SLOW)
+	if (n <= 0)
 		return n;
-	number = arena_calloc(port->scratch, (size_t)n, sizeof *number);
-	return number != NULL ? keep_common(*ret, n, number) : search_no_memory(s, e);
+	if ((number = arena_calloc(port->scratch, (size_t)n, sizeof *number)) == NULL)
+		return search_no_memory(s, e);
+	if (s->sides.separation.label != LABEL_NONE && s->sides.followed != SIDE_SLOW)
+		n = keep(*ret, n, is_common, number);
+	if (!remember_beside(s, *ret, n))
+		return search_no_memory(s, e);
+	n = keep(*ret, n, is_not_beside, number);
+	return any(*ret, n, is_once) ? keep(*ret, n, is_once, number) : n;
 }
 
 int

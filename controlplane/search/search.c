@@ -309,6 +309,25 @@ act(struct search_port *port, struct search *s, const struct decision *x, bool *
 	return go_on(port, s, &f, again, e);
 }
 
+/* With what this cycle enabled, the paths do not show where the gap is: it is disabled, and not tried
+ * again. The next step is as if nothing had been enabled. */
+static int
+lose_cuts(struct search_port *port, struct search *s, struct err *e)
+{
+	struct next_facts f = { 0 };
+	bool again;
+
+	for (uint32_t i = s->enabled.n; i-- > 0;) {
+		struct pick pick = s->enabled.picks[i];
+
+		if (!pick.fresh)
+			continue;
+		disable(port, s, i, REASON_HIDES_EDGE);
+		hypothesis_withdraw(port, pick.hypothesis, REASON_HIDES_EDGE);
+	}
+	return go_on(port, s, &f, &again, e);
+}
+
 /* Lossy and incomplete traces are no evidence; when they are most of all, that is the reason. */
 static enum reason
 why_no_traces(const struct search *s)
@@ -335,11 +354,12 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 					   port->calls->costs_measured(port->owner), late))
 		return 0;
 	for (int i = 0; i < DECISIONS_MAX && again && rc == 0; i++) {
-		const struct decide_context c = search_decide_context(s);
+		struct decide_context c = search_decide_context(s);
 		struct measure_input in;
 		struct decision x;
 
 		again = false;
+		c.cuts = s->task == TASK_NARROW && has_fresh(s);
 		if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
 		    (rc = decide_measured(&x, &in, &c, &limits, port->scratch, e)) != 0)
 			return rc;
@@ -348,6 +368,8 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 				search_end(port, s, why_no_traces(s));
 			return 0;
 		}
+		if (x.what == DECIDE_LOST)
+			return lose_cuts(port, s, e);
 		if (s->task == TASK_EXPLORE)
 			explore_end(port, s);
 		if (x.what == DECIDE_FOLLOW) {

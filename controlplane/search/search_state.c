@@ -33,6 +33,7 @@ search_free(struct search *s)
 	label_set_release(&s->enabled.labels);
 	label_set_release(&s->enabled.tried);
 	label_set_release(&s->enabled.absent);
+	label_set_release(&s->enabled.beside);
 	label_set_release(&s->sides.must);
 	label_set_release(&s->sides.must_not);
 	label_set_release(&s->layer.inside);

@@ -95,6 +95,7 @@ struct search_enabled {
 	struct label_set labels; /* of the picks */
 	struct label_set tried;  /* labels that were enabled once */
 	struct label_set absent; /* of these, those that are not inside the gap in its traces */
+	struct label_set beside; /* that lie beside the gap, or did beside a larger one before */
 };
 
 /* Tracepoints that may lie in the gap and are over the budget. */

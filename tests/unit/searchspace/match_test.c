@@ -444,6 +444,27 @@ brute_between(struct brute *b)
 	return b->found;
 }
 
+/* l is passed everywhere, so that the graph has a walk from each label to each other. */
+static void
+what_all_traces_pass_once_and_outside_the_gap_is_beside_it(void **state)
+{
+	struct fixture *f = *state;
+	const struct candidate *c;
+
+	LEARN("R l a l b l c l d l E");
+	LEARN("R l a l b l c l o l d l E");
+	c = ask(f, "R a c E", 1, 2, NULL, 1);
+	assert_false(named(f, c, "b")->beside);
+	assert_true(named(f, c, "d")->beside);
+	assert_false(named(f, c, "l")->beside); /* many times */
+	assert_false(named(f, c, "o")->beside); /* not all traces */
+	c = ask(f, "R b d E", 1, 2, NULL, 1);
+	assert_true(named(f, c, "a")->beside);
+	assert_false(named(f, c, "c")->beside);
+	c = ask(f, "R o d E", 1, 2, NULL, 1);
+	assert_false(named(f, c, "a")->beside); /* not all traces pass the gap's begin */
+}
+
 /*
  * A possible path of a trace: all structure, and the enabled points; sometimes with other units in
  * between.
@@ -607,6 +628,7 @@ main(void)
 		test(walks_are_drawn_with_their_learned_frequency),
 		test(spans_have_their_ends_and_the_surrounding_span),
 		test(without_recorded_links_the_rest_of_both_units_is_in_the_gap),
+		test(what_all_traces_pass_once_and_outside_the_gap_is_beside_it),
 		cmocka_unit_test(candidates_equal_those_of_all_walks),
 	};
 

@@ -243,6 +243,42 @@ steps_12_to_15_narrow_or_spread(void **state)
 	assert_decides(&f, DECIDE_SPREAD, DECIDE_NO_PART);
 }
 
+/* Found with a share of 0.8 of a variance of 125: without its problem 25 would be left. */
+static void
+the_place_is_lost_if_the_gap_has_no_share_and_its_problem_is_there(void **state)
+{
+	const struct decide_facts lost = { .cuts = true,
+		.requests = 1000,
+		.traces = 0,
+		.share = 0.07,
+		.carried_found = 100,
+		.share_found = 0.8,
+		.all = 75 };
+	struct decide_facts f = lost;
+	(void)state;
+
+	assert_true(decide_is_lost(&f, &LIMITS));
+	f.cuts = false;
+	assert_false(decide_is_lost(&f, &LIMITS));
+	f = lost;
+	f.share = 0.081;
+	assert_false(decide_is_lost(&f, &LIMITS));
+	f.share = -0.3;
+	assert_true(decide_is_lost(&f, &LIMITS));
+	f.all = 74;
+	assert_false(decide_is_lost(&f, &LIMITS)); /* the problem went away */
+	f = lost;
+	f.requests = 999;
+	assert_false(decide_is_lost(&f, &LIMITS));
+	f.deadline_passed = true;
+	assert_true(decide_is_lost(&f, &LIMITS));
+	f.requests = 29;
+	assert_false(decide_is_lost(&f, &LIMITS));
+	f = lost;
+	f.share_found = f.carried_found = 0; /* not known yet */
+	assert_false(decide_is_lost(&f, &LIMITS));
+}
+
 /* Each cause of waiting, alone and with any of those after it: the earliest step is the reason. */
 static void
 the_earliest_step_decides(void **state)
@@ -419,6 +455,8 @@ main(void)
 		cmocka_unit_test(plenty_of_traces_outweigh_a_small_lead),
 		cmocka_unit_test(step_11_is_unsure_only_of_several_parts_of_a_slow_side),
 		cmocka_unit_test(steps_12_to_15_narrow_or_spread),
+		cmocka_unit_test(
+		    the_place_is_lost_if_the_gap_has_no_share_and_its_problem_is_there),
 		cmocka_unit_test(the_earliest_step_decides),
 		cmocka_unit_test(an_inner_part_counts_whole_and_outer_parts_within_bounds),
 		cmocka_unit_test(the_bounds_of_excess_do_not_depend_on_the_order_of_parts),

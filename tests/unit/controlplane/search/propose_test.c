@@ -162,6 +162,26 @@ between_two_sides_only_what_both_pass_is_a_candidate(void **state)
 	fake_end(&f);
 }
 
+/* a and d are passed once, and d only behind c; b leads from everywhere to everywhere. */
+static void
+what_a_request_passes_once_comes_first_and_what_it_passes_outside_never(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, "(babcbdb)");
+	fake_learn(&f, "(babcbdb)");
+	s = fake_search(&f, '(', 'c');
+	fake_path(&f, s, "(c)");
+	assert_int_equal(count_candidates(&f.port, s, NULL), 1);
+	label_set_add(&s->enabled.tried, f.paths.of['a']);
+	assert_int_equal(count_candidates(&f.port, s, NULL), 1);
+	label_set_add(&s->enabled.tried, f.paths.of['b']);
+	assert_int_equal(count_candidates(&f.port, s, NULL), 0);
+	fake_end(&f);
+}
+
 static void
 the_newest_is_disabled_first_and_is_over_budget_from_then_on(void **state)
 {
@@ -247,6 +267,8 @@ main(void)
 		cmocka_unit_test(
 		    a_cycle_enables_as_many_cuts_as_it_may_and_remembers_the_most_at_once),
 		cmocka_unit_test(between_two_sides_only_what_both_pass_is_a_candidate),
+		cmocka_unit_test(
+		    what_a_request_passes_once_comes_first_and_what_it_passes_outside_never),
 		cmocka_unit_test(the_newest_is_disabled_first_and_is_over_budget_from_then_on),
 		cmocka_unit_test(of_the_preload_layer_the_whole_cycle_is_disabled),
 		cmocka_unit_test(
