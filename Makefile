@@ -11,6 +11,7 @@
 #   make calibrate    how often findings are right where the truth is known; make eval-nezha: on real faults
 #   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
 #   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
+#   make qemu         the same of QEMU's storage daemon (docs/qemu.md)
 #   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
 
 .DEFAULT_GOAL := all
@@ -337,7 +338,7 @@ help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
 	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check format format-check habits setup setup-tests clean'
 clean:
-	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha
+	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha $O-qemu
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS

@@ -63,6 +63,18 @@ libblkid-dev:header:blkid/blkid.h
 libcap-dev:header:sys/capability.h
 uuid-dev:header:uuid/uuid.h
 '
+# For make qemu
+QEMU_NEEDS='
+ninja-build:cmd:ninja
+meson:cmd:meson
+flex:cmd:flex
+bison:cmd:bison
+libglib2.0-dev:pkgconf:glib-2.0
+libpixman-1-dev:pkgconf:pixman-1
+libaio-dev:header:libaio.h
+fio:cmd:fio
+python3:cmd:python3
+'
 
 present() {	# kind thing
   case $1 in
@@ -76,6 +88,7 @@ present() {	# kind thing
 missing=
 [ "${1:-}" = tests ] && NEEDS="$NEEDS$TEST_NEEDS"
 [ "${1:-}" = ganesha ] && NEEDS="$NEEDS$GANESHA_NEEDS"
+[ "${1:-}" = qemu ] && NEEDS="$NEEDS$QEMU_NEEDS"
 for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}
   present "${rest%%:*}" "${rest#*:}" || missing="$missing $package"

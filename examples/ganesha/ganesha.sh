@@ -17,33 +17,17 @@
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../node.sh"
+. "$here/../debian.sh"
 O=${O:-$here/../../build}
 place=${HONE_GANESHA:-${O%/}-ganesha}
 programs=$O/examples/ganesha
 version=4.3-2
-suite=bookworm
 
 fail() { echo "ganesha.sh: $*" >&2; exit 1; }
 
 # ---- the program -------------------------------------------------------------
 
-# apt-get with separate package lists, so that the machine's sources stay unchanged. The
-# tarball is checked against Debian's signature by apt-get itself. Debian's own
-# changes concern the packaging and are not needed.
-get() {
-  [ ! -d "$place/source" ] || { echo "ganesha: the source is there: $place/source"; return 0; }
-  command -v apt-get >/dev/null || fail "the source comes from Debian by apt-get, which is not here"
-  mkdir -p "$place/apt/lists/partial" && cd "$place" || exit 1
-  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" \
-    >apt/sources.list
-  echo "ganesha: fetching the source package nfs-ganesha $version of Debian $suite by apt-get"
-  set -- -q -o Dir::Etc::sourcelist="$PWD/apt/sources.list" -o Dir::Etc::sourceparts=- \
-    -o Dir::State::lists="$PWD/apt/lists" -o APT::Sandbox::User="$(id -un)"
-  { apt-get "$@" update && apt-get "$@" source --download-only --tar-only "nfs-ganesha=$version"; } >apt/log 2>&1 ||
-    fail "apt-get: $(tail -5 apt/log)"
-  mkdir -p unpacked && tar -xzf nfs-ganesha_*.orig.tar.gz --strip-components=1 -C unpacked &&
-    mv unpacked source && rm -rf apt || exit 1
-}
+get() { debian_source nfs-ganesha "$place" "$version" || exit 1; }
 
 # Debian builds the package without tracepoints, so it is built here with them, and without the parts that need other daemons.
 # NTIRPC_LTTNG: Debian's libntirpc has no tracepoints. The linker would drop liblttng-ust, since only
