@@ -51,7 +51,7 @@ const char *
 mistake_word(enum mistake_kind k)
 {
 	static const char *const words[MISTAKES] = {
-#define MISTAKE(name, word, text, advice) word,
+#define MISTAKE(name, word, text, advice, spans) word,
 #include "analysis/mistakes.tbl.h"
 #undef MISTAKE
 	};

@@ -6,7 +6,7 @@
 #include "analysis/place_facts.h"
 
 enum mistake_kind {
-#define MISTAKE(name, word, text, advice) MISTAKE_##name,
+#define MISTAKE(name, word, text, advice, spans) MISTAKE_##name,
 #include "analysis/mistakes.tbl.h"
 #undef MISTAKE
 	MISTAKES

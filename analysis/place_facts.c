@@ -82,6 +82,13 @@ kind_of(const struct trace_survey *s, uint32_t event)
 	return kind_in(s->kinds, s->t->events[event].label) & (uint8_t)~KIND_SILENT;
 }
 
+/* No program recorded it: a format made it. */
+static bool
+is_silent(const struct trace_survey *s, uint32_t event)
+{
+	return (kind_in(s->kinds, s->t->events[event].label) & KIND_SILENT) != 0;
+}
+
 /* Begin and end of each unit, and the forks by their links. */
 static bool
 survey_events(struct trace_survey *s)
@@ -103,6 +110,8 @@ survey_events(struct trace_survey *s)
 			s->end[u] = i;
 			break;
 		case RECORD_FORK:
+			if (is_silent(s, i))
+				break;
 			if (!hash_table_put(
 				&s->table->links, hash_u64(t->events[i].link_id), s->nforks))
 				return false;
@@ -259,7 +268,8 @@ count_unit(struct trace_survey *s, uint32_t unit)
 	bool joined = s->fork_of[unit] != TRACE_NONE && s->forks[s->fork_of[unit]].unit == unit &&
 	              s->forks[s->fork_of[unit]].join != TRACE_NONE;
 
-	if (s->begin[unit] == TRACE_NONE || kind_of(s, s->begin[unit]) != RECORD_UNIT_BEGIN)
+	if (s->begin[unit] == TRACE_NONE || kind_of(s, s->begin[unit]) != RECORD_UNIT_BEGIN ||
+	    is_silent(s, s->begin[unit]))
 		return;
 	p = place_or(s->table, s->t->type, begin_label(s, unit), &none);
 	p->units++;

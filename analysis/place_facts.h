@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * How the structure records of requests pair, counted from traces: for each request type and each label
- * of a fork, a unit or a request. analysis/mistake.h says what that means. All counts are sums, so
+ * of a fork, a unit or a request; but for those that no program recorded (labels_silent()). analysis/mistake.h says what that means. All counts are sums, so
  * tables of consecutive windows add up.
  */
 #ifndef ANALYSIS_PLACE_FACTS_H

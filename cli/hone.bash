@@ -70,7 +70,10 @@ _hone() {
 		3) COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word")) ;;
 		*) COMPREPLY=($(compgen -f -- "$word")) ;;
 		esac ;;
-	start|stop|forest|report|check|why|history)
+	check)
+		COMPREPLY=($(compgen -f -- "$word") $(compgen -W "$(hone status --json --timeout 1 2>/dev/null |
+		    sed -n 's/^ *"type": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;
+	start|stop|forest|report|why|history)
 		COMPREPLY=($(compgen -W "$(hone status --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"type": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;
 	esac

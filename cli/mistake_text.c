@@ -4,9 +4,9 @@
 #include <string.h>
 
 static const struct mistake_words {
-	const char *word, *text, *advice;
+	const char *word, *text, *advice, *spans;
 } MISTAKES[] = {
-#define MISTAKE(name, word, text, advice) { word, text, advice },
+#define MISTAKE(name, word, text, advice, spans) { word, text, advice, spans },
 #include "analysis/mistakes.tbl.h"
 #undef MISTAKE
 };
@@ -22,7 +22,7 @@ member(const json_t *o, const char *key)
 static const struct mistake_words *
 words_of(const json_t *m)
 {
-	static const struct mistake_words unknown = { "", "mistakes at {}", "" };
+	static const struct mistake_words unknown = { "", "mistakes at {}", "", "" };
 
 	for (size_t i = 0; i < sizeof MISTAKES / sizeof MISTAKES[0]; i++)
 		if (strcmp(MISTAKES[i].word, member(m, "kind")) == 0)
@@ -50,7 +50,7 @@ mistake_text_put(struct buf *out, const json_t *m)
 }
 
 const char *
-mistake_advice(const json_t *m)
+mistake_advice(const json_t *m, bool spans)
 {
-	return words_of(m)->advice;
+	return spans ? words_of(m)->spans : words_of(m)->advice;
 }

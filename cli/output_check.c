@@ -5,7 +5,7 @@
 #include "cli/verdict_text.h"
 
 static void
-print_mistake(struct pen *p, const json_t *m)
+print_mistake(struct pen *p, const json_t *m, bool spans)
 {
 	pen_put(p, RED, pen_printf(p, "\n%s", text_of(p, m, "kind")));
 	if (!is_null(m, "type"))
@@ -13,7 +13,8 @@ print_mistake(struct pen *p, const json_t *m)
 	fprintf(p->out, ", %s %s\n", pen_share(p, number_of(m, "share")),
 	    interval_of(p, number_of(m, "low"), number_of(m, "high")));
 	pen_wrap(p, "     ", text_of_put(p, mistake_text_put, m));
-	pen_wrap(p, "     ", pen_printf(p, "-> %s", mistake_advice(m)));
+	if (mistake_advice(m, spans)[0] != '\0')
+		pen_wrap(p, "     ", pen_printf(p, "-> %s", mistake_advice(m, spans)));
 	if (is_true(m, "mapped"))
 		pen_wrap(p, "     ",
 		    "-> if the requests of this program come from a mapping, its begin and end do not pair: hone map check");
@@ -64,7 +65,7 @@ check_print(struct pen *p, const json_t *answer)
 	if (json_array_size(requests) + json_array_size(forks) > 0)
 		print_pairs(p, answer);
 	json_array_foreach (mistakes, i, m)
-		print_mistake(p, m);
+		print_mistake(p, m, number_of(answer, "spans") > 0);
 	if (n > 0)
 		fprintf(p->out, "\n%zu mistake%s in the instrumentation", n, n == 1 ? "" : "s");
 	else if (json_array_size(requests) == 0)

@@ -31,7 +31,6 @@ enum {
 #define SKEW_NS INT64_C(100000000)
 /* a request that takes longer counts as one without an end */
 #define PATIENCE_NS INT64_C(600000000000)
-#define END_NS (INT64_MAX / 2)
 
 struct node_batch { /* records of a node that are not assembled yet */
 	bool joined;
@@ -51,7 +50,8 @@ struct correlate {
 	struct texts *keys;                /* kind and text of each label */
 	struct batch_label *labels;
 	uint32_t labels_cap;
-	int64_t newest_ns;
+	int64_t oldest_ns, newest_ns; /* of the records */
+	int64_t longest_ns;           /* request that was handed out */
 	/* foreign: events of programs that the mapping does not name */
 	uint64_t events, placed, threadless, foreign;
 	struct mapping *pair;      /* of the rule; NULL: none */
@@ -130,15 +130,53 @@ correlate_free(struct correlate *c)
 
 /* ---- assembly ---- */
 
+/* Whether the recording may have begun after the request did, or ended before it: other requests took
+ * as long. */
+static bool
+is_cut_off(const struct correlate *c, const struct trace *t)
+{
+	switch (t->incomplete) {
+	case INCOMPLETE_NO_BEGIN:
+		return t->begin_ns - c->oldest_ns <= c->longest_ns;
+	case INCOMPLETE_NO_END:
+		return c->newest_ns - t->begin_ns <= c->longest_ns;
+	default:
+		return false;
+	}
+}
+
 static int
 hand_out(struct correlate *c, struct err *e)
 {
 	struct trace *t;
 	int rc = 0;
 
-	while (rc == 0 && (t = assemble_next(c->assemble)) != NULL)
+	while (rc == 0 && (t = assemble_next(c->assemble)) != NULL) {
+		if (t->end_ns - t->begin_ns > c->longest_ns)
+			c->longest_ns = t->end_ns - t->begin_ns;
 		rc = reading_trace(c->reading, t, e);
+	}
+	while (rc == 0 && (t = assemble_next_incomplete(c->assemble)) != NULL) {
+		if (!is_cut_off(c, t))
+			rc = reading_look(c->reading, t, e);
+		trace_free(t);
+	}
 	return rc;
+}
+
+struct look {
+	struct correlate *c;
+	struct err *e;
+	int rc;
+};
+
+static void
+look_at_pending(void *ctx, const struct trace *t)
+{
+	struct look *l = ctx;
+
+	if (l->rc == 0 && !is_cut_off(l->c, t))
+		l->rc = reading_look(l->c->reading, t, l->e);
 }
 
 static int
@@ -332,6 +370,8 @@ add_record(struct correlate *c, const struct tracer_event *v, uint32_t label, st
 	c->placed++;
 	if (v->time_ns > c->newest_ns)
 		c->newest_ns = v->time_ns;
+	if (c->placed == 1 || v->time_ns < c->oldest_ns)
+		c->oldest_ns = v->time_ns;
 	return ++c->count == BATCH_RECORDS ? flush_full(c, e) : 0;
 }
 
@@ -546,10 +586,12 @@ count_skips(struct correlate *c)
 int
 correlate_end(struct correlate *c, struct err *e)
 {
-	int rc = flush(c, END_NS, e);
+	struct look look = { c, e, flush(c, c->newest_ns + SKEW_NS + 1, e) };
 
-	if (rc != 0)
-		return rc;
+	if (look.rc == 0 && reading_options(c->reading)->look != NULL)
+		assemble_look_pending(c->assemble, INT64_MAX, UINT32_MAX, look_at_pending, &look);
+	if (look.rc != 0)
+		return look.rc;
 	count_skips(c);
 	if (c->placed > 0 || c->events == 0)
 		return 0;

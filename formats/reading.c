@@ -499,13 +499,28 @@ is_new(struct reading *r, const struct trace *t)
 }
 
 int
+reading_look(struct reading *r, const struct trace *t, struct err *e)
+{
+	if (r->o.look == NULL || r->o.look(r->o.ctx, t))
+		return 0;
+	return err_set(e, ERR_MEMORY, "no memory for what pairs in the traces");
+}
+
+int
 reading_trace(struct reading *r, struct trace *t, struct err *e)
 {
+	int rc;
+
 	if (!is_new(r, t)) {
 		trace_free(t);
 		return 0;
 	}
 	r->counts.traces++;
+	if (r->o.look != NULL) {
+		rc = reading_look(r, t, e);
+		trace_free(t);
+		return rc;
+	}
 	if (r->o.take == NULL) {
 		trace_free(t);
 		return 0;

@@ -53,6 +53,9 @@ struct reading_options {
 	/* Takes ownership of a trace, which any thread may free with trace_free(). A negative
 	 * result ends the reading with that code. NULL: traces are only counted. */
 	int (*take)(void *ctx, struct trace *t, struct err *e);
+	/* For a check of the instrumentation: is shown each trace as it was recorded, also those without a
+	 * begin or an end, instead of take(); it is valid during the call. False: out of memory. */
+	bool (*look)(void *ctx, const struct trace *t);
 	void *ctx;
 };
 
@@ -125,6 +128,9 @@ void reading_lossy(struct reading *r, struct trace_id id);
 /* Hands out a trace that was not made of spans, if it was not handed out before: then it is counted
  * and freed. Takes ownership, also if it fails. The error of take(). */
 int reading_trace(struct reading *r, struct trace *t, struct err *e);
+
+/* A trace without a begin or an end, which is not handed out: only look() is shown it. ERR_MEMORY. */
+int reading_look(struct reading *r, const struct trace *t, struct err *e);
 
 /* The number of a node by its name, which may be ""; past 65,536 names it is "(other)". UINT32_MAX:
  * out of memory. */

@@ -358,6 +358,27 @@ has_fields(const struct label *l, const struct span_name *name)
 	return same;
 }
 
+/* Writes "SERVICE/hone:EVENT(NAME)" to the key. */
+static bool
+put_label(struct span_names *n, struct text_view service, const char *event, struct text_view name)
+{
+	buf_reset(&n->key);
+	put_part(&n->key, service, SERVICE_MAX, true);
+	buf_printf(&n->key, "/hone:%s(", event);
+	put_part(&n->key, name, LABEL_TEXT_MAX - n->key.len - 1, false);
+	buf_u8(&n->key, ')');
+	return !n->key.failed;
+}
+
+uint32_t
+span_names_fork_label(
+    struct span_names *n, const struct span_name *parent, const struct span_name *child)
+{
+	if (!put_label(n, parent->service, "fork", child->name))
+		return LABEL_NONE;
+	return labels_intern(n->labels, RECORD_FORK, (char *)n->key.data, n->key.len, NULL, 0);
+}
+
 uint32_t
 span_names_label(struct span_names *n, struct span_name *name, enum span_name_use use)
 {
@@ -370,12 +391,7 @@ span_names_label(struct span_names *n, struct span_name *name, enum span_name_us
 
 	if (id != LABEL_NONE)
 		return id;
-	buf_reset(&n->key);
-	put_part(&n->key, name->service, SERVICE_MAX, true);
-	buf_printf(&n->key, "/hone:%s(", events[use]);
-	put_part(&n->key, name->name, LABEL_TEXT_MAX - n->key.len - 1, false);
-	buf_u8(&n->key, ')');
-	if (n->key.failed)
+	if (!put_label(n, name->service, events[use], name->name))
 		return LABEL_NONE;
 	id = labels_intern(n->labels, kinds[use], (char *)n->key.data, n->key.len,
 	    begins ? name->fields : NULL, begins ? name->nfields : 0);

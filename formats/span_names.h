@@ -2,7 +2,7 @@
 /*
  * Names of spans, and their labels. The fields of a label are fixed when it is made. So a name
  * collects the attribute keys of its spans until the first trace with it is made, and keeps these
- * fields from then on. Used by span_set.c and tree.c.
+ * fields from then on. Used by span_set.c, tree.c and as_recorded.c.
  */
 #ifndef FORMATS_SPAN_NAMES_H
 #define FORMATS_SPAN_NAMES_H
@@ -45,6 +45,11 @@ void span_names_free(struct span_names *n);
 /* The span's name; its address stays valid until span_names_free(). *other: the bounds are exceeded,
  * and the result is "(other)". NULL: out of memory. O(length). */
 struct span_name *span_names_of(struct span_names *n, const struct span *s, bool *other);
+
+/* The label of a fork of `parent` that begins `child`: "SERVICE/hone:fork(NAME)". LABEL_NONE: out of
+ * memory. O(length). */
+uint32_t span_names_fork_label(
+    struct span_names *n, const struct span_name *parent, const struct span_name *child);
 
 /* Copies the span's attributes, in the order of the name's fields, and `failed` into the arena. The
  * name can get more than *nvalues fields later. Without values *values is NULL. Texts become UTF-8

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_map.h"
+#include "formats/as_recorded.h"
 #include "formats/span_set.h"
 #include "formats/tree.h"
 
@@ -206,8 +207,11 @@ hand_out(struct span_set *s, struct pending *p, struct err *e)
 	struct reading_counts *n = reading_count(s->r);
 	uint64_t traces, nspans;
 	struct trace *t;
-	int rc = tree_build(
-	    &t, s->tree, s->r, p->id, p->spans, p->count, p->resolution_ns, p->lossy, &p->arena, e);
+	int rc = reading_options(s->r)->look != NULL
+	             ? as_recorded(&t, s->names, reading_labels(s->r), p->id, p->spans, p->count,
+			   p->lossy, &p->arena, e)
+	             : tree_build(&t, s->tree, s->r, p->id, p->spans, p->count, p->resolution_ns,
+			   p->lossy, &p->arena, e);
 
 	pending_drop(s, p);
 	if (rc != 0 || t == NULL)

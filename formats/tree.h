@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes the trace (units and events) of the spans of one request. Used by span_set.c alone.
+ * Makes the trace (units and events) of the spans of one request. Used by span_set.c alone; for a check of the
+ * instrumentation as_recorded.h does it instead.
  *
  * Each span becomes a unit. The unit of its parent forks it at its begin and joins it at its end,
  * both with silent labels; the link id is the span's id. In each unit the begin is the first event

@@ -190,5 +190,31 @@ if [ -d "$DATA/nezha" ]; then
 else
   echo "# SKIP real traces: $DATA/nezha is not there; HONE_DATA says where"
 fi
+
+# ---- hone check on files
+# checked CODE FILTER ARGUMENT...: hone check --json ARGUMENT... exits with CODE, and the jq filter is true of its answer
+checked() {
+  local code=$1 filter=$2 rc=0
+  shift 2
+  hone check --json "$@" >"$D/said.json" || rc=$?
+  echo "exit $rc"
+  [ $rc = "$code" ] && jq -e "$filter" "$D/said.json" >"$D/jq.txt" || { jq -c .mistakes "$D/said.json"; return 1; }
+}
+jaeger "$D/locked.json" 1 200 1000 4000 LOCK
+jq -c '(.data[:60][].spans[] | select(.spanID == "a4") | .references[].spanID) = "ff"' "$D/locked.json" >"$D/orphans.json"
+jq -c 'del(.data[:60][].spans[] | select(.spanID == "a2") | .duration)' "$D/locked.json" >"$D/open.json"
+check "hone check FILE says that right spans are right" checked 0 '.mistakes == [] and .spans == 800 and .traces == 200 and .seconds == null and
+  (.requests | length) == 1 and (.forks | length) == 3 and all(.forks[]; .forked == 200 and .begun == 200 and .ended == 200)' "$D/locked.json"
+check "spans whose parent is not there are named, with their place" checked 1 '.mistakes | length == 1 and .[0].kind == "fork-unseen" and
+  .[0].at == "cart/hone:unit_begin(lock)" and .[0].count == 60 and .[0].of == 200' "$D/orphans.json"
+check "spans without an end are named, with their place" checked 1 '[.mistakes[] | {kind, at, count}] == [{"kind": "unit-open",
+  "at": "cart/hone:unit_begin(get)", "count": 60}]' "$D/open.json"
+check "--type selects the requests" checked 1 '.requests == [] and .mistakes == []' --type OTHER "$D/open.json"
+check "standard input is a file, too" checked 0 '.traces == 200' - <"$D/locked.json"
+check "the text says what to do with spans" says 1 "-> end the span on every way out" hone check "$D/open.json"
+check "a file without traces: exit 1, and the error says so" says 1 "there is no trace to check" hone check /dev/null
+check "--seconds is for live requests: exit 2" says 2 "--seconds" hone check "$D/open.json" --seconds 3
+check "--map is for files: exit 2" says 2 "--map" hone check GET --map x.map
+
 echo "1..$N"
 exit $FAILED

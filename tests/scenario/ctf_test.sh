@@ -33,6 +33,13 @@ says() {
 	"$O/bin/hone" analyze "$folder" --json "$@" > "$D/document" || return 1
 	got=$(jq -c "$filter" "$D/document") && [ "$got" = "$wanted" ] || { echo "wanted $wanted, got $got"; return 1; }
 }
+# checks CODE FOLDER FILTER [FLAGS...]: hone check exits with CODE, and the jq filter is true of its answer
+checks() {
+	local code=$1 folder=$2 filter=$3 rc=0
+	shift 3
+	"$O/bin/hone" check "$folder" --json "$@" > "$D/document" || rc=$?
+	[ $rc = "$code" ] && jq -e "$filter" "$D/document" || { echo "exit $rc"; cat "$D/document"; return 1; }
+}
 refused() {
 	local code=$1 words=$2 rc
 	shift 2
@@ -54,6 +61,10 @@ for kind in pids uid; do
 	check "$kind: all traces are in one group" says "$D/$kind" '[.types[0].groups[].count]' '[80]'
 	check "$kind: the path leads through the other thread" says "$D/$kind" '.types[0].groups[0].path' '["hone-example/hone:request_begin(GET_SUM)","hone-example/hone:fork(sum)","hone-example/hone:unit_begin(sum)","hone-example/example:work_begin","hone-example/example:work_end","hone-example/hone:unit_end(sum)","hone-example/hone:join(sum)","hone-example/hone:request_end(GET_SUM)"]'
 	check "$kind: edges add up to the mean" says "$D/$kind" '.types[0].groups[0] | ([.edges[].mean_ms] | add) - .mean_ms | fabs < 1e-6' true
+	check "$kind: hone check says that the instrumentation is right" checks 0 "$D/$kind" \
+	    '.mistakes == [] and .spans == 0 and .traces == 80 and .requests[0].ended == 80 and (.forks[0] | .forked == 80 and .begun == 80 and .joined == 80)'
+	check "$kind: hone check names requests that do not end, as of a pair of events" checks 1 "$D/$kind" \
+	    '.mistakes | length == 1 and .[0].kind == "request-open" and .[0].mapped' --correlate thread=example:work_begin..example:no_end
 	check "$kind: no record was skipped" says "$D/$kind" '.source.skipped' '[]'
 	check "$kind: --correlate makes a request of a pair of events on a thread" says "$D/$kind" \
 	    '[.source.counts.traces, .types[0].type, .types[0].groups[0].count]' '[80,"example:work_begin",80]' \

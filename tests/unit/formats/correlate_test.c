@@ -153,6 +153,52 @@ a_request_whose_end_is_missing_is_counted_and_not_handed_out(void **state)
 	close_room(&r);
 }
 
+struct shown { /* to a check of the instrumentation */
+	uint32_t complete, open;
+	int64_t open_begin_ns;
+};
+
+static bool
+look(void *ctx, const struct trace *t)
+{
+	struct shown *s = ctx;
+
+	s->complete += t->incomplete == INCOMPLETE_NONE;
+	s->open += t->incomplete == INCOMPLETE_NO_END;
+	if (t->incomplete == INCOMPLETE_NO_END)
+		s->open_begin_ns = t->begin_ns;
+	return true;
+}
+
+static void
+a_check_is_shown_open_requests_but_not_those_that_the_recording_cut_off(void **state)
+{
+	struct shown shown = { 0 };
+	struct reading_options o = { .look = look, .ctx = &shown };
+	struct correlate *c;
+	struct room r = { 0 };
+	struct err e;
+	(void)state;
+
+	r.labels = labels_new();
+	assert_int_equal(reading_new(&r.reading, &o, r.labels, &e), 0);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=*_begin..*_end", &e), 0);
+	say(&r, c, 1, 1000, "a:x_begin");
+	say(&r, c, 2, 2000, "a:x_begin"); /* open: others take 1000 ns */
+	say(&r, c, 1, 2000, "a:x_end");
+	say(&r, c, 1, 3000, "a:x_begin");
+	say(&r, c, 1, 4000, "a:x_end");
+	say(&r, c, 3, 4500, "a:x_begin"); /* cut off: the recording ends 500 ns later */
+	say(&r, c, 1, 4600, "a:x_begin");
+	say(&r, c, 1, 5000, "a:x_end");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(shown.complete, 3);
+	assert_int_equal(shown.open, 1);
+	assert_int_equal(shown.open_begin_ns, 2000);
+	correlate_free(c);
+	close_room(&r);
+}
+
 static void
 by_context_structure_ties_units_over_nodes(void **state)
 {
@@ -469,6 +515,8 @@ main(void)
 		cmocka_unit_test(
 		    a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread),
 		cmocka_unit_test(a_request_whose_end_is_missing_is_counted_and_not_handed_out),
+		cmocka_unit_test(
+		    a_check_is_shown_open_requests_but_not_those_that_the_recording_cut_off),
 		cmocka_unit_test(by_context_structure_ties_units_over_nodes),
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(losses_mark_the_traces_of_their_time),
