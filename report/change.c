@@ -22,16 +22,6 @@ change_rank(const struct change *c, const struct trial *t, struct suspect **ret,
 	return suspects_rank(ret, e, t->nitems, nservices, c->o.list_max, a);
 }
 
-/* Marks the services that have a significant item. */
-static void
-mark_significant(const struct change *c, bool *services)
-{
-	for (size_t i = 0; i < c->trial.nitems; i++)
-		for (int end = 0; end < 2 && c->trial.items[i].sure; end++)
-			if (c->trial.items[i].ends[end] != PROFILE_NONE)
-				services[c->trial.items[i].ends[end]] = true;
-}
-
 static json_t *
 suspect_json(const struct change *c, const struct suspect *s, bool significant)
 {
@@ -61,7 +51,7 @@ suspects_json(struct change *c)
 	bool ok = list != NULL && significant != NULL;
 
 	if (ok)
-		mark_significant(c, significant);
+		trial_services(&c->trial, significant);
 	for (uint32_t i = 0; ok && i < c->nsuspects; i++)
 		ok = json_array_append_new(list, suspect_json(c, &c->suspects[i],
 						     significant[c->suspects[i].service])) == 0;

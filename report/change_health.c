@@ -233,9 +233,11 @@ try_block(struct health *h, uint32_t block)
 	struct trial t = { .alpha = c->o.q };
 	struct suspect *s;
 	uint32_t id = 0, n = SUSPECTS_FAILED;
-	bool ok = move_block(h, &h->blocks[block], false);
+	bool ok = move_block(h, &h->blocks[block], false), *significant;
 
 	arena_reset(&h->scratch);
+	significant = arena_calloc(&h->scratch, texts_count(c->texts) + 1, sizeof *significant);
+	ok = ok && significant != NULL;
 	for (uint32_t i = 0; ok && i < c->npairs; i++) {
 		ok = trial_pair(&t, &h->views[i], i, id);
 		id += pair_items(&h->views[i]);
@@ -243,8 +245,11 @@ try_block(struct health *h, uint32_t block)
 	for (size_t i = 0; ok && i < t.nitems; i++)
 		c->usual_parts[t.items[i].id] = fmax(
 		    c->usual_parts[t.items[i].id], t.items[i].part);
-	if (ok && (n = change_rank(c, &t, &s, &h->scratch)) != SUSPECTS_FAILED)
-		usual_add(&c->usual, block, s, n);
+	ok = ok && trial_judge(&t, NULL);
+	if (ok && (n = change_rank(c, &t, &s, &h->scratch)) != SUSPECTS_FAILED) {
+		trial_services(&t, significant);
+		usual_add(&c->usual, block, s, n, significant);
+	}
 	trial_release(&t);
 	return ok && n != SUSPECTS_FAILED && move_block(h, &h->blocks[block], true);
 }

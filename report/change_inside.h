@@ -126,8 +126,10 @@ uint32_t pair_items(const struct pair *p);
  * False: out of memory. */
 bool trial_pair(struct trial *t, const struct pair *p, uint32_t type, uint32_t id);
 /* Corrects the p values of all tests and marks the items that are sure; usual_parts: see
- * struct change. False: out of memory. */
+ * struct change; NULL: nothing is usual. False: out of memory. */
 bool trial_judge(struct trial *t, const double *usual_parts);
+/* Marks the services that have an item that is sure. */
+void trial_services(const struct trial *t, bool *services);
 void trial_release(struct trial *t);
 /* The items as evidence, in the arena: n = nitems. NULL: out of memory. */
 struct clue *trial_evidence(const struct trial *t, struct arena *a);

@@ -198,18 +198,22 @@ usual_begin(struct usual *u, struct arena *a)
 	size_t n = u->nservices;
 
 	u->scores = arena_calloc(a, u->nblocks * n + 1, sizeof *u->scores);
+	u->significant = arena_calloc(a, u->nblocks * n + 1, sizeof *u->significant);
 	u->largest = arena_calloc(a, n + 1, sizeof *u->largest);
 	u->excess = arena_calloc(a, u->nblocks + 1, sizeof *u->excess);
-	return u->scores != NULL && u->largest != NULL && u->excess != NULL;
+	return u->scores != NULL && u->significant != NULL && u->largest != NULL &&
+	       u->excess != NULL;
 }
 
 void
-usual_add(struct usual *u, uint32_t block, const struct suspect *s, uint32_t n)
+usual_add(
+    struct usual *u, uint32_t block, const struct suspect *s, uint32_t n, const bool *significant)
 {
-	double *scores = &u->scores[(size_t)block * u->nservices];
+	size_t first = (size_t)block * u->nservices;
 
 	for (uint32_t i = 0; i < n; i++) {
-		scores[s[i].service] = s[i].score;
+		u->scores[first + s[i].service] = s[i].score;
+		u->significant[first + s[i].service] = significant[s[i].service];
 		u->largest[s[i].service] = fmax(u->largest[s[i].service], s[i].score);
 	}
 }
@@ -231,9 +235,10 @@ usual_end(struct usual *u)
 {
 	for (uint32_t b = 0; b < u->nblocks; b++)
 		for (uint32_t s = 0; s < u->nservices; s++) {
-			double score = u->scores[(size_t)b * u->nservices + s];
+			size_t at = (size_t)b * u->nservices + s;
+			double score = u->scores[at];
 
-			if (score > u->excess[b])
+			if (u->significant[at] && score > u->excess[b])
 				u->excess[b] = fmax(
 				    u->excess[b], score - largest_elsewhere(u, b, s));
 		}

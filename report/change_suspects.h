@@ -69,7 +69,8 @@ uint32_t suspects_rank(struct suspect **ret, const struct clue *e, size_t n, uin
  * What is usual: healthy blocks of the baseline, each compared with the rest of it, have suspects too.
  * The excess of a service in a block is its score less its largest score in the other blocks (but for
  * those within the window's length, which a disturbance may have in common with it, while the window has
- * no such neighbours); that of the block is the largest excess of all services. The excess of a suspect of the window is its score
+ * no such neighbours); that of the block is the largest excess of all services of which a change is
+ * significant in the block, since the same is asked of a suspect. The excess of a suspect of the window is its score
  * less its largest score in any block. If the window differs from the blocks by chance alone, it is one
  * of n + 1 exchangeable ones, and its largest excess is among the k largest of them with a probability
  * of at most k / (n + 1), whatever the scores and however they depend on each other (Vovk, Gammerman &
@@ -80,15 +81,17 @@ struct usual {
 	uint32_t nblocks, nservices;
 	uint32_t
 	    apart; /* blocks whose numbers differ by at least this are not neighbours; 1: all others */
-	double *scores;  /* [nblocks x nservices]; 0: no suspect */
-	double *largest; /* [nservices]: the largest of all blocks */
-	double *excess;  /* [nblocks], set by usual_end() */
+	double *scores;    /* [nblocks x nservices]; 0: no suspect */
+	bool *significant; /* [nblocks x nservices]: one of its changes is */
+	double *largest;   /* [nservices]: the largest of all blocks */
+	double *excess;    /* [nblocks], set by usual_end() */
 };
 
 /* Sets arrays, in the arena; the numbers are set by the caller. False: out of memory. */
 bool usual_begin(struct usual *u, struct arena *a);
-/* Adds the suspects of a block. O(n). */
-void usual_add(struct usual *u, uint32_t block, const struct suspect *s, uint32_t n);
+/* Adds the suspects of a block; significant: [nservices]. O(n). */
+void usual_add(
+    struct usual *u, uint32_t block, const struct suspect *s, uint32_t n, const bool *significant);
 /* After the last block. O(nblocks^2 x nservices). */
 void usual_end(struct usual *u);
 /* The probability of such an excess by chance: (1 + blocks with at least as large a one) / (blocks + 1).

@@ -176,11 +176,21 @@ trial_judge(struct trial *t, const double *usual_parts)
 
 		test->p = p[i];
 		if (test->weight > 0 && test->p <= t->alpha &&
-		    t->items[test->item].part > usual_parts[t->items[test->item].id])
+		    (usual_parts == NULL ||
+			t->items[test->item].part > usual_parts[t->items[test->item].id]))
 			t->items[test->item].sure = true;
 	}
 	free(p);
 	return ok;
+}
+
+void
+trial_services(const struct trial *t, bool *services)
+{
+	for (size_t i = 0; i < t->nitems; i++)
+		for (int end = 0; end < 2 && t->items[i].sure; end++)
+			if (t->items[i].ends[end] != PROFILE_NONE)
+				services[t->items[i].ends[end]] = true;
 }
 
 void

@@ -105,6 +105,8 @@ what_is_left_is_tested_again(void **state)
 	assert_near(s[2].score, 20 / sqrt(50.0 * 100), 1e-12);
 }
 
+static const bool ALL[SERVICES] = { true, true, true, true }, NONE[SERVICES];
+
 /* Blocks in which A has such a score, and B such a one in block `odd`. */
 static void
 healthy_blocks(struct usual *u, uint32_t n, double score_of_a, uint32_t odd, double score_of_b,
@@ -116,7 +118,7 @@ healthy_blocks(struct usual *u, uint32_t n, double score_of_a, uint32_t odd, dou
 		struct suspect s[] = { { .service = A, .score = score_of_a },
 			{ .service = B, .score = i == odd ? score_of_b : 0 } };
 
-		usual_add(u, i, s, 2);
+		usual_add(u, i, s, 2, ALL);
 	}
 	usual_end(u);
 }
@@ -170,6 +172,24 @@ a_service_that_always_varies_does_not_hide_another_one(void **state)
 }
 
 static void
+what_is_not_significant_in_a_block_exceeds_nothing(void **state)
+{
+	struct suspect s = { .service = B, .score = 0.5 };
+	struct arena arena = { 0 };
+	struct usual u = { .nblocks = BLOCKS_NEEDED, .nservices = SERVICES, .apart = 1 };
+	(void)state;
+
+	assert_true(usual_begin(&u, &arena));
+	usual_add(&u, 6, &s, 1, NONE);
+	usual_end(&u);
+	assert_near(u.excess[6], 0, 0);
+	assert_int_equal(sureness_of(&u, A, 0.4), SURE);
+	/* but it is usual for the service itself */
+	assert_int_equal(sureness_of(&u, B, 0.5), SURE_NOT_UNUSUAL);
+	arena_release(&arena);
+}
+
+static void
 neighbours_of_a_block_do_not_make_its_disturbance_usual(void **state)
 {
 	struct suspect s = { .service = B, .score = 0.5 };
@@ -179,15 +199,15 @@ neighbours_of_a_block_do_not_make_its_disturbance_usual(void **state)
 
 	/* a disturbance lasts for two blocks, which together are as long as the window */
 	assert_true(usual_begin(&u, &arena));
-	usual_add(&u, 6, &s, 1);
-	usual_add(&u, 7, &s, 1);
+	usual_add(&u, 6, &s, 1, ALL);
+	usual_add(&u, 7, &s, 1, ALL);
 	usual_end(&u);
 	assert_near(u.excess[6], 0.5, 0);
 	assert_int_equal(sureness_of(&u, A, 0.4), SURE_NOT_UNUSUAL);
 	u = (struct usual){ .nblocks = BLOCKS_NEEDED, .nservices = SERVICES, .apart = 1 };
 	assert_true(usual_begin(&u, &arena));
-	usual_add(&u, 6, &s, 1);
-	usual_add(&u, 7, &s, 1);
+	usual_add(&u, 6, &s, 1, ALL);
+	usual_add(&u, 7, &s, 1, ALL);
 	usual_end(&u);
 	assert_near(u.excess[6], 0, 0);
 	arena_release(&arena);
@@ -221,7 +241,7 @@ by_chance_at_most_one_window_in_twenty_is_sure(void **state)
 					.by = NO_SERVICE };
 
 				if (b < BLOCKS_NEEDED)
-					usual_add(&u, b, &s, 1);
+					usual_add(&u, b, &s, 1, ALL);
 				else
 					any = any || suspect_sure(&s, true, &u) == SURE;
 			}
@@ -334,6 +354,7 @@ main(void)
 		cmocka_unit_test(what_is_left_is_tested_again),
 		cmocka_unit_test(sure_exceeds_what_is_usual_by_more_than_any_healthy_block),
 		cmocka_unit_test(a_service_that_always_varies_does_not_hide_another_one),
+		cmocka_unit_test(what_is_not_significant_in_a_block_exceeds_nothing),
 		cmocka_unit_test(neighbours_of_a_block_do_not_make_its_disturbance_usual),
 		cmocka_unit_test(by_chance_at_most_one_window_in_twenty_is_sure),
 		cmocka_unit_test(blocks_are_as_long_as_the_window_and_hold_requests_enough),
