@@ -48,6 +48,7 @@ binutils:cmd:nm
 procps:cmd:pgrep
 iproute2:cmd:ip
 wrk:cmd:wrk
+nodejs:cmd:node
 python3:cmd:python3
 '
 # For make ganesha
