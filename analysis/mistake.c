@@ -24,6 +24,8 @@
  * 8. Enough requests with two ends, or the end first: ENDS_AGAIN.
  * 9. Enough requests inside of a request: REQUEST_INSIDE.
  * 10. Enough traces without a request_begin, of all traces: REQUEST_UNSEEN.
+ * 11. Enough tracepoints of a mapping without their id, that end what is not open, or that begin inside
+ *    of what never ends: MAPPED_IDLESS, MAPPED_ALONE, MAPPED_INSIDE.
  */
 #include "analysis/mistake.h"
 
@@ -306,6 +308,27 @@ find_inside(struct mistake_search *s, const struct place_facts *f)
 	}
 }
 
+/* 11 */
+static void
+find_mapped(struct mistake_search *s, const struct place_facts *f)
+{
+	const struct {
+		enum mistake_kind kind;
+		uint64_t count;
+	} all[] = { { MISTAKE_MAPPED_IDLESS, f->mapped_idless },
+		{ MISTAKE_MAPPED_ALONE, f->mapped_alone },
+		{ MISTAKE_MAPPED_INSIDE, f->mapped_inside } };
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (is_enough(s, all[i].count, f->mapped, s->limits->share_min))
+			add(s, (struct mistake){ .kind = all[i].kind,
+				   .type = LABEL_NONE,
+				   .at = f->label,
+				   .to = LABEL_NONE,
+				   .count = all[i].count,
+				   .of = f->mapped });
+}
+
 uint32_t
 mistakes_find(struct mistake *out, uint32_t max, const struct place_table *facts,
     const struct labels *labels, const char *const *idle, const struct mistake_limits *limits)
@@ -324,6 +347,8 @@ mistakes_find(struct mistake *out, uint32_t max, const struct place_table *facts
 			find_at_request(&s, f);
 		if (f->begun_inside > 0)
 			find_inside(&s, f);
+		if (f->mapped > 0)
+			find_mapped(&s, f);
 		/* 10 */
 		if (is_enough(&s, f->headless, facts->traces - facts->lossy, limits->share_min))
 			add(&s, (struct mistake){ .kind = MISTAKE_REQUEST_UNSEEN,

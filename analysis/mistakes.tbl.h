@@ -38,3 +38,12 @@ MISTAKE(ENDS_AGAIN,     "ends-again",     "requests that began at {} end more th
 MISTAKE(REQUEST_UNSEEN, "request-unseen", "traces begin with a unit at {}: no program is seen that began the request",
     "run an agent on the node where the requests begin",
     "no span of the trace is without a parent: the program in which the requests begin exports no spans, or to another place")
+MISTAKE(MAPPED_IDLESS,  "mapped-id-missing", "records {} have no id in the field that the mapping names",
+    "name the field that holds the id: lttng list --userspace --fields, and hone map check",
+    "")
+MISTAKE(MAPPED_ALONE,   "mapped-end-alone", "records {} end a request of the mapping, or are a step of one, that has not begun",
+    "begin the request at a tracepoint that every request passes, on the same thread or with the same id: hone map check",
+    "")
+MISTAKE(MAPPED_INSIDE,  "mapped-begin-inside", "records {} begin a request of the mapping inside of one that does not end",
+    "end the request at a tracepoint that every request passes, on the thread of its begin; otherwise correlate = field",
+    "")

@@ -349,6 +349,24 @@ place_table_add(struct place_table *p, const struct trace *t, const struct label
 	return done;
 }
 
+bool
+place_table_mapped(struct place_table *p, uint32_t label, enum mapped_event what, uint32_t times)
+{
+	struct place_facts *f = place(p, LABEL_NONE, label);
+
+	if (f == NULL && p->n < PLACES_MAX)
+		return false;
+	if (f == NULL) {
+		p->beyond++;
+		return true;
+	}
+	f->mapped += times;
+	f->mapped_idless += what == MAPPED_IDLESS ? times : 0;
+	f->mapped_alone += what == MAPPED_ALONE ? times : 0;
+	f->mapped_inside += what == MAPPED_INSIDE ? times : 0;
+	return true;
+}
+
 static bool
 has_type(const struct place_table *p, uint32_t type)
 {
@@ -401,6 +419,7 @@ place_table_merge(struct place_table *into, const struct place_table *from)
 		ADD(units), ADD(joined_units), ADD(open_units), ADD(orphans);
 		ADD(requests), ADD(open), ADD(open_shared), ADD(ended_again), ADD(ended_first);
 		ADD(begun_inside), ADD(headless);
+		ADD(mapped), ADD(mapped_idless), ADD(mapped_alone), ADD(mapped_inside);
 #undef ADD
 		p->unit = f->unit != LABEL_NONE ? f->unit : p->unit;
 		p->forker = f->forker != LABEL_NONE ? f->forker : p->forker;

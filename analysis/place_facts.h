@@ -47,6 +47,17 @@ struct place_facts {
 	uint64_t begun_inside;
 	/* A unit that was the first one of a trace without a request_begin. */
 	uint64_t headless;
+
+	/* A tracepoint by which a mapping begins or ends requests, in rows without a type: how often it
+	 * came, and how often as each enum mapped_event. */
+	uint64_t mapped, mapped_idless, mapped_alone, mapped_inside;
+};
+
+enum mapped_event {
+	MAPPED_PAIRED, /* it began a request, or ended an open one */
+	MAPPED_IDLESS, /* the field of its id is missing */
+	MAPPED_ALONE,  /* it ends a request, or is a step of one, that is not open */
+	MAPPED_INSIDE  /* it begins one inside of the open one of its rule, again and again */
 };
 
 struct place_table { /* all zeroes is empty */
@@ -64,6 +75,9 @@ void place_table_clear(struct place_table *p); /* keeps its memory */
 /* Counts a trace, complete or incomplete. False: out of memory; a part of it may be counted.
  * O(events), and O(events of the forking unit) for each unit without a join. */
 bool place_table_add(struct place_table *p, const struct trace *t, const struct labels *labels);
+/* Counts a tracepoint of a mapping, `times` times. False: out of memory. O(1). */
+bool place_table_mapped(
+    struct place_table *p, uint32_t label, enum mapped_event what, uint32_t times);
 /* Adds the counts of another table. False: out of memory. O(rows). */
 bool place_table_merge(struct place_table *into, const struct place_table *from);
 /* Adds units that are open in a table of a longer time, of the types of `into`, if no unit of that label

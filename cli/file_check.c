@@ -32,6 +32,14 @@ look(void *ctx, const struct trace *t)
 }
 
 static bool
+look_mapped(void *ctx, uint32_t label, enum mapped_event what, uint32_t times)
+{
+	struct file_check *k = ctx;
+
+	return place_table_mapped(&k->facts, label, what, times);
+}
+
+static bool
 is_mapped(const void *ctx, const struct label *l)
 {
 	const struct file_check *k = ctx;
@@ -85,6 +93,7 @@ file_check(struct invocation *c, char *const *files, int nfiles, json_t **answer
 		.format = c->value[FLAG_FORMAT],
 		.correlate = c->value[FLAG_CORRELATE],
 		.look = look,
+		.look_mapped = look_mapped,
 		.ctx = &k };
 	struct reading *r = NULL;
 	int rc = k.labels != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
@@ -94,7 +103,7 @@ file_check(struct invocation *c, char *const *files, int nfiles, json_t **answer
 	o.map = k.map;
 	if (rc == 0 && (rc = reading_new(&r, &o, k.labels, e)) == 0)
 		rc = read_all(c, r, files, nfiles, e);
-	if (rc == 0 && k.facts.traces == 0)
+	if (rc == 0 && k.facts.traces == 0 && k.facts.n == 0)
 		rc = err_set(e, ERR_INPUT, "there is no trace to check");
 	if (rc == 0 && (*answer = answer_of(c, &k, r)) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");

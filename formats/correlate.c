@@ -40,6 +40,12 @@ struct node_batch { /* records of a node that are not assembled yet */
 	struct mapper *mapper; /* NULL: not needed so far */
 };
 
+/* A tracepoint of a mapping of no open request: its request may have begun before the recording. */
+struct early_end {
+	int64_t time_ns;
+	uint32_t label;
+};
+
 struct correlate {
 	struct reading *reading;
 	struct assemble *assemble;
@@ -50,8 +56,12 @@ struct correlate {
 	struct texts *keys;                /* kind and text of each label */
 	struct batch_label *labels;
 	uint32_t labels_cap;
+	int64_t first_ns;             /* of all events */
 	int64_t oldest_ns, newest_ns; /* of the records */
 	int64_t longest_ns;           /* request that was handed out */
+	struct early_end *early;
+	uint32_t nearly, early_cap;
+	bool told; /* look_mapped() was */
 	/* foreign: events of programs that the mapping does not name */
 	uint64_t events, placed, threadless, foreign;
 	struct mapping *pair;      /* of the rule; NULL: none */
@@ -125,6 +135,7 @@ correlate_free(struct correlate *c)
 	arena_release(&c->names);
 	texts_free(c->keys);
 	free(c->labels);
+	free(c->early);
 	free(c);
 }
 
@@ -489,8 +500,59 @@ add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind
 }
 
 static int
+tell_mapped(struct correlate *c, uint32_t label, enum mapped_event what, struct err *e)
+{
+	const struct reading_options *o = reading_options(c->reading);
+	const struct batch_label *l = &c->labels[label];
+	uint32_t id = labels_intern(reading_labels(c->reading), (enum record_kind)l->kind, l->text,
+	    l->len, l->fields, l->nfields);
+
+	c->told = true;
+	if (id != LABEL_NONE &&
+	    o->look_mapped(o->ctx, id, what, what == MAPPED_INSIDE ? MAPPER_INSIDE_MANY : 1))
+		return 0;
+	return err_set(e, ERR_MEMORY, "no memory for what pairs in the traces");
+}
+
+/* What became of a tracepoint, by what the mapper counted meanwhile. */
+static int
+note_mapped(struct correlate *c, const struct tracer_event *v, uint32_t label,
+    const struct mapper_result *place, const struct mapper_counts *before, struct err *e)
+{
+	struct mapper_counts now;
+
+	mapper_get_counts(c->piles[v->node].mapper, &now);
+	if (now.idless > before->idless)
+		return tell_mapped(c, label, MAPPED_IDLESS, e);
+	if (now.endless > before->endless)
+		return tell_mapped(c, label, MAPPED_INSIDE, e);
+	if (place->begins || place->ends)
+		return tell_mapped(c, label, MAPPED_PAIRED, e);
+	if (now.orphans == before->orphans)
+		return 0;
+	if (!array_reserve(c->early, c->early_cap, c->nearly + 1))
+		return err_set(e, ERR_MEMORY, "no memory for what pairs in the traces");
+	c->early[c->nearly++] = (struct early_end){ v->time_ns, label };
+	return 0;
+}
+
+/* Those that the recording did not cut off: other requests did not take as long. */
+static int
+tell_alone(struct correlate *c, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < c->nearly && rc == 0; i++)
+		if (c->early[i].time_ns - c->first_ns > c->longest_ns)
+			rc = tell_mapped(c, c->early[i].label, MAPPED_ALONE, e);
+	return rc;
+}
+
+static int
 by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
 {
+	bool looks = reading_options(c->reading)->look_mapped != NULL;
+	struct mapper_counts before = { 0 };
 	struct mapper_result place;
 	uint32_t label;
 	int rc;
@@ -501,7 +563,13 @@ by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
 	}
 	if ((label = label_of(c, RECORD_POINT, v, v->name, NULL)) == UINT32_MAX)
 		return no_label(e);
-	if ((rc = ask_mapper(c, v, label, &place, e)) != 0 || place.trace_id == 0)
+	if (looks && mapper_of(c, v->node, e) == NULL)
+		return ERR_MEMORY;
+	if (looks)
+		mapper_get_counts(c->piles[v->node].mapper, &before);
+	if ((rc = ask_mapper(c, v, label, &place, e)) != 0 ||
+	    (looks && (rc = note_mapped(c, v, label, &place, &before, e)) != 0) ||
+	    place.trace_id == 0)
 		return rc;
 	if (place.begins && (rc = add_end(c, v, RECORD_REQUEST_BEGIN, &place, e)) != 0)
 		return rc;
@@ -533,7 +601,8 @@ int
 correlate_event(struct correlate *c, const struct tracer_event *v, struct err *e)
 {
 	assert(v->nfields <= RECORD_VALUES_MAX);
-	c->events++;
+	if (c->events++ == 0 || v->time_ns < c->first_ns)
+		c->first_ns = v->time_ns;
 	return is_mapped(c, v) ? by_mapping(c, v, e) : by_context(c, v, e);
 }
 
@@ -590,10 +659,12 @@ correlate_end(struct correlate *c, struct err *e)
 
 	if (look.rc == 0 && reading_options(c->reading)->look != NULL)
 		assemble_look_pending(c->assemble, INT64_MAX, UINT32_MAX, look_at_pending, &look);
+	if (look.rc == 0)
+		look.rc = tell_alone(c, e);
 	if (look.rc != 0)
 		return look.rc;
 	count_skips(c);
-	if (c->placed > 0 || c->events == 0)
+	if (c->placed > 0 || c->events == 0 || c->told)
 		return 0;
 	if (c->map == NULL)
 		return err_set(e, ERR_INPUT,

@@ -48,7 +48,7 @@ int correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t f
     int64_t to_ns, struct err *e);
 
 /* After the last event: hands out the complete traces and counts the incomplete ones. ERR_INPUT: no
- * event belongs to a request; the text names what is missing. ERR_MEMORY, or the error of
+ * event belongs to a request, nor was look_mapped() told of one; the text names what is missing. ERR_MEMORY, or the error of
  * take(). */
 int correlate_end(struct correlate *c, struct err *e);
 

@@ -7,6 +7,7 @@
 #ifndef FORMATS_READING_H
 #define FORMATS_READING_H
 
+#include "analysis/place_facts.h"
 #include "analysis/trace.h"
 #include "formats/input.h"
 #include "formats/trace_span.h"
@@ -56,6 +57,9 @@ struct reading_options {
 	/* For a check of the instrumentation: is shown each trace as it was recorded, also those without a
 	 * begin or an end, instead of take(); it is valid during the call. False: out of memory. */
 	bool (*look)(void *ctx, const struct trace *t);
+	/* Of CTF with a mapping, with look(): is told of each tracepoint that begins or ends a request.
+	 * False: out of memory. */
+	bool (*look_mapped)(void *ctx, uint32_t label, enum mapped_event what, uint32_t times);
 	void *ctx;
 };
 

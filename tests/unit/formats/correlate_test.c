@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/mistake.h"
 #include "base/rng.h"
 #include "formats/correlate.h"
 #include "tests/unit/mapping/map_file.h"
@@ -404,6 +405,104 @@ a_mapping_follows_ids_from_thread_to_thread(void **state)
 	close_room(&r);
 }
 
+/* ---- mappings whose begin and end do not pair ---- */
+
+struct pairs { /* what a check of the instrumentation sees */
+	struct room room;
+	struct correlate *c;
+	struct place_table facts;
+};
+
+static bool
+look_at_trace(void *ctx, const struct trace *t)
+{
+	struct pairs *p = ctx;
+
+	return place_table_add(&p->facts, t, p->room.labels);
+}
+
+static bool
+look_at_mapped(void *ctx, uint32_t label, enum mapped_event what, uint32_t times)
+{
+	struct pairs *p = ctx;
+
+	return place_table_mapped(&p->facts, label, what, times);
+}
+
+static void
+pairs_begin(struct pairs *p)
+{
+	struct reading_options o = {
+		.look = look_at_trace, .look_mapped = look_at_mapped, .ctx = p
+	};
+	struct err e;
+
+	memset(p, 0, sizeof *p);
+	assert_int_equal(map_of_text(&p->room.map, BROKER, &e), 0);
+	o.map = p->room.map;
+	p->room.labels = labels_new();
+	assert_int_equal(reading_new(&p->room.reading, &o, p->room.labels, &e), 0);
+	assert_int_equal(correlate_new(&p->c, p->room.reading, NULL, &e), 0);
+}
+
+/* Ends it; the only mistake is of that kind, at that tracepoint. */
+static void
+only_mistake(struct pairs *p, enum mistake_kind kind, const char *at, uint64_t count, uint64_t of)
+{
+	const struct mistake_limits limits = mistake_defaults();
+	struct mistake found[4];
+	struct err e;
+
+	assert_int_equal(correlate_end(p->c, &e), 0);
+	assert_int_equal(
+	    mistakes_find(found, 4, &p->facts, p->room.labels, NULL, &limits), kind != MISTAKES);
+	if (kind != MISTAKES) {
+		assert_string_equal(mistake_word(found[0].kind), mistake_word(kind));
+		assert_string_equal(labels_get(p->room.labels, found[0].at)->text, at);
+		assert_int_equal(found[0].count, count);
+		assert_int_equal(found[0].of, of);
+	}
+	place_table_release(&p->facts);
+	correlate_free(p->c);
+	close_room(&p->room);
+}
+
+static void
+a_check_names_the_tracepoint_of_a_mapping_that_does_not_pair(void **state)
+{
+	struct pairs p;
+	(void)state;
+
+	pairs_begin(&p);
+	for (int i = 0; i < 20; i++) {
+		say_ids(&p.room, p.c, "a", 1, 1000 * (i + 1), "b:queued", 100 + i, 0);
+		say_ids(&p.room, p.c, "a", 2, 1000 * (i + 1) + 100, "b:started", 100 + i, 200 + i);
+		say_ids(&p.room, p.c, "a", 3, 1000 * (i + 1) + 200, "b:done", 0, 200 + i);
+	}
+	only_mistake(&p, MISTAKES, "", 0, 0);
+
+	/* ends of threads that begin nothing; the first one may have begun before the recording */
+	pairs_begin(&p);
+	say(&p.room, p.c, 1, 100, "a:begin");
+	say(&p.room, p.c, 2, 150, "a:end");
+	say(&p.room, p.c, 1, 200, "a:end");
+	for (int i = 0; i < 20; i++)
+		say(&p.room, p.c, 2, 1000 + 100 * i, "a:end");
+	only_mistake(&p, MISTAKE_MAPPED_ALONE, "nfsd/a:end", 20, 21);
+
+	/* a begin whose end never comes on its thread */
+	pairs_begin(&p);
+	for (int i = 0; i < 50; i++)
+		say(&p.room, p.c, 1, 100 * (i + 1), "a:begin");
+	only_mistake(&p, MISTAKE_MAPPED_INSIDE, "nfsd/a:begin", 32, 33);
+
+	/* a begin without the field of its id */
+	pairs_begin(&p);
+	for (int i = 0; i < 20; i++)
+		say(&p.room, p.c, 1, 100 * (i + 1), "b:queued");
+	only_mistake(&p, MISTAKE_MAPPED_IDLESS, "nfsd/b:queued", 20, 20);
+}
+
 static void
 a_mapping_is_of_one_program_and_context_is_better(void **state)
 {
@@ -522,6 +621,7 @@ main(void)
 		cmocka_unit_test(losses_mark_the_traces_of_their_time),
 		cmocka_unit_test(many_requests_on_many_threads_come_out_whole),
 		cmocka_unit_test(a_mapping_follows_ids_from_thread_to_thread),
+		cmocka_unit_test(a_check_names_the_tracepoint_of_a_mapping_that_does_not_pair),
 		cmocka_unit_test(a_mapping_is_of_one_program_and_context_is_better),
 		cmocka_unit_test(what_is_open_at_a_loss_is_given_up_where_pairs_nest),
 		cmocka_unit_test(names_over_the_limit_share_one_label),
