@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "analysis/critpath.h"
+#include "analysis/done_units.h"
 #include "base/hash_table.h"
 
 enum { SKIPPED = 63 }; /* instead of a kind: the event is not part of the walk */
@@ -33,15 +34,18 @@ struct unit_visit {   /* state of the walk in one unit */
 	uint32_t name;
 	/* Next unit begun by the same link (a message that was handled twice). */
 	uint32_t same_link;
+	/* Of the unit that its link leads to, if it began several: they are done[first_done...]
+	 * once ndone > 0. */
+	uint32_t first_done, ndone;
 	/* The unit that waited for this one, and where the walk continues in it if the fork is
 	 * lost: events before `resume`. */
 	uint32_t joiner, resume;
 	int64_t high_ns;
-	bool left; /* walked to its beginning and left */
 	/* Of the path from its begin to its end: the unit's last step, the call that it is or that
 	 * it continues (step.within), and the unit that was entered before it. */
 	uint32_t last_step, call, below;
 	bool is_call, entered;
+	bool left; /* walked to its beginning and left */
 };
 
 _Static_assert(HASH_TABLE_NONE == (uint32_t)TRACE_NONE, "a link that began no unit");
@@ -51,7 +55,10 @@ struct path_walk {
 	uint8_t *kinds;
 	struct unit_visit *visits;
 	struct hash_table
-	    links;          /* link -> the last unit that it began; visits[].same_link leads on */
+	    links;     /* link -> the last unit that it began; visits[].same_link leads on */
+	uint64_t seed; /* of the hashes of links, which traced programs choose */
+	struct done_unit *done; /* NULL: each link began one unit */
+	uint32_t ndone;
 	struct step *steps; /* in reverse order */
 	uint32_t nsteps;
 	uint32_t unit, at; /* the event of `unit` before number `at` is next */
@@ -108,12 +115,20 @@ survey_unit(
 	}
 }
 
+static inline uint64_t
+link_hash(const struct path_walk *w, uint64_t link)
+{
+	return hash_u64(link ^ w->seed);
+}
+
 static int
 survey(struct path_walk *w, const struct labels *labels, const struct label_set *keep,
     struct arena *a, struct err *e)
 {
 	const struct trace *t = w->t;
+	bool several = false;
 
+	w->seed = hash_seed();
 	if (!hash_table_in_arena(&w->links, a, t->nunits))
 		return err_set(
 		    e, ERR_MEMORY, "no memory for a critical path of %u units", t->nunits);
@@ -131,15 +146,19 @@ survey(struct path_walk *w, const struct labels *labels, const struct label_set 
 		if (w->visits[u].begin == TRACE_NONE ||
 		    kind_at(w, u, w->visits[u].begin) != RECORD_UNIT_BEGIN)
 			continue;
-		hash = hash_u64(event_at(w, u, w->visits[u].begin)->link_id);
+		hash = link_hash(w, event_at(w, u, w->visits[u].begin)->link_id);
 		if ((slot = hash_table_first(&w->links, hash)) != NULL) {
 			w->visits[u].same_link = slot->entry;
 			slot->entry = u;
+			several = true;
 		} else {
 			hash_table_put(&w->links, hash, u);
 		}
 	}
 	w->visits[t->root].high_ns = t->end_ns;
+	if (several && (w->done = arena_alloc(a, t->nunits * sizeof *w->done)) == NULL)
+		return err_set(
+		    e, ERR_MEMORY, "no memory for a critical path of %u units", t->nunits);
 	return 0;
 }
 
@@ -165,31 +184,51 @@ done_ns(const struct path_walk *w, uint32_t unit, int64_t join_ns)
 	return t < join_ns ? t : join_ns;
 }
 
-/* The unit whose result was joined: of those begun by the link and not walked yet the last one
- * done by join_ns; if there is none, the first one done after it. TRACE_NONE: none. */
-static uint32_t
-joined_unit(const struct path_walk *w, uint64_t link, int64_t join_ns)
+/* Whether the walk has been at the end of the unit: it ends there no second time. */
+static inline bool
+is_walked(const struct path_walk *w, uint32_t unit)
 {
-	uint32_t best = TRACE_NONE;
-	int64_t best_ns = 0;
+	return w->visits[unit].low <= w->visits[unit].last;
+}
 
-	for (uint32_t u = hash_table_find(&w->links, hash_u64(link)); u != TRACE_NONE;
-	     u = w->visits[u].same_link) {
-		int64_t t;
-		bool in_time, better;
+/* Sorts the units of a link that began several, at its first join. A unit has one link, so all
+ * links together need no more room than there are units. */
+static struct done_unit *
+done_of_link(struct path_walk *w, uint32_t unit)
+{
+	struct unit_visit *v = &w->visits[unit];
 
-		if (w->visits[u].low <= w->visits[u].last)
-			continue;
-		t = event_at(w, u, w->visits[u].last)->time_ns;
-		in_time = t <= join_ns;
-		better = best == TRACE_NONE ||
-		         (in_time ? best_ns > join_ns || t > best_ns : t < best_ns);
-		if (better) {
-			best = u;
-			best_ns = t;
-		}
+	if (v->ndone > 0)
+		return &w->done[v->first_done];
+	v->first_done = w->ndone;
+	for (uint32_t u = unit; u != TRACE_NONE; u = w->visits[u].same_link)
+		w->done[w->ndone++] = (struct done_unit){
+			.time_ns = event_at(w, u, w->visits[u].last)->time_ns, .unit = u
+		};
+	v->ndone = w->ndone - v->first_done;
+	assert(w->ndone <= w->t->nunits);
+	done_units_sort(&w->done[v->first_done], v->ndone);
+	return &w->done[v->first_done];
+}
+
+/* The unit whose result was joined: of those begun by the link and not walked yet the last one
+ * done by join_ns; if there is none, the first one done after it. TRACE_NONE: none. O(log units),
+ * and O(units log units) at the first join of a link that began several. */
+static uint32_t
+joined_unit(struct path_walk *w, uint64_t link, int64_t join_ns)
+{
+	uint32_t unit = hash_table_find(&w->links, link_hash(w, link)), at;
+	struct done_unit *done;
+
+	if (unit == TRACE_NONE || w->visits[unit].same_link == TRACE_NONE)
+		return unit != TRACE_NONE && !is_walked(w, unit) ? unit : TRACE_NONE;
+	done = done_of_link(w, unit);
+	while ((at = done_units_find(done, w->visits[unit].ndone, join_ns)) != DONE_UNITS_NONE) {
+		if (!is_walked(w, done[at].unit))
+			return done[at].unit;
+		done_units_remove(done, at);
 	}
-	return best;
+	return TRACE_NONE;
 }
 
 static void

@@ -44,8 +44,8 @@ struct critpath {
 
 /*
  * Extracts the path through all events whose label is a structure label or in `keep` (NULL: all
- * events). In the arena. O(events) where each link begins one unit; units that the same link
- * began are compared at each of its joins. ERR_MEMORY; ERR_INPUT: no path leads from the end of
+ * events). In the arena. O(events), plus O(log units) for each join of a link that began several
+ * units, and O(units log units) once for each such link. ERR_MEMORY; ERR_INPUT: no path leads from the end of
  * the request to its begin.
  */
 int critpath_extract(struct critpath *ret, const struct trace *t, const struct labels *labels,

@@ -24,6 +24,7 @@ struct trace_survey {
 	uint32_t *fork_of; /* of each unit: its number in forks; TRACE_NONE */
 	uint32_t *begin;   /* of each unit: its first unit_begin or request_begin; TRACE_NONE */
 	uint32_t *end;     /* its unit_end or request_end; TRACE_NONE */
+	uint64_t seed;     /* of the hashes of links, which traced programs choose */
 };
 
 void
@@ -89,7 +90,13 @@ is_silent(const struct trace_survey *s, uint32_t event)
 	return (kind_in(s->kinds, s->t->events[event].label) & KIND_SILENT) != 0;
 }
 
-/* Begin and end of each unit, and the forks by their links. */
+static uint64_t
+link_hash(const struct trace_survey *s, uint64_t link)
+{
+	return hash_u64(link ^ s->seed);
+}
+
+/* Begin and end of each unit, and the forks by their links: of several with one link the first. */
 static bool
 survey_events(struct trace_survey *s)
 {
@@ -112,8 +119,8 @@ survey_events(struct trace_survey *s)
 		case RECORD_FORK:
 			if (is_silent(s, i))
 				break;
-			if (!hash_table_put(
-				&s->table->links, hash_u64(t->events[i].link_id), s->nforks))
+			if (hash_table_claim(&s->table->links, link_hash(s, t->events[i].link_id),
+				s->nforks) == HASH_TABLE_NONE)
 				return false;
 			s->forks[s->nforks++] = (struct fork_state){ i, TRACE_NONE, TRACE_NONE, 0 };
 			break;
@@ -127,7 +134,7 @@ survey_events(struct trace_survey *s)
 static struct fork_state *
 fork_of_link(const struct trace_survey *s, uint64_t link)
 {
-	uint32_t at = hash_table_find(&s->table->links, hash_u64(link));
+	uint32_t at = hash_table_find(&s->table->links, link_hash(s, link));
 
 	return at != HASH_TABLE_NONE ? &s->forks[at] : NULL;
 }
@@ -203,23 +210,31 @@ count_fork(struct trace_survey *s, const struct fork_state *f)
 }
 
 /* For a fork without a join whose unit has ended: the gap in the forking unit in which that was,
- * from event *before to the next one. False: there is none. */
+ * from event *before to the next one. False: there is none. O(log events). */
 static bool
 find_gap(const struct trace_survey *s, const struct fork_state *f, uint32_t *before)
 {
 	const struct trace *t = s->t;
 	const struct unit *u = &t->units[t->events[f->event].unit];
+	uint32_t low, high;
 	int64_t end_ns;
 
 	if (f->join != TRACE_NONE || f->unit == TRACE_NONE || s->end[f->unit] == TRACE_NONE)
 		return false;
 	end_ns = t->events[s->end[f->unit]].time_ns;
-	for (uint32_t i = f->event; i + 1 < u->first + u->count; i++)
-		if (t->events[i].time_ns <= end_ns && t->events[i + 1].time_ns >= end_ns) {
-			*before = i;
-			return true;
-		}
-	return false;
+	low = f->event + 1;
+	high = u->first + u->count;
+	for (uint32_t n = high;
+	     low < n;) { /* the first event after the fork that is not before it */
+		uint32_t middle = low + (n - low) / 2;
+
+		if (t->events[middle].time_ns < end_ns)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	*before = low - 1;
+	return low < high && t->events[low - 1].time_ns <= end_ns;
 }
 
 /* The fork is the one whose unit was the last to end in the gap. */
@@ -319,7 +334,9 @@ count_request(struct trace_survey *s)
 bool
 place_table_add(struct place_table *p, const struct trace *t, const struct labels *labels)
 {
-	struct trace_survey s = { .table = p, .t = t, .kinds = labels_kinds(labels) };
+	struct trace_survey s = {
+		.table = p, .t = t, .kinds = labels_kinds(labels), .seed = hash_seed()
+	};
 	bool done = false;
 
 	p->traces++;

@@ -65,15 +65,16 @@ struct place_table { /* all zeroes is empty */
 	uint32_t n, cap;
 	struct hash_table by_place;
 	struct hash_table links; /* of the trace at hand */
-	uint64_t traces, lossy;  /* taken; of these lossy ones, which count nothing else */
-	uint64_t beyond;         /* facts of places beyond PLACES_MAX */
+	/* Taken; of these lossy ones and such that are too long, which count nothing else. */
+	uint64_t traces, lossy;
+	uint64_t beyond; /* facts of places beyond PLACES_MAX */
 };
 
 void place_table_release(struct place_table *p);
 void place_table_clear(struct place_table *p); /* keeps its memory */
 
 /* Counts a trace, complete or incomplete. False: out of memory; a part of it may be counted.
- * O(events), and O(events of the forking unit) for each unit without a join. */
+ * O(events). */
 bool place_table_add(struct place_table *p, const struct trace *t, const struct labels *labels);
 /* Counts a tracepoint of a mapping, `times` times. False: out of memory. O(1). */
 bool place_table_mapped(

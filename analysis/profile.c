@@ -18,7 +18,11 @@ struct profile_addition {
 	uint32_t *first_child, *next_child;
 	/* [units]: how many units it forked, and the first of them */
 	uint32_t *nchildren, *child;
-	uint32_t *node, *depth;    /* [units] */
+	uint32_t *node; /* [units] */
+	/* [units]: how many units contain it; TRACE_NONE while that is not known. One that contains
+	 * it, far enough away to find common ones in O(log depth) (Myers, An Applicative
+	 * Random-Access Stack, 1983); an outermost unit itself. */
+	uint32_t *depth, *jump;
 	int64_t *self_ns, *way_ns; /* [units]; negative: none */
 };
 
@@ -147,11 +151,12 @@ addition_begin(struct profile_addition *d)
 	d->nchildren = arena_calloc(a, t->nunits, sizeof *d->nchildren);
 	d->child = arena_calloc(a, t->nunits, sizeof *d->child);
 	d->node = arena_alloc(a, t->nunits * sizeof *d->node);
-	d->depth = arena_calloc(a, t->nunits, sizeof *d->depth);
+	d->depth = arena_alloc(a, t->nunits * sizeof *d->depth);
+	d->jump = arena_alloc(a, t->nunits * sizeof *d->jump);
 	d->self_ns = arena_alloc(a, t->nunits * sizeof *d->self_ns);
 	d->way_ns = arena_alloc(a, t->nunits * sizeof *d->way_ns);
 	if (!d->first_child || !d->next_child || !d->nchildren || !d->child || !d->node ||
-	    !d->depth || !d->self_ns || !d->way_ns)
+	    !d->depth || !d->jump || !d->self_ns || !d->way_ns)
 		return false;
 	memset(d->first_child, 0xff, (t->nevents + 1) * sizeof *d->first_child);
 	for (uint32_t u = 0; u < t->nunits; u++) {
@@ -211,7 +216,6 @@ walk_unit(struct profile_addition *d, uint32_t u, uint32_t *stack, uint32_t *top
 				continue;
 			}
 			d->node[c] = (uint32_t)n;
-			d->depth[c] = d->depth[u] + 1;
 			stack[(*top)++] = c;
 			if (trace_is_evidence(d->t) &&
 			    !count_step(d->p, d->node[u], after, (uint32_t)n))
@@ -247,17 +251,77 @@ spend(int64_t *ns, int64_t more_ns)
 	*ns = *ns < 0 ? more_ns : *ns + more_ns;
 }
 
-/* The innermost unit that contains both; TRACE_NONE: their forks are unknown. */
+/* The unit that forked this one; itself: it is an outermost one. */
+static uint32_t
+outer_unit(const struct profile_addition *d, uint32_t u)
+{
+	uint32_t fork = d->t->units[u].fork;
+
+	return u == d->t->root || fork == TRACE_NONE ? u : d->t->events[fork].unit;
+}
+
+static void
+set_depth(struct profile_addition *d, uint32_t u, uint32_t outer)
+{
+	uint32_t far = d->jump[outer];
+
+	d->depth[u] = d->depth[outer] + 1;
+	d->jump[u] = d->depth[outer] - d->depth[far] == d->depth[far] - d->depth[d->jump[far]]
+	                 ? d->jump[far]
+	                 : outer;
+}
+
+/* Sets depth and jump of all units, the outer ones first. Malformed units may contain each other: then
+ * the one that is met again counts as an outermost one. O(units). */
+static bool
+set_depths(struct profile_addition *d)
+{
+	uint32_t *chain = arena_alloc(&d->p->scratch, (d->t->nunits + 1) * sizeof *chain);
+	bool *met = arena_calloc(&d->p->scratch, d->t->nunits, sizeof *met);
+
+	if (chain == NULL || met == NULL)
+		return false;
+	memset(d->depth, 0xff, d->t->nunits * sizeof *d->depth);
+	for (uint32_t i = 0; i < d->t->nunits; i++) {
+		uint32_t n = 0, u = i;
+
+		for (; d->depth[u] == TRACE_NONE && !met[u]; u = outer_unit(d, u)) {
+			met[u] = true;
+			chain[n++] = u;
+		}
+		if (d->depth[u] == TRACE_NONE) {
+			d->depth[u] = 0;
+			d->jump[u] = u;
+		}
+		while (n-- > 0) {
+			if (d->depth[chain[n]] == TRACE_NONE)
+				set_depth(d, chain[n], u);
+			u = chain[n];
+		}
+	}
+	return true;
+}
+
+/* The innermost unit that contains both; TRACE_NONE: their forks are unknown. O(log depth). */
 static uint32_t
 common_unit(const struct profile_addition *d, uint32_t a, uint32_t b)
 {
 	while (a != b) {
-		uint32_t *deeper = d->depth[a] >= d->depth[b] ? &a : &b;
-		uint32_t fork = d->t->units[*deeper].fork;
+		uint32_t *deeper = d->depth[a] > d->depth[b] ? &a : &b,
+			 least = d->depth[a] < d->depth[b] ? d->depth[a] : d->depth[b];
 
-		if (*deeper == d->t->root || fork == TRACE_NONE)
+		if (d->depth[a] != d->depth[b]) {
+			*deeper = d->depth[d->jump[*deeper]] >= least ? d->jump[*deeper]
+			                                              : outer_unit(d, *deeper);
+		} else if (d->depth[a] == 0) {
 			return TRACE_NONE;
-		*deeper = d->t->events[fork].unit;
+		} else if (d->jump[a] != d->jump[b]) {
+			a = d->jump[a];
+			b = d->jump[b];
+		} else {
+			a = outer_unit(d, a);
+			b = outer_unit(d, b);
+		}
 	}
 	return a;
 }
@@ -341,7 +405,7 @@ profile_add(struct profile *p, const struct trace *t, const struct critpath *pat
 
 	if (!slices_open(&p->slices, t->begin_ns) ||
 	    !slices_count(&p->slices, SLICE_TOTAL, 0, took) || !addition_begin(&d) ||
-	    !walk_units(&d))
+	    !set_depths(&d) || !walk_units(&d))
 		return err_set(e, ERR_MEMORY, "out of memory for what requests call");
 	for (uint32_t i = 1; i < path->nsteps; i++)
 		spend_edge(&d, &path->steps[i - 1], &path->steps[i]);

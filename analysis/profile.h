@@ -68,7 +68,7 @@ struct profile {
 struct profile *profile_new(uint32_t nodes_max);
 void profile_free(struct profile *p);
 
-/* Adds a trace. O(events + steps of the path x depth of calls). ERR_MEMORY: part of the trace
+/* Adds a trace. O(events + steps of the path x log depth of units). ERR_MEMORY: part of the trace
  * may have been added; the profile stays consistent. */
 int profile_add(struct profile *p, const struct trace *t, const struct critpath *path,
     const struct labels *labels, struct err *e);

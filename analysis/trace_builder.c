@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/pending_trace.h"
+#include "base/hash.h"
 #include "base/hash_table.h"
 
 /* So many records of equal time are compared when looking for copies. */
@@ -29,12 +30,25 @@ struct trace_builder {
 	uint32_t cap;
 	struct hash_table by_unit; /* unit id -> unit */
 	struct hash_table by_link; /* link id -> event, the first fork of it */
+	uint64_t odd;              /* random: traced programs choose units and links */
 };
 
 struct trace_builder *
 trace_builder_new(void)
 {
-	return calloc(1, sizeof(struct trace_builder));
+	struct trace_builder *b = calloc(1, sizeof *b);
+
+	if (b != NULL)
+		b->odd = hash_seed() | 1;
+	return b;
+}
+
+/* As hash_multiply(), but by a number that nobody knows, so that nobody can choose ids that collide
+ * (Dietzfelbinger et al., A Reliable Randomized Algorithm for the Closest-Pair Problem, 1997). */
+static inline uint64_t
+id_hash(const struct trace_builder *b, uint64_t id)
+{
+	return __builtin_bswap64(id * b->odd);
 }
 
 void
@@ -257,7 +271,7 @@ number_units(struct trace_builder *b, uint32_t n)
 			b->units[i] = b->units[i - 1];
 			continue;
 		}
-		b->units[i] = hash_table_claim(&b->by_unit, hash_multiply(id), nunits);
+		b->units[i] = hash_table_claim(&b->by_unit, id_hash(b, id), nunits);
 		nunits += b->units[i] == nunits;
 		last_id = id;
 	}
@@ -355,10 +369,10 @@ find_request(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 
 /* For the units that shared their thread: since when. */
 static void
-note_shared(struct trace *t, const struct hash_table *by_unit, const struct pending_trace *p)
+note_shared(struct trace *t, const struct trace_builder *b, const struct pending_trace *p)
 {
 	for (uint32_t i = 0; i < p->nshared; i++) {
-		uint32_t unit = hash_table_find(by_unit, hash_multiply(p->shared[i].unit_id));
+		uint32_t unit = hash_table_find(&b->by_unit, id_hash(b, p->shared[i].unit_id));
 		struct unit *u;
 
 		if (unit == HASH_TABLE_NONE)
@@ -378,7 +392,7 @@ link_units(struct trace *t, struct trace_builder *b)
 
 	for (uint32_t i = 0; i < t->nevents; i++)
 		if (kinds[i] == RECORD_FORK) {
-			hash_table_claim(&b->by_link, hash_multiply(t->events[i].link_id), i);
+			hash_table_claim(&b->by_link, id_hash(b, t->events[i].link_id), i);
 			b->marks[i] = 0;
 		}
 	for (uint32_t i = 0; i < t->nevents; i++) {
@@ -387,7 +401,7 @@ link_units(struct trace *t, struct trace_builder *b)
 
 		if (kinds[i] != RECORD_UNIT_BEGIN && kinds[i] != RECORD_JOIN)
 			continue;
-		fork = hash_table_find(&b->by_link, hash_multiply(e->link_id));
+		fork = hash_table_find(&b->by_link, id_hash(b, e->link_id));
 		if (fork == HASH_TABLE_NONE)
 			continue;
 		b->marks[fork] |= kinds[i] == RECORD_JOIN ? JOINED : BEGUN;
@@ -433,7 +447,7 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 		return false;
 	lay_out_events(t, b, n, labels_kinds(labels));
 	find_request(t, b->kinds, labels);
-	note_shared(t, &b->by_unit, p);
+	note_shared(t, b, p);
 	link_units(t, b);
 	t->arena = *into;
 	*into = (struct arena){ 0 };

@@ -101,7 +101,13 @@ hash_bytes128(uint64_t seed, const void *data, size_t len)
 uint64_t
 hash_seed(void)
 {
-	const void *random = (const void *)getauxval(AT_RANDOM);
+	static uint64_t known; /* every thread would set the same */
+	uint64_t seed = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	const void *random;
 
-	return random == NULL ? 0 : hash_bytes(0x686f6e65, random, 16);
+	if (seed != 0 || (random = (const void *)getauxval(AT_RANDOM)) == NULL)
+		return seed;
+	seed = hash_bytes(0x686f6e65, random, 16);
+	__atomic_store_n(&known, seed, __ATOMIC_RELAXED);
+	return seed;
 }

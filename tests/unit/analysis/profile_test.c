@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "calls.h"
 
+#include <unistd.h>
+
 #include "base/rng.h"
 
 static const struct profile_call *
@@ -185,6 +187,31 @@ a_bucket_covers_an_eighth_of_an_octave(void **state)
 	assert_int_equal(profile_bucket(1e18), PROFILE_BUCKETS - 1);
 }
 
+/* Two units that contain each other, and one of them is joined by the request. */
+static void
+units_that_contain_each_other_end_the_search_for_what_contains_them(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct profile *p = profile_new(16);
+	struct critpath path;
+	struct trace *t;
+	(void)state;
+
+	kit_rows(
+	    k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 20, 0, 2, 'b', 7, "f" }, { 25, 0, 2, 'F', 8, "g" },
+		   { 30, 0, 3, 'b', 8, "g" }, { 35, 0, 3, 'F', 7, "f" }, { 80, 0, 2, 'e', 7, "f" },
+		   { 90, 0, 1, 'J', 7, "f" }, { 100, 0, 1, 'E', 0, "R" }));
+	assert_non_null(t = assemble_next(k->assemble));
+	assert_int_equal(critpath_extract(&path, t, k->labels, NULL, &k->arena, &k->e), 0);
+	alarm(60); /* it would last for ever */
+	assert_int_equal(profile_add(p, t, &path, k->labels, &k->e), 0);
+	alarm(0);
+	assert_int_equal(p->traces, 1);
+	trace_free(t);
+	profile_free(p);
+	kit_free(k);
+}
+
 int
 main(void)
 {
@@ -195,6 +222,8 @@ main(void)
 		cmocka_unit_test(successors_are_counted_in_their_context),
 		cmocka_unit_test(a_lossy_trace_is_no_evidence_of_absence),
 		cmocka_unit_test(entries_over_the_limit_are_counted_and_the_others_stay),
+		cmocka_unit_test(
+		    units_that_contain_each_other_end_the_search_for_what_contains_them),
 		cmocka_unit_test(a_bucket_covers_an_eighth_of_an_octave),
 	};
 
