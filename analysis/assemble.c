@@ -571,6 +571,7 @@ add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const str
 	if (r->nvalues > 0 && k->nfields > 0 && !copy_values(&p->arena, &raw->event, r, k))
 		return false;
 	c->count++;
+	p->nrecords++;
 	a->counts.held++;
 	a->counts.memory_bytes += p->arena.total_bytes - p->arena_bytes;
 	p->arena_bytes = p->arena.total_bytes;
@@ -636,8 +637,12 @@ take_record(
 	if (p == NULL && (p = pending_new(a, r->trace_id, r->time_ns)) == NULL)
 		return false;
 	*recent = p;
-	if (!add_record(a, p, node, r, k))
+	if (a->o.records_max > 0 && p->nrecords == a->o.records_max) {
+		p->too_long = true;
+		a->counts.given_up++;
+	} else if (!add_record(a, p, node, r, k)) {
 		return false;
+	}
 	note_times(a, p, r->time_ns, k->kind);
 	note_threads(a, node, k->kind, r);
 	return true;

@@ -26,6 +26,10 @@ struct assemble_options {
 	/* A trace without an end this long after its first record is given up; measured by
 	 * watermarks, not by a clock */
 	int64_t patience_ns;
+	/* Records of one trace that are examined; a trace with more of them is incomplete
+	 * (INCOMPLETE_TOO_LONG). 0: there is no bound. So what a traced program can make this process
+	 * do at once is bounded. */
+	uint32_t records_max;
 };
 
 struct assemble_counts {
@@ -33,7 +37,7 @@ struct assemble_counts {
 	 * ERR_MEMORY */
 	uint64_t records;
 	uint64_t used;     /* in traces that were returned */
-	uint64_t given_up; /* in traces that were given up */
+	uint64_t given_up; /* in traces that were given up, with those over records_max */
 	uint64_t held;     /* in traces that are neither returned nor given up yet */
 	uint64_t outside;  /* without a trace id; not included in `records` */
 	uint64_t complete; /* traces returned */
@@ -42,7 +46,7 @@ struct assemble_counts {
 	uint64_t late;
 	uint64_t duplicate; /* exact copies of another record; removed from their traces */
 	/* Traces given up: over the memory bound; no end in time; not exactly one begin and one
-	 * end in this order. */
+	 * end in this order, or over records_max. */
 	uint64_t given_up_memory, given_up_patience, given_up_malformed;
 	/* Traces that are lossy: an agent reported lost records in their time, or left. */
 	uint64_t lossy;
@@ -82,7 +86,7 @@ int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, str
  * skipped and counted. */
 struct trace *assemble_next(struct assemble *a);
 
-/* Returns the next trace that was given up for want of a begin or an end, or NULL; the caller frees
+/* Returns the next trace that was given up for want of a begin or an end, or for its length, or NULL; the caller frees
  * it. It has no response time (trace_has_times()). The last INCOMPLETE_KEPT_MAX are kept, and no more
  * than a sixteenth of the memory bound; others are only counted. */
 enum { INCOMPLETE_KEPT_MAX = 256 };

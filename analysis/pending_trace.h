@@ -30,6 +30,8 @@ struct pending_trace {
 	struct record_chunk *first, *last;
 	uint32_t heap_at[2]; /* its positions in the two heaps of assemble.c */
 	bool lossy;
+	bool too_long; /* it has further records, which were dropped */
+	uint32_t nrecords;
 	/* Units on whose thread a unit of another trace began while they were open, and when; further
 	 * ones are not noted. */
 	uint32_t nshared;

@@ -340,9 +340,10 @@ place_table_add(struct place_table *p, const struct trace *t, const struct label
 	bool done = false;
 
 	p->traces++;
-	p->lossy += t->lossy;
-	if (t->lossy)
+	if (t->lossy || t->incomplete == INCOMPLETE_TOO_LONG) {
+		p->lossy++;
 		return true;
+	}
 	hash_table_clear(&p->links);
 	s.forks = malloc((t->nevents + 1) * sizeof *s.forks);
 	s.fork_of = malloc((t->nunits + 1) * 3 * sizeof *s.fork_of);

@@ -447,6 +447,8 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 		return false;
 	lay_out_events(t, b, n, labels_kinds(labels));
 	find_request(t, b->kinds, labels);
+	if (p->too_long)
+		t->incomplete = INCOMPLETE_TOO_LONG;
 	note_shared(t, b, p);
 	link_units(t, b);
 	t->arena = *into;

@@ -14,6 +14,7 @@
 
 /* Events of all requests, for what one request waited for: 4 MiB. */
 enum { HISTORY_EVENTS = 1 << 16 };
+enum { RECORDS_MAX = 100000 }; /* of one trace, unless the options say otherwise */
 
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
 static int take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct err *e);
@@ -78,6 +79,7 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 		.memory_max_bytes = (size_t)o->memory_max_bytes,
 		.skew_ns = o->skew_ns,
 		.patience_ns = o->patience_ns,
+		.records_max = o->records_max > 0 ? (uint32_t)o->records_max : RECORDS_MAX,
 	};
 	struct engine *g = calloc(1, sizeof *g);
 	struct engine_parts *p;
@@ -215,7 +217,7 @@ find_no_evidence(struct engine *g, const struct request_type *type, struct mono 
 		.lossy = d->skipped_lossy,
 		.no_unit = d->incomplete[INCOMPLETE_NO_UNIT],
 		.open = d->incomplete[INCOMPLETE_NO_END],
-		.other = d->incomplete[INCOMPLETE_NO_BEGIN] +
+		.other = d->incomplete[INCOMPLETE_TOO_LONG] + d->incomplete[INCOMPLETE_NO_BEGIN] +
 		         d->incomplete[INCOMPLETE_SEVERAL_BEGINS] +
 		         d->incomplete[INCOMPLETE_SEVERAL_ENDS] +
 		         d->incomplete[INCOMPLETE_END_FIRST],

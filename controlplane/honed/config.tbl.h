@@ -54,6 +54,8 @@ KEY(analysis, skew, skew, TIME, "5ms", 0, 10 * S,
     "(hone agents shows it) and work that continues after the end of the request.")
 KEY(analysis, patience, patience, TIME, "30s", 0.1 * S, 3600 * S,
     "A trace that is incomplete for this long is dropped and counted.")
+KEY(analysis, records_max, records_max, COUNT, "100000", 1000, 100000000,
+    "Records of one trace. A trace with more of them is incomplete: it is counted, and is no evidence.")
 KEY(analysis, groups_max, groups_max, COUNT, "2000", 10, 1000000,
     "Groups of each diagnosis. Traces of further groups are counted as other.")
 KEY(analysis, samples_max, samples_max, COUNT, "512", 32, 65536,

@@ -166,6 +166,7 @@ config_engine(const struct config *c)
 		.memory_max_bytes = c->memory_max,
 		.skew_ns = c->skew,
 		.patience_ns = c->patience,
+		.records_max = c->records_max,
 		.groups_max = c->groups_max,
 		.samples_max = c->samples_max,
 		.report_max_bytes = c->report_max,

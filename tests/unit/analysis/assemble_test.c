@@ -367,6 +367,36 @@ expect_incomplete(struct kit *k, uint64_t id, enum incomplete why)
 	trace_free(t);
 }
 
+/* What a program does within one request is bounded, and the request is named. */
+static void
+a_trace_with_more_records_than_are_examined_is_incomplete(void **state)
+{
+	struct kit *k = kit_new(
+	    &(struct assemble_options){ 64 << 20, 5000, INT64_C(1000000000), 4 });
+	struct assemble_counts c;
+	struct trace *t;
+	(void)state;
+
+	kit_rows(k, ROWS({ 1, 0, 1, 'B', 0, "R", 1 }, { 2, 0, 1, '.', 0, "p", 1 },
+			{ 3, 0, 1, '.', 0, "p", 1 }, { 4, 0, 1, 'E', 0, "R", 1 },
+			{ 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, '.', 0, "p", 2 },
+			{ 3, 0, 2, '.', 0, "p", 2 }, { 4, 0, 2, '.', 0, "p", 2 },
+			{ 5, 0, 2, 'E', 0, "R", 2 }));
+	assert_non_null(t = assemble_next(k->assemble));
+	assert_int_equal(t->id, 1); /* as many as are examined */
+	assert_true(trace_is_evidence(t));
+	trace_free(t);
+	assert_null(assemble_next(k->assemble));
+	assert_non_null(t = assemble_next_incomplete(k->assemble));
+	assert_true(t->id == 2 && t->nevents == 4 && t->incomplete == INCOMPLETE_TOO_LONG);
+	assert_false(trace_has_times(t));
+	trace_free(t);
+	c = kit_counts(k);
+	assert_int_equal(c.incomplete[INCOMPLETE_TOO_LONG], 1);
+	assert_true(c.records == 9 && c.used == 4 && c.given_up == 5 && c.held == 0);
+	kit_free(k);
+}
+
 static void
 a_trace_that_was_given_up_is_handed_out_with_what_it_lacks(void **state)
 {
@@ -703,6 +733,7 @@ main(void)
 		cmocka_unit_test(memory_is_bounded_by_giving_up_the_oldest_traces),
 		cmocka_unit_test(losses_mark_the_traces_open_at_that_time),
 		cmocka_unit_test(a_joined_fork_without_its_unit_is_incomplete_and_no_loss),
+		cmocka_unit_test(a_trace_with_more_records_than_are_examined_is_incomplete),
 		cmocka_unit_test(a_trace_that_was_given_up_is_handed_out_with_what_it_lacks),
 		cmocka_unit_test(a_pending_trace_can_be_seen_before_it_is_given_up),
 		cmocka_unit_test(a_unit_that_shares_its_thread_with_another_trace_knows_since_when),

@@ -86,6 +86,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"analysis.memory_max=64MiB",
 		"analysis.skew=250us",
 		"analysis.patience=2min",
+		"analysis.records_max=5000",
 		"analysis.groups_max=99",
 		"analysis.samples_max=100",
 		"analysis.report_max=5MiB",
