@@ -173,6 +173,9 @@ ALONE     := $(call scenario_files,burst clock cost soak source questions demo n
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3
+# tests/fuzz/common/work.c takes their places: it counts the work of each input.
+FUZZ_WRAPPED := __sanitizer_cov_trace_pc LLVMFuzzerTestOneInput
+comma := ,
 MAN       := $(wildcard */*.[1358] */*/*.[1358])
 
 $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane/honed)
@@ -202,7 +205,9 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bise
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 	@TAP=$(TAP) tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
 fuzz:	# clang's libFuzzer; its objects are separate
-	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
+	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" \
+	    CFLAGS=-fsanitize-coverage=trace-pc LDFLAGS="$(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))" fuzzers
+$(FUZZERS): $O/tests/fuzz/common/work.o
 fuzzers: $(FUZZERS)
 	@tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
 rooms: $(foreach r,$(ROOMS),$(call archive,$r))
