@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "instrument/inside.h"
@@ -28,6 +29,22 @@ static void
 forget(void)
 {
 	unlink(path);
+}
+
+/* Unmaps the tables that libhone has mapped. It keeps them on purpose: in a program another thread may be
+ * reading. */
+static void
+unmap_tables(void)
+{
+	unsigned long long from, to;
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	must(maps != NULL);
+	while (fgets(line, sizeof line, maps) != NULL)
+		if (strstr(line, path) != NULL && sscanf(line, "%llx-%llx", &from, &to) == 2)
+			must(munmap((void *)(uintptr_t)from, to - from) == 0);
+	fclose(maps);
 }
 
 static void
@@ -79,5 +96,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		    i % 3 == 0 ? hone_policy_type("GET_HOME") : table.types[i * 25].request_type,
 		    (uint32_t)(i * 0x9e3779b9));
 	decide(UINT64_MAX, 1, 1);
+	unmap_tables();
 	return 0;
 }

@@ -28,6 +28,8 @@
 enum { PATIENCE_MS = 20000 };
 
 static char top[64], policy[80];
+static struct guard g; /* of the test that runs */
+static pid_t agent;
 
 static int
 folders_make(void **state)
@@ -40,10 +42,22 @@ folders_make(void **state)
 	return 0;
 }
 
+static void
+kill_process(pid_t *pid)
+{
+	if (*pid > 0 && kill(*pid, SIGKILL) == 0)
+		waitpid(*pid, NULL, 0);
+	*pid = 0;
+}
+
+/* Also after a test that has failed: what it started has the output of this program open, and whoever reads
+ * that waits for its end. */
 static int
-folders_remove(void **state)
+all_end(void **state)
 {
 	(void)state;
+	kill_process(&g.pid);
+	kill_process(&agent);
 	return folder_remove(top) ? 0 : -1;
 }
 
@@ -108,15 +122,27 @@ wait_until(bool (*what)(void *), void *arg)
 	return false;
 }
 
+/* Whether the guardian turns out to be dead, at a time that stands still. */
+static bool
+dies(struct mono at)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (guard_turn(&g, at) == GUARD_DIED)
+			return true;
+		poll(NULL, 0, 1);
+	}
+	return false;
+}
+
 static void
-begin(struct guard *g, struct rates **r, int64_t hang_ns)
+begin(struct rates **r, int64_t hang_ns)
 {
 	struct guard_options o = { "guard-test", top, -1, hang_ns };
 	struct err e;
 
 	assert_int_equal(rates_open(r, policy, &e), 0);
 	o.table = rates_spare(*r);
-	assert_int_equal(guard_start(g, &o, &e), 0);
+	assert_int_equal(guard_start(&g, &o, &e), 0);
 	probe(*r);
 }
 
@@ -145,12 +171,11 @@ time_counts_only_while_the_guardian_runs(void **state)
 static _Noreturn void
 an_agent(void)
 {
-	struct guard g;
 	struct rates *r;
 	char folder[PATH_MAX];
 	struct err e;
 
-	begin(&g, &r, 10 * SECOND);
+	begin(&r, 10 * SECOND);
 	tracer_folder("guard-test", top, getpid(), folder, sizeof folder);
 	if (folder_make(folder, &e) != 0)
 		_exit(1);
@@ -162,9 +187,9 @@ static void
 the_table_of_a_killed_agent_is_silenced_and_removed(void **state)
 {
 	char folder[PATH_MAX];
-	pid_t agent = fork();
 	(void)state;
 
+	agent = fork();
 	if (agent == 0)
 		an_agent();
 	tracer_folder("guard-test", top, agent, folder, sizeof folder);
@@ -173,8 +198,7 @@ the_table_of_a_killed_agent_is_silenced_and_removed(void **state)
 		poll(NULL, 0, 1);
 	}
 	assert_true(probes());
-	kill(agent, SIGKILL);
-	waitpid(agent, NULL, 0);
+	kill_process(&agent);
 	assert_true(wait_until(silent, NULL));
 	assert_true(wait_until(gone, folder));
 }
@@ -182,12 +206,11 @@ the_table_of_a_killed_agent_is_silenced_and_removed(void **state)
 static void
 a_dismissed_guardian_changes_nothing(void **state)
 {
-	struct guard g;
 	struct rates *r;
 	pid_t pid;
 	(void)state;
 
-	begin(&g, &r, 10 * SECOND);
+	begin(&r, 10 * SECOND);
 	pid = g.pid;
 	guard_dismiss(&g);
 	assert_int_equal(kill(pid, 0), -1); /* it ended, and its parent has waited for it */
@@ -198,13 +221,12 @@ a_dismissed_guardian_changes_nothing(void **state)
 static void
 a_killed_guardian_is_replaced(void **state)
 {
-	struct guard g;
 	struct rates *r;
 	struct mono later;
 	pid_t first, second;
 	(void)state;
 
-	begin(&g, &r, 10 * SECOND);
+	begin(&r, 10 * SECOND);
 	first = g.pid;
 	assert_true(guard_lives(&g));
 	kill(first, SIGKILL);
@@ -216,8 +238,7 @@ a_killed_guardian_is_replaced(void **state)
 	second = g.pid;
 	assert_true(guard_lives(&g) && second != first);
 	kill(second, SIGKILL);
-	while (guard_turn(&g, later) != GUARD_DIED)
-		poll(NULL, 0, 1);
+	assert_true(dies(later));
 	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND - 1 }),
 	    GUARD_SAME); /* its successor did not live for a second: replaced after one */
 	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND }), GUARD_AGAIN);
@@ -229,22 +250,20 @@ a_killed_guardian_is_replaced(void **state)
 static void
 a_guardian_that_hangs_is_replaced(void **state)
 {
-	struct guard g;
 	struct rates *r;
 	enum guard_news news = GUARD_SAME;
 	int64_t now;
 	pid_t first;
 	(void)state;
 
-	begin(&g, &r, 10 * SECOND);
+	begin(&r, 10 * SECOND);
 	first = g.pid;
 	now = clock_mono().ns;
 	kill(first, SIGSTOP);
 	for (int i = 0; i < 2000 && news == GUARD_SAME; i++)
 		news = guard_turn(&g, (struct mono){ now += 10 * MS });
 	assert_int_equal(news, GUARD_HUNG);
-	while ((news = guard_turn(&g, (struct mono){ now })) != GUARD_DIED)
-		poll(NULL, 0, 1);
+	assert_true(dies((struct mono){ now }));
 	assert_int_equal(guard_turn(&g, (struct mono){ now }), GUARD_AGAIN);
 	assert_true(g.pid != first);
 	guard_dismiss(&g);
@@ -254,11 +273,10 @@ a_guardian_that_hangs_is_replaced(void **state)
 static void
 an_agent_that_hangs_is_silenced_and_informed(void **state)
 {
-	struct guard g;
 	struct rates *r;
 	(void)state;
 
-	begin(&g, &r, 500 * MS);
+	begin(&r, 500 * MS);
 	for (int i = 0; i < 150; i++) { /* calls in time, for three times the limit */
 		guard_turn(&g, clock_mono());
 		poll(NULL, 0, 10);
@@ -281,16 +299,16 @@ main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_counts_only_while_the_guardian_runs),
-		cmocka_unit_test_setup_teardown(the_table_of_a_killed_agent_is_silenced_and_removed,
-		    folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    a_dismissed_guardian_changes_nothing, folders_make, folders_remove),
+		    the_table_of_a_killed_agent_is_silenced_and_removed, folders_make, all_end),
 		cmocka_unit_test_setup_teardown(
-		    a_killed_guardian_is_replaced, folders_make, folders_remove),
+		    a_dismissed_guardian_changes_nothing, folders_make, all_end),
 		cmocka_unit_test_setup_teardown(
-		    a_guardian_that_hangs_is_replaced, folders_make, folders_remove),
+		    a_killed_guardian_is_replaced, folders_make, all_end),
 		cmocka_unit_test_setup_teardown(
-		    an_agent_that_hangs_is_silenced_and_informed, folders_make, folders_remove),
+		    a_guardian_that_hangs_is_replaced, folders_make, all_end),
+		cmocka_unit_test_setup_teardown(
+		    an_agent_that_hangs_is_silenced_and_informed, folders_make, all_end),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--guard") == 0)

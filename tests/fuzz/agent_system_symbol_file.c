@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Any bytes as a traced program's file: 8 bytes of position, then the file. Whatever the file says,
+ * the result is a terminated name, or none.
+ */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/system/symbol_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static int fd = -1;
+	char name[SYMBOL_NAME_MAX + 1];
+	uint64_t from_start;
+
+	if (len < sizeof from_start)
+		return 0;
+	memcpy(&from_start, data, sizeof from_start);
+	data += sizeof from_start;
+	len -= sizeof from_start;
+	if (fd < 0)
+		fd = memfd_create("program", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, len, 0) != (ssize_t)len)
+		abort();
+	if (symbol_file_find(fd, from_start, name) &&
+	    (name[0] == '\0' || strnlen(name, sizeof name) == sizeof name))
+		abort();
+	return 0;
+}
