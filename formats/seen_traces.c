@@ -45,18 +45,24 @@ content_of(const struct trace *t)
 	return sum != HASH_TABLE_NONE ? (uint32_t)sum : 0;
 }
 
+/* Where a further content of an id is: each has a slot of its own, so that an id with many costs no
+ * search. */
+static uint64_t
+further(uint64_t id, uint32_t content)
+{
+	return hash_u64(id ^ hash_u64(content));
+}
+
 static enum seen
 find(const struct hash_table *t, uint64_t id, uint32_t content)
 {
-	enum seen found = SEEN_NEVER;
+	const struct hash_slot *first = hash_table_first(t, id);
 
-	for (const struct hash_slot *s = hash_table_first(t, id); s != NULL;
-	     s = hash_table_next(t, s)) {
-		if (s->entry == content)
-			return SEEN_BEFORE;
-		found = SEEN_ID;
-	}
-	return found;
+	if (first == NULL)
+		return SEEN_NEVER;
+	return first->entry == content || hash_table_find(t, further(id, content)) == content
+	           ? SEEN_BEFORE
+	           : SEEN_ID;
 }
 
 enum seen
@@ -65,14 +71,17 @@ seen_traces_add(struct seen_traces *s, const struct trace *t)
 	uint64_t id = hash_u64(t->id + hash_u64(t->id_high));
 	uint32_t content = content_of(t);
 	enum seen new = find(&s->tables[s->newer], id, content),
-		  old = find(&s->tables[!s->newer], id, content);
+		  old = find(&s->tables[!s->newer], id, content),
+		  ret = new == SEEN_ID || old == SEEN_ID ? SEEN_ID : SEEN_NEVER;
 
 	if (new == SEEN_BEFORE || old == SEEN_BEFORE)
 		return SEEN_BEFORE;
 	if (s->tables[s->newer].count == s->count_max) {
 		s->newer = !s->newer;
 		hash_table_clear(&s->tables[s->newer]);
+		new = SEEN_NEVER;
 	}
-	hash_table_put(&s->tables[s->newer], id, content);
-	return new == SEEN_ID || old == SEEN_ID ? SEEN_ID : SEEN_NEVER;
+	hash_table_claim(
+	    &s->tables[s->newer], new == SEEN_NEVER ? id : further(id, content), content);
+	return ret;
 }

@@ -136,6 +136,29 @@ repeats_are_recognised_in_bounded_memory(void **state)
 	seen_traces_release(&s);
 }
 
+/* Whoever writes the files chooses the ids. */
+static void
+an_id_with_many_contents_costs_no_search(void **state)
+{
+	enum { TRACES = 400000 };
+	struct event event = { 0 };
+	struct trace t = { .id = 1, .nevents = 1, .events = &event };
+	struct seen_traces s;
+	uint32_t confused = 0;
+	(void)state;
+
+	seen_traces_init(&s, 64 << 20);
+	alarm(
+	    120); /* a search through all of them would take longer than that, the rest a second */
+	for (event.time_ns = 0; event.time_ns < TRACES; event.time_ns++)
+		confused += seen_traces_add(&s, &t) != (event.time_ns == 0 ? SEEN_NEVER : SEEN_ID);
+	for (event.time_ns = 0; event.time_ns < TRACES; event.time_ns += 1000)
+		assert_int_equal(seen_traces_add(&s, &t), SEEN_BEFORE);
+	alarm(0);
+	assert_in_range(confused, 0, 100); /* contents are known by 32 bits: some 20 are expected */
+	seen_traces_release(&s);
+}
+
 /* Each file is skipped with its reason, and reading continues. */
 static void
 a_file_without_traces_is_reported(void **state)
@@ -426,6 +449,7 @@ main(void)
 		cmocka_unit_test(a_trace_that_is_read_again_counts_once),
 		cmocka_unit_test(the_same_id_with_other_content_is_reported),
 		cmocka_unit_test(repeats_are_recognised_in_bounded_memory),
+		cmocka_unit_test(an_id_with_many_contents_costs_no_search),
 		cmocka_unit_test(a_file_without_traces_is_reported),
 		cmocka_unit_test(a_format_can_be_named),
 		cmocka_unit_test(folders_are_read_by_name),
