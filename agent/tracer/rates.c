@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,28 +46,59 @@ table_fits(int fd)
 	       head.ntypes == HONE_POLICY_TYPES;
 }
 
-/* Writes a new table and renames it to its path, so that no program sees half of it. A file that was
- * there before is not changed, since programs may have mapped it. */
+/*
+ * Every user may open the table for reading, since programs of all users do. So the lock is one for
+ * writing, of the open file: only who may open the file for writing can hold it. A reader can hold a
+ * lock for reading, which excludes it; therefore the lock is taken before the file gets its path.
+ */
+enum lock { LOCK_TAKEN, LOCK_AGENT, LOCK_READER };
+
+static enum lock
+lock_take(int fd)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	if (fcntl(fd, F_OFD_SETLK, &l) == 0)
+		return LOCK_TAKEN;
+	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_RDLCK ? LOCK_READER : LOCK_AGENT;
+}
+
+/* Every user may make a folder of that name in /dev/shm. It is moved aside, and removed if it is empty:
+ * what another user put into it is not ours to remove. */
 static int
-table_make(const char *path, struct err *e)
+table_place(const char *temporary, const char *path, bool replace)
+{
+	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EISDIR || renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) != 0)
+		return -1;
+	rmdir(temporary);
+	return 0;
+}
+
+/* Writes a new table, locks it, and renames it to its path, so that no program sees half of it. A file
+ * that was there before is not changed, since programs may have mapped it. *fd is the caller's.
+ * ERR_BUSY: it must not replace a file, and there is one now. */
+static int
+table_make(const char *path, bool replace, int *fd, struct err *e)
 {
 	struct hone_policy t = { .magic = HONE_POLICY_MAGIC,
 		.version = HONE_POLICY_VERSION,
 		.ntypes = HONE_POLICY_TYPES };
 	char temporary[300];
-	int fd, rc = 0;
+	int rc = 0;
 
-	snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-	unlink(temporary);
-	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
+	snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+	if ((*fd = mkostemp(temporary, O_CLOEXEC)) < 0)
 		return err_errno(e, "%s", temporary);
-	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof t) != (ssize_t)sizeof t ||
-	    rename(temporary, path) != 0) {
-		rc = err_errno(e, "%s", path);
+	if (write(*fd, &t, sizeof t) != (ssize_t)sizeof t || lock_take(*fd) != LOCK_TAKEN ||
+	    fchmod(*fd, 0644) != 0 || table_place(temporary, path, replace) != 0) {
+		rc = errno == EEXIST ? err_set(e, ERR_BUSY, "%s was made by another process", path)
+		                     : err_errno(e, "%s", path);
 		unlink(temporary);
+		close(*fd);
+		*fd = -1;
 	}
-	close(fd);
 	return rc;
 }
 
@@ -91,35 +121,76 @@ is_at(int fd, const char *path)
 	       a.st_ino == b.st_ino;
 }
 
+static void
+silence(struct hone_policy *t)
+{
+	for (int i = 0; i < HONE_POLICY_TYPES; i++) {
+		put(&t->types[i].probe_until_ns, 0);
+		put(&t->types[i].probe_rate, 0);
+	}
+}
+
+/* A table that is not used any more: programs that still have it mapped stop sampling by it, and look
+ * for the new one. */
+static void
+table_end(int fd)
+{
+	struct hone_policy *t = table_fits(fd) ? table_map(fd) : NULL;
+
+	if (t == NULL)
+		return;
+	silence(t);
+	put(&t->sample_until_ns, 0);
+	munmap(t, sizeof *t);
+}
+
+/*
+ * 1. none, or something that is no file: a link, a folder, a socket          make one
+ * 2. of another user                                                         make one
+ * 3. locked by an agent                                                      ERR_BUSY
+ * 4. locked by a reader, who can only have done so while no agent ran        make one
+ * 5. it is a table, and still at its path                                    take it
+ * 6. it is something else, or an older table                                 make one
+ */
 static int
 table_lock(struct rates *r, struct err *e)
 {
 	for (int attempt = 0; attempt < 10; attempt++) {
+		enum lock lock;
+
 		r->fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (r->fd < 0 && errno == EACCES)
 			return err_set(e, ERR_SYSTEM,
 			    "%s belongs to another user: start hone-agent as root, or as that "
 			    "user, or give it a table of its own (agent.policy)",
 			    r->path);
-		/* ELOOP: a symbolic link, which every user can make in /dev/shm; the rename
-		 * replaces the link, not its target. */
-		if (r->fd < 0 && errno != ENOENT && errno != ELOOP)
+		if (r->fd < 0 && errno != ENOENT && errno != ELOOP && errno != EISDIR &&
+		    errno != ENXIO)
 			return err_errno(e, "%s", r->path);
-		if (r->fd >= 0 && is_own(r->fd) && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
+		if (r->fd < 0 || !is_own(r->fd)) { /* 1, 2 */
+			bool there = r->fd >= 0 || errno != ENOENT;
+			int rc;
+
+			if (r->fd >= 0)
+				close(r->fd);
+			if ((rc = table_make(r->path, there, &r->fd, e)) != ERR_BUSY)
+				return rc;
+			continue;
+		}
+		lock = lock_take(r->fd);
+		if (lock == LOCK_AGENT) /* 3 */
 			return err_set(e, ERR_BUSY,
 			    "%s is held by another hone-agent; end it, or give this one a "
 			    "table of its own (agent.policy)",
 			    r->path);
-		if (r->fd >= 0 && is_own(r->fd) && table_fits(r->fd) && is_at(r->fd, r->path))
+		if (lock == LOCK_TAKEN && table_fits(r->fd) && is_at(r->fd, r->path)) /* 5 */
 			return 0;
-		if (r->fd < 0 || is_at(r->fd, r->path)) {
-			int rc = table_make(r->path, e);
-
-			if (rc != 0)
-				return rc;
-		}
-		if (r->fd >= 0)
+		if (is_at(r->fd, r->path)) { /* 4, 6 */
+			table_end(r->fd);
 			close(r->fd);
+			return table_make(r->path, true, &r->fd, e);
+		}
+		close(r->fd);
 		r->fd = -1;
 	}
 	return err_set(e, ERR_BUSY, "%s is replaced again and again by another process", r->path);
@@ -138,15 +209,6 @@ reads_watch(struct rates *r, struct err *e)
 		return err_errno(e, "%s: inotify", r->path);
 	r->polled = clock_mono();
 	return 0;
-}
-
-static void
-silence(struct hone_policy *t)
-{
-	for (int i = 0; i < HONE_POLICY_TYPES; i++) {
-		put(&t->types[i].probe_until_ns, 0);
-		put(&t->types[i].probe_rate, 0);
-	}
 }
 
 int
@@ -185,29 +247,51 @@ fixed_point(double share)
 	return share >= 1 ? UINT32_MAX : (uint32_t)(share * 4294967295.0);
 }
 
+/* The type's entry, found as libhone finds it. NULL: it has none. */
 static struct hone_policy_entry *
 entry_of(struct hone_policy *t, uint32_t type)
 {
 	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++) {
 		struct hone_policy_entry *e = &t->types[(type + i) % HONE_POLICY_TYPES];
 
-		if (e->request_type == type || e->request_type == 0)
+		if (e->request_type == type)
 			return e;
+		if (e->request_type == 0)
+			break;
 	}
 	return NULL;
 }
 
-/* The rates are written first: a program that sees the type, or the lease, also sees the rates. */
+/* A place for a type that has none: free, or of a type that nobody names any more, since types without
+ * an entry have the same rates as that one. No place becomes free again, so other types are still
+ * found. NULL: all places are of named types. */
+static struct hone_policy_entry *
+entry_place(struct hone_policy *t, uint32_t type, const bool *named)
+{
+	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++) {
+		uint32_t at = (type + i) % HONE_POLICY_TYPES;
+
+		if (t->types[at].request_type == 0 || !named[at])
+			return &t->types[at];
+	}
+	return NULL;
+}
+
+/* The rates are written before the lease. A place that another type had loses its lease first, so that
+ * no program takes the new type's probing for the old one's. */
 static void
 entry_put(struct hone_policy_entry *e, uint32_t type, uint32_t sampled, uint32_t probed,
     uint64_t until_ns)
 {
 	if (probed == 0)
 		until_ns = 0;
+	if (e->request_type != type) {
+		put(&e->probe_until_ns, 0);
+		put(&e->request_type, type);
+	}
 	put(&e->sample_rate, sampled);
 	put(&e->probe_rate, probed);
 	put(&e->probe_until_ns, until_ns);
-	put(&e->request_type, type);
 }
 
 int
@@ -220,14 +304,23 @@ rates_apply(struct rates *r, const struct want *w, struct mono probe_until, stru
 
 	put(&t->sample_rate, others);
 	for (uint32_t i = 0; i < w->nrates; i++) {
+		struct hone_policy_entry *entry = entry_of(
+		    t, hone_policy_type(w->rates[i].request_type));
+
+		if (entry != NULL)
+			named[entry - t->types] = true;
+	}
+	for (uint32_t i = 0; i < w->nrates; i++) {
 		const struct rate *rate = &w->rates[i];
 		uint32_t type = hone_policy_type(rate->request_type);
 		struct hone_policy_entry *entry = entry_of(t, type);
 
+		if (entry == NULL)
+			entry = entry_place(t, type, named);
 		if (entry == NULL) {
 			rc = err_set(e, ERR_FULL,
-			    "%s has no entry left for request type %s: it has %d; restart the "
-			    "agent to empty it",
+			    "%s has no entry left for request type %s: all %d are of types that the "
+			    "controller names",
 			    r->path, rate->request_type, HONE_POLICY_TYPES);
 			continue;
 		}

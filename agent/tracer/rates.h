@@ -16,8 +16,10 @@
 struct rates;
 
 /* Opens the table, or creates it, and locks it for this agent until rates_close(). All that an
- * earlier agent left in it is set to zero. A file that is no table of this version, or belongs to
- * another user, is replaced. ERR_BUSY: another agent holds it; ERR_SYSTEM; ERR_MEMORY. */
+ * earlier agent left in it is set to zero. A file that is no table of this version, belongs to
+ * another user, or was locked by one who can only read it, is replaced; so is a link, a socket or a
+ * folder, which is moved aside to a name that begins with `path` unless it is empty. ERR_BUSY: another
+ * agent holds it; ERR_SYSTEM; ERR_MEMORY. */
 int rates_open(struct rates **ret, const char *path, struct err *e);
 
 /* Writes the rates that the controller wants; requests are probed until probe_until. Request types

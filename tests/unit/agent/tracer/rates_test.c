@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -193,6 +198,117 @@ two_agents_do_not_share_a_table(void **state)
 	rates_close(r, true);
 }
 
+/* As another user, who can open the table for reading only, would do it: with flock(), and with a lock
+ * for reading. */
+static int
+lock_as_reader(void)
+{
+	struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDONLY);
+
+	assert_true(fd >= 0);
+	flock(fd, LOCK_EX | LOCK_NB);
+	fcntl(fd, F_OFD_SETLK, &l);
+	return fd;
+}
+
+static void
+a_reader_who_locks_the_table_keeps_no_agent_from_starting(void **state)
+{
+	struct want w = { .sampled = 1 };
+	const struct hone_policy *old, *new;
+	struct rates *r, *other;
+	struct err e;
+	int fd;
+	(void)state;
+
+	/* while an agent runs, it changes nothing */
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	close(lock_as_reader());
+	fd = lock_as_reader();
+	assert_int_equal(rates_open(&other, path, &e), ERR_BUSY);
+	rates_close(r, false);
+	close(fd);
+	/* between two agents, the next one has a table of its own, and ends the old one */
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	old = look();
+	rates_renew(r, (struct mono){ 1000 });
+	rates_close(r, false);
+	fd = lock_as_reader();
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
+	rates_renew(r, (struct mono){ 2000 });
+	new = look();
+	assert_int_equal(old->sample_until_ns, 0);
+	assert_int_equal(new->sample_until_ns, 2000);
+	assert_int_equal(rates_open(&other, path, &e), ERR_BUSY);
+	leave(old);
+	leave(new);
+	close(fd);
+	rates_close(r, true);
+}
+
+/* What is left beside the table, whose name begins with the table's. */
+static int
+moved_aside(char *ret, size_t size)
+{
+	char dir[] = "/dev/shm";
+	const char *name = strrchr(path, '/') + 1;
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	int n = 0;
+
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		if (strncmp(entry->d_name, name, strlen(name)) == 0 &&
+		    strcmp(entry->d_name, name) != 0 && ++n > 0)
+			snprintf(ret, size, "%s/%s", dir, entry->d_name);
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+static void
+a_folder_in_place_of_the_table_is_moved_aside(void **state)
+{
+	char inside[128], aside[512];
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	leave(look());
+	rates_close(r, true);
+	assert_int_equal(moved_aside(aside, sizeof aside), 0); /* an empty one is removed */
+	snprintf(inside, sizeof inside, "%s/x", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(mkdir(inside, 0700), 0);
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	leave(look());
+	rates_close(r, true);
+	assert_int_equal(moved_aside(aside, sizeof aside), 1);
+	snprintf(inside, sizeof inside, "%.100s/x", aside);
+	assert_int_equal(rmdir(inside), 0);
+	assert_int_equal(rmdir(aside), 0);
+}
+
+static void
+a_socket_in_place_of_the_table_is_replaced(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	leave(look());
+	rates_close(r, true);
+	close(fd);
+}
+
 static void
 another_file_is_replaced_not_overwritten(void **state)
 {
@@ -213,10 +329,10 @@ another_file_is_replaced_not_overwritten(void **state)
 }
 
 static void
-a_full_table_is_reported_and_keeps_its_types(void **state)
+a_full_table_is_reported_and_types_that_are_not_named_make_room(void **state)
 {
 	static char names[HONE_POLICY_TYPES + 1][24];
-	static struct rate list[RATES_MAX];
+	static struct rate list[RATES_MAX + 1];
 	struct want w = { .sampled = 1, .rates = list };
 	struct rates *r;
 	struct err e;
@@ -230,11 +346,18 @@ a_full_table_is_reported_and_keeps_its_types(void **state)
 	}
 	w.nrates = HONE_POLICY_TYPES;
 	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
+	w.nrates = HONE_POLICY_TYPES + 1;
+	list[HONE_POLICY_TYPES] = (struct rate){ names[HONE_POLICY_TYPES], 1, 1 };
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), ERR_FULL);
+	assert_int_equal(find(look(), names[1])->probe_rate, UINT32_MAX);
+	assert_null(find(look(), names[HONE_POLICY_TYPES]));
+	/* types that are not named any more make room */
 	list[0].request_type = names[HONE_POLICY_TYPES];
 	list[1].probed = 0;
 	w.nrates = 2;
-	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), ERR_FULL);
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
 	assert_int_equal(find(look(), names[1])->probe_rate, 0);
+	assert_int_equal(find(look(), names[HONE_POLICY_TYPES])->probe_rate, UINT32_MAX);
 	rates_close(r, true);
 }
 
@@ -322,8 +445,13 @@ main(void)
 		cmocka_unit_test_setup(old_mappings_stay_valid_when_an_agent_restarts, each),
 		cmocka_unit_test_setup(a_guardian_silences_a_dead_agents_table, each),
 		cmocka_unit_test_setup(two_agents_do_not_share_a_table, each),
+		cmocka_unit_test_setup(
+		    a_reader_who_locks_the_table_keeps_no_agent_from_starting, each),
+		cmocka_unit_test_setup(a_folder_in_place_of_the_table_is_moved_aside, each),
+		cmocka_unit_test_setup(a_socket_in_place_of_the_table_is_replaced, each),
 		cmocka_unit_test_setup(another_file_is_replaced_not_overwritten, each),
-		cmocka_unit_test_setup(a_full_table_is_reported_and_keeps_its_types, each),
+		cmocka_unit_test_setup(
+		    a_full_table_is_reported_and_types_that_are_not_named_make_room, each),
 		cmocka_unit_test_setup(a_request_is_chosen_by_the_table, each),
 		cmocka_unit_test_setup(a_knock_is_detected_and_stays_valid_for_some_time, each),
 	};
