@@ -34,6 +34,14 @@ exposed() { # UNIT TENTHS: systemd's exposure level of the unit is at most TENTH
 }
 check "systemd-analyze security rates honed under 2.0 of 10" exposed "${units[0]}" 20
 check "systemd-analyze security rates hone-agent under 2.6 of 10" exposed "${units[1]}" 26
+limit() { "$O/bin/honed" -nv -c /dev/null | sed -n "s/^$1 = //p"; }
+threads_fit() {
+	local threads=$((2 * ($(limit connections_max) + 4 * $(limit strangers_max)) + $(nproc) + 3)) most
+	most=$(sed -n 's/^TasksMax=//p' "${units[0]}")
+	echo "$threads threads, TasksMax=$most"
+	[ "$threads" -gt 500 ] && [ "$threads" -le "$most" ]
+}
+check "honed may have as many threads as its default limits permit connections" threads_fit
 echo "# systemd is not process 1 of a test: the units are checked, but what they start is started here by hand"
 mkdir -p "$D/root/etc"
 getent passwd | grep -v '^hone' > "$D/root/etc/passwd"
