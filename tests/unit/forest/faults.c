@@ -12,7 +12,11 @@
 struct file {
 	sqlite3_file base;
 	sqlite3_file *real;
+	const char *name; /* SQLite's, valid until it is closed; NULL: temporary */
 };
+
+static void (*watcher)(void *ctx, const struct file_change *c);
+static void *watcher_ctx;
 
 static sqlite3_vfs ours, *theirs;
 static uint64_t count, at;
@@ -41,6 +45,28 @@ operation(void)
 		return HALF;
 	happened++;
 	return REFUSE;
+}
+
+void
+faults_watch(void (*see)(void *ctx, const struct file_change *c), void *ctx)
+{
+	watcher = see;
+	watcher_ctx = ctx;
+}
+
+static void
+watched(enum change_kind kind, const char *name, const void *data, int64_t len, int64_t offset)
+{
+	struct file_change c = { kind, name, data, len, offset };
+
+	if (watcher != NULL && name != NULL)
+		watcher(watcher_ctx, &c);
+}
+
+static const char *
+name_of(sqlite3_file *f)
+{
+	return ((struct file *)f)->name;
 }
 
 static sqlite3_file *
@@ -75,6 +101,7 @@ f_write(sqlite3_file *f, const void *data, int len, sqlite3_int64 offset)
 		real(f)->pMethods->xWrite(real(f), data, len / 2, offset);
 		die();
 	}
+	watched(CHANGE_WRITE, name_of(f), data, len, offset);
 	return real(f)->pMethods->xWrite(real(f), data, len, offset);
 }
 
@@ -85,6 +112,8 @@ f_truncate(sqlite3_file *f, sqlite3_int64 size)
 
 	if (v == HALF)
 		die();
+	if (v == GO_ON)
+		watched(CHANGE_TRUNCATE, name_of(f), NULL, size, 0);
 	return v == REFUSE ? SQLITE_IOERR_TRUNCATE : real(f)->pMethods->xTruncate(real(f), size);
 }
 
@@ -95,6 +124,8 @@ f_sync(sqlite3_file *f, int flags)
 
 	if (v == HALF)
 		die();
+	if (v == GO_ON)
+		watched(CHANGE_SYNC, name_of(f), NULL, 0, 0);
 	return v == REFUSE ? SQLITE_FULL : real(f)->pMethods->xSync(real(f), flags);
 }
 
@@ -192,6 +223,7 @@ v_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, int *out)
 	(void)v;
 
 	file->real = (sqlite3_file *)(file + 1);
+	file->name = name;
 	memset(file->real, 0, (size_t)theirs->szOsFile);
 	rc = theirs->xOpen(theirs, name, file->real, flags, out);
 	file->base.pMethods = file->real->pMethods != NULL ? &methods : NULL;
@@ -206,6 +238,8 @@ v_delete(sqlite3_vfs *v, const char *name, int sync)
 
 	if (verdict == HALF)
 		die();
+	if (verdict == GO_ON)
+		watched(CHANGE_DELETE, name, NULL, sync, 0);
 	return verdict == REFUSE ? SQLITE_IOERR_DELETE : theirs->xDelete(theirs, name, sync);
 }
 

@@ -20,6 +20,21 @@ enum fault {
 /* Counts from now on; the next operation is number 1. The first call makes it the VFS of all
  * databases opened after it. */
 void faults_at(uint64_t n, enum fault what);
+
+/* What SQLite does to a file; `name` is valid during the call only. */
+enum change_kind { CHANGE_WRITE, CHANGE_TRUNCATE, CHANGE_SYNC, CHANGE_DELETE };
+
+struct file_change {
+	enum change_kind kind;
+	const char *name;
+	const void *data; /* of WRITE */
+	int64_t
+	    len; /* of WRITE; the new size of TRUNCATE; of DELETE whether the folder is synced */
+	int64_t offset;
+};
+
+/* Calls see() for each operation that is not refused, before it is done; NULL: no longer. */
+void faults_watch(void (*see)(void *ctx, const struct file_change *c), void *ctx);
 uint64_t faults_count(void); /* number of operations since then */
 int faults_happened(void);   /* number of operations that were refused since then */
 
