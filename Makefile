@@ -116,6 +116,7 @@ tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
+$O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
 $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler answers/steady): $O/tests/sim/stage.o
 
 # A trace source that is a shared object is linked into its own test.

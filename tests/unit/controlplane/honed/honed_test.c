@@ -20,6 +20,7 @@
 #include "base/stream.h"
 #include "controlplane/honed/honed.h"
 #include "forest/forest.h"
+#include "tests/unit/forest/faults.h"
 #include "wire/toggle.h"
 
 enum { SOON_MS = 10000 };
@@ -523,6 +524,97 @@ the_loaded_space_is_that_of_the_running_programs(void **state)
 	end(h);
 }
 
+/* ---- the database comes first ---- */
+
+enum { SYNC_MS = 300, REFUSED_MS = 1500 };
+
+static const struct program FRONT = { .service = "front", .pid = 7, .count = 2 };
+static const char *const FRONT_NAMES[] = { "p:a", "p:b" };
+
+/* Whether the next WANT within the time has tracepoints. */
+static bool
+adds_within(struct stream *s, int ms)
+{
+	int64_t until_ns = clock_mono().ns + ms * INT64_C(1000000);
+	bool adds = false;
+
+	while (!adds && clock_mono().ns < until_ns) {
+		struct arena a = { 0 };
+		struct want w;
+		size_t len;
+		char *payload = get(s, FRAME_WANT, &len); /* the lease is renewed every second */
+
+		assert_int_equal(want_decode(&w, &a, payload, len, NULL), 0);
+		adds = w.ntoggles > 0;
+		arena_release(&a);
+		free(payload);
+	}
+	return adds;
+}
+
+static void
+learn(struct house *h, struct stream *s)
+{
+	tell_programs(
+	    s, &(struct programs){ 1, 2, (struct program *)&FRONT, (const char **)FRONT_NAMES });
+	for (bool known = false; !known;) {
+		char *answer = ask(h, "{\"ask\":\"agents\"}");
+
+		known = strstr(answer, "front") != NULL;
+		free(answer);
+	}
+	free(ask(h, "{\"ask\":\"learn\",\"seconds\":60}"));
+}
+
+/* Each sync takes a while; the time of the last one. */
+static void
+slow_sync(void *ctx, const struct file_change *c)
+{
+	_Atomic int64_t *synced_ns = ctx;
+
+	if (c->kind != CHANGE_SYNC)
+		return;
+	usleep(SYNC_MS * 1000);
+	atomic_store(synced_ns, clock_mono().ns);
+}
+
+static void
+tracepoints_are_requested_after_the_database_is_written(void **state)
+{
+	struct house *h = *state;
+	_Atomic int64_t synced_ns = 0;
+	struct stream *s;
+
+	faults_at(0, FAULT_NONE);
+	begin(h);
+	s = agent(h, "n1");
+	faults_watch(slow_sync, &synced_ns);
+	learn(h, s);
+	assert_true(adds_within(s, SOON_MS));
+	/* The commit of the decision has ended; requested before, the sync would still last. */
+	assert_true(atomic_load(&synced_ns) != 0);
+	faults_watch(NULL, NULL);
+	stream_close(s);
+}
+
+static void
+tracepoints_are_not_requested_while_the_database_cannot_be_written(void **state)
+{
+	struct house *h = *state;
+	struct stream *s;
+
+	faults_at(0, FAULT_NONE);
+	begin(h);
+	s = agent(h, "n1");
+	log_open("test", LOG_ERROR);
+	faults_at(1, FAULT_FULL_FROM);
+	learn(h, s);
+	assert_false(adds_within(s, REFUSED_MS));
+	faults_at(0, FAULT_NONE);
+	assert_true(adds_within(s, SOON_MS));
+	stream_close(s);
+}
+
 int
 main(void)
 {
@@ -537,6 +629,8 @@ main(void)
 		PROMISE(it_ends_when_all_agents_have_confirmed_that_added_tracepoints_are_off),
 		PROMISE(it_does_not_claim_a_confirmation_that_no_agent_sent),
 		PROMISE(the_loaded_space_is_that_of_the_running_programs),
+		PROMISE(tracepoints_are_requested_after_the_database_is_written),
+		PROMISE(tracepoints_are_not_requested_while_the_database_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -596,6 +596,23 @@ a_repeated_batch_is_taken_once(void **state)
 	stream_close(s);
 }
 
+/* If the controller died now, the batch would be lost: it only waits in the mailbox. */
+static void
+a_repeated_batch_that_nobody_has_taken_is_not_acknowledged(void **state)
+{
+	struct bench *b = *state;
+	struct stream *s;
+
+	begin(b);
+	s = join(b, "n1", 11, 1, 0, NULL);
+	put(s, FRAME_RECORDS, 1, "one", 3);
+	put(s, FRAME_RECORDS, 1, "one", 3);
+	assert_int_equal(get_ack(s), 0);
+	expect_batch(b, 1, "one");
+	assert_int_equal(get_ack(s), 1);
+	stream_close(s);
+}
+
 static void
 a_batch_not_taken_is_sent_again(void **state)
 {
@@ -983,6 +1000,7 @@ main(void)
 		PROMISE(partial_frames_stay_within_the_memory_limit_of_the_mailbox),
 		PROMISE(a_batch_is_acknowledged_when_it_is_taken),
 		PROMISE(a_repeated_batch_is_taken_once),
+		PROMISE(a_repeated_batch_that_nobody_has_taken_is_not_acknowledged),
 		PROMISE(a_batch_not_taken_is_sent_again),
 		PROMISE(a_gap_in_batch_numbers_closes_the_connection),
 		PROMISE(another_version_is_refused_with_both_versions),
