@@ -9,6 +9,7 @@
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
 #   make eval         whether every planted fault is found: APP=news ROUNDS=5 FAULT="ads lock" JSON=1; docs/evaluation.md
 #   make calibrate    how often findings are right where the truth is known; make eval-nezha: on real faults
+#   make mutate       removes one mechanism at a time: its test must fail; MUTATIONS="tests/mutations/frame-crc.patch"
 #   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
 #   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
 #   make qemu         the same of QEMU's storage daemon (docs/qemu.md)
@@ -271,6 +272,10 @@ overhead: setup-tests all instrument-bench
 eval: setup-tests	# all faults of an example, ROUNDS times each
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) APP=$(or $(APP),shop) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(if $(JSON),--json) $(FAULT)
+MUTATIONS ?= $(wildcard tests/mutations/*.patch)
+mutate: unit-build	# in a copy of the tree; too long for `make check`: about ten minutes
+	@CC="$(CC)" CXX="$(CXX)" tools/mutate.sh $O $(MUTATIONS)
+
 bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader_read
 	@O=$(abspath $O) bench/bench.sh
 $O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane/honed)
@@ -348,4 +353,4 @@ clean:
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate eval-nezha install clean
+.PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate eval-nezha install clean

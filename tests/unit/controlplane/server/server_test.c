@@ -911,16 +911,16 @@ a_full_mailbox_stops_reading_and_loses_no_mail(void **state)
 	struct bench *b = *state;
 	struct stream *s;
 	struct mail m;
-	enum { BATCHES = 40, BYTES = 20000 };
+	enum { BATCHES = 40, BYTES = 20000, AHEAD = 10 };
 	char *payload = calloc(1, BYTES);
 
 	b->o.mailbox_max_bytes = 100000;
 	begin(b);
 	s = join(b, "n1", 1, 1, 0, NULL);
-	for (uint64_t seq = 1; seq <= 5; seq++)
+	for (uint64_t seq = 1; seq <= AHEAD; seq++)
 		put(s, FRAME_RECORDS, seq, payload, BYTES);
 	/* the sixth and later wait in the socket until there is room */
-	for (uint64_t seq = 1, sent = 5; seq <= BATCHES; seq++) {
+	for (uint64_t seq = 1, sent = AHEAD; seq <= BATCHES; seq++) {
 		assert_true(server_waiting_bytes(b->server) < 100000 + BYTES + 1000);
 		m = expect(b, MAIL_FRAME);
 		assert_int_equal(m.seq, seq);
