@@ -266,10 +266,15 @@ options_of(struct options *o, int argc, char **argv)
 static void
 list_kinds(void)
 {
-	printf("%-16s %6s %5s %s\n", "kind", "goal", "held", "what");
-	for (int i = 0; i < KINDS; i++)
-		printf("%-16s %4.0f %% %5s %s\n", kind_of[i].name, kind_of[i].goal * 100,
-		    kind_of[i].held ? "yes" : "no", kind_of[i].what);
+	printf("%-16s %6s %6s %s\n", "kind", "goal", "target", "what");
+	for (int i = 0; i < KINDS; i++) {
+		char target[16] = "none";
+
+		if (kind_of[i].target > 0)
+			snprintf(target, sizeof target, "%.0f %%", kind_of[i].target * 100);
+		printf("%-16s %4.0f %% %6s %s\n", kind_of[i].name, kind_of[i].goal * 100, target,
+		    kind_of[i].what);
+	}
 }
 
 int

@@ -272,7 +272,7 @@ struct kind {
 	struct made *(*make)(uint64_t seed, uint32_t size_max);
 	double
 	    goal; /* share of first verdicts that are right, or of healthy ones that are not found */
-	bool held; /* the search is held to the goal; otherwise it does not reach it yet */
+	double target; /* `random` fails if it is missed; 0: none yet */
 	const char *what;
 };
 extern const struct kind kind_of[KINDS];

@@ -4,7 +4,7 @@
 #include "tests/sim/random.h"
 
 const struct kind kind_of[KINDS] = {
-#define KIND(name, goal, held, what) { #name, make_##name, goal, held, what },
+#define KIND(name, goal, target, what) { #name, make_##name, goal, target, what },
 #include "tests/sim/random_kinds.tbl.h"
 #undef KIND
 };

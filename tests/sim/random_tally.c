@@ -353,12 +353,13 @@ kind_targets(const struct result *results, uint32_t n, const char *strategy)
 				right += other_is_right(&results[i]);
 				found += results[i].found;
 			}
-		snprintf(what, sizeof what, "%s (%u found)", kind_of[k].name, found);
-		if (kind_of[k].held)
-			missed += share_target(what, right, apps, kind_of[k].goal);
+		snprintf(what, sizeof what, "%s (%u found, goal %.0f %%)", kind_of[k].name, found,
+		    kind_of[k].goal * 100);
+		if (kind_of[k].target > 0)
+			missed += share_target(what, right, apps, kind_of[k].target);
 		else if (apps > 0)
-			printf("no target yet: %s: %u of %u right, %.1f %% (goal %.0f %%)\n", what,
-			    right, apps, 100.0 * right / apps, kind_of[k].goal * 100);
+			printf("no target yet: %s: %u of %u right, %.1f %%\n", what, right, apps,
+			    100.0 * right / apps);
 	}
 	return is_yardstick(strategy) ? 0 : missed;
 }
