@@ -7,26 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/thread_history_inside.h"
 #include "base/array.h"
-
-struct past_event {
-	int64_t time_ns;
-	uint64_t trace_id;
-	uint64_t arrival; /* number in the order of adding: events of equal time keep it */
-	struct process_id process;
-	uint32_t tid;
-	uint32_t label;
-	uint32_t unit;       /* index within its trace */
-	uint32_t type;       /* label of the request's begin */
-	uint32_t unit_begin; /* label of the first event of the unit */
-	uint8_t kind;        /* enum record_kind */
-};
-
-struct thread_history {
-	struct past_event *events; /* a ring from events[next] on, once it is full */
-	uint32_t nevents, events_cap, events_max, next;
-	uint64_t arrivals;
-};
 
 struct thread_history *
 thread_history_new(uint32_t events_max)
@@ -83,46 +65,6 @@ thread_history_add(
 }
 
 /* ---- order ---- */
-
-static int
-compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int
-by_process(struct process_id a, struct process_id b)
-{
-	int order = compare(a.node, b.node);
-
-	return order != 0 ? order : compare(a.pid, b.pid);
-}
-
-static int
-by_time(const struct past_event *a, const struct past_event *b)
-{
-	return a->time_ns != b->time_ns ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
-	                                : compare(a->arrival, b->arrival);
-}
-
-static int
-in_processes(const void *x, const void *y)
-{
-	const struct past_event *a = x, *b = y;
-	int order = by_process(a->process, b->process);
-
-	return order != 0 ? order : by_time(a, b);
-}
-
-static int
-in_threads(const void *x, const void *y)
-{
-	const struct past_event *a = x, *b = y;
-	int order = by_process(a->process, b->process);
-
-	order = order != 0 ? order : compare(a->tid, b->tid);
-	return order != 0 ? order : by_time(a, b);
-}
 
 /* The first of n sorted events that is not before `key`. */
 static uint32_t
@@ -252,7 +194,7 @@ struct sorted {
 static bool
 same_thread(const struct past_event *x, const struct thread_wait *w)
 {
-	return by_process(x->process, w->to) == 0 && x->tid == w->tid;
+	return past_by_process(x->process, w->to) == 0 && x->tid == w->tid;
 }
 
 /* The time between these successive events of the thread belongs to a unit of another request. */
@@ -271,7 +213,7 @@ add_work(struct thread_works *works, const struct sorted *s, const struct thread
 	const struct past_event key = { .time_ns = begin_ns, .process = w->to, .tid = w->tid };
 	const struct thread_wait part = { .begin_ns = begin_ns, .end_ns = end_ns };
 
-	for (uint32_t i = first_from(s->threads, s->n, &key, in_threads);
+	for (uint32_t i = first_from(s->threads, s->n, &key, past_in_threads);
 	     i < s->n && same_thread(&s->threads[i], w); i++) {
 		const struct past_event *a = &s->threads[i > 0 ? i - 1 : 0], *b = &s->threads[i];
 
@@ -293,7 +235,8 @@ begin_rate(const struct sorted *s, uint32_t first)
 	const struct past_event *p = s->processes;
 	uint32_t begins = 0, last = first;
 
-	for (uint32_t i = first; i < s->n && by_process(p[i].process, p[first].process) == 0; i++) {
+	for (uint32_t i = first; i < s->n && past_by_process(p[i].process, p[first].process) == 0;
+	     i++) {
 		begins += p[i].kind == RECORD_REQUEST_BEGIN || p[i].kind == RECORD_UNIT_BEGIN;
 		last = i;
 	}
@@ -323,14 +266,14 @@ process_of(struct processes *ps, const struct sorted *s, struct process_id id)
 	const struct past_event key = { .time_ns = INT64_MIN, .process = id };
 	struct process *p = ps->of;
 
-	while (p < ps->of + ps->n && by_process(p->id, id) != 0)
+	while (p < ps->of + ps->n && past_by_process(p->id, id) != 0)
 		p++;
 	if (p == ps->of + ps->n) {
 		if (ps->n == PROCESSES_MAX)
 			return NULL;
 		*p = (struct process){ .id = id };
-		p->first = first_from(s->processes, s->n, &key, in_processes);
-		if (p->first < s->n && by_process(s->processes[p->first].process, id) == 0)
+		p->first = first_from(s->processes, s->n, &key, past_in_processes);
+		if (p->first < s->n && past_by_process(s->processes[p->first].process, id) == 0)
 			p->rate = begin_rate(s, p->first);
 		else
 			p->first = s->n;
@@ -351,8 +294,8 @@ silent_ns(struct processes *ps, const struct sorted *s, const struct thread_wait
 
 	if (p == NULL)
 		return 0;
-	for (uint32_t i = first_from(s->processes, s->n, &key, in_processes);
-	     i < s->n && by_process(s->processes[i].process, id) == 0; i++) {
+	for (uint32_t i = first_from(s->processes, s->n, &key, past_in_processes);
+	     i < s->n && past_by_process(s->processes[i].process, id) == 0; i++) {
 		int64_t begin_ns = i > p->first ? s->processes[i - 1].time_ns : w->begin_ns,
 			end_ns = s->processes[i].time_ns;
 
@@ -444,8 +387,8 @@ thread_history_cause(struct wait_finding *ret, const struct thread_history *h,
 		threads[i] = processes[i] = h->events[i];
 		oldest_ns = h->events[i].time_ns < oldest_ns ? h->events[i].time_ns : oldest_ns;
 	}
-	qsort(threads, h->nevents, sizeof *threads, in_threads);
-	qsort(processes, h->nevents, sizeof *processes, in_processes);
+	qsort(threads, h->nevents, sizeof *threads, past_in_threads);
+	qsort(processes, h->nevents, sizeof *processes, past_in_processes);
 	/* 1, 2, 3 */
 	for (uint32_t i = 0; i < nwaits; i++)
 		if (waits[i].end_ns > waits[i].begin_ns && waits[i].begin_ns >= oldest_ns)

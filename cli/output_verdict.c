@@ -177,6 +177,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 
 	print_part(p, "inside", verdict_preload_put, v);
 	print_part(p, "waited for", verdict_waited_put, v);
+	print_part(p, "threads", verdict_pool_put, v);
 	if (separated)
 		line_print(p, "separated",
 		    pen_printf(p, "requests with %s are %s; each side alone is predictable",

@@ -135,6 +135,33 @@ verdict_waited_put(struct buf *out, const json_t *v)
 }
 
 void
+verdict_pool_put(struct buf *out, const json_t *v)
+{
+	static const struct {
+		const char *word, *text;
+	} states[] = {
+#define POOL(name, number, word, text) { word, text },
+#include "forest/pools.tbl.h"
+#undef POOL
+	};
+	const json_t *pool = json_object_get(v, "pool");
+	double threads = number_of(pool, "threads");
+
+	if (!json_is_object(pool))
+		return;
+	buf_printf(out,
+	    "%.0f thread%s of %s, held %.0f %% of the time, %.3g ms each time (CV %.0f %%); mean wait %.3g ms, ",
+	    threads, plural(threads), member(pool, "service"), number_of(pool, "utilisation") * 100,
+	    number_of(pool, "service_ms"), number_of(pool, "service_cv") * 100,
+	    number_of(pool, "wait_ms"));
+	if (!is_null(pool, "expected_ms"))
+		buf_printf(out, "%.3g ms expected: ", number_of(pool, "expected_ms"));
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+		if (is_word(pool, "state", states[i].word))
+			buf_printf(out, "%s", states[i].text);
+}
+
+void
 verdict_unlearned_put(struct buf *out, const json_t *v)
 {
 	const json_t *unlearned = json_object_get(v, "unlearned");
@@ -281,32 +308,54 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 			out->len = len;
 	}
 	put_part(out, "; ", verdict_waited_put, v);
+	put_part(out, "; ", verdict_pool_put, v);
 	put_part(out, "; ", verdict_budget_put, v);
 	put_part(out, "; ", verdict_unlearned_put, v);
 }
 
-/* A verdict that an older Hone stored has no effect. */
-static double
-largest_effect(const json_t *run)
+static bool
+is_usual_wait(const json_t *v)
 {
-	const json_t *all = json_object_get(run, "verdicts");
-	double most = 0;
+	return is_word(json_object_get(v, "pool"), "state", "usual");
+}
 
-	for (size_t i = 0; i < json_array_size(all); i++)
-		if (json_is_true(json_object_get(json_array_get(all, i), "sure")))
-			most = fmax(most, number_of(json_array_get(all, i), "effect"));
+/* The sure verdict with the largest effect of those that are usual waits, or of the others. NULL: there is
+ * none, or an older Hone stored them without an effect. */
+static const json_t *
+largest_effect(const json_t *run, bool usual)
+{
+	const json_t *all = json_object_get(run, "verdicts"), *most = NULL;
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *v = json_array_get(all, i);
+
+		if (json_is_true(json_object_get(v, "sure")) && is_usual_wait(v) == usual &&
+		    number_of(v, "effect") > (most != NULL ? number_of(most, "effect") : 0))
+			most = v;
+	}
 	return most;
 }
 
 void
 run_nothing_put(struct buf *out, const json_t *run)
 {
+	const json_t *wait, *edge;
+
 	if (!is_word(run, "state", "nothing stands out"))
 		return;
+	if ((wait = largest_effect(run, true)) != NULL) {
+		buf_printf(out,
+		    "%.0f %% of the variance of requests %s is that of waits for threads, as their load leads to: ",
+		    number_of(wait, "effect") * 100, member(run, "type"));
+		verdict_pool_put(out, wait);
+		buf_printf(out, "; ");
+	}
+	edge = largest_effect(run, false);
 	buf_printf(out,
-	    "the variance is spread over several edges, as is usual for queues: no edge carries more than "
-	    "%.0f %% of the variance of all requests %s, and %.0f %% are worth mending",
-	    largest_effect(run) * 100, member(run, "type"), number_of(run, "effect_min") * 100);
+	    "the variance is spread over several edges: no %sedge carries more than %.0f %% of the variance of "
+	    "all requests %s, and %.0f %% are worth mending",
+	    wait != NULL ? "other " : "", edge != NULL ? number_of(edge, "effect") * 100 : 0,
+	    member(run, "type"), number_of(run, "effect_min") * 100);
 }
 
 void

@@ -30,6 +30,7 @@ void verdict_sample_put(struct buf *out, const json_t *v);
 void verdict_unlearned_put(struct buf *out, const json_t *v);
 /* What the requests waited for in the edge. */
 void verdict_waited_put(struct buf *out, const json_t *v);
+void verdict_pool_put(struct buf *out, const json_t *v);
 void verdict_budget_put(struct buf *out, const json_t *v);
 /* How the search ended inside the edge, by kind. */
 void verdict_end_put(struct buf *out, const json_t *run, const json_t *v);

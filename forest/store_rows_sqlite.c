@@ -90,6 +90,10 @@ static const struct column hypothesis_columns[] = {
 	{                                                             \
 		name, type, offsetof(struct verdict, member), 5, NULL \
 	}
+#define VER6(name, type, member)                                      \
+	{                                                             \
+		name, type, offsetof(struct verdict, member), 6, NULL \
+	}
 static const struct column verdict_columns[] = {
 	VER("hypothesis", U64, hypothesis),
 	VER("run", U64, run),
@@ -166,6 +170,13 @@ static const struct column verdict_columns[] = {
 	VER5("mistake_to", TEXT, mistake_to),
 	VER5("mistake_count", U64, mistake_count),
 	VER5("mistake_of", U64, mistake_of),
+	VER6("pool", U32, pool),
+	VER6("pool_threads", U32, pool_threads),
+	VER6("pool_utilisation", REAL, pool_utilisation),
+	VER6("pool_service_ns", REAL, pool_service_ns),
+	VER6("pool_service_cv", REAL, pool_service_cv),
+	VER6("pool_wait_ns", REAL, pool_wait_ns),
+	VER6("pool_expected_ns", REAL, pool_expected_ns),
 };
 
 #define SWI(name, type, member)                                        \

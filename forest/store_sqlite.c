@@ -143,6 +143,14 @@ static const char *const steps[] = {
 	"ALTER TABLE audit ADD COLUMN types TEXT NOT NULL DEFAULT '';"
 	"UPDATE audit AS it SET actor = " BEFORE_5_AUDIT_ACTOR ", action = " BEFORE_5_AUDIT_ACTION
 	", node = " BEFORE_5_AUDIT_NODE ", count = " BEFORE_5_AUDIT_COUNT ";",
+	/* The threads that requests wait for. */
+	"ALTER TABLE verdict ADD COLUMN pool INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN pool_threads INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN pool_utilisation REAL;"
+	"ALTER TABLE verdict ADD COLUMN pool_service_ns REAL;"
+	"ALTER TABLE verdict ADD COLUMN pool_service_cv REAL;"
+	"ALTER TABLE verdict ADD COLUMN pool_wait_ns REAL;"
+	"ALTER TABLE verdict ADD COLUMN pool_expected_ns REAL;",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

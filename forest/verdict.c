@@ -42,6 +42,18 @@ wait_word(enum wait_cause c)
 	return (unsigned)c < sizeof causes / sizeof causes[0] ? causes[c] : "?";
 }
 
+const char *
+pool_word(enum pool_state s)
+{
+	static const char *const pools[] = {
+#define POOL(name, number, word, text) [number] = word,
+#include "forest/pools.tbl.h"
+#undef POOL
+	};
+
+	return (unsigned)s < sizeof pools / sizeof pools[0] ? pools[s] : "?";
+}
+
 bool
 verdict_sure(const struct verdict *v)
 {
@@ -51,7 +63,7 @@ verdict_sure(const struct verdict *v)
 bool
 verdict_worth(const struct verdict *v, double effect_min)
 {
-	return !(v->effect < effect_min);
+	return !(v->effect < effect_min) && v->pool != POOL_USUAL;
 }
 
 /* Every text of a verdict. */

@@ -20,6 +20,15 @@ const char *verdict_word(enum verdict_kind k); /* "place"; "?" for other numbers
 
 const char *wait_word(enum wait_cause c); /* "occupied", "still"; "": UNKNOWN; "?" for others */
 
+/* What the requests wait for in an edge between two units. */
+enum pool_state {
+#define POOL(name, number, word, text) POOL_##name = number,
+#include "forest/pools.tbl.h"
+#undef POOL
+};
+
+const char *pool_word(enum pool_state s); /* "saturated"; "": NONE; "?" for other numbers */
+
 /* What takes the time of an edge in which the search went on to the preload layer. */
 enum preload_kind {
 #define PRELOAD(name, number, word, text) PRELOAD_##name = number,
@@ -29,7 +38,7 @@ enum preload_kind {
 
 const char *preload_word(enum preload_kind k); /* "mutex"; "": NONE; "?" for other numbers */
 
-/* Fields marked [4] came with schema 4 of the database, and [5] with schema 5; an older row has their
+/* Fields marked [4] came with schema 4 of the database, [5] and [6] with schemas 5 and 6; an older row has their
  * zero, or NAN, and before schema 4 `text`. */
 struct verdict {
 	uint64_t run;
@@ -47,7 +56,8 @@ struct verdict {
 	double passes;    /* [5] how often these pass it, mean; NAN: not known */
 	/* [5] Which part of the variance of all requests of the type the edge carries, 0 to 1: its share, times
 	 * the variance of its group in relation to that of the type (at most 1). Of a slow group: its share of
-	 * the response time. NAN: not known. */
+	 * the response time. Of an edge between two units, from schema 6 on: what all waits for the service of
+	 * `to` carry. NAN: not known. */
 	double effect;
 	double effective_traces; /* [4] effective sample size, at most `traces`; NAN: not known */
 	double confidence;       /* of all intervals here, 0 to 1 */
@@ -95,6 +105,14 @@ struct verdict {
 	char *wait_type, *wait_unit;
 	bool wait_from_too;
 
+	/* [6] The threads of the service of `to`, where the edge lies between two units: what the waits for
+	 * them come from; how many there are; the share of the time that they are held; for how long at a time,
+	 * with its CV; and the mean wait, with the one that is expected of that (analysis/thread_load.h). NONE: 0
+	 * and NAN. */
+	enum pool_state pool;
+	uint32_t pool_threads;
+	double pool_utilisation, pool_service_ns, pool_service_cv, pool_wait_ns, pool_expected_ns;
+
 	/* [5] A mistake of the instrumentation that puts time into the wrong place on this path: its word
 	 * (analysis/mistakes.tbl.h), its place, its other end or "", and how often it was seen of how
 	 * many times. "": none is known. */
@@ -117,7 +135,8 @@ struct verdict {
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 
-/* Its effect is at least that, or one of both is not known. */
+/* Its effect is at least that, or one of both is not known; and it is no wait that the load leads to
+ * anyway (POOL_USUAL). */
 bool verdict_worth(const struct verdict *v, double effect_min);
 
 /* Copies with its texts. False: out of memory; *to is then empty. */

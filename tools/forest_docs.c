@@ -60,6 +60,14 @@ static const struct preload {
 #include "forest/preload.tbl.h"
 #undef PRELOAD
 };
+static const struct pool {
+	enum pool_state number;
+	const char *text;
+} pools[] = {
+#define POOL(name, number, word, text) { POOL_##name, text },
+#include "forest/pools.tbl.h"
+#undef POOL
+};
 
 #define COUNT(a) (sizeof a / sizeof((a)[0]))
 
@@ -114,6 +122,11 @@ print_words(void)
 	for (size_t i = 1; i < COUNT(preloads); i++)
 		printf("| %d | %s | %s |\n", preloads[i].number, preload_word(preloads[i].number),
 		    preloads[i].text);
+	printf(
+	    "\n### What the waits for threads come from (`pool`)\n\n| Number | Word | Text |\n|---|---|---|\n");
+	for (size_t i = 1; i < COUNT(pools); i++)
+		printf("| %d | %s | %s |\n", pools[i].number, pool_word(pools[i].number),
+		    pools[i].text);
 	printf("\n### States of a run\n\n| Number | Word |\n|---|---|\n");
 	for (int i = 0; i < RUN_STATES; i++)
 		printf("| %d | %s |\n", i, run_word((enum run_state)i));

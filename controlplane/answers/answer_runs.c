@@ -182,6 +182,25 @@ waited_json(const struct verdict *v)
 	return j;
 }
 
+/* A time that may be infinite, in ms; null if it is or is not known. */
+static json_t *
+finite_ms(double ns)
+{
+	return number_json(isfinite(ns) ? ns / 1e6 : NAN);
+}
+
+static json_t *
+pool_json(const struct verdict *v)
+{
+	if (v->pool == POOL_NONE)
+		return json_null();
+	return json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "state", pool_word(v->pool),
+	    "service", service_json(v->to), "threads", (int)v->pool_threads, "utilisation",
+	    number_json(v->pool_utilisation), "service_ms", finite_ms(v->pool_service_ns),
+	    "service_cv", number_json(v->pool_service_cv), "wait_ms", finite_ms(v->pool_wait_ns),
+	    "expected_ms", finite_ms(v->pool_expected_ns));
+}
+
 /* As in the answer to "check". */
 static json_t *
 mistake_json(const struct verdict *v)
@@ -197,14 +216,14 @@ static void
 add_circumstances(json_t *j, const struct verdict *v)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:b, s:o, s:o}", "measure",
-	    v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effect",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o}",
+	    "measure", v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effect",
 	    number_json(v->effect), "effective_traces", number_json(v->effective_traces),
 	    "separation", separation_json(v), "position", position_json(v), "unlearned",
 	    unlearned_json(v), "over_budget", (int)v->over_budget, "preload_over_budget",
 	    (int)v->preload_over_budget, "preload", preload_json(v), "waited", waited_json(v),
-	    "handed_over", v->handed_over, "text", text_or_null(v->text), "mistake",
-	    mistake_json(v));
+	    "pool", pool_json(v), "handed_over", v->handed_over, "text", text_or_null(v->text),
+	    "mistake", mistake_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);

@@ -78,7 +78,7 @@ KEY(search, effort_cycles, effort_cycles, COUNT, "64", 1, 100000,
 KEY(search, budget, budget, SHARE, "1%", 0.00001, 1,
     "Overhead budget of added tracepoints: a share of one core, on each node. Where they would cost more, fewer requests are probed; a "
     "tracepoint that is over the budget even then is not enabled. Each agent measures what a record costs; hone agents shows it.")
-KEY(search, effect_min, effect_min, SHARE, "20%", 0.0001, 1,
+KEY(search, effect_min, effect_min, SHARE, "25%", 0.0001, 1,
     "The least effect that is worth mending, unless hone start --effect gives another one: the part of the variance of all requests of the "
     "type that an edge carries. A diagnosis whose verdicts all have less ends with the result that nothing stands out.")
 KEY(search, isolate_min, isolate_min, SHARE, "30%", 0.05, 1,

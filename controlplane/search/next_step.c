@@ -102,6 +102,9 @@ verdict_step(const struct verdict_facts *f)
 	if (!f->sure && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 6 */
+	if (f->worth_open && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)
+		return VERDICT_STEP_MORE;
+	/* 7 */
 	return VERDICT_STEP_KEEP;
 }
 

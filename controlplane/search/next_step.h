@@ -128,6 +128,8 @@ enum verdict_step {
 };
 /* A problem that is less than this share of what it was, as a covariance or a mean, went away. */
 #define VERDICT_GONE_MAX 0.1
+/* More traces than these are not waited for to see whether a verdict is worth mending. */
+enum { VERDICT_WORTH_TRACES = 500 };
 struct verdict_facts {
 	double share, share_low, share_high; /* of the final edge, with its interval */
 	double carries,
@@ -137,6 +139,7 @@ struct verdict_facts {
 	    can_take_back; /* there is a larger edge to go back to, and no other search inside it */
 	enum followed_side side;
 	bool sure;       /* the interval does not hold 0 */
+	bool worth_open; /* the interval does not say whether it is worth mending */
 	uint64_t traces; /* of the final edge */
 	bool deadline_passed;
 };
@@ -154,7 +157,8 @@ struct verdict_facts {
  * 3. Contradicted: take back.
  * 4. Gone: end.
  * 5. Not sure, and before the deadline: more traces.
- * 6. Keep.
+ * 6. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, before the deadline: more.
+ * 7. Keep.
  */
 enum verdict_step verdict_step(const struct verdict_facts *f);
 

@@ -9,6 +9,7 @@
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
 #include "controlplane/search/gap.h"
+#include "controlplane/search/thread_pool.h"
 #include "controlplane/search/population.h"
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search_end.h"
@@ -69,32 +70,55 @@ find_cost(struct verdict *v, const struct search_port *port, const struct search
 	return rc;
 }
 
-/* Response times of all groups of the diagnosis together. */
-static struct moments
-type_moments(const struct diagnosis *d)
+/* The edge that the search began with, in the group that is watched by always-on labels; NULL: it began
+ * with a part of an edge. */
+static const struct group *
+watched_edge(const struct search *s, uint32_t *edge)
 {
-	struct moments m = { 0 };
+	const struct group *root = groups_find(s->diagnosis->groups, s->origin.group_id);
 
-	for (uint32_t i = 0; i < groups_count(d->groups); i++)
-		moments_merge(&m, &groups_at(d->groups, i)->total);
-	return m;
+	*edge = root != NULL ? gap_edge(&root->shape, &s->origin.gap) : UINT32_MAX;
+	return *edge != UINT32_MAX ? root : NULL;
 }
 
-/* The group that the search began with has all its requests; those of the verdict came later. */
+/* The covariance with the response time, summed over the group's requests, of the edges with these ends. */
+static double
+edge_sum(const struct group *g, const struct gap *gap)
+{
+	double c = 0;
+
+	for (uint32_t i = 0; i < g->shape.nedges; i++) {
+		const struct gap x = gap_of(&g->shape, i);
+
+		if (gap_same_ends(&x, gap))
+			c += g->edges[i].c_xy;
+	}
+	return c;
+}
+
 static double
 find_effect(const struct search *s, const struct verdict *v, const struct group *all)
 {
-	const struct group *root = groups_find(s->diagnosis->groups, s->origin.group_id);
-	const struct moments type = type_moments(s->diagnosis);
-	double variance = moments_variance(&all->total);
+	const struct groups *groups = s->diagnosis->groups;
+	uint32_t edge, n = groups_count(groups);
+	const struct group *root = watched_edge(s, &edge);
+	double variance = moments_variance(&all->total), sum = 0, m2 = 0;
 	struct effect_facts f = { .by_latency = s->origin.problem == PROBLEM_SLOW,
 		.share = v->share,
-		.group_variance = moments_variance(root != NULL ? &root->total : &all->total),
-		.type_variance = moments_variance(&type) };
+		.group_variance = variance,
+		.within_variance = groups_within(groups) };
 
 	/* of a slow side that was followed the share is of the latency */
 	if (!f.by_latency && variance > 0)
 		f.share = comoments_covariance(&all->edges[0]) / variance;
+	for (uint32_t i = 0; i < n && root != NULL; i++) {
+		sum += edge_sum(groups_at(groups, i), &s->origin.gap);
+		m2 += groups_at(groups, i)->total.m2;
+	}
+	if (root != NULL && m2 > 0 && root->total.m2 > 0) {
+		f.began_share = edge_sum(root, &s->origin.gap) / root->total.m2;
+		f.began_effect = sum / m2;
+	}
 	return effect_of(&f);
 }
 
@@ -133,17 +157,6 @@ best_key(const struct key_finding **found, const struct search_port *port,
 
 	*found = n > 0 ? &keys[0] : NULL;
 	return n < 0 ? n : 0;
-}
-
-/* The edge that the search began with, in the group that is watched by always-on labels; NULL: it began
- * with a part of an edge. */
-static const struct group *
-watched_edge(const struct search *s, uint32_t *edge)
-{
-	const struct group *root = groups_find(s->diagnosis->groups, s->origin.group_id);
-
-	*edge = root != NULL ? gap_edge(&root->shape, &s->origin.gap) : UINT32_MAX;
-	return *edge != UINT32_MAX ? root : NULL;
 }
 
 /*
@@ -267,7 +280,6 @@ fill_position(struct verdict *v, const struct shape *shape, uint32_t edge)
 	v->positions = gap_positions(shape, edge, &before);
 	v->position = before + 1;
 	v->loop_back = shape->edges[edge].to_token <= shape->edges[edge].from_token;
-	v->handed_over = shape->edges[edge].owner == LABEL_NONE;
 }
 
 /* Tracepoints that may lie inside the edge and were not examined. Those that were not seen while
@@ -391,6 +403,37 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 	return rc;
 }
 
+/* What the waits in an edge between two units come from. Its effect is that of all waits for these
+ * threads. */
+static int
+find_pool(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
+{
+	const struct diagnosis *d = s->diagnosis;
+	struct pool_facts f = { .effect = v->effect,
+		.still = v->wait_cause == WAIT_STILL ? v->wait_share : 0 };
+	struct arena a = { 0 };
+	int rc;
+
+	if (!v->handed_over || v->problem == PROBLEM_SLOW || port->history == NULL)
+		return 0;
+	rc = pool_load(&f.load, &d->waits, port->history, port->labels, s->at.gap.to, &a, e);
+	arena_release(&a);
+	if (rc != 0)
+		return rc;
+	f.effect = fmax(v->effect, pool_effect(d->groups, port->labels, s->at.gap.to));
+	v->pool = pool_state(&f);
+	if (v->pool == POOL_NONE)
+		return 0;
+	v->effect = f.effect;
+	v->pool_threads = f.load.threads;
+	v->pool_utilisation = f.load.utilisation;
+	v->pool_service_ns = f.load.service_ns;
+	v->pool_service_cv = f.load.service_cv;
+	v->pool_wait_ns = f.load.wait_ns;
+	v->pool_expected_ns = f.load.expected_ns;
+	return 0;
+}
+
 /* A mistake of the instrumentation that makes the verdict doubtful. */
 static int
 find_mistake(struct verdict *v, const struct search_port *port, const struct search *s,
@@ -422,12 +465,13 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 
 	if (rc != 0 || (rc = find_wait(v, port, s, e)) != 0)
 		return rc;
-	v->effect = find_effect(s, v, &x->all.group);
 	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
 		v->kind = VERDICT_SEPARATED;
 	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')
 		v->kind = VERDICT_KEY;
 	fill_position(v, &x->group->shape, x->edge);
+	if ((rc = find_pool(v, port, s, e)) != 0)
+		return rc;
 	v->by_latency = s->at.by_latency;
 	v->separation = v->kind == VERDICT_SEPARATED ? sep->between : 0;
 	v->slow_with = v->kind == VERDICT_SEPARATED && sep->with;
@@ -438,6 +482,16 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0)
 		search_end(port, s, REASON_NONE);
 	return rc;
+}
+
+/* Whether the verdict is worth mending depends on where in its interval the share is. */
+static bool
+is_worth_open(const struct verdict *v, double effect_min)
+{
+	double scale = v->share > 0 ? v->effect / v->share : 0;
+
+	return !v->handed_over && v->share_low * scale < effect_min &&
+	       v->share_high * scale >= effect_min;
 }
 
 static struct verdict_facts
@@ -454,6 +508,7 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.can_take_back = !gap_same(&s->at.gap, larger_gap(s)) && !search_list_has_beside(s),
 		.side = s->sides.followed,
 		.sure = verdict_sure(v),
+		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
 		.traces = v->traces,
 		.deadline_passed = s->cycle.deadline_passed };
 }
@@ -469,7 +524,12 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		.from = (char *)labels_get(port->labels, edge_of->from)->text,
 		.to = (char *)labels_get(port->labels, edge_of->to)->text,
 		.tracepoint = splits != LABEL_NONE ? (char *)labels_get(port->labels, splits)->text
-		                                   : "" };
+		                                   : "",
+		.pool_utilisation = NAN,
+		.pool_service_ns = NAN,
+		.pool_service_cv = NAN,
+		.pool_wait_ns = NAN,
+		.pool_expected_ns = NAN };
 	struct final_edge_of x = { .group = group, .edge = edge };
 	struct buf path = { 0 }, key = { 0 };
 	struct verdict_facts facts;
@@ -490,7 +550,9 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		rc = search_no_memory(s, e);
 		goto end;
 	}
+	v.handed_over = edge_of->owner == LABEL_NONE;
 	fill_measured(&v, &x.all, &f, variance_inflation(&s->cycle.serial));
+	v.effect = find_effect(s, &v, &x.all.group);
 	facts = facts_of(s, &v, &x.all.group);
 	switch (verdict_step(&facts)) {
 	case VERDICT_STEP_END:

@@ -46,11 +46,11 @@ wait_list_add(struct wait_list *l, const struct trace *t, const struct critpath 
 			    .from = { from->node, from->pid },
 			    .to = { to->node, to->pid },
 			    .tid = to->tid },
+			.between = b->owner == LABEL_NONE,
 		};
 
-		bool between = b->owner == LABEL_NONE;
-
-		if ((gap == NULL ? between : !between && gap_same_ends(&x.gap, gap)) && !put(l, &x))
+		if ((gap == NULL ? x.between : !x.between && gap_same_ends(&x.gap, gap)) &&
+		    !put(l, &x))
 			return err_set(e, ERR_MEMORY, "out of memory for waits");
 	}
 	return 0;

@@ -16,6 +16,7 @@ enum { WAITS_MAX = 4096 };
 struct listed_wait {
 	struct gap gap; /* nth and back are not set: all positions of these ends count */
 	struct thread_wait wait;
+	bool between; /* it lies between two units */
 };
 
 struct wait_list {                 /* all zeroes is empty */

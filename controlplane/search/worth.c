@@ -13,10 +13,13 @@ effect_of(const struct effect_facts *f)
 	if (f->by_latency)
 		return share;
 	/* 2 */
-	if (!(f->type_variance > 0))
+	if (!(f->within_variance > 0))
 		return 0;
 	/* 3 */
-	return share * fmin(1, f->group_variance / f->type_variance);
+	if (f->began_share > 0)
+		return fmin(1, fmax(0, f->began_effect)) * fmin(1, share / f->began_share);
+	/* 4 */
+	return share * fmin(1, f->group_variance / f->within_variance);
 }
 
 enum run_state

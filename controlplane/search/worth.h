@@ -9,21 +9,28 @@
 #include "forest/forest.h"
 
 /* The default of the least effect; docs/evaluation.md has what is found and missed with others. */
-#define WORTH_EFFECT_MIN 0.2
+#define WORTH_EFFECT_MIN 0.25
 
 struct effect_facts {
 	bool by_latency; /* the problem is that the group is slow */
 	double share;    /* of the edge, of the variance (or of the latency) of its group */
-	double group_variance, type_variance; /* of response times, ns^2 */
+	/* Of the edge that the search began with: its share in its group, and the part of the variance within
+	 * all groups that it carries in all of them. 0: not known. */
+	double began_share, began_effect;
+	double group_variance;  /* of response times, ns^2 ... */
+	double within_variance; /* ... and within all groups of the type: groups_within() */
 };
 
 /*
- * The part of the variance of the type's response times that would go if the edge took a constant time, 0 to 1.
+ * The part of the variance of the type's response times within their groups that would go if the edge took a
+ * constant time, 0 to 1. (What is between groups is that of their paths.)
  *
  * 1. Of a slow group: the share of the latency.
  * 2. No variance: 0.
- * 3. The share, times the variance of the group in relation to that of the type, at most 1. The number of the
- *    group's requests does not count: the same cause is often in several groups.
+ * 3. What the edge carries that the search began with, in all groups, times the part of its share that the
+ *    edge of the verdict has.
+ * 4. That edge is not known: the share, times the variance of the group in relation to that within all groups, at
+ *    most 1.
  */
 double effect_of(const struct effect_facts *f);
 

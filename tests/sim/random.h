@@ -44,8 +44,9 @@
  *  - A cause multiplies the variance of all requests by 3 or more (of tails by 2), makes 60 % or more of it
  *    (of tails 45 %) where it stands or, if it is a wait, in the waits for these threads, and the CV is 15 % or
  *    more. Without it, the CV is at most 35 %.
- *  - Healthy: the CV is 10 to 150 %, and no single place (the wait for the threads of a unit, a stretch, a
- *    sleep) has more than 35 % of the variance.
+ *  - Healthy: the CV is 10 to 150 %, no single place (the wait for the threads of a unit, a stretch, a sleep)
+ *    has more than 35 % of the variance, and units hold the threads of each service for 80 % of the time at
+ *    most, with what they sleep and wait for answers.
  */
 #ifndef TESTS_SIM_RANDOM_H
 #define TESTS_SIM_RANDOM_H
@@ -356,7 +357,8 @@ struct traffic_result { /* of requests of the diagnosed type, played without rec
 	double most_share;               /* largest share of the variance of a single place */
 	double cause_share;              /* of what causes take where they stand */
 	double wait_share[SERVICES_MAX]; /* of the waits for threads */
-	double load[SERVICES_MAX];       /* of threads */
+	double load[SERVICES_MAX];       /* of threads, by work ... */
+	double held[SERVICES_MAX];       /* ... and with units that sleep or wait for answers */
 };
 /* Plays without records, with these faults. Cannot be done while a diagnosis is played. */
 void traffic_dry(struct made *m, bool faulty, struct traffic_result *ret);

@@ -226,8 +226,17 @@ judge_verbose(const struct made *m, const struct run *r)
 
 		if (v == NULL)
 			break;
-		printf("  verdict %u: %s: %s -> %s, share %.3f of the %s\n", rank,
-		    verdict_word(v->kind), v->from, v->to, v->share,
-		    v->by_latency ? "latency" : "variance");
+		printf(
+		    "  verdict %u: %s: %s -> %s, share %.3f of the %s (%.3f to %.3f), effect %.3f, %.3f of the time%s%s",
+		    rank, verdict_word(v->kind), v->from, v->to, v->share,
+		    v->by_latency ? "latency" : "variance", v->share_low, v->share_high, v->effect,
+		    v->latency_share, v->handed_over ? ", handed over, pool " : "",
+		    pool_word(v->pool));
+		if (v->pool != POOL_NONE)
+			printf(
+			    " (%u threads, held %.0f %%, %.2f ms, CV %.1f; waits %.2f ms, expected %.2f ms)",
+			    v->pool_threads, v->pool_utilisation * 100, v->pool_service_ns / 1e6,
+			    v->pool_service_cv, v->pool_wait_ns / 1e6, v->pool_expected_ns / 1e6);
+		printf("\n");
 	}
 }

@@ -11,6 +11,7 @@
 #include "tests/sim/random.h"
 
 enum { TRIES = 400, SIZES = 14, DEPTH_MAX = 3, POOL_MOST = 24 };
+static const double HEALTHY_HELD_MAX = 0.8;
 
 /* ---- what is planted ---- */
 
@@ -308,6 +309,9 @@ healthy_is_fair(struct made *m)
 	struct traffic_result r;
 
 	traffic_dry(m, false, &r);
+	for (int i = 0; i < m->nservices; i++)
+		if (r.held[i] > HEALTHY_HELD_MAX)
+			return false;
 	m->mean_ns = r.mean_ns;
 	m->healthy_cv = m->cause_cv = r.cv;
 	m->cause_share = r.most_share;

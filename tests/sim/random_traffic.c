@@ -51,7 +51,8 @@ struct task {
 	struct going *request;
 	enum state state;
 	int unit, replica, child; /* child: number in the parent's call */
-	int thread;               /* -1: none */
+	int thread;               /* -1: none; since held_ns */
+	int64_t held_ns;
 	uint64_t id, link;
 	int64_t queued_ns;
 	bool begun;
@@ -73,7 +74,8 @@ struct process {
 	struct task *first, **last;
 	int threads;
 	uint32_t free; /* bit set of threads */
-	double busy_ns;
+	double busy_ns,
+	    held_ns; /* sums over threads; held: by units that work, sleep or wait for answers */
 	/* stalls, in order */
 	int64_t *stall_ns, *until_ns;
 	size_t nstalls, room;
@@ -278,6 +280,7 @@ give_threads(struct made *m, struct process *p, int service, int replica)
 			p->last = &p->first;
 		k->thread = __builtin_ctz(p->free);
 		p->free &= p->free - 1;
+		k->held_ns = t->now_ns;
 		k->state = RUNNING;
 		due_at(t, works_until(m, service, replica, t->now_ns, 1), DUE_RUNS, k, 0);
 	}
@@ -302,6 +305,7 @@ release_thread(struct made *m, struct task *k)
 	struct process *p = process_of(m, k);
 
 	p->free |= UINT32_C(1) << k->thread;
+	p->held_ns += (double)(m->traffic->now_ns - k->held_ns);
 	k->thread = -1;
 	give_threads(m, p, m->units[k->unit].service, k->replica);
 }
@@ -684,9 +688,11 @@ sums_to_result(const struct made *m, struct traffic_result *ret)
 	for (int i = 0; i < m->nservices; i++)
 		for (int k = 0; k < m->replicas[i]; k++) {
 			const struct process *p = &t->processes[i][k];
-
-			ret->load[i] += p->busy_ns / (double)(t->now_ns - START_NS) / p->threads /
+			double all_ns = (double)(t->now_ns - START_NS) * p->threads *
 			                m->replicas[i];
+
+			ret->load[i] += p->busy_ns / all_ns;
+			ret->held[i] += p->held_ns / all_ns;
 		}
 }
 

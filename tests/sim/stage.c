@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "tests/sim/stage.h"
+#include "controlplane/search/worth.h"
 
 enum { BATCH_MOST = 60000 };
 
@@ -37,7 +38,7 @@ stage_options(uint64_t seed)
 		.searches_max = 4,
 		.effort_cycles = 64,
 		.budget_share = 0.01,
-		.effect_min = 0.2,
+		.effect_min = WORTH_EFFECT_MIN,
 		.isolate_min = 0.3,
 		.explain_min = 0.5,
 		.pause_fill = 0.5,

@@ -196,8 +196,36 @@ a_run_in_which_nothing_stands_out_says_by_how_much(void **state)
 	run_text_put(&out, run);
 	buf_u8(&out, 0);
 	assert_string_equal((char *)out.data,
-	    "the variance is spread over several edges, as is usual for queues: no edge carries more than "
-	    "12 % of the variance of all requests T, and 20 % are worth mending");
+	    "the variance is spread over several edges: no edge carries more than 12 % of the variance of "
+	    "all requests T, and 20 % are worth mending");
+	buf_release(&out);
+	json_decref(run);
+}
+
+#define POOL                                                                                            \
+	"{\"state\":\"usual\",\"service\":\"g\",\"threads\":4,\"utilisation\":0.62,\"service_ms\":2.5," \
+	"\"service_cv\":1.1,\"wait_ms\":0.75,\"expected_ms\":0.8}"
+
+static void
+a_usual_wait_is_named_with_the_load_of_its_threads(void **state)
+{
+	json_error_t why;
+	json_t *run = json_loads(
+	    "{\"type\":\"T\",\"state\":\"nothing stands out\",\"effect_min\":0.25,"
+	    "\"verdict\":{},\"verdicts\":[{\"sure\":true,\"effect\":0.07},"
+	    "{\"sure\":true,\"effect\":0.6,\"pool\":" POOL "}]}",
+	    0, &why);
+	struct buf out = { 0 };
+	(void)state;
+
+	assert_non_null(run);
+	run_text_put(&out, run);
+	buf_u8(&out, 0);
+	assert_string_equal((char *)out.data,
+	    "60 % of the variance of requests T is that of waits for threads, as their load leads to: 4 threads "
+	    "of g, held 62 % of the time, 2.5 ms each time (CV 110 %); mean wait 0.75 ms, 0.8 ms expected: as "
+	    "expected of this load; the variance is spread over several edges: no other edge carries more than "
+	    "7 % of the variance of all requests T, and 25 % are worth mending");
 	buf_release(&out);
 	json_decref(run);
 }
@@ -211,6 +239,7 @@ main(void)
 		cmocka_unit_test(a_category_explains_by_its_share_of_the_variance),
 		cmocka_unit_test(an_interval_that_says_nothing_is_not_printed),
 		cmocka_unit_test(a_run_in_which_nothing_stands_out_says_by_how_much),
+		cmocka_unit_test(a_usual_wait_is_named_with_the_load_of_its_threads),
 		cmocka_unit_test(each_field_has_its_text),
 		cmocka_unit_test(an_old_sentence_is_kept),
 		cmocka_unit_test(a_run_has_its_reason_or_its_verdict),

@@ -225,7 +225,9 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			x->cv_then, x->cv_then_low, x->cv_then_high, x->p50_then_ns, x->p95_now_ns,
 			x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p,
 			x->effective_traces, x->separation, x->object_share, x->wait_share,
-			x->wait_share_low, x->wait_share_high, x->passes, x->effect };
+			x->wait_share_low, x->wait_share_high, x->passes, x->effect,
+			x->pool_utilisation, x->pool_service_ns, x->pool_service_cv,
+			x->pool_wait_ns, x->pool_expected_ns };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
@@ -233,7 +235,9 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			y->cv_then, y->cv_then_low, y->cv_then_high, y->p50_then_ns, y->p95_now_ns,
 			y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p,
 			y->effective_traces, y->separation, y->object_share, y->wait_share,
-			y->wait_share_low, y->wait_share_high, y->passes, y->effect };
+			y->wait_share_low, y->wait_share_high, y->passes, y->effect,
+			y->pool_utilisation, y->pool_service_ns, y->pool_service_cv,
+			y->pool_wait_ns, y->pool_expected_ns };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -256,7 +260,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			    x->over_budget == y->over_budget && x->preload == y->preload &&
 			    x->preload_over_budget == y->preload_over_budget &&
 			    x->handed_over == y->handed_over && x->wait_cause == y->wait_cause &&
-			    x->waits == y->waits && x->wait_from_too == y->wait_from_too);
+			    x->waits == y->waits && x->wait_from_too == y->wait_from_too &&
+			    x->pool == y->pool && x->pool_threads == y->pool_threads);
 		assert_string_equal(x->wait_type, y->wait_type);
 		assert_string_equal(x->wait_unit, y->wait_unit);
 		assert_string_equal(x->unlearned_service, y->unlearned_service);
@@ -392,13 +397,16 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.handed_over = rng_below(r, 2),
 		.wait_cause = (enum wait_cause)rng_below(r, WAIT_STILL + 1),
 		.waits = (uint32_t)rng_next(r),
-		.wait_from_too = rng_below(r, 2) };
+		.wait_from_too = rng_below(r, 2),
+		.pool = (enum pool_state)rng_below(r, POOL_UNEXPLAINED + 1),
+		.pool_threads = (uint32_t)rng_next(r) };
 	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low,
 		&v.share_high, &v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then,
 		&v.cv_then_low, &v.cv_then_high, &v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns,
 		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p, &v.effective_traces,
 		&v.separation, &v.object_share, &v.wait_share, &v.wait_share_low,
-		&v.wait_share_high, &v.passes, &v.effect };
+		&v.wait_share_high, &v.passes, &v.effect, &v.pool_utilisation, &v.pool_service_ns,
+		&v.pool_service_cv, &v.pool_wait_ns, &v.pool_expected_ns };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
 		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to };

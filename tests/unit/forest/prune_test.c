@@ -80,7 +80,7 @@ version_1_is_migrated_and_keeps_all_rows(void **state)
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 5);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
 	assert_int_equal(
 	    sql_integer(p->path, "PRAGMA auto_vacuum"), 2); /* the file can shrink from now on */
 	forest_free(f);
@@ -160,7 +160,7 @@ version_3_keeps_every_sentence_and_reason(void **state)
 		assert_true(isnan(forest_verdict(f[i], 1, 1)->effective_traces));
 	}
 	same_forest(f[0], f[1]);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 5);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
 	for (int i = 0; i < 2; i++) {
 		forest_free(f[i]);
 		store_close(s[i]);
@@ -199,10 +199,12 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 		assert_int_equal(v->wait_cause, WAIT_UNKNOWN);
 		assert_false(v->handed_over);
 		assert_string_equal(v->mistake, "");
+		assert_int_equal(v->pool, POOL_NONE);
+		assert_true(isnan(v->pool_utilisation));
 		assert_int_equal(v->text[0], '\0');
 	}
 	same_forest(f[0], f[1]);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 5);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
 	for (int i = 0; i < 2; i++) {
 		forest_free(f[i]);
 		store_close(s[i]);
@@ -274,7 +276,7 @@ version_4_is_migrated_with_actions_of_hone_in_fields(void **state)
 		}
 		assert_int_equal(forest_run(f, 9)->reason, REASON_END_OVER_BUDGET);
 		assert_string_equal(forest_run(f, 9)->subject, "cart:lock_begin");
-		assert_int_equal(sql_integer(i == 0 ? p->path : saved, "PRAGMA user_version"), 5);
+		assert_int_equal(sql_integer(i == 0 ? p->path : saved, "PRAGMA user_version"), 6);
 		forest_free(f);
 		store_close(s);
 	}
@@ -305,10 +307,42 @@ version_2_is_migrated_and_has_an_audit(void **state)
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 5);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM audit"), 1);
 	forest_free(f);
 	free(text);
+}
+
+/* Schema 5 is what the first five steps make: of a database of schema 6 the sixth is taken back. */
+static void
+version_5_is_migrated_and_its_verdicts_have_no_pool(void **state)
+{
+	static const char *const COLUMNS[] = { "pool", "pool_threads", "pool_utilisation",
+		"pool_service_ns", "pool_service_cv", "pool_wait_ns", "pool_expected_ns" };
+	struct place *p = *state;
+	struct forest *f = forest_new();
+	struct store *s = open_store(p->path);
+
+	play(f, 1);
+	commit(s, f);
+	store_close(s);
+	forest_free(f);
+	for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+		char drop[80];
+
+		snprintf(drop, sizeof drop, "ALTER TABLE verdict DROP COLUMN %s", COLUMNS[i]);
+		sql(p->path, drop);
+	}
+	sql(p->path, "PRAGMA user_version = 5");
+	s = open_store(p->path);
+	f = loaded(s, 0);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(
+	    sql_integer(
+		p->path, "SELECT count(*) FROM verdict WHERE pool != 0 OR pool_wait_ns NOT NULL"),
+	    0);
+	forest_free(f);
+	store_close(s);
 }
 
 static void
@@ -488,6 +522,7 @@ main(void)
 		test(version_3_keeps_every_sentence_and_reason),
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
 		test(version_4_is_migrated_with_actions_of_hone_in_fields),
+		test(version_5_is_migrated_and_its_verdicts_have_no_pool),
 		test(version_2_is_migrated_and_has_an_audit),
 		test(the_audit_is_pruned_by_age_and_by_size),
 		test(old_runs_are_removed_and_the_file_shrinks),

@@ -331,10 +331,34 @@ exploring_is_enough_with_traces_and_costs(void **state)
 	assert_true(next_explored_enough(0, false, true));
 }
 
+static void
+a_verdict_waits_until_it_is_known_whether_it_is_worth_mending(void **state)
+{
+	struct verdict_facts f = { .share = 0.3,
+		.share_low = 0.1,
+		.share_high = 0.5,
+		.sure = true,
+		.worth_open = true,
+		.traces = VERDICT_WORTH_TRACES - 1 };
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.traces++;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.traces--;
+	f.deadline_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f = (struct verdict_facts){
+		.share = 0.3, .share_low = 0.1, .share_high = 0.5, .sure = true
+	};
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_verdict_waits_until_it_is_known_whether_it_is_worth_mending),
 		cmocka_unit_test(what_can_be_enabled_is_tried_in_its_order),
 		cmocka_unit_test(what_was_enabled_is_a_new_cycle),
 		cmocka_unit_test(step_1_two_searches_of_one_edge_are_one_too_many),

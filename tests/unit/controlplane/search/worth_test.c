@@ -18,7 +18,7 @@ static void
 step_1_of_a_slow_group_the_effect_is_its_share_of_the_latency(void **state)
 {
 	const struct effect_facts f = {
-		.by_latency = true, .share = 0.6, .group_variance = 1, .type_variance = 100
+		.by_latency = true, .share = 0.6, .group_variance = 1, .within_variance = 100
 	};
 	(void)state;
 
@@ -35,9 +35,9 @@ step_2_without_variance_there_is_no_effect(void **state)
 }
 
 static void
-step_3_the_share_counts_as_far_as_its_group_varies_like_the_type(void **state)
+step_4_else_the_share_counts_as_far_as_its_group_varies_like_all(void **state)
 {
-	struct effect_facts f = { .share = 0.5, .group_variance = 4, .type_variance = 10 };
+	struct effect_facts f = { .share = 0.5, .group_variance = 4, .within_variance = 10 };
 	(void)state;
 
 	is(effect_of(&f), 0.2);
@@ -46,6 +46,23 @@ step_3_the_share_counts_as_far_as_its_group_varies_like_the_type(void **state)
 	f.share = 1.2;
 	is(effect_of(&f), 1);
 	f.share = -0.1;
+	is(effect_of(&f), 0);
+}
+
+static void
+step_3_the_effect_is_a_part_of_that_of_the_edge_it_began_with(void **state)
+{
+	struct effect_facts f = { .share = 0.4,
+		.began_share = 0.8,
+		.began_effect = 0.5,
+		.group_variance = 4,
+		.within_variance = 10 };
+	(void)state;
+
+	is(effect_of(&f), 0.25);
+	f.share = 0.9; /* a part of the edge carries no more than the edge */
+	is(effect_of(&f), 0.5);
+	f.began_effect = -0.1;
 	is(effect_of(&f), 0);
 }
 
@@ -81,7 +98,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(step_1_of_a_slow_group_the_effect_is_its_share_of_the_latency),
 		cmocka_unit_test(step_2_without_variance_there_is_no_effect),
-		cmocka_unit_test(step_3_the_share_counts_as_far_as_its_group_varies_like_the_type),
+		cmocka_unit_test(step_3_the_effect_is_a_part_of_that_of_the_edge_it_began_with),
+		cmocka_unit_test(step_4_else_the_share_counts_as_far_as_its_group_varies_like_all),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
 		cmocka_unit_test(
 		    a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged),

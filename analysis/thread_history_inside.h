@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The events that a history of threads keeps, and their orders; for thread_history.c and thread_load.c. */
+#ifndef ANALYSIS_THREAD_HISTORY_INSIDE_H
+#define ANALYSIS_THREAD_HISTORY_INSIDE_H
+
+#include "analysis/thread_history.h"
+
+struct past_event {
+	int64_t time_ns;
+	uint64_t trace_id;
+	uint64_t arrival; /* number in the order of adding: events of equal time keep it */
+	struct process_id process;
+	uint32_t tid;
+	uint32_t label;
+	uint32_t unit;       /* index within its trace */
+	uint32_t type;       /* label of the request's begin */
+	uint32_t unit_begin; /* label of the first event of the unit */
+	uint8_t kind;        /* enum record_kind */
+};
+
+struct thread_history {
+	struct past_event *events; /* a ring from events[next] on, once it is full */
+	uint32_t nevents, events_cap, events_max, next;
+	uint64_t arrivals;
+};
+
+static inline int
+past_compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static inline int
+past_by_process(struct process_id a, struct process_id b)
+{
+	int order = past_compare(a.node, b.node);
+
+	return order != 0 ? order : past_compare(a.pid, b.pid);
+}
+
+static inline int
+past_by_time(const struct past_event *a, const struct past_event *b)
+{
+	return a->time_ns != b->time_ns ? (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns)
+	                                : past_compare(a->arrival, b->arrival);
+}
+
+static inline int
+past_in_processes(const void *x, const void *y)
+{
+	const struct past_event *a = x, *b = y;
+	int order = past_by_process(a->process, b->process);
+
+	return order != 0 ? order : past_by_time(a, b);
+}
+
+static inline int
+past_in_threads(const void *x, const void *y)
+{
+	const struct past_event *a = x, *b = y;
+	int order = past_by_process(a->process, b->process);
+
+	order = order != 0 ? order : past_compare(a->tid, b->tid);
+	return order != 0 ? order : past_by_time(a, b);
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "analysis/thread_load.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/moments.h"
+#include "analysis/thread_history_inside.h"
+
+/* From this share of a thread's resumed units on, units take turns on it. */
+static const double TURNS_MIN = 0.05;
+
+double
+thread_load_expected_ns(double threads, double utilisation, double service_ns, double service_cv)
+{
+	double exponent = sqrt(2 * (threads + 1)) - 1;
+
+	assert(threads > 0);
+	if (utilisation >= 1)
+		return INFINITY;
+	return pow(utilisation, exponent) / (threads * (1 - utilisation)) * service_ns *
+	       (1 + service_cv * service_cv) / 2;
+}
+
+static bool
+same_unit(const struct past_event *a, const struct past_event *b)
+{
+	return a->trace_id == b->trace_id && a->unit == b->unit;
+}
+
+/* x: the n events of one thread, in their order. */
+static bool
+units_take_turns(const struct past_event *x, uint32_t n)
+{
+	uint32_t begun = 0, resumed = 0;
+
+	for (uint32_t i = 1; i < n; i++) {
+		bool begins = x[i].kind == RECORD_UNIT_BEGIN || x[i].kind == RECORD_REQUEST_BEGIN;
+
+		begun += begins;
+		resumed += !begins && !same_unit(&x[i - 1], &x[i]);
+	}
+	return resumed >= TURNS_MIN * begun && resumed > 0;
+}
+
+static void
+add_thread(struct moments *jobs, double *held_ns, const struct past_event *x, uint32_t n)
+{
+	bool turns = units_take_turns(x, n);
+	double job_ns = 0;
+
+	for (uint32_t i = 1; i <= n; i++) {
+		/* 1 and 2 */
+		if (i < n && same_unit(&x[i - 1], &x[i]) && !(turns && x[i].kind == RECORD_JOIN)) {
+			job_ns += (double)(x[i].time_ns - x[i - 1].time_ns);
+			continue;
+		}
+		/* 3 */
+		if (job_ns > 0)
+			moments_add(jobs, job_ns);
+		*held_ns += job_ns;
+		job_ns = 0;
+	}
+}
+
+static int
+by_thread(const void *x, const void *y)
+{
+	const struct thread_wait *a = x, *b = y;
+	int order = past_by_process(a->to, b->to);
+
+	return order != 0 ? order : past_compare(a->tid, b->tid);
+}
+
+static int
+wait_and_event(const void *wait, const void *event)
+{
+	const struct thread_wait *w = wait;
+	const struct past_event *x = event;
+	int order = past_by_process(w->to, x->process);
+
+	return order != 0 ? order : past_compare(w->tid, x->tid);
+}
+
+static void
+count_threads(struct thread_load *l, const struct thread_wait *sorted, uint32_t n)
+{
+	double least_ns = INFINITY, sum_ns = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		double ns = (double)(sorted[i].end_ns - sorted[i].begin_ns);
+
+		l->threads += i == 0 || by_thread(&sorted[i - 1], &sorted[i]) != 0;
+		l->processes += i == 0 || past_by_process(sorted[i - 1].to, sorted[i].to) != 0;
+		sum_ns += ns;
+		least_ns = fmin(least_ns, ns);
+	}
+	l->wait_ns = sum_ns / n - least_ns;
+}
+
+/* Of the threads in `waits`, sorted; the events are sorted by thread. */
+static void
+add_threads(struct thread_load *l, const struct past_event *events, uint32_t nevents,
+    const struct thread_wait *waits, uint32_t nwaits)
+{
+	struct moments jobs = { 0 };
+	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+	double held_ns = 0, all_ns;
+
+	for (uint32_t i = 0, end; i < nevents; i = end) {
+		for (end = i; end < nevents && events[end].tid == events[i].tid &&
+			      past_by_process(events[end].process, events[i].process) == 0;
+		     end++) {
+			first_ns = events[end].time_ns < first_ns ? events[end].time_ns : first_ns;
+			last_ns = events[end].time_ns > last_ns ? events[end].time_ns : last_ns;
+		}
+		for (uint32_t low = 0, high = nwaits; low < high;) {
+			uint32_t middle = low + (high - low) / 2;
+			int order = wait_and_event(&waits[middle], &events[i]);
+
+			if (order == 0) {
+				add_thread(&jobs, &held_ns, &events[i], end - i);
+				break;
+			}
+			low = order < 0 ? middle + 1 : low;
+			high = order > 0 ? middle : high;
+		}
+	}
+	if (jobs.n == 0)
+		return;
+	all_ns = (double)(last_ns - first_ns) * l->threads;
+	l->jobs = jobs.n;
+	l->utilisation = fmin(1, held_ns / all_ns);
+	l->service_ns = jobs.mean;
+	l->service_cv = sqrt(moments_variance(&jobs)) / jobs.mean;
+}
+
+int
+thread_load_of(struct thread_load *ret, const struct thread_history *h,
+    const struct thread_wait *waits, uint32_t nwaits, struct arena *a, struct err *e)
+{
+	struct thread_load l = { 0 };
+	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
+	struct thread_wait *sorted = arena_alloc(a, (nwaits + 1) * sizeof *sorted);
+
+	*ret = l;
+	if (events == NULL || sorted == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the load of threads");
+	if (nwaits == 0)
+		return 0;
+	for (uint32_t i = 0; i < h->nevents; i++)
+		events[i] = h->events[i];
+	for (uint32_t i = 0; i < nwaits; i++)
+		sorted[i] = waits[i];
+	qsort(events, h->nevents, sizeof *events, past_in_threads);
+	qsort(sorted, nwaits, sizeof *sorted, by_thread);
+	count_threads(&l, sorted, nwaits);
+	add_threads(&l, events, h->nevents, sorted, nwaits);
+	if (l.jobs == 0)
+		return 0;
+	l.expected_ns = thread_load_expected_ns(
+	    (double)l.threads / l.processes, l.utilisation, l.service_ns, l.service_cv);
+	*ret = l;
+	return 0;
+}

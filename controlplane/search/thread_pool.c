@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/search/thread_pool.h"
+
+#include <math.h>
+#include <string.h>
+
+enum pool_state
+pool_state(const struct pool_facts *f)
+{
+	/* 1 */
+	if (f->load.jobs < POOL_JOBS_MIN)
+		return POOL_NONE;
+	/* 2 */
+	if (f->load.utilisation >= POOL_SATURATED_MIN ||
+	    (f->load.utilisation >= POOL_BUSY_MIN && f->effect >= POOL_BUSY_EFFECT_MIN))
+		return POOL_SATURATED;
+	/* 3 */
+	if (f->load.service_cv >= POOL_LONG_CV_MIN)
+		return POOL_LONG;
+	/* 4 */
+	if (f->still >= POOL_STILL_MIN ||
+	    f->load.wait_ns >= POOL_UNEXPLAINED_MIN * f->load.expected_ns)
+		return POOL_UNEXPLAINED;
+	/* 5 */
+	if (f->load.utilisation < POOL_IDLE_MAX && f->effect >= POOL_IDLE_EFFECT_MIN)
+		return POOL_UNEXPLAINED;
+	/* 6 */
+	return POOL_USUAL;
+}
+
+static bool
+same_service(const struct labels *labels, uint32_t a, uint32_t b)
+{
+	const struct label *x = labels_get(labels, a), *y = labels_get(labels, b);
+
+	return x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0;
+}
+
+double
+pool_effect(const struct groups *groups, const struct labels *labels, uint32_t to)
+{
+	double sum = 0, m2 = 0;
+
+	for (uint32_t i = 0; i < groups_count(groups); i++) {
+		const struct group *g = groups_at(groups, i);
+
+		for (uint32_t k = 0; k < g->shape.nedges; k++)
+			if (g->shape.edges[k].owner == LABEL_NONE &&
+			    same_service(labels, g->shape.edges[k].to, to))
+				sum += g->edges[k].c_xy;
+		m2 += g->total.m2;
+	}
+	return m2 > 0 ? fmin(1, fmax(0, sum / m2)) : 0;
+}
+
+int
+pool_load(struct thread_load *ret, const struct wait_list *waits,
+    const struct thread_history *history, const struct labels *labels, uint32_t to, struct arena *a,
+    struct err *e)
+{
+	struct thread_wait *of = arena_alloc(a, (waits->nitems + 1) * sizeof *of);
+	uint8_t kind = labels_get(labels, to)->kind;
+	uint32_t n = 0;
+
+	if (of == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the load of threads");
+	for (uint32_t i = 0; i < waits->nitems; i++) {
+		const struct listed_wait *w = &waits->items[i];
+
+		if (w->between && labels_get(labels, w->gap.to)->kind == kind &&
+		    same_service(labels, w->gap.to, to))
+			of[n++] = w->wait;
+	}
+	return thread_load_of(ret, history, of, n, a, e);
+}

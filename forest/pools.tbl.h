@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * POOL(name, number, word, text): what requests wait for where an edge lies between two units: threads
+ * (controlplane/search/thread_pool.h has the conditions). The number is stored, the word is that of JSON; text
+ * follows "16 threads of SERVICE ...".
+ */
+POOL(NONE, 0, "", "")
+POOL(USUAL, 1, "usual", "as expected of this load")
+POOL(SATURATED, 2, "saturated", "the threads are nearly always held")
+POOL(LONG, 3, "long-units", "a few long units hold the threads")
+POOL(UNEXPLAINED, 4, "unexplained", "more than this load explains")

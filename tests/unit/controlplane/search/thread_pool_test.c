@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "controlplane/search/thread_pool.h"
+
+/* Four threads that are held for 60 % of the time; requests wait as long as expected. */
+static const struct pool_facts HEALTHY = { .effect = 0.6,
+	.load = { .threads = 4,
+	    .processes = 1,
+	    .jobs = 1000,
+	    .utilisation = 0.6,
+	    .service_ns = 2e6,
+	    .service_cv = 1.2,
+	    .wait_ns = 1e6,
+	    .expected_ns = 1e6 } };
+
+static void
+step_1_of_few_jobs_nothing_is_known(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.jobs = POOL_JOBS_MIN - 1;
+	f.load.utilisation = 1;
+	assert_int_equal(pool_state(&f), POOL_NONE);
+}
+
+static void
+step_2_threads_that_are_nearly_always_held_are_saturated(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.utilisation = 0.8;
+	assert_int_equal(pool_state(&f), POOL_SATURATED);
+	f.load.utilisation = 0.75;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect = 0.95;
+	assert_int_equal(pool_state(&f), POOL_SATURATED);
+	f.load.expected_ns = INFINITY;
+	f.load.utilisation = 1;
+	assert_int_equal(pool_state(&f), POOL_SATURATED);
+}
+
+static void
+step_3_a_few_long_units_are_a_cause(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.service_cv = 3;
+	assert_int_equal(pool_state(&f), POOL_LONG);
+}
+
+static void
+step_4_waits_that_the_load_does_not_explain_are_a_cause(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.wait_ns = 5e6;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+	f = HEALTHY;
+	f.still = 0.6;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+}
+
+static void
+step_5_threads_that_are_mostly_idle_carry_no_large_part(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.utilisation = 0.2;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect = 0.8;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+}
+
+static void
+step_6_other_waits_are_what_the_load_leads_to(void **state)
+{
+	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL };
+	(void)state;
+
+	assert_int_equal(pool_state(&HEALTHY), POOL_USUAL);
+	assert_false(verdict_worth(&v, 0.25));
+	v.pool = POOL_SATURATED;
+	assert_true(verdict_worth(&v, 0.25));
+	assert_false(verdict_worth(&v, 0.7));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(step_1_of_few_jobs_nothing_is_known),
+		cmocka_unit_test(step_2_threads_that_are_nearly_always_held_are_saturated),
+		cmocka_unit_test(step_3_a_few_long_units_are_a_cause),
+		cmocka_unit_test(step_4_waits_that_the_load_does_not_explain_are_a_cause),
+		cmocka_unit_test(step_5_threads_that_are_mostly_idle_carry_no_large_part),
+		cmocka_unit_test(step_6_other_waits_are_what_the_load_leads_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
