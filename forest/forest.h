@@ -48,8 +48,12 @@ struct run {
 	uint64_t requests;         /* whose traces were examined */
 	uint32_t effort;           /* limit of cycles */
 	double effect_min; /* the least effect of a verdict that is worth mending; NAN: not known */
-	char *version;     /* of the learned space; "" */
-	char *by;          /* name of the user who started it; "": not known */
+	/* [6] What is left of a problem is searched until so many causes are named; 0: not known. */
+	uint32_t causes_max;
+	double
+	    left; /* [6] effect of what its verdicts leave of the first one's problem; NAN: not known */
+	char *version;            /* of the learned space; "" */
+	char *by;                 /* name of the user who started it; "": not known */
 	struct wall begun, ended; /* ended.ns 0: active */
 	/* Programs of the request type that ended while it was active, at most RUN_PROGRAMS_MAX: a line
 	 * "PID NODE SERVICE" for each, separated by tabs; "". */

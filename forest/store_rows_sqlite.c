@@ -35,6 +35,8 @@ static const struct column run_columns[] = {
 	RUN("subject", TEXT, subject, 4),
 	RUN("effect_min", REAL, effect_min, 5),
 	RUN("ended_programs", TEXT, ended_programs, 5),
+	RUN("causes_max", U32, causes_max, 6),
+	RUN("\"left\"", REAL, left, 6),
 };
 
 #define HYP(name, type, member, since)                                       \

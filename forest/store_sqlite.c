@@ -150,7 +150,10 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN pool_service_ns REAL;"
 	"ALTER TABLE verdict ADD COLUMN pool_service_cv REAL;"
 	"ALTER TABLE verdict ADD COLUMN pool_wait_ns REAL;"
-	"ALTER TABLE verdict ADD COLUMN pool_expected_ns REAL;",
+	"ALTER TABLE verdict ADD COLUMN pool_expected_ns REAL;"
+	/* ... and what is left of a problem, which is searched, too. */
+	"ALTER TABLE run ADD COLUMN causes_max INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN \"left\" REAL;",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

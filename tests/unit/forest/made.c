@@ -167,6 +167,8 @@ fill_run(struct rng *r, struct run *run)
 	run->tracepoints_most = (uint32_t)rng_next(r);
 	run->requests = rng_next(r);
 	run->effort = (uint32_t)rng_next(r);
+	run->causes_max = (uint32_t)rng_next(r);
+	run->left = any_number(r);
 	assert_true(hypothesis_text(&run->version, any_text(r)));
 	run->begun.ns = (int64_t)(rng_next(r) >> 2);
 	run->ended.ns = (int64_t)(rng_next(r) >> 2);
@@ -506,13 +508,14 @@ same_forest(const struct forest *a, const struct forest *b)
 
 		y = forest_run_next(b, &other);
 		assert_non_null(y);
-		assert_true(x->id == y->id && x->seed == y->seed && x->state == y->state &&
-			    x->verdict == y->verdict && x->cycles == y->cycles &&
-			    x->tracepoints == y->tracepoints &&
-			    x->tracepoints_all == y->tracepoints_all &&
-			    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns &&
-			    x->requests == y->requests &&
-			    x->tracepoints_most == y->tracepoints_most && x->effort == y->effort);
+		assert_true(
+		    x->id == y->id && x->seed == y->seed && x->state == y->state &&
+		    x->verdict == y->verdict && x->cycles == y->cycles &&
+		    x->tracepoints == y->tracepoints && x->tracepoints_all == y->tracepoints_all &&
+		    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns &&
+		    x->requests == y->requests && x->tracepoints_most == y->tracepoints_most &&
+		    x->effort == y->effort && x->causes_max == y->causes_max);
+		same_number(x->left, y->left);
 		assert_string_equal(x->version, y->version);
 		assert_string_equal(x->by != NULL ? x->by : "", y->by != NULL ? y->by : "");
 		assert_string_equal(x->ended_programs, y->ended_programs);

@@ -213,6 +213,45 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 	remove(saved);
 }
 
+static void
+of_version_5_it_is_not_known_what_the_verdicts_leave(void **state)
+{
+	struct place *p = *state;
+	struct salvaged n;
+	size_t len;
+	char *text = (char *)file_read("tests/data/forest-5.sql", &len), saved[sizeof p->path + 8];
+	struct forest *f[2];
+	struct store *s[2];
+	struct err e;
+
+	text[len] = '\0';
+	snprintf(saved, sizeof saved, "%s.saved", p->path);
+	sql(p->path, text);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 5);
+	assert_int_equal(store_salvage(p->path, saved, &n, &e), 0);
+	assert_int_equal(n.orphans + n.unreadable, 0);
+	for (int i = 0; i < 2; i++) {
+		const struct run *r;
+
+		s[i] = open_store(i == 0 ? p->path : saved);
+		f[i] = loaded(s[i], 0);
+		assert_non_null(r = forest_run(f[i], 3));
+		assert_true(r->effect_min > 0.19 && r->effect_min < 0.21);
+		assert_string_equal(r->ended_programs, "4711 node1 cart");
+		assert_int_equal(r->causes_max, 0);
+		assert_true(isnan(r->left));
+		assert_true(forest_verdict(f[i], 3, 1)->effect > 0.5);
+	}
+	same_forest(f[0], f[1]);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	for (int i = 0; i < 2; i++) {
+		forest_free(f[i]);
+		store_close(s[i]);
+	}
+	free(text);
+	remove(saved);
+}
+
 /* Written by the last Hone of schema 4, see there: what its sentences say of Hone's own actions is in
  * fields, and the sentences stay, also salvaged. */
 static void
@@ -521,6 +560,7 @@ main(void)
 		test(version_1_is_migrated_and_keeps_all_rows),
 		test(version_3_keeps_every_sentence_and_reason),
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
+		test(of_version_5_it_is_not_known_what_the_verdicts_leave),
 		test(version_4_is_migrated_with_actions_of_hone_in_fields),
 		test(version_5_is_migrated_and_its_verdicts_have_no_pool),
 		test(version_2_is_migrated_and_has_an_audit),
