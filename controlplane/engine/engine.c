@@ -2,6 +2,7 @@
 #include "controlplane/engine/engine.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -626,6 +627,10 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 	run->effort = (uint32_t)(o->effort_cycles > 0 ? o->effort_cycles
 						      : p->options.effort_cycles);
 	run->effect_min = o->effect_min > 0 ? o->effect_min : p->options.effect_min;
+	run->causes_max = (uint32_t)(o->causes_max > 0           ? o->causes_max
+				     : p->options.causes_max > 0 ? p->options.causes_max
+								 : 1);
+	run->left = NAN;
 	run->seed = d->seed;
 	run->state = RUN_ACTIVE;
 	run->begun = when;

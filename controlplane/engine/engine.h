@@ -63,7 +63,10 @@ struct engine_queues {
 void engine_queues(const struct engine *g, struct engine_queues *ret);
 
 /* ---- operators ---- */
-enum { PICKS_MAX = 16 }; /* tracepoints of one cycle, for one gap */
+enum {
+	PICKS_MAX = 16, /* tracepoints of one cycle, for one gap */
+	CAUSES_ASKED_MAX = 32
+};
 
 struct start_options {
 	const char *strategy;          /* NULL: flat */
@@ -71,6 +74,7 @@ struct start_options {
 	uint64_t seed;                 /* 0: the engine's */
 	int64_t effort_cycles;         /* after which it gives up; 0: as configured */
 	double effect_min;             /* verdict.h; 0: as configured */
+	int64_t causes_max;            /* rest_step(); 0: as configured */
 };
 /* Begins a diagnosis of a request type, by name or "service/name". If the type has not been learned
  * it begins nevertheless, notes that in the run, and explores. ERR_MISSING: no agent, or no such

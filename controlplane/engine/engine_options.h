@@ -22,9 +22,11 @@ struct engine_options {
 	int64_t tracepoints_per_cycle; /* that a search enables in one cycle */
 	int64_t searches_max;          /* of one request type, side by side; 0: 3 */
 	int64_t effort_cycles;         /* of one diagnosis; 0: 64 */
-	double effect_min;  /* the least effect of a verdict that is worth mending, 0..1; 0: any */
-	double isolate_min; /* a part with this share of its edge's variance is followed, 0..1 */
-	double explain_min; /* a key explains with this r^2 (or share), 0..1 */
+	double effect_min; /* the least effect of a verdict that is worth mending, 0..1; 0: any */
+	int64_t
+	    causes_max; /* what is left of a problem is searched until so many are named; 0: 1 */
+	double isolate_min;   /* a part with this share of its edge's variance is followed, 0..1 */
+	double explain_min;   /* a key explains with this r^2 (or share), 0..1 */
 	int64_t cycle_max_ns; /* deadline of a cycle */
 
 	/* Budgets: shares of one core, on each node. */

@@ -10,6 +10,7 @@
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
+#include "controlplane/search/search_rest.h"
 #include "controlplane/search/watch.h"
 #include "controlplane/search/worth.h"
 
@@ -312,8 +313,12 @@ static void
 end_found(struct search_port *port, struct diagnosis *d)
 {
 	const struct worth_facts f = worth_facts_of(port->forest, d->run);
+	const struct verdict *first = forest_verdict(port->forest, d->run->id, 1);
 
-	d->run->verdict = forest_verdict(port->forest, d->run->id, 1)->hypothesis;
+	d->run->verdict = first->hypothesis;
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (d->searches[i]->outcome.verdict == first)
+			d->run->left = search_left(port, d->searches[i]);
 	diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
 }
 

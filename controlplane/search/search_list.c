@@ -2,6 +2,7 @@
 #include "controlplane/search/search_list.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "base/array.h"
 #include "controlplane/search/narrow.h"
@@ -105,4 +106,36 @@ search_list_add_beside(struct search_port *port, const struct search *by, const 
 	h->settled_traces = (uint64_t)m->all.n;
 	h->cost_ns = by->origin.hypothesis->cost_ns * decide_of_gap(m, part);
 	return remember_path(s, &m->model->group->shape, port->scratch, e);
+}
+
+int
+search_list_add_rest(struct search_port *port, const struct search *by, const struct measured *m,
+    const struct group *group, uint32_t edge, struct err *e)
+{
+	const struct gap gap = gap_of(&group->shape, edge);
+	struct diagnosis *d = by->diagnosis;
+	struct hypothesis *h;
+	struct search *s;
+	int rc;
+
+	if (d->nsearches == SEARCHES_MAX)
+		return 0;
+	if ((s = search_list_add(d, &gap, by->origin.group_id)) == NULL ||
+	    (h = s->origin.hypothesis = hypothesis_new_from(port, d, NULL)) == NULL ||
+	    !label_set_copy(&s->enabled.absent, &by->enabled.absent))
+		return search_no_memory(by, e);
+	s->origin.problem = by->origin.problem;
+	s->origin.of_group = s->origin.share = s->at.share = m->share;
+	s->at.by_latency = by->at.by_latency;
+	s->at.carried = m->carries;
+	hypothesis_motive(port, h, group, edge);
+	h->share = h->settled_share = m->share;
+	h->traces = h->settled_traces = (uint64_t)m->all.n;
+	h->mean_ns = m->all.t;
+	h->cv = m->all.t > 0 ? sqrt(m->all.variance) / m->all.t : 0;
+	h->cost_ns = by->outcome.verdict->cost_ns *
+	             (by->outcome.verdict->share > 0 ? m->share / by->outcome.verdict->share : 0);
+	if ((rc = hypothesis_evidence(port, h, group, edge, e)) != 0)
+		return rc;
+	return remember_path(s, &group->shape, port->scratch, e);
 }

@@ -21,5 +21,9 @@ bool search_list_has_beside(const struct search *s);
  * unless there is one. 0 or a negative code. */
 int search_list_add_beside(struct search_port *port, const struct search *by,
     const struct measured *m, const struct part *part, struct err *e);
+/* That edge of the group carries what the verdict of `by` leaves of the problem: adds a search for it, unless there
+ * are SEARCHES_MAX. m: the edge as a gap, in the population of `by`. 0 or a negative code. */
+int search_list_add_rest(struct search_port *port, const struct search *by,
+    const struct measured *m, const struct group *group, uint32_t edge, struct err *e);
 
 #endif

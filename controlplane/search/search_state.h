@@ -6,6 +6,7 @@
  *	port.h, preload_labels.c    what the engine provides; labels of the preload layer
  *	gap.c, measure.c            the gap on a path; how a problem is distributed over its parts
  *	population.c                all requests of a search as one group
+ *	rest.c                      what an edge has of a problem without a known cause
  *	wait_list.c                 what requests waited for
  *	decide.c, next_step.c,      pure decisions: facts in, a decision with its reason out
  *	search_phase.c
@@ -17,6 +18,7 @@
  *	settle.c                    what became of this cycle's tracepoints
  *	search_list.c               the searches of a diagnosis
  *	search_end.c, search_verdict.c   the end of a search, without a verdict and with one
+ *	search_rest.c               what a verdict leaves of the problem
  *	search.c                    a search's cycle
  *	watch.c, diagnose.c         which groups have a problem; a diagnosis
  */

@@ -15,7 +15,7 @@
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
-#include "controlplane/search/worth.h"
+#include "controlplane/search/search_rest.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
@@ -455,7 +455,8 @@ find_mistake(struct verdict *v, const struct search_port *port, const struct sea
 	return search_no_memory(s, e);
 }
 
-/* What is said of the verdict beside what was measured; then it is kept, and the search ends. */
+/* What is said of the verdict beside what was measured; then it is kept, what is left of the problem gets
+ * searches, and the search ends. */
 static int
 complete(struct search_port *port, struct search *s, struct verdict *v,
     const struct final_edge_of *x, struct err *e)
@@ -479,7 +480,8 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 		rc = preload_verdict(v, port, s, e);
 	if (rc == 0)
 		rc = find_mistake(v, port, s, x->group, x->edge, e);
-	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0)
+	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0 &&
+	    (rc = search_rest(port, s, x->group, x->edge, e)) == 0)
 		search_end(port, s, REASON_NONE);
 	return rc;
 }

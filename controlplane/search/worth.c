@@ -42,3 +42,16 @@ look_on(const struct look_facts *f)
 	/* 2, 3 and 4 */
 	return f->worth == 0 || f->unjudged > f->effect;
 }
+
+enum rest_step
+rest_step(const struct rest_facts *f)
+{
+	/* 1 */
+	if (!f->worth)
+		return REST_NONE;
+	/* 2 */
+	if (f->left < f->effect_min)
+		return REST_UNDER;
+	/* 3 and 4 */
+	return f->causes >= f->causes_max ? REST_ENOUGH : REST_SEARCH;
+}

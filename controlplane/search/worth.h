@@ -67,4 +67,23 @@ struct look_facts {
  */
 bool look_on(const struct look_facts *f);
 
+struct rest_facts {
+	bool worth;  /* the verdict is sure, and its effect is worth mending */
+	double left; /* of the problem, without what verdicts name: an effect */
+	double effect_min;
+	uint32_t causes, causes_max; /* named or searched; asked for */
+};
+
+enum rest_step { REST_NONE, REST_UNDER, REST_ENOUGH, REST_SEARCH };
+
+/*
+ * Whether what is left of a problem is searched, too, after a verdict.
+ *
+ * 1. The verdict is not worth mending: what is beside it is no other cause (REST_NONE).
+ * 2. Less than the least effect is left: all causes are named (REST_UNDER).
+ * 3. As many causes as asked for are named or searched (REST_ENOUGH).
+ * 4. REST_SEARCH.
+ */
+enum rest_step rest_step(const struct rest_facts *f);
+
 #endif

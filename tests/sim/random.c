@@ -28,7 +28,7 @@ enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10, FAULTY_S = 5 };
 
 static const char USAGE[] =
     "usage: random [--kind NAME] [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N]\n"
-    "              [--jobs N] [--effect PCT] [--verbose]\n"
+    "              [--jobs N] [--effect PCT] [--causes N] [--verbose]\n"
     "       random --list-kinds\n";
 
 struct options {
@@ -37,7 +37,8 @@ struct options {
 	int kind; /* -1: all */
 	const char *strategies;
 	int per_cycle;
-	double effect_min; /* 0: that of the stage */
+	double effect_min;  /* 0: that of the stage */
+	int64_t causes_max; /* the same */
 	bool verbose, list, help;
 };
 struct job {
@@ -78,7 +79,8 @@ play(const struct options *o, const char *strategy, enum kind_number kind, uint6
 	r = stage_diagnose(&m->stage, m->units[0].name,
 	    &(struct start_options){ .strategy = strategy,
 		.tracepoints_per_cycle = o->per_cycle,
-		.effect_min = o->effect_min },
+		.effect_min = o->effect_min,
+		.causes_max = o->causes_max },
 	    600, NULL, &quiet);
 	judge(m, r, quiet, ret);
 	claims_of(m, r, o->verbose, &ret->claims);
@@ -217,6 +219,7 @@ options_of(struct options *o, int argc, char **argv)
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "size-max", required_argument, NULL, 'm' },
 		{ "effect", required_argument, NULL, 'e' },
+		{ "causes", required_argument, NULL, 'c' },
 		{ "kind", required_argument, NULL, 'i' },
 		{ "list-kinds", no_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -249,6 +252,8 @@ options_of(struct options *o, int argc, char **argv)
 			;
 		else if (c == 'e')
 			o->effect_min = strtod(optarg, NULL) / 100;
+		else if (c == 'c')
+			o->causes_max = atoi(optarg);
 		else if (c == 'l')
 			o->list = true;
 		else if (c == 'h')

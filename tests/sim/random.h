@@ -398,6 +398,7 @@ struct claims {                     /* counts over all verdicts of a run */
 	uint32_t verdicts, planted; /* verdicts that name an edge; those of a planted edge */
 	uint32_t spread;            /* verdicts without a position: spread over an edge */
 	uint32_t found;             /* causes that a verdict names */
+	uint32_t due, due_found;    /* of several causes: those with the least effect; named ones */
 	uint32_t keys,
 	    false_keys; /* verdicts with a key; those whose key is unrelated to the cause */
 	uint32_t keys_due, keys_missed; /* verdicts of a cause with a key; those without the key */

@@ -76,6 +76,44 @@ true_share(double *ret, struct made *m, const struct verdict *v, int number, boo
 	return all.n >= OUTINGS_MIN && all.tt > 0;
 }
 
+/* The part of the variance that each cause makes; of a slow one, of the latency of those that take it. */
+static void
+true_effects(struct made *m, double effects[CAUSES_MAX])
+{
+	struct moment all[CAUSES_MAX] = { 0 };
+
+	for (int i = 0; i < OUTINGS; i++) {
+		struct outing o;
+
+		play_dry(m, m->stage.begun_ns + i * (int64_t)APART_NS, &o);
+		for (int k = 0; k < m->ncauses; k++)
+			if (m->class != CAUSE_SLOW || o.cause_ns[k] > 0)
+				add(&all[k], o.cause_ns[k], o.total_ns);
+	}
+	for (int k = 0; k < m->ncauses; k++)
+		effects[k] = m->class == CAUSE_SLOW ? all[k].x / all[k].t : all[k].xt / all[k].tt;
+}
+
+/* Causes whose effect is as large as a verdict's has to be, and those of them that are named. */
+static void
+due_claims(struct made *m, const struct run *r, uint32_t found, bool verbose, struct claims *ret)
+{
+	double effects[CAUSES_MAX];
+
+	true_effects(m, effects);
+	for (int i = 0; i < m->ncauses; i++) {
+		bool due = effects[i] >= r->effect_min, named = (found >> i & 1) != 0;
+
+		ret->due += due;
+		ret->due_found += due && named;
+		if (verbose)
+			printf("  cause %d: effect %.3f, %s\n", i + 1, effects[i],
+			    named ? "named"
+			    : due ? "NOT NAMED"
+				  : "not named");
+	}
+}
+
 /* ---- keys ---- */
 
 static bool
@@ -283,6 +321,8 @@ claims_of(struct made *m, const struct run *r, bool verbose, struct claims *ret)
 	     rank++)
 		verdict_claims(m, r, v, verbose, &found, ret);
 	ret->found = (uint32_t)__builtin_popcount(found);
+	if (m->kind == KIND_tree && m->ncauses > 1)
+		due_claims(m, r, found, verbose, ret);
 	hypothesis_claims(m, r, ret);
 	log_claims(m, r, ret);
 }

@@ -39,6 +39,7 @@ stage_options(uint64_t seed)
 		.effort_cycles = 64,
 		.budget_share = 0.01,
 		.effect_min = WORTH_EFFECT_MIN,
+		.causes_max = 3,
 		.isolate_min = 0.3,
 		.explain_min = 0.5,
 		.pause_fill = 0.5,

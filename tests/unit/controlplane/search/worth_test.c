@@ -92,6 +92,23 @@ a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged(void
 	assert_false(look_on(&(struct look_facts){ .worth = 1, .effect = 0.5, .unjudged = 0.4 }));
 }
 
+static void
+what_is_left_is_searched_step_by_step(void **state)
+{
+	struct rest_facts f = { .left = 0.1, .effect_min = 0.2, .causes = 3, .causes_max = 3 };
+	(void)state;
+
+	assert_int_equal(rest_step(&f), REST_NONE); /* 1 */
+	f.worth = true;
+	assert_int_equal(rest_step(&f), REST_UNDER); /* 2 */
+	f.left = 0.2;
+	assert_int_equal(rest_step(&f), REST_ENOUGH); /* 3 */
+	f.causes = 2;
+	assert_int_equal(rest_step(&f), REST_SEARCH); /* 4 */
+	f.worth = false;
+	assert_int_equal(rest_step(&f), REST_NONE);
+}
+
 int
 main(void)
 {
@@ -100,6 +117,7 @@ main(void)
 		cmocka_unit_test(step_2_without_variance_there_is_no_effect),
 		cmocka_unit_test(step_3_the_effect_is_a_part_of_that_of_the_edge_it_began_with),
 		cmocka_unit_test(step_4_else_the_share_counts_as_far_as_its_group_varies_like_all),
+		cmocka_unit_test(what_is_left_is_searched_step_by_step),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
 		cmocka_unit_test(
 		    a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged),
