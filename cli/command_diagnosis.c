@@ -254,6 +254,8 @@ start_question(const struct invocation *c)
 		json_object_set_new(q, "effort", json_integer((json_int_t)c->number[FLAG_EFFORT]));
 	if (q != NULL && c->value[FLAG_EFFECT] != NULL)
 		json_object_set_new(q, "effect", json_real(c->number[FLAG_EFFECT]));
+	if (q != NULL && c->value[FLAG_CAUSES] != NULL)
+		json_object_set_new(q, "causes", json_integer((json_int_t)c->number[FLAG_CAUSES]));
 	return q;
 }
 
@@ -292,7 +294,7 @@ const struct command command_start = {
 	.arguments_min = 1,
 	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
-	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT),
+	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT) | FLAG_BIT(CAUSES),
 	.run = run_start,
 	.help = "start the diagnosis of a request type",
 	.more =

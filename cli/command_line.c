@@ -228,6 +228,7 @@ take_numbers(struct invocation *c)
 		{ FLAG_EFFORT, 0, 1, 10000, true, false,
 		    "a whole number of cycles from 1 to 10000" },
 		{ FLAG_EFFECT, 0, 0.001, 1, false, true, "a share from 0.1% to 100%" },
+		{ FLAG_CAUSES, 0, 1, 32, true, false, "a whole number from 1 to 32" },
 		{ FLAG_RUN, 0, 1, 9007199254740992.0, true, false,
 		    "the number of a diagnosis; hone history lists them" },
 		{ FLAG_LIMIT, 50, 1, 100000, true, false, "a whole number from 1 to 100000" },

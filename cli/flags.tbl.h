@@ -24,6 +24,7 @@ FLAG(HTML,        "--html", "FILE", "also write a page with diagrams to this fil
 FLAG(RESET,       "--reset", NULL, "then begin a new window of traffic")
 FLAG(EFFORT,      "--effort", "CYCLES", "stop after this number of cycles, 1 to 10000 (search.effort of honed)")
 FLAG(EFFECT,      "--effect", "SHARE", "least effect worth mending: a share of the variance of the type, 0.1% to 100% (search.effect_min of honed)")
+FLAG(CAUSES,      "--causes", "N", "search what a verdict leaves of the problem until so many causes are named, 1 to 32 (search.causes_max of honed)")
 FLAG(RUN,         "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT,         "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE,     "--salvage", NULL, "recover the readable rows of a damaged database")

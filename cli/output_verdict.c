@@ -198,6 +198,21 @@ print_cost(struct pen *p, const json_t *v)
 			pen_count(p, number_of(json_object_get(v, "group"), "traces"))));
 }
 
+/* Of several verdicts: the number, and the part of the whole that the verdict's edge has. */
+static void
+print_number(struct pen *p, const json_t *run, const json_t *v, bool slow)
+{
+	size_t n = json_array_size(json_object_get(run, "verdicts"));
+
+	if (n < 2)
+		return;
+	fprintf(p->out, " (%.0f of %zu", number_of(v, "rank"), n);
+	if (!is_null(v, "effect"))
+		fprintf(p->out, ", %s of the %s", pen_share(p, number_of(v, "effect")),
+		    slow ? "response time" : "variance of all requests");
+	fprintf(p->out, ")");
+}
+
 static void
 print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 {
@@ -205,8 +220,9 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 	const json_t *ex = json_object_get(v, "exemplars");
 
 	pen_put(p, BOLD, text_of(p, run, "type"));
-	fprintf(
-	    p->out, " is %s%s here:\n\n", first ? "" : "also ", slow ? "slow" : "unpredictable");
+	fprintf(p->out, " is %s%s here", first ? "" : "also ", slow ? "slow" : "unpredictable");
+	print_number(p, run, v, slow);
+	fprintf(p->out, ":\n\n");
 	print_edge(p, v);
 	print_part(p, "position", verdict_position_put, v);
 	print_share(p, v);
@@ -291,6 +307,7 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 			fprintf(p->out, "%s: nothing stands out: %s\n\n", text_of(p, run, "type"),
 			    nothing);
 		print_verdicts(p, run, v);
+		print_part(p, "left", run_left_put, run);
 	} else {
 		pen_put(p, BOLD, text_of(p, run, "type"));
 		fprintf(p->out, ": %s: %s\n\n", text_of(p, run, "state"),

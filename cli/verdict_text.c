@@ -359,6 +359,25 @@ run_nothing_put(struct buf *out, const json_t *run)
 }
 
 void
+run_left_put(struct buf *out, const json_t *run)
+{
+	double left = number_of(run, "left"), effect_min = number_of(run, "effect_min");
+	size_t n = json_array_size(json_object_get(run, "verdicts"));
+
+	if (!is_word(run, "state", "found") || is_null(run, "left") || is_null(run, "causes_max"))
+		return;
+	buf_printf(out, "%.0f %% of the problem, ", left * 100);
+	if (left < effect_min)
+		buf_printf(out, "less than the %.0f %% that are worth mending", effect_min * 100);
+	else if ((double)n >= number_of(run, "causes_max"))
+		buf_printf(out, "not searched: %.0f cause%s asked for (--causes)",
+		    number_of(run, "causes_max"),
+		    number_of(run, "causes_max") == 1 ? " was" : "s were");
+	else
+		buf_printf(out, "spread: no other edge certainly has %.0f %%", effect_min * 100);
+}
+
+void
 run_text_put(struct buf *out, const json_t *run)
 {
 	const json_t *v = json_object_get(run, "verdict");

@@ -41,6 +41,9 @@ start_options(struct start_options *o, const json_t *ask)
 	o->effect_min = json_number_value(json_object_get(ask, "effect"));
 	if (json_object_get(ask, "effect") != NULL && !(o->effect_min > 0 && o->effect_min <= 1))
 		return answer_refuse(ERR_INPUT, "\"effect\" must be above 0, and at most 1");
+	if (!answer_whole(ask, "causes", 1, CAUSES_ASKED_MAX, 0, &o->causes_max))
+		return answer_refuse(
+		    ERR_INPUT, "\"causes\" must be from 1 to %d", CAUSES_ASKED_MAX);
 	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
 		return answer_refuse(ERR_INPUT, "\"seed\" must be a whole number of at least 1");
 	o->seed = (uint64_t)seed;

@@ -390,16 +390,17 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_json(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
-	    (int)r->effort, "effect_min", number_json(r->effect_min), "seconds",
-	    (double)(until_ns - r->begun.ns) / 1e9, "requests", (json_int_t)r->requests,
-	    "tracepoints_used", (int)r->tracepoints, "tracepoints_most", (int)r->tracepoints_most,
-	    "tracepoints_all", (int)r->tracepoints_all, "space_version", answer_text(r->version),
-	    "begun", wall_json(r->begun), "ended", wall_json(r->ended), "reason",
-	    answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
+	    (int)r->effort, "effect_min", number_json(r->effect_min), "causes_max",
+	    r->causes_max > 0 ? json_integer(r->causes_max) : json_null(), "left",
+	    number_json(r->left), "seconds", (double)(until_ns - r->begun.ns) / 1e9, "requests",
+	    (json_int_t)r->requests, "tracepoints_used", (int)r->tracepoints, "tracepoints_most",
+	    (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all, "space_version",
+	    answer_text(r->version), "begun", wall_json(r->begun), "ended", wall_json(r->ended),
+	    "reason", answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
 	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
 	    no_evidence_json(g, diagnosis_of(g, r)), "ended_programs",
 	    ended_programs_json(r->ended_programs));

@@ -81,6 +81,9 @@ KEY(search, budget, budget, SHARE, "1%", 0.00001, 1,
 KEY(search, effect_min, effect_min, SHARE, "25%", 0.0001, 1,
     "The least effect that is worth mending, unless hone start --effect gives another one: the part of the variance of all requests of the "
     "type that an edge carries. A diagnosis whose verdicts all have less ends with the result that nothing stands out.")
+KEY(search, causes_max, causes_max, COUNT, "3", 1, 32,
+    "What a verdict leaves of the problem is searched, too, until so many causes are named or less than effect_min is left, unless "
+    "hone start --causes gives another number. 1: only what stands out at once.")
 KEY(search, isolate_min, isolate_min, SHARE, "30%", 0.05, 1,
     "A part of an edge with at least this part of the edge's share is followed.")
 KEY(search, explain_min, explain_min, SHARE, "50%", 0.05, 1,

@@ -182,6 +182,7 @@ config_engine(const struct config *c)
 		.network_max = c->network_max,
 		.rings_max_bytes = c->memory_max_rings,
 		.effect_min = c->effect_min,
+		.causes_max = c->causes_max,
 		.isolate_min = c->isolate_min,
 		.explain_min = c->explain_min,
 		.pause_fill = c->pause_fill,

@@ -230,6 +230,43 @@ a_usual_wait_is_named_with_the_load_of_its_threads(void **state)
 	json_decref(run);
 }
 
+static void
+left_reads(const char *json, const char *text)
+{
+	json_error_t why;
+	json_t *run = json_loads(json, 0, &why);
+	struct buf out = { 0 };
+
+	assert_non_null(run);
+	run_left_put(&out, run);
+	buf_u8(&out, 0);
+	assert_string_equal((char *)out.data, text);
+	buf_release(&out);
+	json_decref(run);
+}
+
+static void
+what_the_verdicts_leave_is_said_with_the_reason_why_no_more_is_searched(void **state)
+{
+	(void)state;
+
+	left_reads(
+	    "{\"state\":\"found\",\"effect_min\":0.2,\"causes_max\":3,\"left\":0.08,\"verdicts\":[{},{}]}",
+	    "8 % of the problem, less than the 20 % that are worth mending");
+	left_reads(
+	    "{\"state\":\"found\",\"effect_min\":0.2,\"causes_max\":1,\"left\":0.31,\"verdicts\":[{}]}",
+	    "31 % of the problem, not searched: 1 cause was asked for (--causes)");
+	left_reads(
+	    "{\"state\":\"found\",\"effect_min\":0.2,\"causes_max\":3,\"left\":0.31,\"verdicts\":[{}]}",
+	    "31 % of the problem, spread: no other edge certainly has 20 %");
+	left_reads(
+	    "{\"state\":\"unsure\",\"effect_min\":0.2,\"causes_max\":3,\"left\":0.31,\"verdicts\":[{}]}",
+	    "");
+	left_reads(
+	    "{\"state\":\"found\",\"effect_min\":0.2,\"causes_max\":null,\"left\":null,\"verdicts\":[{}]}",
+	    "");
+}
+
 int
 main(void)
 {
@@ -238,6 +275,8 @@ main(void)
 		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
 		cmocka_unit_test(a_category_explains_by_its_share_of_the_variance),
 		cmocka_unit_test(an_interval_that_says_nothing_is_not_printed),
+		cmocka_unit_test(
+		    what_the_verdicts_leave_is_said_with_the_reason_why_no_more_is_searched),
 		cmocka_unit_test(a_run_in_which_nothing_stands_out_says_by_how_much),
 		cmocka_unit_test(a_usual_wait_is_named_with_the_load_of_its_threads),
 		cmocka_unit_test(each_field_has_its_text),

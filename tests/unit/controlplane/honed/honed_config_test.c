@@ -94,6 +94,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"analysis.bins=*:request_end*.status=400,500 a.b",
 		"search.tracepoints_per_cycle=5",
 		"search.effect_min=7%",
+		"search.causes_max=5",
 		"search.isolate_min=33%",
 		"search.searches_max=5",
 		"search.effort_cycles=12",
