@@ -200,8 +200,9 @@ match_is_once(const struct matching *m, uint32_t vertex)
 {
 	const struct place *p = place_of(m, vertex);
 
-	return p->traces == p->count && (double)p->traces >= ALL * (double)m->g->traces &&
-	       passages(m, vertex) <= ONCE;
+	/* what was only glimpsed has the times of other traces */
+	return m->g->vertices[vertex].first != 0 && p->traces == p->count &&
+	       (double)p->traces >= ALL * (double)m->g->traces && passages(m, vertex) <= ONCE;
 }
 
 static bool

@@ -16,6 +16,7 @@
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
+#include "controlplane/search/worth.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };

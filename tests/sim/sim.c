@@ -28,6 +28,7 @@
  * 	budget SHARE [RECORD_NS REJECTED_NS]   overhead budget of each node, as a share of one core; cost of a record that
  * 	                                the filter keeps or rejects (default 150 and 40). No node may exceed it: by the
  * 	                                controller's sums at any time, and by its actual cost in any 5 s, within sampling error
+ * 	effect SHARE                    the least effect that is worth mending
  * 	ignore PATTERN...               excluded waits
  * 	bin RULE...                     bins of requests
  * 	deep PATTERN...                 providers of the preload layer: some of their tracepoints are enabled, and after that
@@ -98,7 +99,7 @@ struct app {
 	    lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
 	    kind[16];
-	double budget, record_ns, rejected_ns, probed_max;
+	double budget, record_ns, rejected_ns, probed_max, effect_min;
 	struct {
 		char field[24], value[2][96];
 	} claims[8];
@@ -237,6 +238,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->budget = atof(word[1]);
 		a->record_ns = n > 2 ? atof(word[2]) : a->record_ns;
 		a->rejected_ns = n > 3 ? atof(word[3]) : a->rejected_ns;
+	} else if (strcmp(w, "effect") == 0) {
+		a->effect_min = atof(word[1]);
 	} else if (strcmp(w, "probed-max") == 0) {
 		a->probed_max = atof(word[1]);
 	} else if (strcmp(w, "over-max") == 0) {
@@ -792,6 +795,7 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 
 	a->fault = a->was_paused = a->was_deep = a->was_late = false;
 	o.budget_share = a->budget;
+	o.effect_min = a->effect_min > 0 ? a->effect_min : o.effect_min;
 	o.ignore = a->ignore;
 	o.bins = a->bins;
 	o.deep = a->deep;
