@@ -241,6 +241,8 @@ of_version_5_it_is_not_known_what_the_verdicts_leave(void **state)
 		assert_int_equal(r->causes_max, 0);
 		assert_true(isnan(r->left));
 		assert_true(forest_verdict(f[i], 3, 1)->effect > 0.5);
+		assert_int_equal(forest_verdict(f[i], 3, 1)->pool, POOL_NONE);
+		assert_true(isnan(forest_verdict(f[i], 3, 1)->pool_wait_ns));
 	}
 	same_forest(f[0], f[1]);
 	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
@@ -353,37 +355,6 @@ version_2_is_migrated_and_has_an_audit(void **state)
 }
 
 /* Schema 5 is what the first five steps make: of a database of schema 6 the sixth is taken back. */
-static void
-version_5_is_migrated_and_its_verdicts_have_no_pool(void **state)
-{
-	static const char *const COLUMNS[] = { "pool", "pool_threads", "pool_utilisation",
-		"pool_service_ns", "pool_service_cv", "pool_wait_ns", "pool_expected_ns" };
-	struct place *p = *state;
-	struct forest *f = forest_new();
-	struct store *s = open_store(p->path);
-
-	play(f, 1);
-	commit(s, f);
-	store_close(s);
-	forest_free(f);
-	for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
-		char drop[80];
-
-		snprintf(drop, sizeof drop, "ALTER TABLE verdict DROP COLUMN %s", COLUMNS[i]);
-		sql(p->path, drop);
-	}
-	sql(p->path, "PRAGMA user_version = 5");
-	s = open_store(p->path);
-	f = loaded(s, 0);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
-	assert_int_equal(
-	    sql_integer(
-		p->path, "SELECT count(*) FROM verdict WHERE pool != 0 OR pool_wait_ns NOT NULL"),
-	    0);
-	forest_free(f);
-	store_close(s);
-}
-
 static void
 the_audit_is_pruned_by_age_and_by_size(void **state)
 {
@@ -562,7 +533,6 @@ main(void)
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
 		test(of_version_5_it_is_not_known_what_the_verdicts_leave),
 		test(version_4_is_migrated_with_actions_of_hone_in_fields),
-		test(version_5_is_migrated_and_its_verdicts_have_no_pool),
 		test(version_2_is_migrated_and_has_an_audit),
 		test(the_audit_is_pruned_by_age_and_by_size),
 		test(old_runs_are_removed_and_the_file_shrinks),
