@@ -66,7 +66,7 @@ import sqlite3, sys
 db = sqlite3.connect('file:$D/forest.db?mode=ro', uri=True)
 n = db.execute('SELECT count(*) FROM switched WHERE \"on\" = 0 AND reason = 43 AND subject = ?', ('n1/ring',)).fetchone()[0]
 sys.exit(n == 0)"; }
-check "at 90 % the agent sheds load by itself, and logs which queue" grep -q 'the queue "ring" is .* added tracepoints go off' "$D/agent.log"
+check "at 90 % the agent sheds load by itself, and logs whose ring buffer is full" grep -q 'the ring buffer of burst_program ([0-9]*) is .* added tracepoints go off' "$D/agent.log"
 check "the controller logs which queue was full" grep -q 'agent n1 has shed load: ring' "$D/honed.log"
 check "hone why names it for the tracepoint" why_switched
 check "hone status counts it and names the queue" eval 'hone status --json | jq -e ".queues.sheds > 0 and .queues.shed.queue == \"ring\""'
