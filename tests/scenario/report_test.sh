@@ -80,8 +80,9 @@ check "an excluded wait is no part of the response time" doc loops '[.types[0].g
 
 # ---- a baseline --------------------------------------------------------------------
 hone report --reset --json >/dev/null
-# Twenty-four times the window that is compared with it: blocks as long as that, also if it takes a little longer.
-check "a window without a fault is full" until_true 400 "enough of each" enough 720 ROUNDS
+# Thirty-three times the window that is compared with it, so that one block in which another service stands out by chance is
+# less than one in twenty.
+check "a window without a fault is full" until_true 500 "enough of each" enough 1000 ROUNDS
 check "hone baseline save stores it under a name" hone baseline save healthy
 check "hone baseline list has it" bash -c "'$O/bin/hone' baseline list | grep '^healthy '"
 rounds=$(cat "$stage/shop/front/rounds.pid")
