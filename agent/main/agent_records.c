@@ -226,12 +226,9 @@ choose(void *of, const char *type)
 static int
 source_open(struct agent *a, const struct tracer_session *session, struct err *e)
 {
-	struct source_options o = { .records_max = TURN_RECORDS,
-		.wants_outside = source_mapped_wants,
-		.of = &a->maps,
-		/* a turn that waits longer would pass for an agent that hangs */
-		.round_ns = a->config->hang_ns / 4 < 2 * SECOND ? a->config->hang_ns / 4
-		                                                : 2 * SECOND };
+	struct source_options o = {
+		.records_max = TURN_RECORDS, .wants_outside = source_mapped_wants, .of = &a->maps
+	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };
 	struct source plain;

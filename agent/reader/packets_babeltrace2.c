@@ -16,7 +16,6 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +28,9 @@
 #include <babeltrace2/babeltrace.h>
 
 #include "agent/ctf/ctf_trace.h"
-#include "base/clock.h"
 #include "wire/field_babeltrace2.h"
 
-enum { TEXT_MAX_BYTES = 1 << 16 };
+enum { TEXT_MAX_BYTES = 1 << 16, CHILD_SECONDS = 20 };
 
 struct packet_reader {
 	const bt_plugin *ctf, *utils;
@@ -389,46 +387,6 @@ get_records(FILE *f, packet_record_fn *fn, void *ctx, struct err *e)
 	return rc;
 }
 
-/* The pipe as a file that ends at a time: a child that hangs must not keep the agent. */
-struct pipe_end {
-	int fd;
-	int64_t deadline_ns; /* CLOCK_MONOTONIC */
-	bool late;
-};
-
-static ssize_t
-pipe_read(void *of, char *to, size_t size)
-{
-	struct pipe_end *p = of;
-	struct pollfd ready = { .fd = p->fd, .events = POLLIN };
-	int64_t left_ns = p->deadline_ns - clock_mono().ns;
-
-	if (left_ns <= 0 || poll(&ready, 1, (int)(left_ns / 1000000) + 1) == 0) {
-		p->late = true;
-		return -1;
-	}
-	return read(p->fd, to, size);
-}
-
-static int
-get_records_until(
-    int fd, int64_t deadline_ns, pid_t child, packet_record_fn *fn, void *ctx, struct err *e)
-{
-	struct pipe_end p = { fd, deadline_ns, false };
-	FILE *f = fopencookie(&p, "r", (cookie_io_functions_t){ .read = pipe_read });
-	int rc;
-
-	if (f == NULL)
-		rc = err_set(e, ERR_MEMORY, "out of memory for a pipe");
-	else
-		rc = get_records(f, fn, ctx, e);
-	if (f != NULL)
-		fclose(f);
-	kill(child, SIGKILL); /* it has sent everything, or hangs */
-	return p.late ? err_set(e, ERR_TIMEOUT, "libbabeltrace2 took too long to read a trace")
-	              : rc;
-}
-
 /* The child: no core file, no messages, and no longer than the parent. Does not return. */
 static void
 run_child(const struct packet_reader *p, const char *folder, int to)
@@ -443,6 +401,8 @@ run_child(const struct packet_reader *p, const char *folder, int to)
 	prctl(PR_SET_NAME, "hone-babeltrace");
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGABRT, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(CHILD_SECONDS);
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	if (f == NULL)
@@ -455,11 +415,11 @@ run_child(const struct packet_reader *p, const char *folder, int to)
 }
 
 int
-packet_reader_run(struct packet_reader *p, const char *folder, int64_t limit_ns,
-    packet_record_fn *fn, void *ctx, struct err *e)
+packet_reader_run(
+    struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx, struct err *e)
 {
-	int64_t deadline_ns = clock_mono().ns + limit_ns;
 	int ends[2], rc;
+	FILE *f = NULL;
 	pid_t pid;
 
 	assert(folder != NULL && fn != NULL);
@@ -470,11 +430,13 @@ packet_reader_run(struct packet_reader *p, const char *folder, int64_t limit_ns,
 		run_child(p, folder, ends[1]);
 	}
 	close(ends[1]);
-	if (pid < 0)
+	if (pid < 0 || (f = fdopen(ends[0], "r")) == NULL) {
 		rc = err_errno(e, "fork");
-	else
-		rc = get_records_until(ends[0], deadline_ns, pid, fn, ctx, e);
-	close(ends[0]);
+		close(ends[0]);
+	} else {
+		rc = get_records(f, fn, ctx, e);
+		fclose(f);
+	}
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
 	return rc;

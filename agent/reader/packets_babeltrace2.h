@@ -26,10 +26,10 @@ int packet_reader_new(struct packet_reader **ret, struct err *e);
 void packet_reader_free(struct packet_reader *p); /* NULL is permitted */
 
 /* Calls fn for each event of the trace in `folder`: metadata and stream files with whole packets, in
- * time order. ERR_INPUT: libbabeltrace2 cannot read it, or aborted; ERR_TIMEOUT: it took longer than
- * limit_ns, and was killed; records before the error have been passed to fn. Costs a child process, a graph and a parsing of the metadata, some
+ * time order. ERR_INPUT: libbabeltrace2 cannot read it, or aborted, or took over 20 s; records before
+ * the error have been passed to fn. Costs a child process, a graph and a parsing of the metadata, some
  * ms, and some us an event. */
-int packet_reader_run(struct packet_reader *p, const char *folder, int64_t limit_ns,
-    packet_record_fn *fn, void *ctx, struct err *e);
+int packet_reader_run(
+    struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx, struct err *e);
 
 #endif

@@ -43,8 +43,6 @@ struct source_options {       /* 0 takes the default */
 	bool (*wants_outside)(void *of, const char *service); /* NULL: no program's */
 	void *of;
 
-	int64_t round_ns; /* the longest time that a poll may wait for child processes: 2 s */
-
 	bool keep; /* leave the tracer's files as they are: do not free space that was read, do not
 	              remove the folders of dead processes */
 };
@@ -126,7 +124,7 @@ struct source {
 	 * call. 0; ERR_MEMORY, ERR_SYSTEM: try again later. Does not wait for the tracer or for
 	 * programs. Only source_babeltrace2.c waits for child processes: at most every 200 ms, for
 	 * one child after the other, one for each trace with new packets. A child normally takes
-	 * some ms; all of a poll get options.round_ns, then they are killed. */
+	 * some ms, and an alarm ends it after 20 s. */
 	int (*poll)(void *state, struct mono now, struct source_output *ret, struct err *e);
 	void (*stats)(void *state, struct source_stats *ret);
 	/* All labels so far; a label's index does not change while the source lives. Texts and

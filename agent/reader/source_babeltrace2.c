@@ -24,9 +24,8 @@
  *  - A lock's address is not replaced by its name, and processes that run untraced are not
  *    reported.
  *  - Cost: in each round, a child process and a graph for each trace with new packets: some ms, and
- *    some us a record. poll() waits for each child, one after another, for options.round_ns in all;
- *    a child that takes longer is killed. A trace of which that happens HANGS_MAX times is not read
- *    any more.
+ *    some us a record. poll() waits for each child, one after another, 20 s for each that hangs. A
+ *    child that hangs for longer than agent.hang makes the guardian end the node's sessions.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -54,8 +53,7 @@
 #define READ_EVERY_NS (200 * MS)
 #define SETTLE_NS (1500 * MS) /* the switch timer is at most 1 s */
 #define RETIRE_NS (2000 * MS) /* from the death of a process to the removal of its folder */
-enum { HANGS_MAX = 3 };
-#define RETRY_NS (3000 * MS) /* metadata may be behind the packets for this long */
+#define RETRY_NS (3000 * MS)  /* metadata may be behind the packets for this long */
 
 enum { DEPTH_MAX = 6 };
 
@@ -78,7 +76,6 @@ struct ctf_folder {         /* a folder with metadata */
 	uint32_t pid;       /* 0: processes share the buffers */
 	bool seen, live, finished, outside;
 	int64_t died_ns, failing_ns; /* 0: not so */
-	uint32_t hangs;              /* children that were killed while they read it */
 	struct packet_file *files;
 	uint32_t nfiles, files_cap;
 };
@@ -98,7 +95,6 @@ struct babeltrace2_source {
 	int turn;
 	struct source_losses losses;
 	int64_t read_ns, watermark_ns;
-	int64_t left_ns; /* of options.round_ns, in this round */
 	struct source_stats stats;
 	struct source_process *processes;
 	uint32_t nprocesses, processes_cap;
@@ -489,40 +485,9 @@ consume(const struct babeltrace2_source *src, struct ctf_folder *t)
 	}
 }
 
-static void
-unchoose(struct ctf_folder *t)
-{
-	for (uint32_t i = 0; i < t->nfiles; i++)
-		t->files[i].nchosen = 0;
-}
-
-static void
-lose(struct babeltrace2_source *src, struct ctf_folder *t)
-{
-	for (uint32_t i = 0; i < t->nfiles; i++)
-		for (uint32_t k = 0; k < t->files[i].nchosen; k++)
-			losses_add(&src->losses, LOSS_DECODE, 1,
-			    (int64_t)t->files[i].unread[k].begin_ns,
-			    (int64_t)t->files[i].unread[k].end_ns);
-	consume(src, t);
-}
-
-/* Reads the copy in what is left of the round's time. */
-static int
-read_copy(struct babeltrace2_source *src, struct ctf_folder *t, struct err *e)
-{
-	int64_t began_ns = clock_mono().ns;
-	int rc = packet_reader_run(src->reader, src->copy, src->left_ns, take_record, src, e);
-
-	src->left_ns -= clock_mono().ns - began_ns;
-	t->hangs += rc == ERR_TIMEOUT;
-	return rc;
-}
-
 /*
  * Reads the chosen packets of a trace. If libbabeltrace2 fails, the metadata may not be complete
- * yet: the packets stay, and are tried again for RETRY_NS; then they are lost. They also stay if the
- * round's time is over. If libbabeltrace2 hangs, they are lost.
+ * yet: the packets stay, and are tried again for RETRY_NS; then they are lost.
  */
 static void
 read_trace(struct babeltrace2_source *src, struct ctf_folder *t, int64_t now_ns)
@@ -532,14 +497,6 @@ read_trace(struct babeltrace2_source *src, struct ctf_folder *t, int64_t now_ns)
 	struct err e;
 	int rc = 0;
 
-	if (t->hangs >= HANGS_MAX) {
-		lose(src, t);
-		return;
-	}
-	if (src->left_ns <= 0) {
-		unchoose(t);
-		return;
-	}
 	for (uint32_t i = 0; i < t->nfiles && rc == 0; i++)
 		for (uint32_t k = 0; k < t->files[i].nchosen && rc == 0; k++) {
 			any = true;
@@ -554,7 +511,7 @@ read_trace(struct babeltrace2_source *src, struct ctf_folder *t, int64_t now_ns)
 	if (rc == 0 && !events && !t->live)
 		rc = err_set(&e, ERR_INPUT, "%.200s: incomplete metadata", t->output);
 	if (rc == 0 && events)
-		rc = read_copy(src, t, &e);
+		rc = packet_reader_run(src->reader, src->copy, take_record, src, &e);
 	clear_copy(src, t);
 	if (rc == 0) {
 		t->failing_ns = 0;
@@ -565,17 +522,18 @@ read_trace(struct babeltrace2_source *src, struct ctf_folder *t, int64_t now_ns)
 		trouble_set(&src->losses, &e);
 	if (t->failing_ns == 0)
 		t->failing_ns = now_ns;
-	if (rc != ERR_TIMEOUT && now_ns - t->failing_ns < RETRY_NS) {
+	if (now_ns - t->failing_ns < RETRY_NS) {
 		src->records.count = before;
-		unchoose(t);
+		for (uint32_t i = 0; i < t->nfiles; i++)
+			t->files[i].nchosen = 0;
 		return;
 	}
-	if (rc == ERR_TIMEOUT)
-		src->records.count = before;
-	if (events)
-		lose(src, t);
-	else
-		consume(src, t);
+	for (uint32_t i = 0; events && i < t->nfiles; i++)
+		for (uint32_t k = 0; k < t->files[i].nchosen; k++)
+			losses_add(&src->losses, LOSS_DECODE, 1,
+			    (int64_t)t->files[i].unread[k].begin_ns,
+			    (int64_t)t->files[i].unread[k].end_ns);
+	consume(src, t);
 }
 
 /* Chooses the oldest unread packets, at least one, as many as memory permits. */
@@ -666,7 +624,6 @@ read_round(struct babeltrace2_source *src, int64_t now_ns)
 	record_list_release(&old);
 	src->at = 0;
 	choose_packets(src);
-	src->left_ns = src->options.round_ns;
 	for (uint32_t i = 0; i < src->ntraces; i++)
 		read_trace(src, src->traces[i], now_ns);
 	if (!record_list_sort(&src->records, &src->scratch)) {
@@ -838,8 +795,6 @@ source_babeltrace2_open(struct source *ret, const struct source_place *place,
 		src->options.labels_max = 32768;
 	if (src->options.packet_max_bytes == 0)
 		src->options.packet_max_bytes = 64 << 20;
-	if (src->options.round_ns == 0)
-		src->options.round_ns = 2000 * MS;
 	if (src->options.metadata_max_bytes == 0)
 		src->options.metadata_max_bytes = 64 << 20;
 	if (strlen(place->folder) > 3700 || (src->folder = strdup(place->folder)) == NULL ||

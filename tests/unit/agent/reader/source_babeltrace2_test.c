@@ -4,10 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <endian.h>
-#include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "agent/ctf/ctf_trace.h"
-#include "agent/reader/packets_babeltrace2.h"
 #include "agent/reader/source_fallback.h"
 #include "agent/reader/source_lttng.h"
 #include "tests/unit/leftovers.h"
@@ -431,79 +426,10 @@ losses_of_the_tracer_are_reported_with_their_time(void **state)
 	session_end(&s);
 }
 
-static int
-take_none(void *ctx, const struct packet_record *r)
-{
-	(void)ctx;
-	(void)r;
-	return 0;
-}
-
-static bool children_stop;
-
-static void
-child_stops(void)
-{
-	if (children_stop)
-		raise(SIGSTOP);
-}
-
-static void
-a_child_that_hangs_is_killed_at_its_limit(void **state)
-{
-	char folder[] = "/tmp/hone-babeltrace-XXXXXX";
-	struct packet_reader *p;
-	struct mono began;
-	struct err e = { 0 };
-	(void)state;
-
-	assert_non_null(mkdtemp(folder));
-	leftover(folder);
-	assert_int_equal(pthread_atfork(NULL, NULL, child_stops), 0);
-	assert_int_equal(packet_reader_new(&p, &e), 0);
-	began = clock_mono();
-	children_stop = true;
-	assert_int_equal(packet_reader_run(p, folder, 300000000, take_none, NULL, &e), ERR_TIMEOUT);
-	children_stop = false;
-	assert_in_range(mono_since_ns(clock_mono(), began), 299000000, 9000000000);
-	assert_int_equal(waitpid(-1, NULL, 0), -1); /* no child is left */
-	assert_int_equal(errno, ECHILD);
-	packet_reader_free(p);
-}
-
-/* With 1 ns for a round every child takes too long. */
-static void
-a_trace_whose_children_hang_is_lost_and_given_up(void **state)
-{
-	struct session s;
-	struct source_output o;
-	struct source source;
-	uint64_t lost = 0;
-	(void)state;
-
-	session_begin(&s, 0);
-	source = open_source(
-	    &s, source_babeltrace2_open, (struct source_options){ .outside = true, .round_ns = 1 });
-	for (unsigned i = 0; i < 3; i++) {
-		write_packet(&s, i);
-		o = poll_at(&source, s.end_ns + (int64_t)i * 1000000000);
-		assert_int_equal(o.nrecords, 0);
-		assert_int_equal(stats_of(&source).lost[LOSS_DECODE], ++lost);
-	}
-	o = poll_at(&source, s.end_ns + INT64_C(6000000000));
-	assert_true(o.watermark_ns > s.end_ns); /* it holds nobody back */
-	source.close(source.state);
-	session_end(&s);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(
-		    a_child_that_hangs_is_killed_at_its_limit, remove_leftovers),
-		cmocka_unit_test_teardown(
-		    a_trace_whose_children_hang_is_lost_and_given_up, remove_leftovers),
 		cmocka_unit_test_teardown(both_sources_deliver_the_same_records, remove_leftovers),
 		cmocka_unit_test_teardown(
 		    it_reads_on_where_the_own_reader_does_not_understand_the_metadata,
