@@ -126,7 +126,7 @@ group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap)
 	    !MORE(s->passes, s->nedges, edges_cap) || !MORE(s->loops, s->nloops, loops_cap) ||
 	    !MORE(s->iterations, s->nloops, loops_cap) || !MORE(g->edges, counted, edges_cap) ||
 	    !MORE(g->edge_ignored, counted, edges_cap) || !MORE(g->passed, counted, edges_cap) ||
-	    !MORE(g->passes, counted, edges_cap))
+	    !MORE(g->passes, counted, edges_cap) || !MORE(g->tail_ns, counted, edges_cap))
 		return false;
 	p->edges_cap = edges_cap;
 	p->loops_cap = loops_cap;
@@ -316,6 +316,15 @@ to_other(struct groups *gs, const struct trace *t, const struct shape *s)
 	return NULL;
 }
 
+static void
+add_tail(struct group *g, const double *times, int64_t total_ns)
+{
+	g->ntail++;
+	g->tail_total_ns += (double)total_ns;
+	for (uint32_t i = 0; i < g->shape.nedges; i++)
+		g->tail_ns[i] += times[i];
+}
+
 struct group *
 groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
     const struct shape *s, const char *const *node_names)
@@ -346,6 +355,8 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 	moments_high_add(&g->total_high, &g->total, (double)x.total_ns);
 	moments_add(&g->total, (double)x.total_ns);
 	moments_add(&g->ignored, (double)ignored);
+	if (gs->o.tail_ns > 0 && (double)x.total_ns > gs->o.tail_ns)
+		add_tail(g, times, x.total_ns);
 	count_passes(state, s);
 	sketch_add(g->sketch, x.total_ns);
 	note_exemplars(g, x);
@@ -379,6 +390,7 @@ merge_edge(struct group *g, uint32_t edge, const struct group *f, uint32_t from_
 	    there ? &f->edges[from_edge] : &none, &f->total, &f->total_high);
 	g->passed[edge] += there ? f->passed[from_edge] : 0;
 	g->passes[edge] += there ? f->passes[from_edge] : 0;
+	g->tail_ns[edge] += there ? f->tail_ns[from_edge] : 0;
 }
 
 static void
@@ -398,6 +410,8 @@ merge_counts(struct group_state *to, const struct group_state *from)
 	moments_high_merge(&g->total_high, &g->total, &f->total_high, &f->total);
 	moments_merge(&g->total, &f->total);
 	moments_merge(&g->ignored, &f->ignored);
+	g->ntail += f->ntail;
+	g->tail_total_ns += f->tail_total_ns;
 	sketch_merge(g->sketch, f->sketch);
 	if (f->slowest.total_ns >= 0) {
 		note_exemplars(g, f->slowest);

@@ -73,7 +73,11 @@ struct group {
 	uint32_t nslow, slow_max;
 	struct sample *slow;
 	struct exemplar slowest, fastest;
-	uint64_t lossy; /* number of lossy traces */
+	/* Requests that were slower than groups_options.tail_ns, and the sums of their response
+	 * times and of their times by edge, ns. */
+	uint64_t ntail;
+	double tail_total_ns, *tail_ns; /* tail_ns: [nedges] */
+	uint64_t lossy;                 /* number of lossy traces */
 	uint64_t moved; /* steps on its traces' paths that came before their cause */
 	struct rng rng;
 };
@@ -86,6 +90,8 @@ struct groups_options {
 	/* Requests that are kept as the slowest ones of each group, beside its reservoir; at most
 	 * half of samples_max. 0: none. */
 	uint32_t slow_max;
+	/* Requests that took longer than this are counted as the tail; 0: none is. */
+	double tail_ns;
 	/* Of all groups together. Above half of it, further shapes are "other"; above all of
 	 * it, reservoirs do not grow. 0: no bound. */
 	size_t memory_max_bytes;

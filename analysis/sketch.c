@@ -72,6 +72,12 @@ sketch_merge(struct sketch *into, const struct sketch *from)
 	}
 }
 
+static double
+bucket_value(int i)
+{
+	return i == 0 ? 1 : 2 * pow(GROWTH, i) / (GROWTH + 1);
+}
+
 double
 sketch_quantile(const struct sketch *s, double q)
 {
@@ -85,7 +91,7 @@ sketch_quantile(const struct sketch *s, double q)
 	rank = quantile_rank(s->n, q);
 	while (i < SKETCH_BUCKETS - 1 && (seen += s->buckets[i]) <= rank)
 		i++;
-	value = i == 0 ? 1 : 2 * pow(GROWTH, i) / (GROWTH + 1);
+	value = bucket_value(i);
 	return fmin(fmax(value, (double)s->min_ns), (double)s->max_ns);
 }
 
@@ -93,4 +99,24 @@ double
 sketch_quantile_most(const struct sketch *s, double q)
 {
 	return fmin(sketch_quantile(s, q) / 0.99, (double)s->max_ns);
+}
+
+double
+sketch_tail_carries(const struct sketch *s, double part)
+{
+	double rest = floor((1 - part) * (double)s->n), seen = 0;
+	struct moments all = { 0 }, others = { 0 };
+
+	assert(part >= 0 && part <= 1);
+	for (int i = 0; i < SKETCH_BUCKETS; i++) {
+		const struct moments here = { .n = s->buckets[i], .mean = bucket_value(i) },
+				     fast = { .n = (uint64_t)fmax(
+						  0, fmin(s->buckets[i], rest - seen)),
+					     .mean = here.mean };
+
+		moments_merge(&all, &here);
+		moments_merge(&others, &fast);
+		seen += s->buckets[i];
+	}
+	return all.m2 > 0 ? 1 - others.m2 / all.m2 : 0;
 }

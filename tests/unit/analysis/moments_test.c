@@ -336,6 +336,58 @@ a_full_bucket_keeps_the_quantiles(void **state)
 	assert_true(s.n < 8ull * (UINT32_MAX / 7));
 }
 
+/* n values of the distribution with this quantile function, evenly spread. */
+static double
+carried_by_slowest(double (*quantile)(double), double part)
+{
+	struct sketch *s = calloc(1, sizeof *s);
+	double carries;
+
+	assert_non_null(s);
+	for (int i = 0; i < 100000; i++)
+		sketch_add(s, (int64_t)(1e6 * quantile((i + 0.5) / 100000)));
+	carries = sketch_tail_carries(s, part);
+	free(s);
+	return carries;
+}
+
+static double
+exponential(double q)
+{
+	return -log1p(-q);
+}
+
+static double
+uniform(double q)
+{
+	return 1 + q;
+}
+
+static double
+one_in_a_hundred_is_far(double q)
+{
+	return q < 0.99 ? 1 + 0.1 * q : 20;
+}
+
+static double
+constant(double q)
+{
+	return 1 + 0 * q;
+}
+
+/* Exponential: the variance below the quantile c = ln 50 is 1 - 0.02 / 0.98^2 c^2 = 0.6817. Uniform: 0.98^2. */
+static void
+the_slowest_carry_what_the_others_lack_of_the_variance(void **state)
+{
+	(void)state;
+	assert_near(carried_by_slowest(exponential, 0.02), 1 - 0.98 * 0.6817, 0.01);
+	assert_near(carried_by_slowest(uniform, 0.02), 1 - 0.98 * 0.98 * 0.98, 0.01);
+	assert_true(carried_by_slowest(one_in_a_hundred_is_far, 0.02) > 0.99);
+	assert_near(carried_by_slowest(constant, 0.02), 0, 1e-12);
+	assert_near(carried_by_slowest(exponential, 1), 1, 1e-12);
+	assert_near(carried_by_slowest(exponential, 0), 0, 1e-12);
+}
+
 int
 main(void)
 {
@@ -350,6 +402,7 @@ main(void)
 		cmocka_unit_test(p95_of_ten_requests_is_the_slowest),
 		cmocka_unit_test(a_sketch_takes_any_value),
 		cmocka_unit_test(a_full_bucket_keeps_the_quantiles),
+		cmocka_unit_test(the_slowest_carry_what_the_others_lack_of_the_variance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
