@@ -12,7 +12,7 @@
 /* Fewer slow requests are not compared. */
 #define TAIL_KEYS_SLOW_MIN 8
 /* What they have sets them apart if this much more of them have it than of the others. */
-#define TAIL_KEYS_APART_MIN 0.5
+#define TAIL_KEYS_APART_MIN 0.3
 
 /* How the value of a key is compared. */
 enum tail_has { TAIL_HAS_EQUAL, TAIL_HAS_AT_LEAST, TAIL_HAS_AT_MOST };

@@ -19,8 +19,10 @@ enum problem {
 	PROBLEM_NONE,
 	PROBLEM_UNPREDICTABLE,
 	PROBLEM_SLOW,
-	PROBLEM_UNSURE
-}; /* UNSURE: too few traces, or the interval contains the threshold */
+	PROBLEM_UNSURE,
+	PROBLEM_TAIL
+}; /* UNSURE: too few traces, or the interval contains the threshold. TAIL: its slowest requests are
+      searched; never of finding_of() */
 
 struct conditions { /* defaults: 0.10, 0.95, 30, 0.95 */
 	double cv_max;

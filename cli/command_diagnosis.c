@@ -256,6 +256,8 @@ start_question(const struct invocation *c)
 		json_object_set_new(q, "effect", json_real(c->number[FLAG_EFFECT]));
 	if (q != NULL && c->value[FLAG_CAUSES] != NULL)
 		json_object_set_new(q, "causes", json_integer((json_int_t)c->number[FLAG_CAUSES]));
+	if (q != NULL && c->value[FLAG_TAIL] != NULL)
+		json_object_set_new(q, "tail", json_real(c->number[FLAG_TAIL]));
 	return q;
 }
 
@@ -294,7 +296,7 @@ const struct command command_start = {
 	.arguments_min = 1,
 	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
-	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT) | FLAG_BIT(CAUSES),
+	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT) | FLAG_BIT(CAUSES) | FLAG_BIT(TAIL),
 	.run = run_start,
 	.help = "start the diagnosis of a request type",
 	.more =

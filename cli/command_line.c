@@ -195,15 +195,19 @@ take_arguments(struct invocation *c, int argc, char **argv)
 static bool
 number(const char *s, double min, double max, bool whole, bool share, double *ret)
 {
+	bool quantile = share && *s == 'p';
 	char *end;
 
 	errno = 0;
-	*ret = strtod(s, &end);
+	/* p99 is the quantile 0.99 */
+	*ret = strtod(quantile ? s + 1 : s, &end);
+	if (quantile)
+		*ret /= 100;
 	if (share && end != s && *end == '%') {
 		*ret /= 100;
 		end++;
 	}
-	return end != s && *end == '\0' && errno == 0 && *ret >= min && *ret <= max &&
+	return end != s + quantile && *end == '\0' && errno == 0 && *ret >= min && *ret <= max &&
 	       (!whole || *ret == floor(*ret));
 }
 
@@ -229,6 +233,7 @@ take_numbers(struct invocation *c)
 		    "a whole number of cycles from 1 to 10000" },
 		{ FLAG_EFFECT, 0, 0.001, 1, false, true, "a share from 0.1% to 100%" },
 		{ FLAG_CAUSES, 0, 1, 32, true, false, "a whole number from 1 to 32" },
+		{ FLAG_TAIL, 0, 0.9, 0.9999, false, true, "a quantile from p90 to p99.99" },
 		{ FLAG_RUN, 0, 1, 9007199254740992.0, true, false,
 		    "the number of a diagnosis; hone history lists them" },
 		{ FLAG_LIMIT, 50, 1, 100000, true, false, "a whole number from 1 to 100000" },

@@ -344,20 +344,20 @@ use(struct invocation *c)
 
 /* ---- the actions ---- */
 
-#define BIT(f) (1u << FLAG_##f)
-
 static const struct {
 	const char *name, *missing; /* the error if arguments are missing */
 	int min, max;               /* number of arguments */
-	unsigned flags;             /* of --space, --version, --dot: those allowed */
+	uint64_t flags;             /* of --space, --version, --dot: those allowed */
 	enum exit_code (*run)(struct invocation *c);
 } verbs[] = {
-	{ "show", "needs a request type", 1, 1, BIT(SPACE) | BIT(VERSION) | BIT(DOT), show },
-	{ "stats", "", 0, 1, BIT(SPACE) | BIT(VERSION), stats },
-	{ "versions", "", 0, 0, BIT(SPACE), versions },
-	{ "export", "needs the file to write", 1, 1, BIT(SPACE) | BIT(VERSION), export_version },
-	{ "import", "needs a file", 1, 1, BIT(VERSION), import },
-	{ "merge", "needs the file to write and the files to read", 2, INT_MAX, BIT(VERSION),
+	{ "show", "needs a request type", 1, 1, FLAG_BIT(SPACE) | FLAG_BIT(VERSION) | FLAG_BIT(DOT),
+	    show },
+	{ "stats", "", 0, 1, FLAG_BIT(SPACE) | FLAG_BIT(VERSION), stats },
+	{ "versions", "", 0, 0, FLAG_BIT(SPACE), versions },
+	{ "export", "needs the file to write", 1, 1, FLAG_BIT(SPACE) | FLAG_BIT(VERSION),
+	    export_version },
+	{ "import", "needs a file", 1, 1, FLAG_BIT(VERSION), import },
+	{ "merge", "needs the file to write and the files to read", 2, INT_MAX, FLAG_BIT(VERSION),
 	    merge },
 	{ "use", "needs a version", 1, 1, 0, use },
 };
@@ -380,7 +380,7 @@ run_space(struct invocation *c)
 	if (c->narguments - 1 > verbs[v].max)
 		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-		if (c->value[some[i]] != NULL && !(verbs[v].flags & 1u << some[i]))
+		if (c->value[some[i]] != NULL && !(verbs[v].flags & UINT64_C(1) << some[i]))
 			return call_misused(c, flag_texts[some[i]].name,
 			    pen_printf(c->err, "does not apply to space %s", verbs[v].name), NULL);
 	if ((code = call_either(c, FLAG_DOT, FLAG_JSON)) != DONE)

@@ -43,6 +43,7 @@ print_share(struct pen *p, const json_t *v)
 	line_print(p, "share",
 	    pen_printf(p, "%s of the %s (%s)%s", pen_share(p, number_of(v, "share")),
 		strcmp(text_of(p, v, "measure"), "latency") == 0 ? "response time"
+		: strcmp(text_of(p, v, "measure"), "tail") == 0  ? "excess of the slow requests"
 								 : "variance of the response time",
 		interval,
 		is_true(v, "sure") || !is_null(v, "mistake")
@@ -167,6 +168,21 @@ print_after(struct pen *p, const json_t *after)
 			    : ""));
 }
 
+/* Prints which requests are slow, where a tail was searched. */
+static void
+print_tail(struct pen *p, const json_t *tail)
+{
+	if (!json_is_object(tail))
+		return;
+	line_print(p, "tail",
+	    pen_printf(p,
+		"%s requests beyond p%.4g (%s); the slowest %s carry %s of the variance of the type",
+		pen_count(p, number_of(tail, "requests")), number_of(tail, "quantile") * 100,
+		pen_ms(p, number_of(tail, "above_ms")),
+		pen_share(p, 2 * (1 - number_of(tail, "quantile"))),
+		pen_share(p, number_of(tail, "carries"))));
+}
+
 /* Prints how the search ended, and what can be done next. */
 static void
 print_kind(struct pen *p, const json_t *run, const json_t *v)
@@ -176,6 +192,8 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	bool separated = strcmp(kind, "separated") == 0;
 
 	print_part(p, "inside", verdict_preload_put, v);
+	print_tail(p, json_object_get(v, "tail"));
+	print_part(p, "slow ones", verdict_tail_put, v);
 	print_part(p, "waited for", verdict_waited_put, v);
 	print_part(p, "threads", verdict_pool_put, v);
 	if (separated)
@@ -216,12 +234,15 @@ print_number(struct pen *p, const json_t *run, const json_t *v, bool slow)
 static void
 print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 {
-	bool slow = strcmp(text_of(p, v, "problem"), "slow") == 0;
+	const char *problem = text_of(p, v, "problem");
 	const json_t *ex = json_object_get(v, "exemplars");
 
 	pen_put(p, BOLD, text_of(p, run, "type"));
-	fprintf(p->out, " is %s%s here", first ? "" : "also ", slow ? "slow" : "unpredictable");
-	print_number(p, run, v, slow);
+	fprintf(p->out, " is %s%s here", first ? "" : "also ",
+	    strcmp(problem, "tail") == 0   ? "slow for few requests"
+	    : strcmp(problem, "slow") == 0 ? "slow"
+					   : "unpredictable");
+	print_number(p, run, v, strcmp(problem, "slow") == 0);
 	fprintf(p->out, ":\n\n");
 	print_edge(p, v);
 	print_part(p, "position", verdict_position_put, v);

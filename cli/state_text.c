@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/state_text.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "cli/output.h"
@@ -80,6 +81,19 @@ plural(double n)
 	return n == 1 ? "" : "s";
 }
 
+/* How many slow requests have come of those that the search of a tail begins with. */
+static void
+put_gathered_tail(struct buf *out, const json_t *tail)
+{
+	if (!json_is_object(tail))
+		return;
+	buf_printf(out, "; %.0f of %.0f requests beyond p%.4g have come",
+	    fmin(number_of(tail, "slow"), number_of(tail, "wanted")), number_of(tail, "wanted"),
+	    number_of(tail, "quantile") * 100);
+	if (!is_null(tail, "seconds_left"))
+		buf_printf(out, ", about %.0f s more", ceil(number_of(tail, "seconds_left")));
+}
+
 void
 phase_text_put(struct buf *out, const json_t *phase)
 {
@@ -98,6 +112,7 @@ phase_text_put(struct buf *out, const json_t *phase)
 		buf_printf(out, "%s, cycle %.0f: %.0f trace%s in %.0f group%s", word, cycle, traces,
 		    plural(traces), groups, plural(groups));
 	congestion_text_put(out, json_object_get(phase, "pause"));
+	put_gathered_tail(out, json_object_get(phase, "tail"));
 }
 
 /* ---- limits ---- */

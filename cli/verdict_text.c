@@ -229,6 +229,34 @@ put_separation(struct buf *out, const json_t *v)
 		    is_word(v, "measure", "latency") ? "time" : "variance");
 }
 
+/* Which requests of a tail are slow, of how many. */
+static void
+put_slow_requests(struct buf *out, const json_t *run, const json_t *v)
+{
+	const json_t *tail = json_object_get(v, "tail");
+
+	buf_printf(out,
+	    ") of what the slowest %.0f of %.0f requests %s (beyond p%.4g, over %.4g ms) take longer",
+	    number_of(tail, "requests"), number_of(json_object_get(v, "group"), "traces"),
+	    member(run, "type"), number_of(tail, "quantile") * 100, number_of(tail, "above_ms"));
+}
+
+void
+verdict_tail_put(struct buf *out, const json_t *v)
+{
+	const json_t *has = json_object_get(json_object_get(v, "tail"), "has");
+
+	if (!json_is_object(has))
+		return;
+	buf_printf(out,
+	    "%.0f %% of the slow requests have %s %s %s, and %.0f %% of the others (p = %.2g)",
+	    number_of(has, "slow") * 100, member(has, "key"),
+	    is_word(has, "is", "at-least")  ? ">="
+	    : is_word(has, "is", "at-most") ? "<="
+					    : "=",
+	    member(has, "value"), number_of(has, "others") * 100, number_of(has, "p"));
+}
+
 static void
 put_share(struct buf *out, const json_t *run, const json_t *v)
 {
@@ -242,10 +270,13 @@ put_share(struct buf *out, const json_t *run, const json_t *v)
 		    number_of(v, "confidence") * 100);
 	else
 		buf_printf(out, "too few requests for a useful interval");
-	buf_printf(out, ") of the %s of %.0f requests %s lies between %s and %s",
-	    is_word(v, "measure", "latency") ? "response time" : "variance",
-	    number_of(group, "traces"), member(run, "type"), member(edge, "from"),
-	    member(edge, "to"));
+	if (json_is_object(json_object_get(v, "tail")))
+		put_slow_requests(out, run, v);
+	else
+		buf_printf(out, ") of the %s of %.0f requests %s",
+		    is_word(v, "measure", "latency") ? "response time" : "variance",
+		    number_of(group, "traces"), member(run, "type"));
+	buf_printf(out, " lies between %s and %s", member(edge, "from"), member(edge, "to"));
 }
 
 /* Appends the separator and the output of the put function, or neither if that is empty. */
@@ -307,6 +338,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 		if (out->len == begun)
 			out->len = len;
 	}
+	put_part(out, "; ", verdict_tail_put, v);
 	put_part(out, "; ", verdict_waited_put, v);
 	put_part(out, "; ", verdict_pool_put, v);
 	put_part(out, "; ", verdict_budget_put, v);

@@ -484,7 +484,7 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu has preload kind %u, which does not exist", id,
 		    v->preload);
-	if (v->problem > PROBLEM_UNSURE)
+	if (v->problem > PROBLEM_TAIL)
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu has problem %u, which does not exist", id,
 		    v->problem);

@@ -52,8 +52,9 @@ struct run {
 	uint32_t causes_max;
 	double
 	    left; /* [6] effect of what its verdicts leave of the first one's problem; NAN: not known */
-	char *version;            /* of the learned space; "" */
-	char *by;                 /* name of the user who started it; "": not known */
+	double tail_quantile; /* the tail beyond it is searched; 0: none is, or it is not known */
+	char *version;        /* of the learned space; "" */
+	char *by;             /* name of the user who started it; "": not known */
 	struct wall begun, ended; /* ended.ns 0: active */
 	/* Programs of the request type that ended while it was active, at most RUN_PROGRAMS_MAX: a line
 	 * "PID NODE SERVICE" for each, separated by tabs; "". */

@@ -37,6 +37,7 @@ static const struct column run_columns[] = {
 	RUN("ended_programs", TEXT, ended_programs, 5),
 	RUN("causes_max", U32, causes_max, 6),
 	RUN("\"left\"", REAL, left, 6),
+	RUN("tail_quantile", REAL, tail_quantile, 6),
 };
 
 #define HYP(name, type, member, since)                                       \
@@ -179,6 +180,16 @@ static const struct column verdict_columns[] = {
 	VER6("pool_service_cv", REAL, pool_service_cv),
 	VER6("pool_wait_ns", REAL, pool_wait_ns),
 	VER6("pool_expected_ns", REAL, pool_expected_ns),
+	VER6("tail_quantile", REAL, tail_quantile),
+	VER6("tail_ns", REAL, tail_ns),
+	VER6("tail_carries", REAL, tail_carries),
+	VER6("tail_requests", U64, tail_requests),
+	VER6("tail_key", TEXT, tail_key),
+	VER6("tail_value", TEXT, tail_value),
+	VER6("tail_has", U32, tail_has),
+	VER6("tail_with", REAL, tail_with),
+	VER6("tail_without", REAL, tail_without),
+	VER6("tail_p", REAL, tail_p),
 };
 
 #define SWI(name, type, member)                                        \

@@ -153,7 +153,19 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN pool_expected_ns REAL;"
 	/* ... and what is left of a problem, which is searched, too. */
 	"ALTER TABLE run ADD COLUMN causes_max INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE run ADD COLUMN \"left\" REAL;",
+	"ALTER TABLE run ADD COLUMN \"left\" REAL;"
+	/* ... and the tail of a request type. */
+	"ALTER TABLE run ADD COLUMN tail_quantile REAL;"
+	"ALTER TABLE verdict ADD COLUMN tail_quantile REAL;"
+	"ALTER TABLE verdict ADD COLUMN tail_ns REAL;"
+	"ALTER TABLE verdict ADD COLUMN tail_carries REAL;"
+	"ALTER TABLE verdict ADD COLUMN tail_requests INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN tail_key TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN tail_value TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN tail_has INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN tail_with REAL;"
+	"ALTER TABLE verdict ADD COLUMN tail_without REAL;"
+	"ALTER TABLE verdict ADD COLUMN tail_p REAL;",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

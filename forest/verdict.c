@@ -31,6 +31,21 @@ preload_word(enum preload_kind k)
 }
 
 const char *
+verdict_problem_word(enum problem p)
+{
+	switch (p) {
+	case PROBLEM_UNPREDICTABLE:
+		return "unpredictable";
+	case PROBLEM_SLOW:
+		return "slow";
+	case PROBLEM_TAIL:
+		return "tail";
+	default:
+		return "?";
+	}
+}
+
+const char *
 wait_word(enum wait_cause c)
 {
 	static const char *const causes[] = {
@@ -72,7 +87,8 @@ verdict_worth(const struct verdict *v, double effect_min)
 		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key,      \
 		    &(v)->unlearned_service, &(v)->unlearned_names, &(v)->above_from,           \
 		    &(v)->above_to, &(v)->call, &(v)->object, &(v)->wait_type, &(v)->wait_unit, \
-		    &(v)->mistake, &(v)->mistake_at, &(v)->mistake_to                           \
+		    &(v)->mistake, &(v)->mistake_at, &(v)->mistake_to, &(v)->tail_key,          \
+		    &(v)->tail_value                                                            \
 	}
 
 bool

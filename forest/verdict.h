@@ -18,6 +18,9 @@ enum verdict_kind {
 
 const char *verdict_word(enum verdict_kind k); /* "place"; "?" for other numbers */
 
+const char *verdict_problem_word(
+    enum problem p); /* "unpredictable", "slow", "tail" of verdicts; "?" for others */
+
 const char *wait_word(enum wait_cause c); /* "occupied", "still"; "": UNKNOWN; "?" for others */
 
 /* What the requests wait for in an edge between two units. */
@@ -45,7 +48,7 @@ struct verdict {
 	uint64_t hypothesis; /* that ended the search; no other verdict has it */
 	uint32_t rank; /* in its run, from 1; see forest_verdict_new(). Final when the run ends */
 	enum verdict_kind kind;
-	enum problem problem; /* of the group: UNPREDICTABLE or SLOW */
+	enum problem problem; /* of the group: UNPREDICTABLE, SLOW or TAIL */
 	char *from, *to;      /* labels: the edge */
 	char *path; /* of the group: labels, and the brackets of loops, one on each line */
 	char *
@@ -118,6 +121,19 @@ struct verdict {
 	 * many times. "": none is known. */
 	char *mistake, *mistake_at, *mistake_to;
 	uint64_t mistake_count, mistake_of;
+
+	/* [6] Of a tail (problem TAIL): the quantile beyond which requests are slow, of all requests of the type,
+	 * and the response time there; how many of `traces` are slower; and which share of the variance
+	 * the slowest requests carry, twice as many as those beyond the quantile. Else 0, and NAN. Shares
+	 * are of what slow requests take longer than usual ones. */
+	double tail_quantile, tail_ns, tail_carries;
+	uint64_t tail_requests;
+	/* [6] What slow requests have that the others have not: a key with this value (tail_has: or at least, or
+	 * at most; enum tail_has), the shares of both that have it, and the probability that this is by
+	 * chance. tail_key "": nothing is known. */
+	char *tail_key, *tail_value;
+	uint32_t tail_has;
+	double tail_with, tail_without, tail_p;
 
 	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;

@@ -53,12 +53,12 @@ measures_json(const struct verdict *v)
 	return json_pack(
 	    "{s:I, s:i, s:s, s:s, s:{s:o, s:o}, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "hypothesis", (json_int_t)v->hypothesis, "rank", (int)v->rank, "kind",
-	    verdict_word(v->kind), "problem", v->problem == PROBLEM_SLOW ? "slow" : "unpredictable",
-	    "edge", "from", answer_text(v->from), "to", answer_text(v->to), "traces",
-	    (json_int_t)v->traces, "share", number_json(v->share), "share_low",
-	    number_json(v->share_low), "share_high", number_json(v->share_high), "cv",
-	    number_json(v->cv), "mean_ms", number_json(v->mean_ns / 1e6), "mean_low_ms",
-	    number_json(mean.low / 1e6), "mean_high_ms", number_json(mean.high / 1e6), "p95_ms",
+	    verdict_word(v->kind), "problem", verdict_problem_word(v->problem), "edge", "from",
+	    answer_text(v->from), "to", answer_text(v->to), "traces", (json_int_t)v->traces,
+	    "share", number_json(v->share), "share_low", number_json(v->share_low), "share_high",
+	    number_json(v->share_high), "cv", number_json(v->cv), "mean_ms",
+	    number_json(v->mean_ns / 1e6), "mean_low_ms", number_json(mean.low / 1e6),
+	    "mean_high_ms", number_json(mean.high / 1e6), "p95_ms",
 	    number_json(v->p95_now_ns / 1e6), "cost_ms", number_json(v->cost_ns / 1e6), "key",
 	    answer_text(v->key));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { EFFORT_MAX = 10000 };
+static const double TAIL_LEAST = 0.9, TAIL_MOST = 0.9999; /* quantiles */
 
 /* "flat, bisect and ..." */
 static const char *
@@ -44,6 +45,10 @@ start_options(struct start_options *o, const json_t *ask)
 	if (!answer_whole(ask, "causes", 1, CAUSES_ASKED_MAX, 0, &o->causes_max))
 		return answer_refuse(
 		    ERR_INPUT, "\"causes\" must be from 1 to %d", CAUSES_ASKED_MAX);
+	o->tail_quantile = json_number_value(json_object_get(ask, "tail"));
+	if (json_object_get(ask, "tail") != NULL &&
+	    !(o->tail_quantile >= TAIL_LEAST && o->tail_quantile <= TAIL_MOST))
+		return answer_refuse(ERR_INPUT, "\"tail\" must be from 0.9 to 0.9999");
 	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
 		return answer_refuse(ERR_INPUT, "\"seed\" must be a whole number of at least 1");
 	o->seed = (uint64_t)seed;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/tail_keys.h"
+#include "controlplane/search/tail_target.h"
+
 enum { HISTORY_DEFAULT = 50, HISTORY_MAX = 100000 };
 
 static json_t *
@@ -212,18 +215,50 @@ mistake_json(const struct verdict *v)
 	    (json_int_t)v->mistake_count, "of", (json_int_t)v->mistake_of);
 }
 
+/* What the slow requests have that the others have not. */
+static json_t *
+tail_has_json(const struct verdict *v)
+{
+	static const char *const words[] = { [TAIL_HAS_EQUAL] = "equal",
+		[TAIL_HAS_AT_LEAST] = "at-least",
+		[TAIL_HAS_AT_MOST] = "at-most" };
+
+	if (v->tail_key[0] == '\0' || v->tail_has > TAIL_HAS_AT_MOST)
+		return json_null();
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "key", answer_text(v->tail_key), "is",
+	    words[v->tail_has], "value", answer_text(v->tail_value), "slow",
+	    number_json(v->tail_with), "others", number_json(v->tail_without), "p",
+	    number_json(v->tail_p));
+}
+
+static json_t *
+tail_json(const struct verdict *v)
+{
+	if (!(v->tail_quantile > 0))
+		return json_null();
+	return json_pack("{s:f, s:o, s:I, s:o, s:o}", "quantile", v->tail_quantile, "above_ms",
+	    number_json(v->tail_ns / 1e6), "requests", (json_int_t)v->tail_requests, "carries",
+	    number_json(v->tail_carries), "has", tail_has_json(v));
+}
+
+static const char *
+measure_word(const struct verdict *v)
+{
+	return v->by_latency ? "latency" : v->tail_quantile > 0 ? "tail" : "variance";
+}
+
 static void
 add_circumstances(json_t *j, const struct verdict *v)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o}",
-	    "measure", v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effect",
-	    number_json(v->effect), "effective_traces", number_json(v->effective_traces),
-	    "separation", separation_json(v), "position", position_json(v), "unlearned",
-	    unlearned_json(v), "over_budget", (int)v->over_budget, "preload_over_budget",
-	    (int)v->preload_over_budget, "preload", preload_json(v), "waited", waited_json(v),
-	    "pool", pool_json(v), "handed_over", v->handed_over, "text", text_or_null(v->text),
-	    "mistake", mistake_json(v));
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+	    "measure", measure_word(v), "sure", verdict_sure(v), "effect", number_json(v->effect),
+	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
+	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
+	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
+	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
+	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "tail",
+	    tail_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);
@@ -242,8 +277,8 @@ answer_verdict(const struct engine *g, const struct verdict *v)
 	    "{s:I, s:i, s:s, s:s, s:o, s:{s:o, s:I, s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
 	    " s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o}",
 	    "hypothesis", (json_int_t)v->hypothesis, "rank", (int)v->rank, "kind",
-	    verdict_word(v->kind), "problem", v->problem == PROBLEM_SLOW ? "slow" : "unpredictable",
-	    "tracepoint", answer_text(v->tracepoint), "group", "path", path_json(v->path), "traces",
+	    verdict_word(v->kind), "problem", verdict_problem_word(v->problem), "tracepoint",
+	    answer_text(v->tracepoint), "group", "path", path_json(v->path), "traces",
 	    (json_int_t)v->traces, "passing", passing_json(v), "passes",
 	    number_json(v->passing > 0 ? v->passes : NAN), "mean_ms", number_json(v->mean_ns / 1e6),
 	    "cv", number_json(v->cv), "edge", "from", answer_text(v->from), "to",
@@ -330,8 +365,26 @@ diagnosis_of(const struct engine *g, const struct run *r)
 	return NULL;
 }
 
+/* Slow requests that a tail still needs before its search begins, and how long that takes at the present
+ * rate; null: it waits for none. */
 static json_t *
-phase_json(const struct engine *g, const struct diagnosis *d)
+gathered_tail_json(const struct diagnosis *d, const struct answer_context *c)
+{
+	int64_t watched_ns = mono_since_ns(c->now, d->begun), all_ns;
+
+	if (!(d->tail.quantile > 0) || d->tail.ns > 0)
+		return json_null();
+	all_ns = tail_gather_ns(d->traces, d->tail.quantile, watched_ns);
+	return json_pack("{s:f, s:I, s:i, s:o}", "quantile", d->tail.quantile, "slow",
+	    (json_int_t)((double)d->traces * (1 - d->tail.quantile)), "wanted", TAIL_SLOW_MIN,
+	    "seconds_left",
+	    number_json(all_ns == INT64_MAX   ? NAN
+			: all_ns > watched_ns ? (double)(all_ns - watched_ns) / 1e9
+					      : 0));
+}
+
+static json_t *
+phase_json(const struct engine *g, const struct diagnosis *d, const struct answer_context *c)
 {
 	static const char *const WORDS[] = { [PHASE_WATCH] = "watching",
 		[PHASE_SWITCH] = "enabling",
@@ -341,11 +394,12 @@ phase_json(const struct engine *g, const struct diagnosis *d)
 
 	if (d == NULL || d->phase == PHASE_ENDED)
 		return json_null();
-	return json_pack("{s:s, s:i, s:i, s:I, s:i, s:o}", "word",
+	return json_pack("{s:s, s:i, s:i, s:I, s:i, s:o, s:o}", "word",
 	    WORDS[q->paused ? PHASE_PAUSED : d->phase], "cycle", (int)d->run->cycles, "tracepoints",
 	    (int)d->npicks, "traces", (json_int_t)d->traces, "groups",
 	    d->groups != NULL ? (int)groups_count(d->groups) : 0, "pause",
-	    q->paused ? answer_congestion(&q->pause) : json_null());
+	    q->paused ? answer_congestion(&q->pause) : json_null(), "tail",
+	    gathered_tail_json(d, c));
 }
 
 /* Why a running diagnosis gets nothing that it can use; null: it does, or it has ended. */
@@ -390,10 +444,10 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
-	    "phase", phase_json(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
+	    "phase", phase_json(g, diagnosis_of(g, r), c), "cycles", (int)r->cycles, "effort",
 	    (int)r->effort, "effect_min", number_json(r->effect_min), "causes_max",
 	    r->causes_max > 0 ? json_integer(r->causes_max) : json_null(), "left",
 	    number_json(r->left), "seconds", (double)(until_ns - r->begun.ns) / 1e9, "requests",
@@ -403,7 +457,8 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    "reason", answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
 	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
 	    no_evidence_json(g, diagnosis_of(g, r)), "ended_programs",
-	    ended_programs_json(r->ended_programs));
+	    ended_programs_json(r->ended_programs), "tail",
+	    number_json(r->tail_quantile > 0 ? r->tail_quantile : NAN));
 }
 
 json_t *

@@ -631,6 +631,7 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 				     : p->options.causes_max > 0 ? p->options.causes_max
 								 : 1);
 	run->left = NAN;
+	run->tail_quantile = o->tail_quantile;
 	run->seed = d->seed;
 	run->state = RUN_ACTIVE;
 	run->begun = when;
@@ -670,6 +671,7 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	d->k = (uint32_t)(o->tracepoints_per_cycle > 0 ? o->tracepoints_per_cycle
 						       : usual->tracepoints_per_cycle);
 	d->seed = o->seed != 0 ? o->seed : usual->seed;
+	d->tail = (struct tail_state){ .quantile = o->tail_quantile };
 	d->begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
 	if (begin_run(g, type, d, o, when) != 0)

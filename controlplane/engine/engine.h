@@ -75,6 +75,7 @@ struct start_options {
 	int64_t effort_cycles;         /* after which it gives up; 0: as configured */
 	double effect_min;             /* verdict.h; 0: as configured */
 	int64_t causes_max;            /* rest_step(); 0: as configured */
+	double tail_quantile;          /* the tail beyond it is searched; 0: the variance is */
 };
 /* Begins a diagnosis of a request type, by name or "service/name". If the type has not been learned
  * it begins nevertheless, notes that in the run, and explores. ERR_MISSING: no agent, or no such

@@ -13,7 +13,7 @@ result(enum decide_what what, enum decide_reason reason, bool separates)
 }
 
 /*
- *  1. Fewer traces than the minimum: wait.
+ *  1. Fewer traces than the minimum, or of a tail fewer slow requests: wait.
  *  2. The gap carries nothing: wait.
  *  3. The problem is not as large as when the gap was found: wait, up to DECIDE_MANY traces. What
  * is measured now is not what is searched.
@@ -22,7 +22,9 @@ result(enum decide_what what, enum decide_reason reason, bool separates)
  *  6. The parts are not measured yet: measure them.
  *  7. The paths with these parts do not carry nearly all of the gap: choose between which labels the
  *     parts are. (Not where sides of a separation are compared, which fixes the labels.)
- *     Steps 8 to 10 wait for more traces, until the deadline.
+ *     Steps 8 to 10 wait for more traces, until the deadline. Of a tail, where nearly all traces are of
+ *     requests that are not slow, DECIDE_SLOW_PLENTY slow requests stand for the numbers of traces in
+ *     steps 3, 4, 9 and 10.
  *  8. Fewer traces with these parts than the minimum.
  *  9. The lead of the top part is not certain, up to DECIDE_PLENTY traces.
  * 10. The covariance rests on few requests, up to 2 x DECIDE_MANY traces. One slow request among 30
@@ -40,10 +42,12 @@ decide(const struct decide_facts *f, const struct decide_thresholds *t)
 	double side = fmin(sep->nwith, sep->nwithout);
 	bool candidate = sep->label != LABEL_NONE && sep->between >= DECIDE_SEPARATES_MIN,
 	     separates;
-	bool many = f->traces >= DECIDE_MANY, late = f->deadline_passed;
+	bool late = f->deadline_passed, slow_plenty = f->slow >= DECIDE_SLOW_PLENTY,
+	     many = f->tail ? slow_plenty : f->traces >= DECIDE_MANY;
 
 	/* 1 */
-	if (f->traces < t->traces_min / (late ? DECIDE_LATE_DIVISOR : 1) || f->traces <= 0)
+	if (f->traces < t->traces_min / (late ? DECIDE_LATE_DIVISOR : 1) || f->traces <= 0 ||
+	    (f->tail && f->slow < (late ? DECIDE_SLOW_LATE : DECIDE_SLOW_MIN)))
 		return result(DECIDE_WAIT, DECIDE_FEW_TRACES, false);
 	/* 2 */
 	if (f->carries <= 0)
@@ -70,10 +74,12 @@ decide(const struct decide_facts *f, const struct decide_thresholds *t)
 	if (!late && f->pooled < t->traces_min)
 		return result(DECIDE_WAIT, DECIDE_FEW_POOLED, separates);
 	/* 9 */
-	if (!late && f->ahead < DECIDE_SURE_SE && f->pooled < DECIDE_PLENTY)
+	if (!late && f->ahead < DECIDE_SURE_SE &&
+	    (f->tail ? !slow_plenty : f->pooled < DECIDE_PLENTY))
 		return result(DECIDE_WAIT, DECIDE_NOT_AHEAD, separates);
 	/* 10 */
-	if (!late && f->effective < DECIDE_EFFECTIVE_MIN && f->pooled < 2 * DECIDE_MANY)
+	if (!late && f->effective < DECIDE_EFFECTIVE_MIN &&
+	    (f->tail ? !slow_plenty : f->pooled < 2 * DECIDE_MANY))
 		return result(DECIDE_WAIT, DECIDE_FEW_EFFECTIVE, separates);
 	/* 11 */
 	if (f->slow_side && f->nparts > 1 && !f->excess_bounded && !f->forced)
@@ -223,7 +229,8 @@ decide_measured(struct decision *ret, const struct measure_input *in,
 		.separation.label = LABEL_NONE,
 		.cuts = c->cuts,
 		.slow_side = c->slow_side,
-		.forced = c->forced };
+		.forced = c->forced,
+		.tail = c->tail };
 	struct decide_result r;
 	struct measured *m = &ret->m;
 	int rc = measure_gap(m, in, a, e);
@@ -231,6 +238,7 @@ decide_measured(struct decision *ret, const struct measure_input *in,
 	if (rc != 0)
 		return rc;
 	f.traces = m->n;
+	f.slow = m->all.slow;
 	f.carries = m->carries;
 	f.share = m->share;
 	f.requests = m->all.n;

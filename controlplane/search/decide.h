@@ -13,6 +13,9 @@ enum {
 	DECIDE_LATE_DIVISOR = 6, /* after the deadline, traces_min / 6 traces suffice */
 	DECIDE_PLENTY = 150,     /* traces after which the likelier part is taken for certain */
 	DECIDE_MANY = 1000,      /* traces after which what was found before no longer counts */
+	DECIDE_SLOW_MIN = 10,    /* of a tail: slow requests ... */
+	DECIDE_SLOW_LATE = 5, /* ... after the deadline; and those that stand for DECIDE_PLENTY, */
+	DECIDE_SLOW_PLENTY = 40, /* and DECIDE_MANY traces */
 	DECIDE_SIDE_MIN = 10,    /* traces of each side of a separation ... */
 	DECIDE_SIDE_LATE = 5,    /* ... after the deadline, or of DECIDE_MANY traces */
 	DECIDE_EFFECTIVE_MIN = 8 /* effective number of requests a covariance rests on */
@@ -34,6 +37,8 @@ struct decide_thresholds {
 
 struct decide_facts {
 	bool deadline_passed;
+	bool tail;                         /* a tail is searched: by slow requests ... */
+	double slow;                       /* ... of which there are so many */
 	double traces;                     /* that pass the gap, and are followed */
 	double carries, share;             /* by the gap now: see struct measured ... */
 	double carried_found, share_found; /* ... and when the gap was found; 0: not known yet */
@@ -132,6 +137,7 @@ struct decide_context { /* what a search knows of its gap */
 	double of_root;    /* product of the shares that were followed at each cut */
 	bool cuts;         /* this cycle enabled learned tracepoints to cut it */
 	bool slow_side, forced;
+	bool tail;
 	struct gap since; /* of the slow side, see decide_excess() */
 	double fast_ns;
 };

@@ -11,6 +11,7 @@
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
+#include "controlplane/search/tail_target.h"
 #include "controlplane/search/watch.h"
 #include "controlplane/search/worth.h"
 
@@ -93,6 +94,19 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 
 /* ---- searches ---- */
 
+/* Of a tail cov(X, Y) = p (1 - p) times what the slow requests take longer in the edge; see measure.h. */
+static double
+carried_by(const struct eligible *r, uint32_t edge, const struct diagnosis *d)
+{
+	const struct finding *f = &r->judged->finding;
+	const struct comoments *x = &r->group->edges[edge];
+
+	if (f->problem == PROBLEM_TAIL)
+		return f->edges[edge].share * f->cost_ns / (double)r->group->total.n *
+		       d->tail.quantile;
+	return f->problem == PROBLEM_SLOW ? x->mean_x : comoments_covariance(x);
+}
+
 static int
 add_search(struct search_port *port, struct diagnosis *d, const struct eligible *r, uint32_t edge,
     struct err *e)
@@ -111,9 +125,9 @@ add_search(struct search_port *port, struct diagnosis *d, const struct eligible 
 	s->origin.hypothesis = h;
 	s->origin.problem = r->judged->finding.problem;
 	s->at.by_latency = s->origin.problem == PROBLEM_SLOW;
+	s->at.tail_ns = s->origin.problem == PROBLEM_TAIL ? d->tail.ns : 0;
 	s->origin.of_group = s->origin.share = s->at.share = share->share;
-	s->at.carried = s->at.by_latency ? r->group->edges[edge].mean_x
-	                                 : comoments_covariance(&r->group->edges[edge]);
+	s->at.carried = carried_by(r, edge, d);
 	hypothesis_motive(port, h, r->group, edge);
 	h->share = h->settled_share = share->share;
 	h->share_low = h->settled_low = share->interval.low;
@@ -131,7 +145,7 @@ add_searches(struct search_port *port, struct diagnosis *d, const struct eligibl
 	double least = port->settings.isolate_min;
 	int rc = add_search(port, d, r, f->top, e);
 
-	for (uint32_t i = 0; i < f->nedges && f->problem == PROBLEM_UNPREDICTABLE && rc == 0; i++)
+	for (uint32_t i = 0; i < f->nedges && f->problem != PROBLEM_SLOW && rc == 0; i++)
 		if (i != f->top && f->edges[i].share >= least &&
 		    f->edges[i].interval.low >= least / 2)
 			rc = add_search(port, d, r, i, e);
@@ -179,6 +193,31 @@ is_other(const struct diagnosis *d, const struct eligible *r)
 	return d->nsearches < SEARCHES_MAX && !search_list_has_gap(d, &gap);
 }
 
+/* Whether the tail is searched, and which requests are slow. Findings of before are of something else
+ * when that changes. */
+static enum tail_what
+choose_tail(struct search_port *port, struct diagnosis *d)
+{
+	double quantile = d->tail.quantile, before = d->tail.ns;
+	const struct sketch *times = quantile > 0 ? diagnosis_times(d, port->scratch) : NULL;
+	const struct tail_facts f = { .searching = d->nsearches > 0,
+		.asked = quantile,
+		.requests = d->traces,
+		.watched_ns = mono_since_ns(port->now, d->begun) };
+	enum tail_what what = tail_choose(&f);
+
+	if (what == TAIL_AS_BEFORE)
+		return what;
+	if (what == TAIL_NONE)
+		d->run->tail_quantile = d->tail.quantile = 0;
+	d->tail.ns = what == TAIL_SEARCH && times != NULL ? sketch_quantile(times, quantile) : 0;
+	if ((before > 0) != (d->tail.ns > 0)) {
+		watched_free(d->watched);
+		d->watched = NULL;
+	}
+	return what;
+}
+
 /* The group is not searched yet, and its main edge, or another that has as much as is followed, is no
  * search's either. */
 static bool
@@ -193,7 +232,7 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 	for (uint32_t i = 0; i < f->nedges; i++) {
 		struct gap gap = gap_of(&r->group->shape, i);
 
-		if ((i == f->top || (f->problem == PROBLEM_UNPREDICTABLE &&
+		if ((i == f->top || (f->problem != PROBLEM_SLOW &&
 					f->edges[i].share >= port->settings.isolate_min)) &&
 		    !search_list_has_gap(d, &gap))
 			return true;
@@ -236,6 +275,7 @@ groups_begin(const struct search_port *port, struct diagnosis *d, struct err *e)
 	struct groups_options o = {
 		.groups_max = (uint32_t)port->settings.groups_max,
 		.samples_max = (uint32_t)port->settings.samples_max,
+		.slow_max = TAIL_KEPT,
 		.memory_max_bytes = (size_t)port->settings.memory_max_bytes / SHARES_OF_MEMORY,
 		.seed = d->seed,
 		.ignore = port->ignore,
@@ -316,7 +356,7 @@ end_found(struct search_port *port, struct diagnosis *d)
 	const struct verdict *first = forest_verdict(port->forest, d->run->id, 1);
 
 	d->run->verdict = first->hypothesis;
-	for (uint32_t i = 0; i < d->nsearches; i++)
+	for (uint32_t i = 0; i < d->nsearches && !(d->tail.ns > 0); i++)
 		if (d->searches[i]->outcome.verdict == first)
 			d->run->left = search_left(port, d->searches[i]);
 	diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
@@ -380,11 +420,14 @@ static int
 check(struct search_port *port, struct diagnosis *d, struct err *e)
 {
 	int64_t waited_ns = mono_since_ns(port->now, d->begun);
-	bool late = waited_ns > port->settings.cycle_max_ns, ended = all_ended(d);
+	bool late = waited_ns > port->settings.cycle_max_ns, ended;
 	int rc;
 
 	if (waited_ns < WATCH_MIN_NS)
 		return 0;
+	if (choose_tail(port, d) == TAIL_GATHER)
+		return 0;
+	ended = all_ended(d);
 	d->looks_on = ended && looks_on(port, d, late);
 	if ((rc = watch(port, d, late, ended, e)) != 0)
 		return rc;

@@ -46,36 +46,51 @@ set_count(const struct label_set *s)
 	return n;
 }
 
-static void
-member_of(struct member *m, struct group *group)
+/* The sum of (X - x)(Y - y) of one edge. */
+static double
+edge_xy(const struct group *g, uint32_t edge, double tail_ns)
 {
+	return tail_ns > 0 ? g->tail_ns[edge] - (double)g->ntail * g->edges[edge].mean_x
+	                   : g->edges[edge].c_xy;
+}
+
+static void
+member_of(struct member *m, struct group *group, double tail_ns)
+{
+	double ntail = (double)group->ntail;
+
 	m->group = group;
 	m->n = (double)group->total.n;
-	m->t = group->total.mean;
-	m->tt = group->total.m2;
-	m->x = m->xt = 0;
+	m->t = m->y = group->total.mean;
+	m->ty = group->total.m2;
+	m->x = m->xy = 0;
+	if (tail_ns > 0) {
+		m->y = m->n > 0 ? ntail / m->n : 0;
+		m->ty = group->tail_total_ns - ntail * m->t;
+	}
 	for (uint32_t i = 0; i < group->shape.nedges; i++)
 		if (m->inside[i]) {
 			m->x += group->edges[i].mean_x;
-			m->xt += group->edges[i].c_xy;
+			m->xy += edge_xy(group, i, tail_ns);
 		}
 }
 
 struct member_sums { /* of several groups as if they were one; see struct member */
-	double n, x, t, xt, tt;
+	double n, x, t, y, xy, ty;
 };
 
 static void
-sums_add(struct member_sums *s, double n, double x, double t, double xt, double tt)
+sums_add(struct member_sums *s, const struct member *m, double x, double xy)
 {
-	double dx = x - s->x, dt = t - s->t, all = s->n + n;
+	double dx = x - s->x, dt = m->t - s->t, dy = m->y - s->y, all = s->n + m->n;
 
-	if (n == 0)
+	if (m->n == 0)
 		return;
-	s->xt += xt + dx * dt * s->n * n / all;
-	s->tt += tt + dt * dt * s->n * n / all;
-	s->x += dx * n / all;
-	s->t += dt * n / all;
+	s->xy += xy + dx * dy * s->n * m->n / all;
+	s->ty += m->ty + dt * dy * s->n * m->n / all;
+	s->x += dx * m->n / all;
+	s->t += dt * m->n / all;
+	s->y += dy * m->n / all;
 	s->n = all;
 }
 
@@ -97,7 +112,7 @@ member_find(
 	if (member->inside == NULL)
 		return ERR_MEMORY;
 	passes = gap_edges(&group->shape, &in->gap, member->inside, a);
-	member_of(member, group);
+	member_of(member, group, in->tail_ns);
 	return passes;
 }
 
@@ -119,6 +134,7 @@ measure_gap(struct measured *m, const struct measure_input *in, struct arena *a,
 {
 	uint32_t must = set_count(in->must), n = groups_count(in->groups);
 	struct member_sums all = { 0 };
+	struct moments total = { 0 };
 
 	*m = (struct measured){ .members = arena_calloc(a, n + 1, sizeof(struct member)),
 		.absent = arena_calloc(a, n + 1, sizeof(struct member)) };
@@ -131,7 +147,9 @@ measure_gap(struct measured *m, const struct measure_input *in, struct arena *a,
 
 		if (passes < 0)
 			return no_memory(e);
-		sums_add(&all, member.n, member.x, member.t, member.xt, member.tt);
+		sums_add(&all, &member, member.x, member.xy);
+		moments_merge(&total, &group->total);
+		m->all.slow += (double)group->ntail;
 		m->all.passing += passes ? member_passing(&member, &in->gap) : 0;
 		if (!passes) {
 			m->absent[m->nabsent++] = member;
@@ -143,9 +161,11 @@ measure_gap(struct measured *m, const struct measure_input *in, struct arena *a,
 	m->all.n = all.n;
 	m->all.x = all.x;
 	m->all.t = all.t;
-	m->all.variance = ratio(all.tt, all.n);
-	m->carries = in->by_latency ? all.x : ratio(all.xt, all.n);
-	m->share = in->by_latency ? ratio(all.x, all.t) : ratio(all.xt, all.tt);
+	m->all.y = all.y;
+	m->all.variance = moments_variance(&total);
+	m->all.whole = ratio(all.ty, all.n);
+	m->carries = in->by_latency ? all.x : ratio(all.xy, all.n);
+	m->share = in->by_latency ? ratio(all.x, all.t) : ratio(all.xy, all.ty);
 	return 0;
 }
 
@@ -153,7 +173,7 @@ measure_gap(struct measured *m, const struct measure_input *in, struct arena *a,
 
 struct side {           /* the members that pass a label */
 	uint32_t seen;  /* number of the member that was counted last, from 1 */
-	double n, x, t; /* sums over their traces */
+	double n, x, y; /* sums over their traces */
 };
 
 /* sides[i + 1]: of enabled[i]; *of: index into the sides for each label, 0: it is not enabled, or
@@ -184,7 +204,7 @@ sum_sides(struct side **ret, uint32_t **of, const struct measured *m,
 			side->seen = k + 1;
 			side->n += x->n;
 			side->x += x->n * x->x;
-			side->t += x->n * x->t;
+			side->y += x->n * x->y;
 		}
 	}
 	*ret = sides;
@@ -208,20 +228,20 @@ measure_separation(struct separation *ret, const struct measured *m, const struc
 	for (uint32_t k = 0; k < m->nmembers; k++) {
 		const struct member *x = &m->members[k];
 
-		sums_add(&all, x->n, x->x, x->t, x->xt, x->tt);
+		sums_add(&all, x, x->x, x->xy);
 	}
 	for (uint32_t i = 0; i < in->nenabled; i++) {
 		uint32_t label = in->enabled[i];
 		const struct side *side = &sides[of[label]];
-		double rest = all.n - side->n, x1, x0, t1, t0, between;
+		double rest = all.n - side->n, x1, x0, y1, y0, between;
 
 		if (of[label] == 0 || side->n == 0 || rest < 0.5 || carried <= 0)
 			continue;
 		x1 = side->x / side->n;
-		t1 = side->t / side->n;
+		y1 = side->y / side->n;
 		x0 = (all.n * all.x - side->x) / rest;
-		t0 = (all.n * all.t - side->t) / rest;
-		between = side->n * rest / all.n * (x1 - x0) * (t1 - t0) / carried;
+		y0 = (all.n * all.y - side->y) / rest;
+		between = side->n * rest / all.n * (x1 - x0) * (y1 - y0) / carried;
 		if (between > ret->between)
 			*ret = (struct separation){ label, between, x1 > x0, side->n, rest,
 				fmax(x1, x0), fmin(x1, x0) };
@@ -365,21 +385,22 @@ end:
  * parts are compared by covariance. */
 struct pool {
 	uint32_t n, npassing;
+	double tail_ns; /* see struct measure_input */
 	struct member **members;
 	uint32_t **part_of; /* [npassing][edges] */
 };
 
-/* Of one member in this part: the mean time, and the sum of (X - x)(T - t). */
+/* Of one member in this part: the mean time, and the sum of (X - x)(Y - y). */
 static void
-sum_part(const struct pool *p, uint32_t member, uint32_t part, double *mean, double *xt)
+sum_part(const struct pool *p, uint32_t member, uint32_t part, double *mean, double *xy)
 {
 	const struct member *x = p->members[member];
 
-	*mean = *xt = 0;
+	*mean = *xy = 0;
 	for (uint32_t i = 0; i < x->group->shape.nedges; i++)
 		if (x->inside[i] && p->part_of[member][i] == part) {
 			*mean += x->group->edges[i].mean_x;
-			*xt += x->group->edges[i].c_xy;
+			*xy += edge_xy(x->group, i, p->tail_ns);
 		}
 }
 
@@ -390,20 +411,20 @@ part_sums(const struct pool *p, uint32_t part)
 
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct member *x = p->members[k];
-		double mean, xt;
+		double mean, xy;
 
-		sum_part(p, k, part, &mean, &xt);
-		sums_add(&all, x->n, mean, x->t, xt, x->tt);
+		sum_part(p, k, part, &mean, &xy);
+		sums_add(&all, x, mean, xy);
 	}
 	return all;
 }
 
-/* The times of the parts in one request of a reservoir; returns their sum. ns. */
+/* The times of the parts in one request of a member; returns their sum. ns. */
 static double
-sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts, double *parts)
+sample_parts(
+    const struct pool *p, uint32_t k, const struct sample *s, uint32_t nparts, double *parts)
 {
 	const struct member *x = p->members[k];
-	const struct sample *s = &x->group->samples[sample];
 	double all = 0;
 
 	memset(parts, 0, nparts * sizeof *parts);
@@ -413,6 +434,25 @@ sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts,
 			all += s->edges_ns[i];
 		}
 	return all;
+}
+
+/* Some of a member's requests: at most `most` of its reservoir, each of which stands for *weight, and
+ * the slowest ones that are kept apart, which stand for themselves. How many in all, and of the
+ * reservoir in *nrest. */
+static uint32_t
+some_samples(
+    const struct group *g, uint32_t most, const struct sample **of, uint32_t *nrest, double *weight)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->nsamples && i < most; i++)
+		if (!sample_is_slow(g, &g->samples[i]))
+			of[n++] = &g->samples[i];
+	*nrest = n;
+	*weight = n > 0 ? ((double)g->total.n - g->nslow) / n : 0;
+	for (uint32_t i = 0; i < g->nslow; i++)
+		of[n++] = &g->slow[i];
+	return n;
 }
 
 /*
@@ -429,27 +469,33 @@ standard_errors(struct measured *m, const struct pool *p, const struct member_su
 	double *lead = arena_calloc(a, m->nparts, sizeof *lead),
 	       *own = arena_calloc(a, m->nparts, sizeof *own);
 	double total_weight = 0, sum = 0, squares = 0,
-	       carries = by_mean ? gap->x : gap->xt / gap->n;
+	       carries = by_mean ? gap->x : gap->xy / gap->n;
 
 	if (parts == NULL || lead == NULL || own == NULL)
 		return ERR_MEMORY;
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct group *group = p->members[k]->group;
-		uint32_t n = group->nsamples < SAMPLES_MAX / p->n + SAMPLES_MIN
-		                 ? group->nsamples
-		                 : SAMPLES_MAX / p->n + SAMPLES_MIN;
-		double weight = n > 0 ? (double)group->total.n / n : 0;
+		uint32_t nrest, most = SAMPLES_MAX / p->n + SAMPLES_MIN;
+		const struct sample **samples = arena_alloc(
+		    a, (group->nsamples + group->nslow + 1) * sizeof *samples);
+		double rest;
+		uint32_t n = samples != NULL ? some_samples(group, most, samples, &nrest, &rest)
+		                             : 0;
 
+		if (samples == NULL)
+			return ERR_MEMORY;
 		for (uint32_t i = 0; i < n; i++) {
-			double all = sample_parts(p, k, i, m->nparts, parts);
-			double dt = (double)group->samples[i].total_ns - gap->t;
-			double pull = by_mean ? all : (all - gap->x) * dt, top = 0;
+			double weight = i < nrest ? rest : 1,
+			       all = sample_parts(p, k, samples[i], m->nparts, parts),
+			       total_ns = (double)samples[i]->total_ns,
+			       dy = (p->tail_ns > 0 ? total_ns > p->tail_ns : total_ns) - gap->y;
+			double pull = by_mean ? all : (all - gap->x) * dy, top = 0;
 
 			total_weight += weight;
 			sum += weight * fabs(pull);
 			squares += weight * pull * pull;
 			for (uint32_t j = 0; j < m->nparts; j++)
-				parts[j] = (by_mean ? parts[j] : (parts[j] - means[j]) * dt) -
+				parts[j] = (by_mean ? parts[j] : (parts[j] - means[j]) * dy) -
 				           m->parts[j].of_gap * pull;
 			top = parts[m->top];
 			for (uint32_t j = 0; j < m->nparts; j++) {
@@ -475,7 +521,7 @@ standard_errors(struct measured *m, const struct pool *p, const struct member_su
 static double
 member_carries(const struct measured *m, const struct member *x, bool by_latency)
 {
-	return by_latency ? x->n * x->x : x->xt + x->n * (x->x - m->all.x) * (x->t - m->all.t);
+	return by_latency ? x->n * x->x : x->xy + x->n * (x->x - m->all.x) * (x->y - m->all.y);
 }
 
 /* The part's share in the population, in which paths of other parts have 0 of it. */
@@ -486,13 +532,13 @@ part_share(const struct measured *m, const struct pool *p, uint32_t part, bool b
 
 	for (uint32_t k = 0; k < p->npassing; k++) {
 		const struct member *x = p->members[k];
-		double mean, xt;
+		double mean, xy;
 
-		sum_part(p, k, part, &mean, &xt);
-		/* E[X (T - t)] is the covariance, without the mean of X over the population */
-		sum += by_latency ? x->n * mean : xt + x->n * mean * (x->t - m->all.t);
+		sum_part(p, k, part, &mean, &xy);
+		/* E[X (Y - y)] is the covariance, without the mean of X over the population */
+		sum += by_latency ? x->n * mean : xy + x->n * mean * (x->y - m->all.y);
 	}
-	return ratio(sum, m->all.n * (by_latency ? m->all.t : m->all.variance));
+	return ratio(sum, m->all.n * (by_latency ? m->all.t : m->all.whole));
 }
 
 static double
@@ -520,7 +566,7 @@ shares(struct measured *m, const struct pool *p, const struct measure_input *in,
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct member *x = p->members[k];
 
-		sums_add(&gap, x->n, x->x, x->t, x->xt, x->tt);
+		sums_add(&gap, x, x->x, x->xy);
 		m->pooled += k < p->npassing ? x->n : 0;
 	}
 	for (uint32_t j = 0; j < m->nparts; j++) {
@@ -528,7 +574,7 @@ shares(struct measured *m, const struct pool *p, const struct measure_input *in,
 
 		means[j] = s.x;
 		m->parts[j].mean_ns = ratio(s.x * s.n, m->pooled);
-		m->parts[j].carries = by_mean ? s.x : ratio(s.xt, s.n);
+		m->parts[j].carries = by_mean ? s.x : ratio(s.xy, s.n);
 		m->parts[j].share = part_share(m, p, j, in->by_latency);
 		carries += m->parts[j].carries;
 	}
@@ -561,9 +607,9 @@ heaviest(const struct measured *m, const struct measure_input *in, const struct 
 
 	for (uint32_t k = 0; k < m->nmembers; k++) {
 		struct member *x = &m->members[k];
-		bool fast = x->x < m->all.x || x->t < m->all.t;
+		bool fast = x->x < m->all.x || x->y < m->all.y;
 		double its = in->by_latency || in->by_mean || slow != NULL ? x->n * x->x
-		             : fast                                        ? x->xt
+		             : fast                                        ? x->xy
 		                    : member_carries(m, x, false);
 
 		if (slow != NULL && path_has(&x->group->shape, slow->label) != slow->with)
@@ -612,7 +658,7 @@ measure_parts(struct measured *m, const struct measure_input *in, enum measure_r
     const struct separation *slow, struct arena *a, struct err *e)
 {
 	struct map names = { 0 };
-	struct pool pool = { 0 };
+	struct pool pool = { .tail_ns = in->tail_ns };
 	struct row row;
 	int rc;
 

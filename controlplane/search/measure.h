@@ -11,6 +11,10 @@
  * the gap and others do not, or how often, counts as much as the time of a passage. The share of
  * the gap is cov(X, T) / var(T), of consistently slow requests E[X] / E[T].
  *
+ * Of a tail the same with Y in the place of T, where Y is 1 for requests that are slower than tail_ns and
+ * 0 for the others: cov(X, Y) is in proportion to what the slow requests spend more time on than the
+ * others, so the share of the gap, cov(X, Y) / cov(T, Y), is its share of the excess of the slow ones.
+ *
  * Parts are measured on the paths that have them, together with the requests that do not pass the
  * gap, whose parts take 0. of_gap compares parts there. `share` is that of the population: on a path
  * that has other parts the part takes 0, so it is what the part carries certainly, and a part of few
@@ -31,8 +35,10 @@ struct measure_input {
 	struct gap gap;
 	/* Labels that a path must have, or must lack, to be followed. */
 	const struct label_set *must, *must_not;
-	bool by_latency; /* what the gap carries: the mean (ns); else covariance with T (ns^2) */
-	bool by_mean;    /* parts are compared by their mean time on the followed paths */
+	bool
+	    by_latency; /* what the gap carries: the mean (ns); else covariance with T (ns^2) ... */
+	double tail_ns; /* ... or, above 0, with Y (ns): as in groups_options of the groups */
+	bool by_mean;   /* parts are compared by their mean time on the followed paths */
 	const uint32_t *enabled; /* labels that may separate */
 	uint32_t nenabled, nlabels;
 };
@@ -47,10 +53,11 @@ struct separation {     /* of the requests that pass the gap, by whether a path 
 
 struct member { /* a group */
 	struct group *group;
-	bool *inside;  /* [nedges]: belongs to the gap; none does if the path does not pass it */
-	double n;      /* traces */
-	double x, t;   /* mean time in the gap, and of the whole request, ns */
-	double xt, tt; /* sums of (X - x)(T - t) and of (T - t)^2 */
+	bool *inside; /* [nedges]: belongs to the gap; none does if the path does not pass it */
+	double n;     /* traces */
+	double x, t;  /* mean time in the gap, and of the whole request, ns */
+	double y; /* mean of what X is compared with: t, or of a tail the share of slow requests */
+	double xy, ty; /* sums of (X - x)(Y - y) and of (T - t)(Y - y) */
 };
 
 struct part { /* of the gap, on the model's path */
@@ -65,10 +72,14 @@ struct part { /* of the gap, on the model's path */
 };
 
 struct population_sums {
-	double n;           /* requests */
-	double t, variance; /* of their response times: mean, ns, and ns^2 */
-	double x;           /* mean time in the gap, ns */
-	double passing;     /* requests that pass the gap */
+	double n;        /* requests */
+	double slow;     /* of these, those beyond tail_ns */
+	double t;        /* mean of their response times, ns */
+	double y;        /* see struct member */
+	double whole;    /* cov(T, Y): the variance of T, ns^2; of a tail in ns */
+	double variance; /* of T, ns^2 */
+	double x;        /* mean time in the gap, ns */
+	double passing;  /* requests that pass the gap */
 };
 
 struct measured {

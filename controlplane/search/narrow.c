@@ -26,7 +26,7 @@ narrow(struct search *s, const struct measured *m, const struct part *part)
 	s->at.gap = part->gap;
 	s->at.share = part->share;
 	s->at.of_root *= decide_of_gap(m, part);
-	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.variance);
+	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.whole);
 }
 
 int

@@ -88,6 +88,10 @@ add_moments(struct population *ret, const struct part_of_population *p)
 	if (from->fastest.total_ns >= 0 &&
 	    (g->fastest.total_ns < 0 || g->fastest.total_ns > from->fastest.total_ns))
 		g->fastest = from->fastest;
+	g->ntail += from->ntail;
+	g->tail_total_ns += from->tail_total_ns;
+	for (uint32_t i = 0; i < from->shape.nedges && p->ninside > 0; i++)
+		g->tail_ns[0] += p->inside[i] ? from->tail_ns[i] : 0;
 	g->lossy += from->lossy;
 	g->moved += from->moved;
 }
@@ -221,11 +225,9 @@ sampled_share(const struct part_of_population *parts, uint32_t n)
 }
 
 static int
-add_sample(
-    struct group *to, const struct part_of_population *p, const struct sample *s, struct arena *a)
+copy_sample(struct sample *x, struct group *to, const struct part_of_population *p,
+    const struct sample *s, struct arena *a)
 {
-	struct sample *x = &to->samples[to->nsamples++];
-
 	*x = *s;
 	x->edges_ns = arena_calloc(a, 1, sizeof *x->edges_ns);
 	x->keys = arena_calloc(a, to->nkeys + 1, sizeof *x->keys);
@@ -254,8 +256,75 @@ add_samples(struct group *to, const struct part_of_population *p, uint32_t want,
 
 		order[k] = order[i];
 		order[i] = x;
-		rc = add_sample(to, p, &g->samples[x], a);
+		rc = copy_sample(&to->samples[to->nsamples++], to, p, &g->samples[x], a);
 	}
+	return rc;
+}
+
+/* ---- the slowest ---- */
+
+static bool
+has_all(const struct group *g)
+{
+	return g->nsamples == g->total.n;
+}
+
+static int
+add_slow(struct group *to, const struct part_of_population *p, const struct sample *all, uint32_t n,
+    int64_t least_ns, struct arena *a)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n && rc == 0; i++)
+		if (all[i].total_ns >= least_ns)
+			rc = copy_sample(&to->slow[to->nslow++], to, p, &all[i], a);
+	return rc;
+}
+
+/* The fastest first, as in a heap of one. */
+static void
+fastest_first(struct group *g)
+{
+	for (uint32_t i = 1; i < g->nslow; i++)
+		if (sample_is_slower(&g->slow[0], &g->slow[i])) {
+			struct sample s = g->slow[0];
+
+			g->slow[0] = g->slow[i];
+			g->slow[i] = s;
+		}
+}
+
+/* All requests that took as long as the fastest of the slowest in a group that has not all of its
+ * requests: so far each group knows all of them. None if there is a group that does not keep them, or
+ * if all groups have all requests. */
+static int
+slowest_of(struct group *to, const struct part_of_population *parts, uint32_t n, struct arena *a)
+{
+	int64_t least_ns = -1;
+	uint32_t most = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct group *g = parts[i].group;
+
+		if (!has_all(g) && g->nslow == 0)
+			return 0;
+		if (!has_all(g) && g->slow[0].total_ns > least_ns)
+			least_ns = g->slow[0].total_ns;
+		most += has_all(g) ? g->nsamples : g->nslow;
+	}
+	if (least_ns < 0)
+		return 0;
+	if ((to->slow = arena_calloc(a, most + 1, sizeof *to->slow)) == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < n && rc == 0; i++) {
+		const struct group *g = parts[i].group;
+
+		rc = has_all(g) ? add_slow(to, &parts[i], g->samples, g->nsamples, least_ns, a)
+		                : add_slow(to, &parts[i], g->slow, g->nslow, least_ns, a);
+	}
+	to->slow_max = to->nslow;
+	fastest_first(to);
 	return rc;
 }
 
@@ -298,11 +367,13 @@ begin(struct population *ret, const struct group *model, uint32_t edge, uint32_t
 	g->shape.edges = arena_copy(a, &model->shape.edges[edge], sizeof *g->shape.edges);
 	g->edges = arena_calloc(a, 1, sizeof *g->edges);
 	g->edge_ignored = arena_calloc(a, 1, sizeof *g->edge_ignored);
+	g->tail_ns = arena_calloc(a, 1, sizeof *g->tail_ns);
 	g->sketch = arena_calloc(a, 1, sizeof *g->sketch);
 	g->samples = arena_calloc(a, samples + 1, sizeof *g->samples);
 	g->slowest.total_ns = g->fastest.total_ns = -1;
 	return g->shape.edges != NULL && g->edges != NULL && g->edge_ignored != NULL &&
-	       g->sketch != NULL && g->samples != NULL && (g->texts = texts_new()) != NULL;
+	       g->tail_ns != NULL && g->sketch != NULL && g->samples != NULL &&
+	       (g->texts = texts_new()) != NULL;
 }
 
 int
@@ -334,6 +405,8 @@ population_of(struct population *ret, const struct groups *groups, const struct 
 			      : p->group->nsamples,
 		    &rng, a);
 	}
+	if (rc == 0)
+		rc = slowest_of(&ret->group, parts, n, a);
 	if (rc != 0) {
 		population_release(ret);
 		return err_set(e, ERR_MEMORY, "out of memory for a verdict");

@@ -16,7 +16,8 @@ struct population {
 	 * Of all requests. Its path, with edge 0 as its only edge, and its keys are those of the
 	 * model; of a request with another path, the number of iterations of a loop that the path
 	 * lacks is 0, and other keys that it lacks are missing (NAN). `loops` are for reading their
-	 * tokens; their edges are not in it.
+	 * tokens; their edges are not in it. Its slowest requests are those of the groups, as far as all
+	 * groups keep them.
 	 */
 	struct group group;
 	double passing; /* requests that pass the gap */

@@ -14,6 +14,7 @@
 #include "controlplane/search/search_verdict.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/settle.h"
+#include "controlplane/search/tail_target.h"
 
 /* Decisions in a row on the same traces; and the part of memory_max_bytes that a search may use. */
 enum { DECISIONS_MAX = 16, SHARES_OF_MEMORY = 8 };
@@ -29,6 +30,8 @@ cycle_begin(struct search_port *port, struct search *s, enum search_phase phase,
 		.groups_max = (uint32_t)port->settings.groups_max,
 		.samples_max = (uint32_t)port->settings.samples_max,
 		.memory_max_bytes = (size_t)port->settings.memory_max_bytes / SHARES_OF_MEMORY,
+		.slow_max = s->at.tail_ns > 0 ? TAIL_KEPT : 0,
+		.tail_ns = s->at.tail_ns,
 		.seed = rng_next(&s->rng),
 		.ignore = port->ignore,
 	};
@@ -79,6 +82,15 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 
 /* ---- the final edge ---- */
 
+/* Requests of which so many are slow, of a tail; at least as many as the final edge is to have. */
+static uint64_t
+tail_requests(const struct search *s, int slow)
+{
+	double n = slow / (1 - s->diagnosis->tail.quantile);
+
+	return s->final.wanted > (uint64_t)n ? s->final.wanted : (uint64_t)n;
+}
+
 /* Of the members that have the gap as one edge, the group with most traces; or NULL. */
 static struct group *
 largest_with_edge(const struct measured *m, const struct gap *gap, uint32_t *edge)
@@ -113,7 +125,8 @@ final_facts_of(const struct search *s, const struct measured *m, const struct gr
 	return (struct final_facts){ .found = group != NULL,
 		.traces = (uint64_t)m->all.n,
 		.passing = (uint64_t)m->all.passing,
-		.wanted = s->final.wanted,
+		.wanted = s->at.tail_ns > 0 ? tail_requests(s, DECIDE_SLOW_PLENTY)
+		                            : s->final.wanted,
 		.deadline_passed = s->cycle.deadline_passed };
 }
 
@@ -337,13 +350,27 @@ why_no_traces(const struct search *s)
 	return s->skipped_lossy > s->cycle.traces ? REASON_LOST_RECORDS : REASON_PROBLEM_GONE;
 }
 
+/* Of a tail, whose requests are rare: at least twice the time in which enough of them come. */
+static int64_t
+cycle_max_ns(const struct search_port *port, const struct search *s)
+{
+	const struct diagnosis *d = s->diagnosis;
+	int64_t usual_ns = port->settings.cycle_max_ns, tail_ns;
+
+	if (s->at.tail_ns <= 0 || d->usable == 0)
+		return usual_ns;
+	tail_ns = (int64_t)(2.0 * (double)tail_requests(s, DECIDE_SLOW_PLENTY) / (double)d->usable *
+			    (double)mono_since_ns(port->now, d->begun));
+	return tail_ns > usual_ns ? tail_ns : usual_ns;
+}
+
 /* Decides on what was gathered, and carries the decision out. */
 static int
 decide_cycle(struct search_port *port, struct search *s, struct err *e)
 {
 	const struct decide_thresholds limits = { port->settings.conditions.traces_min,
 		port->settings.isolate_min };
-	bool late = mono_since_ns(port->now, s->cycle.begun) > port->settings.cycle_max_ns;
+	bool late = mono_since_ns(port->now, s->cycle.begun) > cycle_max_ns(port, s);
 	bool again = true;
 	int rc = 0;
 

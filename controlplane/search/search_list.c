@@ -99,7 +99,8 @@ search_list_add_beside(struct search_port *port, const struct search *by, const 
 	s->origin.of_group = by->origin.of_group * decide_of_gap(m, part);
 	s->origin.share = s->at.share = part->share;
 	s->at.by_latency = by->at.by_latency;
-	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.variance);
+	s->at.tail_ns = by->at.tail_ns;
+	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.whole);
 	hypothesis_motive(port, h, m->model->group, part->edge);
 	hypothesis_text(&h->edge_to, labels_get(port->labels, part->gap.to)->text);
 	h->share = h->settled_share = s->at.share;

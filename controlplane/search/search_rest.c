@@ -200,6 +200,8 @@ search_rest(struct search_port *port, const struct search *s, const struct group
 	struct rest_facts f = rest_facts_of(port, s);
 
 	assert(s->outcome.verdict != NULL && s->phase != SEARCH_ENDED);
+	if (s->diagnosis->tail.ns > 0)
+		return 0;
 	for (; rest_step(&f) == REST_SEARCH; f.causes = causes_of(s->diagnosis)) {
 		struct left_edge x;
 		int rc = largest_edge(&x, port, s, &group->shape, edge, e);

@@ -16,7 +16,7 @@ double search_left(const struct search_port *port, const struct search *s);
 /*
  * The search has just got its verdict, which names that edge of the group. Edges of its path that no search
  * was about, and that have the least effect without the named one, become searches of their own, the
- * largest first, as rest_step() (worth.h) says. Must be called while the search has its traces. 0 or a negative
+ * largest first, as rest_step() (worth.h) says; none where a tail is searched. Must be called while the search has its traces. 0 or a negative
  * code. O(edges x groups x edges + places x samples x edges).
  */
 int search_rest(struct search_port *port, const struct search *s, const struct group *group,

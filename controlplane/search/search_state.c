@@ -4,6 +4,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+const struct sketch *
+diagnosis_times(const struct diagnosis *d, struct arena *a)
+{
+	struct sketch *all = arena_calloc(a, 1, sizeof *all);
+
+	for (uint32_t i = 0; all != NULL && d->groups != NULL && i < groups_count(d->groups); i++)
+		sketch_merge(all, groups_at(d->groups, i)->sketch);
+	return all;
+}
+
 struct search *
 search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id)
 {
@@ -85,6 +95,7 @@ search_measure_input(struct measure_input *ret, const struct search_port *port,
 		.must = &s->sides.must,
 		.must_not = &s->sides.must_not,
 		.by_latency = s->at.by_latency,
+		.tail_ns = s->at.tail_ns,
 		.by_mean = s->sides.followed == SIDE_SLOW,
 		.enabled = enabled,
 		.nenabled = s->enabled.n,
@@ -102,6 +113,7 @@ search_decide_context(const struct search *s)
 		.of_root = s->at.of_root,
 		.slow_side = s->sides.followed == SIDE_SLOW,
 		.forced = s->sides.forced,
+		.tail = s->at.tail_ns > 0,
 		.since = s->sides.since,
 		.fast_ns = s->sides.separation.fast_ns };
 }

@@ -4,6 +4,7 @@
  * above it:
  *
  *	port.h, preload_labels.c    what the engine provides; labels of the preload layer
+ *	tail_target.c               whether the tail is searched, and when there is enough of it
  *	gap.c, measure.c            the gap on a path; how a problem is distributed over its parts
  *	population.c                all requests of a search as one group
  *	rest.c                      what an edge has of a problem without a known cause
@@ -70,12 +71,13 @@ struct search_origin {
 struct search_position {
 	struct hypothesis *hypothesis; /* that led to the gap */
 	struct gap gap;
-	struct gap most;  /* the smallest one so far that had half of what the first has */
-	bool by_latency;  /* shares are of the mean, not of the variance */
-	double share;     /* of the gap when found; 0: not known yet */
-	double carried;   /* covariance (ns^2) or mean (ns) of the gap when found; 0: the same */
-	double of_root;   /* product of the shares that were followed at each cut */
-	uint32_t spreads; /* cuts in a row without a part that took over */
+	struct gap most; /* the smallest one so far that had half of what the first has */
+	bool by_latency; /* shares are of the mean, not of the variance */
+	double tail_ns; /* shares are of the excess of requests slower than this; 0: they are not */
+	double share;   /* of the gap when found; 0: not known yet */
+	double carried; /* covariance (ns^2) or mean (ns) of the gap when found; 0: the same */
+	double of_root; /* product of the shares that were followed at each cut */
+	uint32_t spreads;       /* cuts in a row without a part that took over */
 	uint32_t *path, *units; /* [npath]: labels of the path with the gap as one edge, and labels
 	                           that began their units */
 	uint32_t npath, from,
@@ -175,6 +177,12 @@ enum phase { PHASE_WATCH, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED 
 
 struct watched;
 
+/* Which requests are slow, where a tail is searched: see tail_target.h. */
+struct tail_state {
+	double quantile; /* 0: no tail is searched */
+	double ns;       /* the response time at the quantile; 0: too few requests yet */
+};
+
 struct diagnosis {
 	struct run *run;
 	uint32_t type; /* label of its request_begin */
@@ -197,12 +205,16 @@ struct diagnosis {
 	enum reason no_evidence;          /* why it gets nothing that it can use; NONE: it does */
 	struct wait_list waits;
 	struct watched *watched; /* see watch.h */
+	struct tail_state tail;
 
 	struct search **searches; /* in the order of their making */
 	uint32_t nsearches, searches_cap;
 	uint32_t npicks;              /* tracepoints that the newest cycle enabled */
 	struct label_set over_budget; /* labels whose measured cost was over the budget */
 };
+
+/* Response times of all its groups, without excluded waits, in the arena. NULL: out of memory. O(groups). */
+const struct sketch *diagnosis_times(const struct diagnosis *d, struct arena *a);
 
 /* NULL: out of memory. It waits. seed: of its random generator. */
 struct search *search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/tail_keys.h"
+#include "base/texts.h"
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
 #include "controlplane/search/gap.h"
@@ -16,16 +18,37 @@
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
+#include "controlplane/search/tail_target.h"
 #include "controlplane/search/worth.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
-enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
+enum { ROUNDS = 100, ROUNDS_VERDICT = 1000, ROUNDS_TAIL_KEY = 199 };
+/* See tail_of(). */
+static const double TAIL_PART_MAX = 0.4;
 
 struct final_edge_of {             /* what a verdict rests on */
 	const struct group *group; /* that has it as one edge */
 	uint32_t edge;
 	struct population all;
 };
+
+/* Of a tail: the edge's share of what the slow requests take longer than usual ones. 0 without slow requests. */
+static int
+find_tail_share(struct finding *f, const struct search_port *port, const struct search *s,
+    const struct group *all, struct err *e)
+{
+	double part = fmin(TAIL_PART_MAX, (double)all->ntail / fmax(1, (double)all->total.n));
+	struct tail t = { 0 };
+	int rc = 0;
+
+	f->problem = PROBLEM_TAIL;
+	if (part > 0)
+		rc = tail_of(&t, all, part, port->settings.conditions.confidence, ROUNDS_VERDICT,
+		    s->diagnosis->seed, port->scratch, e);
+	f->edges[0].share = t.nedges > 0 ? t.edges[0].excess_share : 0;
+	f->edges[0].interval = t.nedges > 0 ? t.edges[0].interval : (struct interval){ 0 };
+	return rc;
+}
 
 /* The finding of the population with the problem that the search is about, even if the last requests
  * would be judged otherwise. */
@@ -39,6 +62,8 @@ find_shares(struct finding *f, const struct search_port *port, const struct sear
 
 	if (rc != 0)
 		return rc;
+	if (s->at.tail_ns > 0)
+		return find_tail_share(f, port, s, all, e);
 	f->problem = s->at.by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE;
 	f->edges[0].share = s->at.by_latency ? f->edges[0].latency_share
 	                    : variance > 0   ? comoments_covariance(&all->edges[0]) / variance
@@ -65,6 +90,8 @@ find_cost(struct verdict *v, const struct search_port *port, const struct search
 	    d->seed, port->scratch, e);
 	if (rc == 0) {
 		v->probability = f.probability;
+		if (s->at.tail_ns > 0)
+			f.cost_ns = s->origin.hypothesis->cost_ns;
 		v->cost_ns = f.cost_ns *
 		             (s->at.by_latency ? s->origin.of_group : fmin(1, fmax(0, v->share)));
 	}
@@ -97,6 +124,17 @@ edge_sum(const struct group *g, const struct gap *gap)
 	return c;
 }
 
+/* Of all requests, what is between groups included. */
+static double
+type_variance(const struct groups *groups)
+{
+	struct moments all = { 0 };
+
+	for (uint32_t i = 0; i < groups_count(groups); i++)
+		moments_merge(&all, &groups_at(groups, i)->total);
+	return moments_variance(&all);
+}
+
 static double
 find_effect(const struct search *s, const struct verdict *v, const struct group *all)
 {
@@ -104,7 +142,9 @@ find_effect(const struct search *s, const struct verdict *v, const struct group 
 	uint32_t edge, n = groups_count(groups);
 	const struct group *root = watched_edge(s, &edge);
 	double variance = moments_variance(&all->total), sum = 0, m2 = 0;
-	struct effect_facts f = { .by_latency = s->origin.problem == PROBLEM_SLOW,
+	struct effect_facts f = { .tail = s->at.tail_ns > 0,
+		.tail_variance = v->tail_carries,
+		.by_latency = s->origin.problem == PROBLEM_SLOW,
 		.share = v->share,
 		.group_variance = variance,
 		.within_variance = groups_within(groups) };
@@ -112,6 +152,12 @@ find_effect(const struct search *s, const struct verdict *v, const struct group 
 	/* of a slow side that was followed the share is of the latency */
 	if (!f.by_latency && variance > 0)
 		f.share = comoments_covariance(&all->edges[0]) / variance;
+	if (f.tail) {
+		root = groups_find(groups, s->origin.group_id);
+		f.group_variance = moments_variance(root != NULL ? &root->total : &all->total);
+		f.within_variance = type_variance(groups);
+		return effect_of(&f);
+	}
 	for (uint32_t i = 0; i < n && root != NULL; i++) {
 		sum += edge_sum(groups_at(groups, i), &s->origin.gap);
 		m2 += groups_at(groups, i)->total.m2;
@@ -202,6 +248,47 @@ find_key(struct verdict *v, struct buf *name, const struct search_port *port,
 	}
 	buf_u8(name, 0);
 	v->key = (char *)name->data;
+	return 0;
+}
+
+static const char *
+kept_text(const struct group *g, double value)
+{
+	return texts_get(g->texts, (uint32_t)value);
+}
+
+/* What the slow requests of a tail have that the others have not, and how much of the variance they carry. */
+static int
+find_tail(struct verdict *v, struct buf *name, struct buf *value, const struct search_port *port,
+    const struct search *s, const struct final_edge_of *x, struct err *e)
+{
+	const struct diagnosis *d = s->diagnosis;
+	const struct group *all = &x->all.group;
+	const struct sketch *times;
+	struct tail_key k;
+	int rc;
+
+	if (s->at.tail_ns <= 0)
+		return 0;
+	if ((times = diagnosis_times(d, port->scratch)) == NULL)
+		return search_no_memory(s, e);
+	v->tail_quantile = d->tail.quantile;
+	v->tail_ns = s->at.tail_ns;
+	v->tail_requests = all->ntail;
+	v->tail_carries = tail_carries(times, d->tail.quantile);
+	rc = tail_key_of(&k, all, s->at.tail_ns, x->group->shape.edges[x->edge].from_token, 0.01,
+	    ROUNDS_TAIL_KEY, d->seed, port->scratch, e);
+	if (rc != 0 || k.key == UINT32_MAX)
+		return rc;
+	key_print(all, &all->keys[k.key], port->labels, name);
+	if (all->keys[k.key].type == VALUE_TEXT)
+		buf_printf(value, "%s", kept_text(all, k.value));
+	else
+		buf_printf(value, "%.15g", k.value);
+	v->tail_has = k.has;
+	v->tail_with = k.slow;
+	v->tail_without = k.usual;
+	v->tail_p = k.p;
 	return 0;
 }
 
@@ -405,7 +492,7 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 }
 
 /* What the waits in an edge between two units come from. Its effect is that of all waits for these
- * threads. */
+ * threads. (Not of a tail, which a queue's is not: effect_of().) */
 static int
 find_pool(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
 {
@@ -415,7 +502,8 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	struct arena a = { 0 };
 	int rc;
 
-	if (!v->handed_over || v->problem == PROBLEM_SLOW || port->history == NULL)
+	if (!v->handed_over || v->problem == PROBLEM_SLOW || s->at.tail_ns > 0 ||
+	    port->history == NULL)
 		return 0;
 	rc = pool_load(&f.load, &d->waits, port->history, port->labels, s->at.gap.to, &a, e);
 	arena_release(&a);
@@ -500,9 +588,13 @@ is_worth_open(const struct verdict *v, double effect_min)
 static struct verdict_facts
 facts_of(const struct search *s, const struct verdict *v, const struct group *all)
 {
-	return (struct verdict_facts){ .carries = s->at.by_latency
-		                                      ? all->edges[0].mean_x
-		                                      : comoments_covariance(&all->edges[0]),
+	double n = fmax(1, (double)all->total.n), mean_ns = all->edges[0].mean_x;
+
+	return (struct verdict_facts){
+		.carries = s->at.by_latency ? mean_ns
+		           : s->at.tail_ns > 0
+		               ? (all->tail_ns[0] - (double)all->ntail * mean_ns) / n
+		               : comoments_covariance(&all->edges[0]),
 		.carried_found = s->at.carried,
 		.share = v->share,
 		.share_low = v->share_low,
@@ -513,7 +605,8 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.sure = verdict_sure(v),
 		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
 		.traces = v->traces,
-		.deadline_passed = s->cycle.deadline_passed };
+		.deadline_passed = s->cycle.deadline_passed
+	};
 }
 
 int
@@ -534,7 +627,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		.pool_wait_ns = NAN,
 		.pool_expected_ns = NAN };
 	struct final_edge_of x = { .group = group, .edge = edge };
-	struct buf path = { 0 }, key = { 0 };
+	struct buf path = { 0 }, key = { 0 }, tail_key = { 0 }, tail_value = { 0 };
 	struct verdict_facts facts;
 	struct finding f;
 	int rc;
@@ -547,9 +640,14 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	v.path = (char *)path.data;
 	if ((rc = find_shares(&f, port, s, &x.all.group, e)) != 0 ||
 	    (rc = find_key(&v, &key, port, s, &x, f.edges[0].share, e)) != 0 ||
+	    (rc = find_tail(&v, &tail_key, &tail_value, port, s, &x, e)) != 0 ||
 	    (rc = find_what_if(&v, port, s, &x.all.group, e)) != 0)
 		goto end;
-	if (path.failed || key.failed) {
+	buf_u8(&tail_key, 0);
+	buf_u8(&tail_value, 0);
+	v.tail_key = (char *)tail_key.data;
+	v.tail_value = (char *)tail_value.data;
+	if (path.failed || key.failed || tail_key.failed || tail_value.failed) {
 		rc = search_no_memory(s, e);
 		goto end;
 	}
@@ -579,6 +677,8 @@ end:
 	population_release(&x.all);
 	buf_release(&path);
 	buf_release(&key);
+	buf_release(&tail_key);
+	buf_release(&tail_value);
 	free(v.unlearned_service);
 	free(v.unlearned_names);
 	free(v.above_from);

@@ -8,6 +8,10 @@
 
 /* Bootstrap rounds; and a group is judged again when it has 1/NEWS more traces. */
 enum { ROUNDS = 100, NEWS = 16 };
+/* Slow requests of a group, of a tail: fewer are not compared; and from this part of its requests on
+ * it is not a tail. */
+enum { TAIL_GROUP_MIN = 8 };
+static const double TAIL_PART_MAX = 0.4;
 
 /* A cheap estimate of what a group's problem costs, ns. */
 static double
@@ -72,7 +76,80 @@ insert(struct eligible out[ELIGIBLE_MAX], uint32_t n, const struct eligible *r)
 static bool
 is_problem(const struct finding *f)
 {
-	return f->problem == PROBLEM_UNPREDICTABLE || f->problem == PROBLEM_SLOW;
+	return f->problem == PROBLEM_UNPREDICTABLE || f->problem == PROBLEM_SLOW ||
+	       f->problem == PROBLEM_TAIL;
+}
+
+/* The group's requests that are slower than that. */
+static double
+slower_than(const struct group *g, double tail_ns)
+{
+	double slow = 0, rest = 0, n = 0;
+
+	for (uint32_t i = 0; i < g->nslow; i++)
+		slow += (double)g->slow[i].total_ns > tail_ns;
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		if (!sample_is_slow(g, &g->samples[i])) {
+			n++;
+			rest += (double)g->samples[i].total_ns > tail_ns;
+		}
+	return slow + (n > 0 ? rest / n * ((double)g->total.n - g->nslow) : 0);
+}
+
+static void
+judge_slow(struct finding *f, double slow)
+{
+	f->problem = PROBLEM_SLOW;
+	f->cost_ns = slow * f->mean_ns;
+	f->top = 0;
+	for (uint32_t i = 0; i < f->nedges; i++) {
+		f->edges[i].share = f->edges[i].latency_share;
+		f->edges[i].interval = (struct interval){ f->edges[i].share, f->edges[i].share };
+		if (f->edges[i].share > f->edges[f->top].share)
+			f->top = i;
+	}
+}
+
+/*
+ * What the group has of the tail of its type.
+ *
+ * 1. Most of its requests are slow: their latency.
+ * 2. Too few of them are: no problem.
+ * 3. What these spend more time on than usual ones.
+ */
+static int
+judge_tail(struct finding *f, const struct group *g, const struct search_port *port,
+    const struct diagnosis *d, struct err *e)
+{
+	double slow = slower_than(g, d->tail.ns), part = slow / fmax(1, (double)g->total.n);
+	struct tail t;
+	int rc;
+
+	f->problem = PROBLEM_NONE;
+	/* 1 */
+	if (part > TAIL_PART_MAX) {
+		judge_slow(f, slow);
+		return 0;
+	}
+	/* 2 */
+	if (slow < TAIL_GROUP_MIN)
+		return 0;
+	/* 3 */
+	if ((rc = tail_of(&t, g, part, port->settings.conditions.confidence, ROUNDS, d->seed,
+		 port->scratch, e)) != 0)
+		return rc;
+	if (t.nedges == 0 || t.slow_ns <= t.usual_ns)
+		return 0;
+	f->problem = PROBLEM_TAIL;
+	f->cost_ns = slow * (t.slow_ns - t.usual_ns);
+	f->top = 0;
+	for (uint32_t i = 0; i < f->nedges; i++) {
+		f->edges[i].share = t.edges[i].excess_share;
+		f->edges[i].interval = t.edges[i].interval;
+		if (f->edges[i].share > f->edges[f->top].share)
+			f->top = i;
+	}
+	return 0;
 }
 
 static int
@@ -84,6 +161,8 @@ judge(struct judged_group *j, const struct search_port *port, const struct diagn
 	int rc = finding_judge(
 	    &f, j->group, &port->settings.conditions, slow_ns, ROUNDS, d->seed, port->scratch, e);
 
+	if (rc == 0 && d->tail.ns > 0)
+		rc = judge_tail(&f, j->group, port, d, e);
 	if (rc != 0)
 		return rc;
 	if ((edges = reallocarray(j->finding.edges, f.nedges + 1, sizeof *edges)) == NULL)
@@ -155,13 +234,14 @@ eligible_surely(const struct eligible *r, const struct search_port *port, struct
 	const struct conditions *c = &port->settings.conditions;
 	struct judged_group *j = r->judged;
 	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
-	int rc;
+	int rc = 0;
 
 	if (j->n != r->group->total.n && (rc = judge(j, port, d, slow_ns, e)) != 0)
 		return rc;
 	if (!is_problem(&j->finding))
 		return 0;
-	if ((rc = finding_intervals(
+	if (j->finding.problem != PROBLEM_TAIL &&
+	    (rc = finding_intervals(
 		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, port->scratch, e)) != 0)
 		return rc;
 	return late || r->group->total.n >= NEXT_PLENTY || stands_out(&j->finding, j->finding.top);

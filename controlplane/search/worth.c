@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "controlplane/search/tail_target.h"
+
 double
 effect_of(const struct effect_facts *f)
 {
@@ -16,9 +18,12 @@ effect_of(const struct effect_facts *f)
 	if (!(f->within_variance > 0))
 		return 0;
 	/* 3 */
-	if (f->began_share > 0)
-		return fmin(1, fmax(0, f->began_effect)) * fmin(1, share / f->began_share);
+	if (f->tail && f->tail_variance < TAIL_CARRIES_MIN)
+		return 0;
 	/* 4 */
+	if (!f->tail && f->began_share > 0)
+		return fmin(1, fmax(0, f->began_effect)) * fmin(1, share / f->began_share);
+	/* 5 */
 	return share * fmin(1, f->group_variance / f->within_variance);
 }
 

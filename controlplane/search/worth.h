@@ -18,7 +18,10 @@ struct effect_facts {
 	 * all groups that it carries in all of them. 0: not known. */
 	double began_share, began_effect;
 	double group_variance;  /* of response times, ns^2 ... */
-	double within_variance; /* ... and within all groups of the type: groups_within() */
+	double within_variance; /* ... and within all groups of the type: groups_within(); of a
+	                         * tail: of all requests of the type */
+	bool tail;              /* the problem is a tail ... */
+	double tail_variance;   /* ... which carries this share of the variance of the type */
 };
 
 /*
@@ -27,10 +30,12 @@ struct effect_facts {
  *
  * 1. Of a slow group: the share of the latency.
  * 2. No variance: 0.
- * 3. What the edge carries that the search began with, in all groups, times the part of its share that the
- *    edge of the verdict has.
- * 4. That edge is not known: the share, times the variance of the group in relation to that within all groups, at
- *    most 1.
+ * 3. Of a tail that carries less than TAIL_CARRIES_MIN of the variance: 0. It is that of the queue, or of the
+ *    noise, that the other requests have, too.
+ * 4. Not of a tail: what the edge carries that the search began with, in all groups, times the part of its
+ *    share that the edge of the verdict has.
+ * 5. That edge is not known, or of a tail: the share, times the variance of the group in relation to that
+ *    within all groups (of a tail: that of the type), at most 1.
  */
 double effect_of(const struct effect_facts *f);
 

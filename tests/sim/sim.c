@@ -34,6 +34,7 @@
  * 	deep PATTERN...                 providers of the preload layer: some of their tracepoints are enabled, and after that
  * 	                                none of the program's own
  * 	has SERVICE PROVIDER:EVENT...   tracepoints that it can enable and never passes
+ * 	tail QUANTILE                   the operator asks for this tail
  * 	expect found|unsure|not-found|paused
  * 	from LABEL / to LABEL           each may occur several times; any of them is right
  * 	key-is TEXT
@@ -41,7 +42,8 @@
  * 	verdicts N                      exactly N verdicts, all right, none twice
  * 	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
  * 	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure;
- * 	                                share LEAST [MOST]; passing MOST (share of the requests that pass the edge)
+ * 	                                share LEAST [MOST]; passing MOST (share of the requests that pass the edge);
+ * 	                                tail QUANTILE; tail-has KEY VALUE (KEY is a part of its name)
  * 	over-max N                      in at most N periods of 5 s a node may exceed its budget, because the rates of the
  * 	                                tracepoints were unknown
  * 	probed-max SHARE                the probed share fell below SHARE at some time
@@ -99,6 +101,7 @@ struct app {
 	    lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
 	    kind[16];
+	double tail; /* 0: none is asked for */
 	double budget, record_ns, rejected_ns, probed_max, effect_min;
 	struct {
 		char field[24], value[2][96];
@@ -279,6 +282,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->used_max = atoi(word[1]);
 	else if (strcmp(w, "moved-max") == 0)
 		a->moved_max = atoi(word[1]);
+	else if (strcmp(w, "tail") == 0)
+		a->tail = atof(word[1]);
 	else if (strcmp(w, "seeds") == 0)
 		a->seeds = atoi(word[1]);
 	else if (*u != NULL)
@@ -699,6 +704,10 @@ holds(const struct verdict *v, const char *field, const char *a, const char *b)
 		return v->share >= atof(a) && (b[0] == '\0' || v->share <= atof(b));
 	if (strcmp(field, "passing") == 0)
 		return v->passing > 0 && (double)v->passing <= atof(a) * (double)v->traces;
+	if (strcmp(field, "tail") == 0)
+		return v->problem == PROBLEM_TAIL && fabs(v->tail_quantile - atof(a)) < 1e-9;
+	if (strcmp(field, "tail-has") == 0)
+		return strstr(v->tail_key, a) != NULL && strcmp(v->tail_value, b) == 0;
 	stage_die("no such claim", field);
 	return false;
 }
@@ -724,12 +733,15 @@ outcome_of(const struct run *r, const struct verdict *v, char *text, size_t size
 		snprintf(text, size,
 		    "%s: %.0f %% (%.0f to %.0f %%) of the %s of %llu traces between %s and %s, "
 		    "effective %.0f, key %s, preload %s %s %s, position %u of %u%s, unlearned %u %s, over "
-		    "budget %u and %u",
+		    "budget %u and %u; tail %s = %s",
 		    verdict_word(v->kind), v->share * 100, v->share_low * 100, v->share_high * 100,
-		    v->by_latency ? "latency" : "variance", (unsigned long long)v->traces, v->from,
-		    v->to, v->effective_traces, v->key, preload_word(v->preload), v->call,
-		    v->object, v->position, v->positions, v->loop_back ? " (loop back)" : "",
-		    v->unlearned, v->unlearned_service, v->over_budget, v->preload_over_budget);
+		    v->by_latency                ? "latency"
+		    : v->problem == PROBLEM_TAIL ? "tail"
+						 : "variance",
+		    (unsigned long long)v->traces, v->from, v->to, v->effective_traces, v->key,
+		    preload_word(v->preload), v->call, v->object, v->position, v->positions,
+		    v->loop_back ? " (loop back)" : "", v->unlearned, v->unlearned_service,
+		    v->over_budget, v->preload_over_budget, v->tail_key, v->tail_value);
 	return text;
 }
 
@@ -803,8 +815,8 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	stage_learn(&a->stage, a->learn_s);
 	spending_begins(a);
 	a->fault = true;
-	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name, &(struct start_options){ 0 },
-	    300, watch, &quiet);
+	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name,
+	    &(struct start_options){ .tail_quantile = a->tail }, 300, watch, &quiet);
 	right = judge(a, r, quiet, why, size);
 	stage_close(&a->stage);
 	return right;

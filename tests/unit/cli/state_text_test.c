@@ -45,6 +45,10 @@ a_phase_is_told_with_what_it_waits_for(void **state)
 	(void)state;
 	reads(phase_text_put, "null", "ended");
 	reads(phase_text_put,
+	    "{\"word\":\"watching\",\"cycle\":0,\"traces\":700,\"groups\":1,\"pause\":null,"
+	    "\"tail\":{\"quantile\":0.99,\"slow\":7,\"wanted\":20,\"seconds_left\":12.3}}",
+	    "watching, cycle 0: 700 traces in 1 group; 7 of 20 requests beyond p99 have come, about 13 s more");
+	reads(phase_text_put,
 	    "{\"word\":\"watching\",\"cycle\":0,\"traces\":1,\"groups\":1,\"tracepoints\":0,\"pause\":null}",
 	    "watching, cycle 0: 1 trace in 1 group");
 	reads(phase_text_put,

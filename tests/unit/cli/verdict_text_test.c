@@ -17,6 +17,9 @@ static const char VERDICT[] =
 #define SHARE \
 	"80 % (70 to 90 %, confidence 95 %) of the variance of 400 requests T lies between s/a:b and s/a:c"
 
+#define TAIL_SHARE \
+	"80 % (70 to 90 %, confidence 95 %) of what the slowest 40 of 400 requests T (beyond p99, over 12.5 ms) take longer lies between s/a:b and s/a:c"
+
 /* The verdict above with the members of `changes`, as a sentence. */
 static void
 reads(const char *changes, const char *expected)
@@ -120,6 +123,12 @@ each_field_has_its_text(void **state)
 	    "; 80 % (70 to 90 %) of this time in 80 requests no thread of g recorded an event, "
 	    "unlike usually, and none of f either: the process was stopped, or it had no "
 	    "processor");
+	reads(
+	    "{\"tail\":{\"quantile\":0.99,\"above_ms\":12.5,\"requests\":40,\"carries\":0.9,\"has\":{"
+	    "\"key\":\"node of store\",\"is\":\"equal\",\"value\":\"store2\",\"slow\":0.98,"
+	    "\"others\":0.33,\"p\":0.005}}}",
+	    TAIL_SHARE PLACE
+	    "; 98 % of the slow requests have node of store = store2, and 33 % of the others (p = 0.005)");
 	reads("{\"sure\":false}", SHARE "; not sure: the interval includes 0" PLACE);
 	reads("{\"position\":{\"number\":1,\"of\":2,\"loop_back\":true}}",
 	    SHARE ", occurrence 1 of 2 on the critical path (the way back of a loop)" PLACE);

@@ -229,7 +229,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			x->effective_traces, x->separation, x->object_share, x->wait_share,
 			x->wait_share_low, x->wait_share_high, x->passes, x->effect,
 			x->pool_utilisation, x->pool_service_ns, x->pool_service_cv,
-			x->pool_wait_ns, x->pool_expected_ns };
+			x->pool_wait_ns, x->pool_expected_ns, x->tail_quantile, x->tail_ns,
+			x->tail_carries, x->tail_with, x->tail_without, x->tail_p };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
@@ -239,7 +240,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			y->effective_traces, y->separation, y->object_share, y->wait_share,
 			y->wait_share_low, y->wait_share_high, y->passes, y->effect,
 			y->pool_utilisation, y->pool_service_ns, y->pool_service_cv,
-			y->pool_wait_ns, y->pool_expected_ns };
+			y->pool_wait_ns, y->pool_expected_ns, y->tail_quantile, y->tail_ns,
+			y->tail_carries, y->tail_with, y->tail_without, y->tail_p };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -275,7 +277,11 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		assert_string_equal(x->mistake, y->mistake);
 		assert_string_equal(x->mistake_at, y->mistake_at);
 		assert_string_equal(x->mistake_to, y->mistake_to);
-		assert_true(x->mistake_count == y->mistake_count && x->mistake_of == y->mistake_of);
+		assert_true(x->mistake_count == y->mistake_count &&
+			    x->mistake_of == y->mistake_of &&
+			    x->tail_requests == y->tail_requests && x->tail_has == y->tail_has);
+		assert_string_equal(x->tail_key, y->tail_key);
+		assert_string_equal(x->tail_value, y->tail_value);
 	}
 	for (uint32_t rank = 1; rank <= 3; rank++)
 		assert_int_equal(
@@ -401,17 +407,21 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.waits = (uint32_t)rng_next(r),
 		.wait_from_too = rng_below(r, 2),
 		.pool = (enum pool_state)rng_below(r, POOL_UNEXPLAINED + 1),
-		.pool_threads = (uint32_t)rng_next(r) };
+		.pool_threads = (uint32_t)rng_next(r),
+		.tail_requests = rng_next(r),
+		.tail_has = (uint32_t)rng_below(r, 3) };
 	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low,
 		&v.share_high, &v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then,
 		&v.cv_then_low, &v.cv_then_high, &v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns,
 		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p, &v.effective_traces,
 		&v.separation, &v.object_share, &v.wait_share, &v.wait_share_low,
 		&v.wait_share_high, &v.passes, &v.effect, &v.pool_utilisation, &v.pool_service_ns,
-		&v.pool_service_cv, &v.pool_wait_ns, &v.pool_expected_ns };
+		&v.pool_service_cv, &v.pool_wait_ns, &v.pool_expected_ns, &v.tail_quantile,
+		&v.tail_ns, &v.tail_carries, &v.tail_with, &v.tail_without, &v.tail_p };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
-		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to };
+		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to,
+		&v.tail_key, &v.tail_value };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);

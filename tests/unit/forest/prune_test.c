@@ -325,6 +325,61 @@ version_4_is_migrated_with_actions_of_hone_in_fields(void **state)
 	remove(saved);
 }
 
+/* Schema 5 is what the first five steps make: the sixth is taken back. */
+static void
+take_back_6(const char *path)
+{
+	static const char *const COLUMNS[] = { "verdict DROP COLUMN pool",
+		"verdict DROP COLUMN pool_threads", "verdict DROP COLUMN pool_utilisation",
+		"verdict DROP COLUMN pool_service_ns", "verdict DROP COLUMN pool_service_cv",
+		"verdict DROP COLUMN pool_wait_ns", "verdict DROP COLUMN pool_expected_ns",
+		"run DROP COLUMN causes_max", "run DROP COLUMN \"left\"",
+		"run DROP COLUMN tail_quantile", "verdict DROP COLUMN tail_quantile",
+		"verdict DROP COLUMN tail_ns", "verdict DROP COLUMN tail_carries",
+		"verdict DROP COLUMN tail_requests", "verdict DROP COLUMN tail_key",
+		"verdict DROP COLUMN tail_value", "verdict DROP COLUMN tail_has",
+		"verdict DROP COLUMN tail_with", "verdict DROP COLUMN tail_without",
+		"verdict DROP COLUMN tail_p" };
+
+	for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+		char drop[80];
+
+		snprintf(drop, sizeof drop, "ALTER TABLE %s", COLUMNS[i]);
+		sql(path, drop);
+	}
+	sql(path, "PRAGMA user_version = 5");
+}
+
+/* Of diagnoses of schema 5 it is not known
+ * whether a tail was searched. */
+static void
+version_5_is_migrated_and_knows_of_no_tails(void **state)
+{
+	struct place *p = *state;
+	size_t len;
+	char *text = (char *)file_read("tests/data/forest-4.sql", &len);
+	struct store *s;
+	struct forest *f;
+	const struct verdict *v;
+
+	text[len] = '\0';
+	sql(p->path, text);
+	store_close(open_store(p->path));
+	take_back_6(p->path);
+	s = open_store(p->path);
+	f = loaded(s, 0);
+	assert_true(isnan(forest_run(f, 1)->tail_quantile));
+	assert_non_null(v = forest_verdict(f, 1, 1));
+	assert_true(v->traces > 0 && isnan(v->tail_quantile) && v->tail_requests == 0);
+	assert_string_equal(v->tail_key, "");
+	play(f, 1);
+	commit(s, f);
+	store_close(s);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	forest_free(f);
+	free(text);
+}
+
 /* Schema 2 is what the first two steps make: of a database of schema 3 the third is taken back. */
 static void
 version_2_is_migrated_and_has_an_audit(void **state)
@@ -533,6 +588,7 @@ main(void)
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
 		test(of_version_5_it_is_not_known_what_the_verdicts_leave),
 		test(version_4_is_migrated_with_actions_of_hone_in_fields),
+		test(version_5_is_migrated_and_knows_of_no_tails),
 		test(version_2_is_migrated_and_has_an_audit),
 		test(the_audit_is_pruned_by_age_and_by_size),
 		test(old_runs_are_removed_and_the_file_shrinks),

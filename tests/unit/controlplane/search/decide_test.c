@@ -52,6 +52,36 @@ step_1_waits_for_the_least_number_of_traces(void **state)
 	assert_int_equal(decide(&f, &(struct decide_thresholds){ 0, 0.3 }).what, DECIDE_WAIT);
 }
 
+/* Of 4,000 traces of a tail, 40 are slow. */
+static void
+a_tail_waits_for_slow_requests_not_for_traces(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.tail = true;
+	f.traces = f.pooled = 4000;
+	f.slow = DECIDE_SLOW_MIN - 1;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+	f.slow = DECIDE_SLOW_MIN;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.ahead = 1;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOT_AHEAD);
+	f.slow = DECIDE_SLOW_PLENTY;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.ahead = 10;
+	f.effective = 2;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.slow--;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_EFFECTIVE);
+	f = clear_case();
+	f.tail = f.deadline_passed = true;
+	f.slow = DECIDE_SLOW_LATE - 1;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+	f.slow = DECIDE_SLOW_LATE;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+}
+
 static void
 step_2_waits_while_the_gap_carries_nothing(void **state)
 {
@@ -443,6 +473,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(step_1_waits_for_the_least_number_of_traces),
+		cmocka_unit_test(a_tail_waits_for_slow_requests_not_for_traces),
 		cmocka_unit_test(step_2_waits_while_the_gap_carries_nothing),
 		cmocka_unit_test(step_3_waits_until_the_problem_is_back),
 		cmocka_unit_test(step_4_waits_for_the_smaller_side),

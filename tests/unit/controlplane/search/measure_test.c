@@ -412,6 +412,72 @@ the_lead_of_a_single_part_is_infinite(void **state)
 	paths_end(&p);
 }
 
+/* Requests of two paths, of which one in ten takes 4,000 ns more. */
+static void
+measure_tail(struct measured *m, double tail_ns, struct paths *p)
+{
+	struct groups_options o = {
+		.groups_max = 8, .samples_max = 4096, .slow_max = 16, .tail_ns = tail_ns
+	};
+	struct measure_input in;
+	struct rng rng;
+
+	paths_begin(p, "(abcx)");
+	groups_free(p->groups);
+	p->groups = groups_new(&o, p->labels);
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 2000; i++) {
+		int64_t more = i % 10 == 3 ? 4000 : 0, noise = (int64_t)rng_below(&rng, 300);
+		const int64_t other[] = { 10, 500 + more + noise / 2, 200 + noise, 10 },
+			      ns[] = { 10, 250, 250 + more, 200 + noise, 10 };
+
+		paths_add(p, i % 2 == 0 ? "(abc)" : "(axbc)", i % 2 == 0 ? other : ns);
+	}
+	in = input(p, 'a', 'c');
+	in.tail_ns = tail_ns;
+	measure(m, &in, p);
+}
+
+/* The share of a gap in a tail is what slow requests take longer in it than the others, by what they take
+ * longer in all. */
+static void
+a_tail_is_measured_by_the_excess_of_its_requests(void **state)
+{
+	double slow_x = 0, slow_t = 0, x = 0, t = 0, nslow = 0, n = 0;
+	struct measured m;
+	struct paths p;
+	(void)state;
+
+	measure_tail(&m, 4000, &p);
+	for (uint32_t g = 0; g < groups_count(p.groups); g++) {
+		const struct group *group = groups_at(p.groups, g);
+
+		for (uint32_t i = 0; i < group->nsamples; i++) {
+			const struct sample *s = &group->samples[i];
+			double in_gap = 0;
+
+			for (uint32_t k = 0; k < group->shape.nedges; k++)
+				if (m.members[g].inside[k])
+					in_gap += s->edges_ns[k];
+			if (s->total_ns > 4000) {
+				nslow++;
+				slow_x += in_gap;
+				slow_t += (double)s->total_ns;
+			} else {
+				n++;
+				x += in_gap;
+				t += (double)s->total_ns;
+			}
+		}
+	}
+	assert_near(m.all.slow, nslow, 0);
+	assert_near(m.all.slow, 200, 0);
+	assert_near(m.share, (slow_x / nslow - x / n) / (slow_t / nslow - t / n), 1e-9);
+	assert_near(m.all.y, 0.1, 1e-12);
+	assert_true(m.effective > 100);
+	paths_end(&p);
+}
+
 int
 main(void)
 {
@@ -428,6 +494,7 @@ main(void)
 		cmocka_unit_test(parts_between_labels_that_all_have_stand_for_all),
 		cmocka_unit_test(one_slow_request_lowers_the_effective_sample_size),
 		cmocka_unit_test(the_lead_of_a_single_part_is_infinite),
+		cmocka_unit_test(a_tail_is_measured_by_the_excess_of_its_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,43 @@ iterations_of_a_loop_that_a_path_lacks_are_0(void **state)
 	paths_end(&p);
 }
 
+/* Two groups whose reservoirs are full keep their 8 slowest requests, and a third one has all of its. Beyond
+ * the time from which all groups know all requests, so does the population. */
+static void
+the_slowest_of_a_population_are_those_of_all_groups(void **state)
+{
+	struct groups_options o = {
+		.groups_max = 8, .samples_max = 16, .slow_max = 8, .tail_ns = 1175, .seed = 1
+	};
+	int64_t least = 0;
+	struct population all;
+	struct group *model = NULL;
+	struct paths p;
+	(void)state;
+
+	paths_begin(&p, "(abc)");
+	groups_free(p.groups);
+	p.groups = groups_new(&o, p.labels);
+	for (int i = 0; i < 200; i++)
+		if (i % 20 == 0)
+			paths_add(&p, "(c)", (const int64_t[]){ 1000 + i, 0 });
+		else if (i % 2 == 0)
+			model = paths_add(&p, "(bc)", (const int64_t[]){ 0, 1000 + i, 0 });
+		else
+			paths_add(&p, "(a)", (const int64_t[]){ 1000 + i, 0 });
+	assert_int_equal(population_of(&all, p.groups, model, 1, 1, &p.arena, NULL), 0);
+	assert_int_equal(all.group.ntail, 24);
+	/* of "(bc)" the 8 slowest begin at 1182, of "(a)" at 1185 */
+	assert_int_equal(all.group.nslow, 8 + 7);
+	for (uint32_t i = 0; i < all.group.nslow; i++) {
+		least = all.group.slow[i].total_ns;
+		assert_true(least >= 1185);
+		assert_true(least >= all.group.slow[0].total_ns);
+	}
+	population_release(&all);
+	paths_end(&p);
+}
+
 int
 main(void)
 {
@@ -156,6 +193,7 @@ main(void)
 		cmocka_unit_test(a_population_equals_one_group_of_all_requests),
 		cmocka_unit_test(samples_are_in_proportion_to_traffic),
 		cmocka_unit_test(iterations_of_a_loop_that_a_path_lacks_are_0),
+		cmocka_unit_test(the_slowest_of_a_population_are_those_of_all_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

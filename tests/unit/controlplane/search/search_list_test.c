@@ -87,7 +87,7 @@ measured_of(struct fake *f, struct member *model, struct part *parts)
 		.share = 0.2,
 		.carries = 40 };
 	*model = (struct member){ .group = paths_add(&f->paths, "(abc)", TIME) };
-	return (struct measured){ .all = { .n = 90, .t = 10, .variance = 200 },
+	return (struct measured){ .all = { .n = 90, .t = 10, .whole = 200 },
 		.model = model,
 		.share = 0.5,
 		.pooled = 77,

@@ -31,7 +31,7 @@ a_search_narrows_and_remembers_what_had_most(void **state)
 	struct search *s = search_new(&d, &root, (struct hash128){ 0 });
 	struct part parts[2] = { { .gap = { 1, 5 }, .of_gap = 0.8, .share = 0.4 },
 		{ .gap = { 5, 9 }, .of_gap = 0.2, .share = 0.1 } };
-	struct measured m = { .all = { .t = 10, .variance = 200 },
+	struct measured m = { .all = { .t = 10, .whole = 200 },
 		.share = 0.5,
 		.carries = 100,
 		.parts = parts,

@@ -35,7 +35,22 @@ step_2_without_variance_there_is_no_effect(void **state)
 }
 
 static void
-step_4_else_the_share_counts_as_far_as_its_group_varies_like_all(void **state)
+step_3_a_tail_of_a_queue_has_no_effect(void **state)
+{
+	struct effect_facts f = { .share = 0.5,
+		.group_variance = 4,
+		.within_variance = 4,
+		.tail = true,
+		.tail_variance = 0.33 };
+	(void)state;
+
+	is(effect_of(&f), 0);
+	f.tail_variance = 0.8;
+	is(effect_of(&f), 0.5);
+}
+
+static void
+step_5_else_the_share_counts_as_far_as_its_group_varies_like_all(void **state)
 {
 	struct effect_facts f = { .share = 0.5, .group_variance = 4, .within_variance = 10 };
 	(void)state;
@@ -50,7 +65,7 @@ step_4_else_the_share_counts_as_far_as_its_group_varies_like_all(void **state)
 }
 
 static void
-step_3_the_effect_is_a_part_of_that_of_the_edge_it_began_with(void **state)
+step_4_the_effect_is_a_part_of_that_of_the_edge_it_began_with(void **state)
 {
 	struct effect_facts f = { .share = 0.4,
 		.began_share = 0.8,
@@ -115,8 +130,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(step_1_of_a_slow_group_the_effect_is_its_share_of_the_latency),
 		cmocka_unit_test(step_2_without_variance_there_is_no_effect),
-		cmocka_unit_test(step_3_the_effect_is_a_part_of_that_of_the_edge_it_began_with),
-		cmocka_unit_test(step_4_else_the_share_counts_as_far_as_its_group_varies_like_all),
+		cmocka_unit_test(step_3_a_tail_of_a_queue_has_no_effect),
+		cmocka_unit_test(step_4_the_effect_is_a_part_of_that_of_the_edge_it_began_with),
+		cmocka_unit_test(step_5_else_the_share_counts_as_far_as_its_group_varies_like_all),
 		cmocka_unit_test(what_is_left_is_searched_step_by_step),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
 		cmocka_unit_test(
