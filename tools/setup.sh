@@ -34,6 +34,7 @@ curl:cmd:curl
 zlib1g-dev:header:zlib.h
 libdeflate-dev:header:libdeflate.h
 libelf-dev:header:gelf.h
+libdw-dev:header:elfutils/libdw.h
 libbabeltrace2-dev:header:babeltrace2/babeltrace.h
 '
 TEST_NEEDS='
