@@ -127,6 +127,11 @@ $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues 
 $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 
+# Programs that block in known places, without frame pointers, for the test of unwinding.
+$O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)
+$O/tests/unit/below/stacks/blocked $O/tests/unit/below/stacks/blocked_other: tests/unit/below/stacks/blocked.c
+	@mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -fomit-frame-pointer -Wall -Wextra $(if $(findstring other,$@),-DOTHER) -o $@ $< -pthread
+
 define room
 $(call archive,$1): $(patsubst %.c,$O/%.o,$(call sources,$1))
 	@mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^

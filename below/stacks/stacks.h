@@ -48,16 +48,18 @@ struct stack_sample {
 	size_t nbytes;                       /* more than STACK_BYTES_MAX are not read */
 };
 
-struct stacks_limits {         /* 0: the value in parentheses */
-	uint32_t processes;    /* (256) the one that was used longest ago is forgotten */
-	uint32_t modules;      /* (512) files that are open; as above */
-	uint32_t names;        /* (65536) named addresses; when full, all are forgotten */
+struct stacks_limits {      /* 0: the value in parentheses */
+	uint32_t processes; /* (256) the one that was used longest ago is forgotten */
+	uint32_t modules;   /* (512) files that are open; as above */
+	uint32_t names;     /* (65536) named addresses; when full, all are forgotten */
+
 	uint64_t file_bytes;   /* (1 GiB) a larger file is not read */
-	uint64_t memory_bytes; /* (512 MiB) of the process that reads the files */
-	uint32_t
-	    sample_ms; /* (2000) for one sample with all its names; then its files are given up */
-	uint32_t
-	    maps_every_ms; /* (1000) /proc/PID/maps of a process is not read more often, except at its exec */
+	uint64_t memory_bytes; /* (512 MiB) resident, of the process that reads the files */
+
+	/* (2000) CPU time for one sample with all its names; then the file that takes it is given up. */
+	uint32_t sample_ms;
+	/* (1000) /proc/PID/maps of a process is not read more often, but for an unknown address. */
+	uint32_t maps_every_ms;
 };
 
 struct stacks_counts { /* since stacks_open() */
@@ -82,7 +84,7 @@ void stacks_follow(struct stacks *s, pid_t pid);
 void stacks_forget(struct stacks *s, pid_t pid, uint64_t since_ns);
 
 /* Unwinds and names. Always fills *ret; ret->end says how far it came. Costs 10 to 50 us where the addresses are known,
- * up to 100 ms for the first address in a file with debug information, at most limits.sample_ms. */
+ * up to 100 ms for the first address in a file with debug information, at most 3 * limits.sample_ms. */
 void stacks_place(struct stacks *s, const struct stack_sample *sample, struct code_place *ret);
 
 void stacks_counts(const struct stacks *s, struct stacks_counts *ret);

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The process that reads the files, seen from outside:
+ *
+ *	stacks_place() --- request: struct request, stack bytes ---> reader_main() --- code_reader_place()
+ *	               <-- reply: struct reply ---------------------
+ *
+ * A reader that does not answer in time, or dies, is replaced, and the file that it was reading is given up. Its identity lies
+ * in a page that both share.
+ */
+#define _GNU_SOURCE
+#include "below/stacks/stacks.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "below/stacks/code_reader.h"
+
+enum request_kind { REQUEST_PLACE, REQUEST_FOLLOW, REQUEST_FORGET };
+
+struct request {
+	uint32_t kind, nbytes;
+	int64_t pid;
+	uint64_t time_ns, registers[STACK_REGISTERS];
+};
+
+struct reply {
+	struct code_place place;
+	uint32_t new_names;
+};
+
+struct stacks {
+	struct stacks_limits limits;
+	struct stacks_counts counts;
+	struct given_up given_up;
+	struct file_identity *working; /* shared with the reader */
+	pid_t reader;                  /* 0: none */
+	int socket;                    /* to it; -1: none */
+	uint64_t next_start_ns;        /* not before, after one that could not be started */
+};
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- in the process that reads the files ---- */
+
+/* Keeps only the capabilities that open maps and files of other processes. */
+static void
+drop_capabilities(void)
+{
+	static const int kept[] = { CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_PERFMON,
+		CAP_CHECKPOINT_RESTORE };
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+	uint32_t mask[2] = { 0 };
+
+	if (syscall(SYS_capget, &head, caps) != 0)
+		return;
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		mask[kept[i] / 32] |= UINT32_C(1) << (kept[i] % 32);
+	for (int i = 0; i < 2; i++) {
+		caps[i].permitted &= mask[i];
+		caps[i].effective = caps[i].permitted;
+		caps[i].inheritable = 0;
+	}
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	syscall(SYS_capset, &head, caps);
+}
+
+static void
+confine(const struct stacks *s, pid_t parent)
+{
+	/* Files are mapped, so the address space must hold them beside what is allocated. */
+	uint64_t space = s->limits.memory_bytes * 2 + (UINT64_C(4) << 30);
+	struct rlimit limit = { space, space }, none = { 0, 0 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	prctl(PR_SET_NAME, "hone-stacks");
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+	setrlimit(RLIMIT_AS, &limit);
+#else
+	(void)limit;
+#endif
+	setrlimit(RLIMIT_CORE, &none);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max < 8192 ? limit.rlim_max : 8192;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask the network for debug files */
+	drop_capabilities();
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	signal(SIGINT, SIG_IGN); /* of the terminal: ends the caller, and this with it */
+}
+
+static void
+reader_main(const struct stacks *s, int socket)
+{
+	static uint8_t bytes[STACK_BYTES_MAX] __attribute__((aligned(16)));
+	struct code_reader *r = code_reader_new(&s->limits, &s->given_up, s->working);
+	struct request q;
+	struct iovec parts[] = { { &q, sizeof q }, { bytes, sizeof bytes } };
+	struct reply reply;
+	ssize_t n;
+
+	while (r != NULL && (n = readv(socket, parts, 2)) >= (ssize_t)sizeof q) {
+		struct stack_sample sample = { .pid = (pid_t)q.pid,
+			.time_ns = q.time_ns,
+			.bytes = bytes,
+			.nbytes = (size_t)n - sizeof q };
+
+		memcpy(sample.registers, q.registers, sizeof q.registers);
+		if (q.kind == REQUEST_FOLLOW)
+			code_reader_follow(r, sample.pid, now_ns());
+		else if (q.kind == REQUEST_FORGET)
+			code_reader_forget(r, sample.pid, q.time_ns);
+		else {
+			memset(&reply, 0, sizeof reply);
+			reply.new_names = code_reader_place(r, &sample, now_ns(), &reply.place);
+			if (write(socket, &reply, sizeof reply) != (ssize_t)sizeof reply)
+				break;
+		}
+	}
+	_exit(0);
+}
+
+/* ---- in the caller's ---- */
+
+static void
+end_reader(struct stacks *s)
+{
+	if (s->socket >= 0)
+		close(s->socket);
+	s->socket = -1;
+	if (s->reader > 0) {
+		kill(s->reader, SIGKILL);
+		while (waitpid(s->reader, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	s->reader = 0;
+}
+
+static int
+start_reader(struct stacks *s, struct err *e)
+{
+	pid_t parent = getpid();
+	int pair[2];
+
+	*s->working = (struct file_identity){ 0 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return err_errno(e, "socketpair");
+	s->reader = fork();
+	if (s->reader < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		s->reader = 0;
+		return err_errno(e, "fork");
+	}
+	if (s->reader == 0) {
+		enum { ONLY = 3 };
+
+		if (dup3(pair[1], ONLY, 0) < 0 && pair[1] != ONLY)
+			_exit(1);
+		syscall(SYS_close_range, ONLY + 1, ~0U, 0);
+		confine(s, parent);
+		reader_main(s, ONLY);
+	}
+	close(pair[1]);
+	s->socket = pair[0];
+	return 0;
+}
+
+int
+stacks_open(struct stacks **ret, const struct stacks_limits *limits, struct err *e)
+{
+	struct stacks *s = calloc(1, sizeof *s);
+	int rc;
+
+	if (s == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	s->socket = -1;
+	s->limits = *limits;
+#define USUAL(field, value)       \
+	if (s->limits.field == 0) \
+	s->limits.field = (value)
+	USUAL(processes, 256);
+	USUAL(modules, 512);
+	USUAL(names, 65536);
+	USUAL(file_bytes, UINT64_C(1) << 30);
+	USUAL(memory_bytes, UINT64_C(512) << 20);
+	USUAL(sample_ms, 2000);
+	USUAL(maps_every_ms, 1000);
+#undef USUAL
+	s->working = mmap(
+	    NULL, sizeof *s->working, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->working == MAP_FAILED) {
+		s->working = NULL;
+		rc = err_errno(e, "mmap");
+		goto fail;
+	}
+	if ((rc = start_reader(s, e)) != 0)
+		goto fail;
+	*ret = s;
+	return 0;
+fail:
+	stacks_close(s);
+	return rc;
+}
+
+void
+stacks_close(struct stacks *s)
+{
+	if (s == NULL)
+		return;
+	end_reader(s);
+	if (s->working != NULL)
+		munmap(s->working, sizeof *s->working);
+	free(s);
+}
+
+/* Starts another reader, since this one is dead or hangs. If the file that it was reading is to blame, that is given up. */
+static void
+replace_reader(struct stacks *s, bool blame)
+{
+	struct file_identity file;
+
+	end_reader(s);
+	file = *s->working;
+	if (blame && file.inode != 0) {
+		s->given_up.files[s->given_up.count++ % GIVEN_UP_MAX] = file;
+		s->counts.given_up_files++;
+	}
+	s->next_start_ns = start_reader(s, NULL) != 0 ? now_ns() + 1000000000 : 0;
+}
+
+/* CPU time of the reader; 0: it is gone. */
+static uint64_t
+reader_cpu_ns(const struct stacks *s)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(s->reader, &clock) != 0 || clock_gettime(clock, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool
+ask(struct stacks *s, const struct request *q, const uint8_t *bytes)
+{
+	struct iovec parts[] = { { (void *)q, sizeof *q }, { (void *)bytes, q->nbytes } };
+	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	if (s->reader == 0 && now_ns() >= s->next_start_ns)
+		replace_reader(s, false);
+	if (s->socket < 0)
+		return false;
+	/* The reader answers before the next request, so the socket has room, but after many of the others. */
+	for (int tries = 0; tries < 2; tries++) {
+		struct pollfd p = { s->socket, POLLOUT, 0 };
+
+		if (sendmsg(s->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return true;
+		if (errno != EAGAIN || poll(&p, 1, (int)s->limits.sample_ms) <= 0)
+			break;
+	}
+	replace_reader(s, true);
+	return false;
+}
+
+/*
+ * Waits for the reply. The budget is CPU time of the reader, as a loaded machine is no fault of a file; a reader that does
+ * not run at all is replaced after WAITS times as long.
+ */
+static bool
+answer(struct stacks *s, uint64_t cpu_before_ns, struct reply *ret)
+{
+	enum { WAITS = 3 };
+	uint64_t budget = s->limits.sample_ms * UINT64_C(1000000), began = now_ns();
+
+	for (;;) {
+		struct pollfd p = { s->socket, POLLIN, 0 };
+		int n = poll(&p, 1, (int)s->limits.sample_ms);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n > 0) {
+			if (recv(s->socket, ret, sizeof *ret, MSG_DONTWAIT) == (ssize_t)sizeof *ret)
+				return true;
+			replace_reader(s, true);
+			return false;
+		}
+		if (reader_cpu_ns(s) - cpu_before_ns >= budget) {
+			replace_reader(s, true);
+			return false;
+		}
+		if (now_ns() - began >= WAITS * budget) {
+			replace_reader(s, false);
+			return false;
+		}
+	}
+}
+
+void
+stacks_follow(struct stacks *s, pid_t pid)
+{
+	struct request q = { .kind = REQUEST_FOLLOW, .pid = pid };
+
+	ask(s, &q, NULL);
+}
+
+void
+stacks_forget(struct stacks *s, pid_t pid, uint64_t since_ns)
+{
+	struct request q = { .kind = REQUEST_FORGET, .pid = pid, .time_ns = since_ns };
+
+	ask(s, &q, NULL);
+}
+
+void
+stacks_place(struct stacks *s, const struct stack_sample *sample, struct code_place *ret)
+{
+	struct request q = { .kind = REQUEST_PLACE,
+		.pid = sample->pid,
+		.time_ns = sample->time_ns,
+		.nbytes = (uint32_t)(sample->nbytes < STACK_BYTES_MAX ? sample->nbytes
+								      : STACK_BYTES_MAX) };
+	uint64_t cpu_ns = reader_cpu_ns(s);
+	struct reply reply;
+
+	memcpy(q.registers, sample->registers, sizeof q.registers);
+	if (ask(s, &q, sample->bytes) && answer(s, cpu_ns, &reply)) {
+		*ret = reply.place;
+		ret->folded[PLACE_FOLDED_MAX] = ret->function[PLACE_FUNCTION_MAX] = '\0';
+		ret->file[PLACE_FILE_MAX] = ret->call[PLACE_FUNCTION_MAX] = '\0';
+		s->counts.names += reply.new_names;
+	} else
+		code_place_make(ret, NULL, 0, 0, STACK_GIVEN_UP);
+	s->counts.samples++;
+	s->counts.frames += ret->frames;
+	s->counts.ends[ret->end <= STACK_GIVEN_UP ? ret->end : STACK_GIVEN_UP]++;
+}
+
+void
+stacks_counts(const struct stacks *s, struct stacks_counts *ret)
+{
+	*ret = s->counts;
+}
