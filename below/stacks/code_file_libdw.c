@@ -20,9 +20,9 @@ static struct build_id
 find_in_notes(const uint8_t *at, size_t left)
 {
 	struct build_id none = { 0 }, id = { 0 };
+	Elf64_Nhdr head;
 
-	while (left >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr head;
+	while (left >= sizeof head) {
 		size_t name, desc;
 
 		memcpy(&head, at, sizeof head);
@@ -56,14 +56,14 @@ build_id_of(int fd)
 
 	if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
 	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phoff > INT64_MAX)
+	    head.e_phentsize != sizeof *segments || head.e_phoff > INT64_MAX)
 		return id;
 	got = pread(fd, segments,
-	    (head.e_phnum < SEGMENTS_MAX ? head.e_phnum : SEGMENTS_MAX) * sizeof(Elf64_Phdr),
+	    (head.e_phnum < SEGMENTS_MAX ? head.e_phnum : SEGMENTS_MAX) * sizeof *segments,
 	    (off_t)head.e_phoff);
 	if ((notes = malloc(NOTES_BYTES_MAX)) == NULL)
 		return id;
-	for (ssize_t i = 0; i < got / (ssize_t)sizeof(Elf64_Phdr) && id.len == 0; i++)
+	for (ssize_t i = 0; i < got / (ssize_t)sizeof *segments && id.len == 0; i++)
 		if (segments[i].p_type == PT_NOTE && segments[i].p_offset <= INT64_MAX) {
 			size_t size = segments[i].p_filesz < NOTES_BYTES_MAX ? segments[i].p_filesz
 			                                                     : NOTES_BYTES_MAX;

@@ -41,7 +41,7 @@ struct resolved {        /* for a mapping */
 	enum mapped_state state;
 };
 
-struct mapped_process {
+struct code_process {
 	pid_t pid;
 	int maps_fd;
 	char *text;
@@ -87,7 +87,7 @@ code_reader_new(const struct stacks_limits *limits, const struct given_up *given
 /* ---- what is forgotten ---- */
 
 static void
-forget_maps(struct mapped_process *p)
+forget_maps(struct code_process *p)
 {
 	code_maps_release(&p->maps);
 	free(p->text);
@@ -101,7 +101,7 @@ forget_maps(struct mapped_process *p)
 }
 
 static void
-forget_process(struct code_reader *r, struct mapped_process *p)
+forget_process(struct code_reader *r, struct code_process *p)
 {
 	map_take(&r->processes, (uint64_t)p->pid);
 	forget_maps(p);
@@ -136,7 +136,7 @@ forget_modules(struct code_reader *r)
 void
 code_reader_free(struct code_reader *r)
 {
-	struct mapped_process *p;
+	struct code_process *p;
 
 	if (r == NULL)
 		return;
@@ -209,7 +209,7 @@ read_maps(int fd, size_t *len)
 /* Reads the maps again. If they are the same, what was resolved remains. False: the process has ended, or is not
  * visible; the maps are as they were, since samples from before can still be unwound. */
 static bool
-update_maps(struct mapped_process *p, uint64_t now_ns)
+update_maps(struct code_process *p, uint64_t now_ns)
 {
 	struct code_maps maps;
 	struct hash128 hash;
@@ -250,10 +250,10 @@ fail:
 	return false;
 }
 
-static struct mapped_process *
+static struct code_process *
 process_of(struct code_reader *r, pid_t pid, uint64_t now_ns)
 {
-	struct mapped_process *p = map_get(&r->processes, (uint64_t)pid), *q, *oldest = NULL;
+	struct code_process *p = map_get(&r->processes, (uint64_t)pid), *q, *oldest = NULL;
 
 	if (p != NULL) {
 		if (now_ns - p->read_ns >= r->limits.maps_every_ms * UINT64_C(1000000))
@@ -288,7 +288,7 @@ code_reader_follow(struct code_reader *r, pid_t pid, uint64_t now_ns)
 void
 code_reader_forget(struct code_reader *r, pid_t pid, uint64_t since_ns)
 {
-	struct mapped_process *p = map_get(&r->processes, (uint64_t)pid);
+	struct code_process *p = map_get(&r->processes, (uint64_t)pid);
 
 	if (p == NULL)
 		return;
@@ -388,7 +388,7 @@ fail:
 
 /* The module of a mapping. NULL: see the state that is resolved. */
 static struct module *
-resolve(struct code_reader *r, struct mapped_process *p, int i)
+resolve(struct code_reader *r, struct code_process *p, int i)
 {
 	struct resolved *to = &p->resolved[i];
 	struct module *m = to->module != 0 ? map_get(&r->modules, to->module) : NULL;
@@ -502,7 +502,7 @@ add_named(struct code_reader *r, struct module *m, uint64_t address, size_t *n)
 /* ---- one stack ---- */
 
 static enum stack_end
-unwind(struct code_reader *r, struct mapped_process *p, struct code_state *s, uint64_t now_ns,
+unwind(struct code_reader *r, struct code_process *p, struct code_state *s, uint64_t now_ns,
     size_t *nframes, uint16_t *depth)
 {
 	static const enum stack_end ends[] = { [STEP_START] = STACK_COMPLETE,
@@ -556,7 +556,7 @@ code_reader_place(struct code_reader *r, const struct stack_sample *sample, uint
 		.exact = true };
 	enum stack_end end = STACK_NO_PROCESS;
 	uint32_t before = r->new_names;
-	struct mapped_process *p;
+	struct code_process *p;
 	uint16_t depth = 0;
 	size_t n = 0;
 

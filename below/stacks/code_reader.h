@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "below/stacks/code_place.h"
-#include "below/stacks/stacks.h"
+#include "below/stacks/stack_sample.h"
 
 enum { GIVEN_UP_MAX = 64 };
 

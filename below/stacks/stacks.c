@@ -2,8 +2,8 @@
 /*
  * The process that reads the files, seen from outside:
  *
- *	stacks_place() --- request: struct request, stack bytes ---> reader_main() --- code_reader_place()
- *	               <-- reply: struct reply ---------------------
+ *	stacks_place() --- request: struct stack_request, stack bytes ---> reader_main() --- code_reader_place()
+ *	               <-- reply: struct stack_reply ---------------------
  *
  * A reader that does not answer in time, or dies, is replaced, and the file that it was reading is given up. Its identity lies
  * in a page that both share.
@@ -32,13 +32,13 @@
 
 enum request_kind { REQUEST_PLACE, REQUEST_FOLLOW, REQUEST_FORGET };
 
-struct request {
+struct stack_request {
 	uint32_t kind, nbytes;
 	int64_t pid;
 	uint64_t time_ns, registers[STACK_REGISTERS];
 };
 
-struct reply {
+struct stack_reply {
 	struct code_place place;
 	uint32_t new_names;
 };
@@ -121,9 +121,9 @@ reader_main(const struct stacks *s, int socket)
 {
 	static uint8_t bytes[STACK_BYTES_MAX] __attribute__((aligned(16)));
 	struct code_reader *r = code_reader_new(&s->limits, &s->given_up, s->working);
-	struct request q;
+	struct stack_request q;
 	struct iovec parts[] = { { &q, sizeof q }, { bytes, sizeof bytes } };
-	struct reply reply;
+	struct stack_reply reply;
 	ssize_t n;
 
 	while (r != NULL && (n = readv(socket, parts, 2)) >= (ssize_t)sizeof q) {
@@ -269,7 +269,7 @@ reader_cpu_ns(const struct stacks *s)
 }
 
 static bool
-ask(struct stacks *s, const struct request *q, const uint8_t *bytes)
+ask(struct stacks *s, const struct stack_request *q, const uint8_t *bytes)
 {
 	struct iovec parts[] = { { (void *)q, sizeof *q }, { (void *)bytes, q->nbytes } };
 	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
@@ -296,7 +296,7 @@ ask(struct stacks *s, const struct request *q, const uint8_t *bytes)
  * not run at all is replaced after WAITS times as long.
  */
 static bool
-answer(struct stacks *s, uint64_t cpu_before_ns, struct reply *ret)
+answer(struct stacks *s, uint64_t cpu_before_ns, struct stack_reply *ret)
 {
 	enum { WAITS = 3 };
 	uint64_t budget = s->limits.sample_ms * UINT64_C(1000000), began = now_ns();
@@ -327,7 +327,7 @@ answer(struct stacks *s, uint64_t cpu_before_ns, struct reply *ret)
 void
 stacks_follow(struct stacks *s, pid_t pid)
 {
-	struct request q = { .kind = REQUEST_FOLLOW, .pid = pid };
+	struct stack_request q = { .kind = REQUEST_FOLLOW, .pid = pid };
 
 	ask(s, &q, NULL);
 }
@@ -335,7 +335,7 @@ stacks_follow(struct stacks *s, pid_t pid)
 void
 stacks_forget(struct stacks *s, pid_t pid, uint64_t since_ns)
 {
-	struct request q = { .kind = REQUEST_FORGET, .pid = pid, .time_ns = since_ns };
+	struct stack_request q = { .kind = REQUEST_FORGET, .pid = pid, .time_ns = since_ns };
 
 	ask(s, &q, NULL);
 }
@@ -343,13 +343,13 @@ stacks_forget(struct stacks *s, pid_t pid, uint64_t since_ns)
 void
 stacks_place(struct stacks *s, const struct stack_sample *sample, struct code_place *ret)
 {
-	struct request q = { .kind = REQUEST_PLACE,
+	struct stack_request q = { .kind = REQUEST_PLACE,
 		.pid = sample->pid,
 		.time_ns = sample->time_ns,
 		.nbytes = (uint32_t)(sample->nbytes < STACK_BYTES_MAX ? sample->nbytes
 								      : STACK_BYTES_MAX) };
 	uint64_t cpu_ns = reader_cpu_ns(s);
-	struct reply reply;
+	struct stack_reply reply;
 
 	memcpy(q.registers, sample->registers, sizeof q.registers);
 	if (ask(s, &q, sample->bytes) && answer(s, cpu_ns, &reply)) {
