@@ -3,6 +3,7 @@
 #ifndef BELOW_STACKS_CODE_FILE_INSIDE_H
 #define BELOW_STACKS_CODE_FILE_INSIDE_H
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 
 #include "below/stacks/code_file.h"
@@ -15,8 +16,21 @@ struct code_file {
 	Dwarf_CFI *rules; /* of .eh_frame, or NULL */
 	Dwarf_Addr rules_bias;
 	struct build_id id;
+	bool library;    /* code_is_library() */
 	Elf_Data *index; /* .eh_frame_hdr, or NULL */
 	uint64_t index_address;
 };
+
+struct code_machine { /* evaluates the expression of a rule */
+	const struct code_state *state;
+	uint64_t cfa;
+	uint64_t stack[32];
+	int depth;
+	bool failed, missed; /* malformed or not known here; needs bytes that were not copied */
+	bool is_value;       /* the result is a value, not where it lies */
+};
+
+/* The result of a DWARF expression (DWARF 5, 2.5); 0, and m->failed or m->missed: there is none. At most 1000 operations. */
+uint64_t code_machine_run(struct code_machine *m, const Dwarf_Op *ops, size_t count);
 
 #endif

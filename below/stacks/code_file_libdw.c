@@ -121,6 +121,7 @@ code_file_open(int fd, const char *name)
 		goto fail;
 	f->rules = dwfl_module_eh_cfi(f->module, &f->rules_bias);
 	f->id = build_id_of(fd);
+	f->library = code_is_library(name);
 	find_index(f);
 	return f;
 fail:
@@ -184,6 +185,39 @@ set_file(struct code_name *n, const char *path, int line)
 	n->line = path != NULL && line > 0 ? (uint32_t)line : 0;
 }
 
+/* Whether `a` is a better name than `b` for one function: the C library's "fsync" rather than its "__fsync" and "__GI_fsync". */
+static bool
+is_plainer(const char *a, const char *b)
+{
+	size_t under_a = strspn(a, "_"), under_b = strspn(b, "_"), len_a = strlen(a),
+	       len_b = strlen(b);
+
+	if (under_a != under_b)
+		return under_a < under_b;
+	return len_a != len_b ? len_a < len_b : strcmp(a, b) < 0;
+}
+
+/* The plainest of the symbols that stand for the same function. O(symbols). */
+static const char *
+plainest(struct code_file *f, const char *name, const GElf_Sym *symbol, GElf_Addr value)
+{
+	int count = dwfl_module_getsymtab(f->module);
+
+	for (int i = 1; i < count; i++) {
+		GElf_Sym other;
+		GElf_Addr at;
+		const char *its = dwfl_module_getsym_info(
+		    f->module, i, &other, &at, NULL, NULL, NULL);
+
+		if (its != NULL && its[0] != '\0' && at == value &&
+		    other.st_size == symbol->st_size &&
+		    GELF_ST_TYPE(other.st_info) == GELF_ST_TYPE(symbol->st_info) &&
+		    is_plainer(its, name))
+			name = its;
+	}
+	return name;
+}
+
 /* The symbol that contains the address; one without a size must be where the function begins. */
 static bool
 find_symbol(struct code_file *f, uint64_t address, char ret[128])
@@ -199,6 +233,8 @@ find_symbol(struct code_file *f, uint64_t address, char ret[128])
 		    ? from >= symbol.st_size
 		    : !code_file_function_start(f, address, &begins) || address - from != begins))
 		return false;
+	if (f->library && name[0] == '_')
+		name = plainest(f, name, &symbol, address + f->bias - from);
 	code_function_name(ret, name);
 	return ret[0] != '\0';
 }

@@ -11,28 +11,19 @@
 
 #include "below/stacks/code_file_inside.h"
 
-enum { DEPTH_MAX = 32, OPERATIONS_MAX = 1000, RSP = 7, RIP = 16 };
-
-struct machine { /* evaluates an expression */
-	const struct code_state *state;
-	uint64_t cfa;
-	uint64_t stack[DEPTH_MAX];
-	int depth;
-	bool failed, missed; /* malformed or not known here; needs bytes that were not copied */
-	bool is_value;       /* the result is a value, not where it lies */
-};
+enum { OPERATIONS_MAX = 1000, RSP = 7, RIP = 16 };
 
 static void
-push(struct machine *m, uint64_t v)
+push(struct code_machine *m, uint64_t v)
 {
-	if (m->depth == DEPTH_MAX)
+	if (m->depth == (int)(sizeof m->stack / sizeof *m->stack))
 		m->failed = true;
 	else
 		m->stack[m->depth++] = v;
 }
 
 static uint64_t
-pop(struct machine *m)
+pop(struct code_machine *m)
 {
 	if (m->depth == 0) {
 		m->failed = true;
@@ -42,7 +33,7 @@ pop(struct machine *m)
 }
 
 static uint64_t
-memory(struct machine *m, uint64_t address, size_t size)
+memory(struct code_machine *m, uint64_t address, size_t size)
 {
 	uint64_t at = address - m->state->low, v = 0;
 
@@ -54,7 +45,7 @@ memory(struct machine *m, uint64_t address, size_t size)
 }
 
 static uint64_t
-of_register(struct machine *m, uint64_t number)
+of_register(struct code_machine *m, uint64_t number)
 {
 	if (number >= CODE_REGISTERS) {
 		m->failed = true;
@@ -64,7 +55,7 @@ of_register(struct machine *m, uint64_t number)
 }
 
 static void
-binary(struct machine *m, uint8_t atom)
+binary(struct code_machine *m, uint8_t atom)
 {
 	uint64_t b = pop(m), a = pop(m);
 	int64_t sb = (int64_t)b, sa = (int64_t)a;
@@ -125,7 +116,7 @@ binary(struct machine *m, uint8_t atom)
 }
 
 static void
-unary(struct machine *m, const Dwarf_Op *op)
+unary(struct code_machine *m, const Dwarf_Op *op)
 {
 	uint64_t a = pop(m);
 
@@ -157,7 +148,7 @@ unary(struct machine *m, const Dwarf_Op *op)
 }
 
 static void
-constant(struct machine *m, const Dwarf_Op *op)
+constant(struct code_machine *m, const Dwarf_Op *op)
 {
 	uint8_t atom = op->atom;
 
@@ -173,9 +164,8 @@ constant(struct machine *m, const Dwarf_Op *op)
 		m->failed = true;
 }
 
-/* Evaluates a rule. 0 on failure, with failed or missed set. */
-static uint64_t
-evaluate(struct machine *m, const Dwarf_Op *ops, size_t count)
+uint64_t
+code_machine_run(struct code_machine *m, const Dwarf_Op *ops, size_t count)
 {
 	size_t at = 0;
 
@@ -225,7 +215,7 @@ evaluate(struct machine *m, const Dwarf_Op *ops, size_t count)
 
 /* What the caller has in a register. False: m->failed or m->missed, or it is undefined (neither is set). */
 static bool
-caller_register(struct machine *m, Dwarf_Frame *frame, int number, uint64_t *ret)
+caller_register(struct code_machine *m, Dwarf_Frame *frame, int number, uint64_t *ret)
 {
 	Dwarf_Op space[3], *ops;
 	size_t count;
@@ -241,7 +231,7 @@ caller_register(struct machine *m, Dwarf_Frame *frame, int number, uint64_t *ret
 	if (count == 0)
 		*ret = m->state->registers[number];
 	else {
-		uint64_t v = evaluate(m, ops, count);
+		uint64_t v = code_machine_run(m, ops, count);
 
 		if (!m->failed && !m->missed && !m->is_value)
 			v = memory(m, v, 8);
@@ -253,7 +243,7 @@ caller_register(struct machine *m, Dwarf_Frame *frame, int number, uint64_t *ret
 static enum code_step
 apply(struct code_state *s, Dwarf_Frame *frame)
 {
-	struct machine m = { .state = s };
+	struct code_machine m = { .state = s };
 	uint64_t caller[CODE_REGISTERS] = { 0 };
 	Dwarf_Op *ops;
 	bool signal = false;
@@ -262,7 +252,7 @@ apply(struct code_state *s, Dwarf_Frame *frame)
 
 	if (link != RIP || dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0)
 		return STEP_NO_RULES;
-	m.cfa = evaluate(&m, ops, count);
+	m.cfa = code_machine_run(&m, ops, count);
 	if (m.missed || m.failed)
 		return m.missed ? STEP_BYTES_MISSED : STEP_NO_RULES;
 	for (int i = 0; i < CODE_REGISTERS; i++) {

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -463,6 +463,84 @@ any_registers_and_bytes_end_in_a_place(void **state)
 	stacks_close(s);
 }
 
+/* Changes some bytes of a file, mostly in what libdw reads of it: unwinding rules, debug information, symbols, headers. */
+static void
+spoil(uint8_t *file, size_t size, uint64_t *x)
+{
+	int n;
+
+	*x = *x * UINT64_C(6364136223846793005) + 1442695040888963407;
+	n = 1 + (int)(*x >> 59);
+	for (int i = 0; i < n; i++) {
+		size_t at;
+
+		*x = *x * UINT64_C(6364136223846793005) + 1442695040888963407;
+		at = (*x >> 33) % (i % 4 == 0 ? 1024 : size);
+		file[at] = (uint8_t)(*x >> 25);
+	}
+}
+
+static void
+a_hostile_file_ends_or_delays_only_the_process_that_reads_it(void **state)
+{
+	enum { FILES = 150, SAMPLES = 8 };
+	struct stacks_limits limits = { .maps_every_ms = 1, .sample_ms = 1000 };
+	struct stack_sample sample = { .pid = getpid() };
+	static uint8_t whole[1 << 20], spoilt[1 << 20], bytes[4096];
+	struct stacks_counts counts;
+	struct code_place p;
+	struct stacks *s = NULL;
+	char path[600];
+	struct err e;
+	uint64_t x = 7;
+	size_t size;
+	FILE *f;
+	(void)state;
+
+	snprintf(path, sizeof path, "%sblocked", folder);
+	assert_non_null(f = fopen(path, "r"));
+	size = fread(whole, 1, sizeof whole, f);
+	fclose(f);
+	assert_true(size > 10000 && size < sizeof whole);
+	assert_int_equal(stacks_open(&s, &limits, &e), 0);
+	for (int i = 0; i < FILES; i++) {
+		void *code;
+		int fd;
+
+		memcpy(spoilt, whole, size);
+		spoil(spoilt, size, &x);
+		snprintf(path, sizeof path, "%sspoilt-%d", folder, i);
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, spoilt, size), (ssize_t)size);
+		code = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		assert_true(code != MAP_FAILED);
+		close(fd);
+		usleep(1100); /* longer than maps_every_ms */
+		for (int k = 0; k < SAMPLES; k++) {
+			x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+			sample.registers[STACK_RIP] = (uintptr_t)code + 0x1000 + (x >> 40) % 0x800;
+			sample.registers[STACK_RSP] = 0x7f0000000000;
+			for (size_t j = 0; j + 8 <= sizeof bytes; j += 8) {
+				uint64_t address = (uintptr_t)code + 0x1000 + j % 0x800;
+
+				memcpy(bytes + j, &address, sizeof address);
+			}
+			sample.bytes = bytes;
+			sample.nbytes = sizeof bytes;
+			stacks_place(s, &sample, &p);
+			assert_true(
+			    p.end <= STACK_GIVEN_UP && strlen(p.folded) <= PLACE_FOLDED_MAX);
+		}
+		munmap(code, size);
+		unlink(path);
+	}
+	stacks_counts(s, &counts);
+	stacks_close(s);
+	assert_true(counts.ends[STACK_GIVEN_UP] * 4 < counts.samples);
+	assert_true(counts.names > FILES);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -479,6 +557,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_reader_that_dies_or_hangs_costs_one_sample),
 		cmocka_unit_test(samples_from_before_an_exec_are_not_unwound_with_the_new_maps),
 		cmocka_unit_test(any_registers_and_bytes_end_in_a_place),
+		cmocka_unit_test(a_hostile_file_ends_or_delays_only_the_process_that_reads_it),
 	};
 	char *slash;
 
