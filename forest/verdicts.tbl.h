@@ -5,3 +5,4 @@ VERDICT(KEY,       1, "key",       "an edge without a learned tracepoint inside,
 VERDICT(SEPARATED, 2, "separated", "an edge without a learned tracepoint inside, and a tracepoint that divides the requests into groups that are each predictable")
 VERDICT(SPREAD,    3, "spread",    "an edge of which no part has enough of the problem")
 VERDICT(CUT,       4, "cut",       "an edge; the effort or the overhead budget ended the search inside it")
+VERDICT(HIDDEN,    5, "hidden",    "an edge; with tracepoints inside it enabled, the paths do not show where it is")

@@ -74,7 +74,10 @@ final_step(const struct final_facts *f)
 	/* 2 */
 	if (f->found && f->deadline_passed && f->passing >= NEXT_FEW)
 		return FINAL_CONCLUDE;
-	/* 3 and 4 */
+	/* 3 */
+	if (f->deadline_passed && f->traces >= NEXT_FEW && f->can_take_back)
+		return FINAL_TAKE_BACK;
+	/* 4 and 5 */
 	return f->deadline_passed ? FINAL_END : FINAL_WAIT;
 }
 
@@ -90,7 +93,7 @@ verdict_step(const struct verdict_facts *f)
 	if ((contradicted || gone) && f->traces < DECIDE_MANY && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 2 */
-	if (contradicted && (!f->can_take_back || f->side == SIDE_SLOW))
+	if (contradicted && !f->can_take_back)
 		return VERDICT_STEP_END;
 	/* 3 */
 	if (contradicted)

@@ -100,20 +100,24 @@ struct next_step next_step(const struct next_facts *f);
 enum final_step {
 	FINAL_WAIT,
 	FINAL_CONCLUDE,
-	FINAL_END /* the path with the gap as one edge did not come back */
+	FINAL_TAKE_BACK, /* the path with the gap as one edge did not come back, but requests did: measure a
+	                    larger edge */
+	FINAL_END        /* the path with the gap as one edge did not come back */
 };
 struct final_facts {
 	bool found;       /* a group has the gap as one edge */
 	uint64_t traces;  /* of all groups */
 	uint64_t passing; /* of these, those that pass the gap, as one edge or not */
 	uint64_t wanted;  /* more than NEXT_PLENTY, while its interval holds 0 */
+	bool can_take_back; /* there is a larger edge to go back to */
 	bool deadline_passed;
 };
 /*
  * 1. NEXT_PLENTY traces, as many as wanted, and NEXT_PASSING of them pass the edge: conclude.
  * 2. The deadline has passed, and NEXT_FEW pass the edge: conclude.
- * 3. The deadline has passed: end.
- * 4. Wait.
+ * 3. The deadline has passed, NEXT_FEW traces came, and there is a larger edge: take back.
+ * 4. The deadline has passed: end.
+ * 5. Wait.
  */
 enum final_step final_step(const struct final_facts *f);
 
@@ -135,9 +139,7 @@ struct verdict_facts {
 	double carries,
 	    carried_found; /* by the final edge, now and when it was found; 0: not known */
 	double root_share; /* of the first gap, when found */
-	bool
-	    can_take_back; /* there is a larger edge to go back to, and no other search inside it */
-	enum followed_side side;
+	bool can_take_back;
 	bool sure;       /* the interval does not hold 0 */
 	bool worth_open; /* the interval does not say whether it is worth mending */
 	uint64_t traces; /* of the final edge */
@@ -153,7 +155,7 @@ struct verdict_facts {
  *
  * 1. Contradicted or gone by fewer than DECIDE_MANY traces, before the deadline: more traces.
  *    Requests that wait in the same queue depend on each other for longer than the interval knows.
- * 2. Contradicted, and there is no larger edge for it alone, or a slow side was followed: end.
+ * 2. Contradicted, and there is no larger edge to go back to: end.
  * 3. Contradicted: take back.
  * 4. Gone: end.
  * 5. Not sure, and before the deadline: more traces.

@@ -127,6 +127,7 @@ final_facts_of(const struct search *s, const struct measured *m, const struct gr
 		.passing = (uint64_t)m->all.passing,
 		.wanted = s->at.tail_ns > 0 ? tail_requests(s, DECIDE_SLOW_PLENTY)
 		                            : s->final.wanted,
+		.can_take_back = can_take_back(s),
 		.deadline_passed = s->cycle.deadline_passed };
 }
 
@@ -184,6 +185,9 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 	switch (final_step(&f)) {
 	case FINAL_CONCLUDE:
 		return conclude_cycle(port, s, group, edge, s->final.kind, e);
+	case FINAL_TAKE_BACK:
+		take_back(port, s, VERDICT_HIDDEN, REASON_HIDES_EDGE);
+		return cycle_begin(port, s, SEARCH_SWITCHING, e);
 	case FINAL_END:
 		search_end(port, s, REASON_PATH_GONE);
 		break;
@@ -322,14 +326,10 @@ act(struct search_port *port, struct search *s, const struct decision *x, bool *
 	return go_on(port, s, &f, again, e);
 }
 
-/* With what this cycle enabled, the paths do not show where the gap is: it is disabled, and not tried
- * again. The next step is as if nothing had been enabled. */
-static int
-lose_cuts(struct search_port *port, struct search *s, struct err *e)
+/* What this cycle enabled is disabled, and not tried again. */
+static void
+withdraw_cuts(struct search_port *port, struct search *s)
 {
-	struct next_facts f = { 0 };
-	bool again;
-
 	for (uint32_t i = s->enabled.n; i-- > 0;) {
 		struct pick pick = s->enabled.picks[i];
 
@@ -338,6 +338,17 @@ lose_cuts(struct search_port *port, struct search *s, struct err *e)
 		disable(port, s, i, REASON_HIDES_EDGE);
 		hypothesis_withdraw(port, pick.hypothesis, REASON_HIDES_EDGE);
 	}
+}
+
+/* With what this cycle enabled, the paths do not show where the gap is. The next step is as if nothing
+ * had been enabled. */
+static int
+lose_cuts(struct search_port *port, struct search *s, struct err *e)
+{
+	struct next_facts f = { 0 };
+	bool again;
+
+	withdraw_cuts(port, s);
 	return go_on(port, s, &f, &again, e);
 }
 
@@ -348,6 +359,25 @@ why_no_traces(const struct search *s)
 	if (s->skipped_incomplete > s->cycle.traces && s->skipped_incomplete > s->skipped_lossy)
 		return REASON_INCOMPLETE;
 	return s->skipped_lossy > s->cycle.traces ? REASON_LOST_RECORDS : REASON_PROBLEM_GONE;
+}
+
+/* The deadline has passed without a decision. Where requests came all the same, and this cycle's tracepoints may
+ * be why their paths do not have the gap, the gap is the result if it is measured again without them. */
+static int
+end_late(struct search_port *port, struct search *s, struct err *e)
+{
+	enum reason reason = why_no_traces(s);
+
+	if (reason != REASON_PROBLEM_GONE || s->task != TASK_NARROW || !has_fresh(s) ||
+	    s->cycle.traces < (uint64_t)port->settings.conditions.traces_min) {
+		search_end(port, s, reason);
+		return 0;
+	}
+	withdraw_cuts(port, s);
+	disable_unneeded(port, s, REASON_HIDES_EDGE);
+	search_set_task(s, TASK_FINAL_EDGE);
+	s->final = (struct final_edge){ VERDICT_HIDDEN, 0 };
+	return cycle_begin(port, s, SEARCH_SWITCHING, e);
 }
 
 /* Of a tail, whose requests are rare: at least twice the time in which enough of them come. */
@@ -390,11 +420,8 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 		if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
 		    (rc = decide_measured(&x, &in, &c, &limits, port->scratch, e)) != 0)
 			return rc;
-		if (x.what == DECIDE_WAIT) {
-			if (late)
-				search_end(port, s, why_no_traces(s));
-			return 0;
-		}
+		if (x.what == DECIDE_WAIT)
+			return late ? end_late(port, s, e) : 0;
 		if (x.what == DECIDE_LOST)
 			return lose_cuts(port, s, e);
 		if (s->task == TASK_EXPLORE)

@@ -11,7 +11,6 @@
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
 #include "controlplane/search/gap.h"
-#include "controlplane/search/thread_pool.h"
 #include "controlplane/search/population.h"
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search_end.h"
@@ -19,6 +18,7 @@
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
 #include "controlplane/search/tail_target.h"
+#include "controlplane/search/thread_pool.h"
 #include "controlplane/search/worth.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
@@ -382,7 +382,7 @@ find_left_out(struct verdict *v, struct search_port *port, const struct search *
 
 	v->over_budget = s->budget.left_out;
 	v->preload_over_budget = s->layer.over_budget;
-	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT)
+	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT || v->kind == VERDICT_HIDDEN)
 		return 0;
 	v->unlearned = explore_unseen(port, s, &names);
 	buf_u8(&names, 0);
@@ -396,13 +396,6 @@ find_left_out(struct verdict *v, struct search_port *port, const struct search *
 
 /* ---- steps ---- */
 
-/* The smallest edge that had most of the problem, or the one that the search began with. */
-static const struct gap *
-larger_gap(const struct search *s)
-{
-	return !gap_same(&s->at.gap, &s->at.most) ? &s->at.most : &s->origin.gap;
-}
-
 static void
 want_more(struct search *s, const struct verdict *v)
 {
@@ -410,25 +403,50 @@ want_more(struct search *s, const struct verdict *v)
 	s->final = (struct final_edge){ v->kind, 2 * v->traces };
 }
 
-/* To the larger edge; from a part that was found in the preload layer, to the edge above it. What cuts
- * that edge is disabled. */
-static void
-take_back(struct search_port *port, struct search *s)
+/* The smallest edge that had most of the problem, or the one that the search began with. */
+static const struct gap *
+larger_gap(const struct search *s)
 {
-	const struct gap back = s->layer.state == LAYER_FOUND ? s->layer.above : *larger_gap(s);
+	return !gap_same(&s->at.gap, &s->at.most) ? &s->at.most : &s->origin.gap;
+}
+
+bool
+can_take_back(const struct search *s)
+{
+	return (s->sides.followed == SIDE_SLOW || !gap_same(&s->at.gap, larger_gap(s))) &&
+	       !search_list_has_beside(s);
+}
+
+/* All requests are followed again. */
+static void
+leave_side(struct search *s)
+{
+	label_set_release(&s->sides.must);
+	label_set_release(&s->sides.must_not);
+	s->sides = (struct search_sides){ .separation.label = LABEL_NONE };
+}
+
+void
+take_back(struct search_port *port, struct search *s, enum verdict_kind kind, enum reason reason)
+{
+	const struct gap back = s->layer.state == LAYER_FOUND        ? s->layer.above
+	                        : s->sides.followed == SIDE_SLOW ? s->sides.since
+	                                                         : *larger_gap(s);
 
 	if (s->layer.state == LAYER_FOUND)
 		s->layer.state = LAYER_OPEN;
+	else if (s->sides.followed == SIDE_SLOW)
+		leave_side(s);
 	s->at.most = s->at.gap = back;
-	disable_unneeded(port, s, REASON_CONTRADICTED);
+	disable_unneeded(port, s, reason);
 	search_set_task(s, TASK_FINAL_EDGE);
-	s->final = (struct final_edge){ VERDICT_SPREAD, 0 };
+	s->final = (struct final_edge){ kind, 0 };
 }
 
 static enum hypothesis_state
 state_of(const struct verdict *v)
 {
-	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT)
+	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT || v->kind == VERDICT_HIDDEN)
 		return HYPOTHESIS_ISOLATES;
 	return v->key[0] != '\0' ? HYPOTHESIS_EXPLAINED : HYPOTHESIS_BOTTOM;
 }
@@ -600,8 +618,7 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.share_low = v->share_low,
 		.share_high = v->share_high,
 		.root_share = s->origin.share,
-		.can_take_back = !gap_same(&s->at.gap, larger_gap(s)) && !search_list_has_beside(s),
-		.side = s->sides.followed,
+		.can_take_back = can_take_back(s),
 		.sure = verdict_sure(v),
 		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
 		.traces = v->traces,
@@ -663,7 +680,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		search_end(port, s, REASON_PROBLEM_GONE);
 		break;
 	case VERDICT_STEP_TAKE_BACK:
-		take_back(port, s);
+		take_back(port, s, VERDICT_SPREAD, REASON_CONTRADICTED);
 		rc = 1;
 		break;
 	case VERDICT_STEP_MORE:

@@ -12,4 +12,13 @@
 int conclude(struct search_port *port, struct search *s, const struct groups *groups,
     const struct group *group, uint32_t edge, enum verdict_kind kind, struct err *e);
 
+/* Whether there is a larger edge to go back to: where only slow requests are followed, the one in which they were
+ * compared with the others, of all requests; else the smallest one that had most of the problem, or the one
+ * that the search began with. Not where searches beside this one are about parts of that edge. */
+bool can_take_back(const struct search *s);
+/* To the larger edge; from a part that was found in the preload layer, to the edge above it. What cuts
+ * that edge is disabled for this reason. It is the final edge, with a verdict of this kind. */
+void take_back(
+    struct search_port *port, struct search *s, enum verdict_kind kind, enum reason reason);
+
 #endif

@@ -136,7 +136,8 @@ a_verdict_is_copied_with_its_texts(void **state)
 	assert_null(b.from);
 	assert_string_equal(verdict_word(VERDICT_PLACE), "place");
 	assert_string_equal(verdict_word(VERDICT_CUT), "cut");
-	assert_string_equal(verdict_word((enum verdict_kind)(VERDICT_CUT + 1)), "?");
+	assert_string_equal(verdict_word(VERDICT_HIDDEN), "hidden");
+	assert_string_equal(verdict_word((enum verdict_kind)(VERDICT_HIDDEN + 1)), "?");
 	assert_string_equal(verdict_word((enum verdict_kind) - 1), "?");
 }
 

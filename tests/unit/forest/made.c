@@ -382,7 +382,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 {
 	struct verdict v = { .run = h->run,
 		.hypothesis = h->id,
-		.kind = (enum verdict_kind)rng_below(r, 5),
+		.kind = (enum verdict_kind)rng_below(r, 6),
 		.problem = (enum problem)rng_below(r, 4),
 		.traces = rng_next(r),
 		.key_n = (uint32_t)rng_next(r),

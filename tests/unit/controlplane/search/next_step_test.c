@@ -232,6 +232,23 @@ the_final_edge_waits_for_its_traces(void **state)
 	assert_int_equal(final_step(&f), FINAL_WAIT);
 }
 
+/* Requests come, but not on a path with the edge: a larger edge is a result, too. */
+static void
+an_edge_that_does_not_come_back_is_taken_back(void **state)
+{
+	struct final_facts f = { .traces = 5, .can_take_back = true };
+	(void)state;
+
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.deadline_passed = true;
+	assert_int_equal(final_step(&f), FINAL_TAKE_BACK);
+	f.can_take_back = false;
+	assert_int_equal(final_step(&f), FINAL_END);
+	f.can_take_back = true;
+	f.traces = 4;
+	assert_int_equal(final_step(&f), FINAL_END);
+}
+
 static void
 a_verdict_is_not_kept_against_its_own_measurement(void **state)
 {
@@ -253,9 +270,6 @@ a_verdict_is_not_kept_against_its_own_measurement(void **state)
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
 	f.share_low = 0;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
-	f.side = SIDE_SLOW;
-	assert_int_equal(verdict_step(&f), VERDICT_STEP_END);
-	f.side = SIDE_BOTH;
 	f.can_take_back = false;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_END);
 }
@@ -370,6 +384,7 @@ main(void)
 		cmocka_unit_test(steps_11_to_13_finish_as_what_was_found),
 		cmocka_unit_test(every_sequence_ends),
 		cmocka_unit_test(the_final_edge_waits_for_its_traces),
+		cmocka_unit_test(an_edge_that_does_not_come_back_is_taken_back),
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
 		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
 		cmocka_unit_test(a_problem_that_went_away_is_no_verdict),

@@ -481,6 +481,75 @@ a_search_whose_requests_stop_ends_after_its_deadline(void **state)
 	}
 }
 
+static bool
+measures_final_edge(const struct fake *f)
+{
+	return first(f) != NULL && first(f)->task == TASK_FINAL_EDGE;
+}
+
+/* Requests come, but their paths do not have the gap any more, from when this cycle's tracepoints are enabled
+ * until its deadline. */
+static struct search *
+play_until_hidden(struct fake *f, int slow)
+{
+	struct search *s = play_until(f, has_old_and_fresh);
+
+	assert_true(fake_play(f, "()", slow, 3000, measures_final_edge));
+	assert_false(has_fresh(s));
+	return s;
+}
+
+static void
+a_gap_that_its_cuts_hide_is_measured_without_them(void **state)
+{
+	struct gap gap;
+	const struct verdict *v;
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	s = play_until_hidden(&f, -1);
+	gap = s->at.gap;
+	fake_play(&f, PROGRAM, SLOW, 3000, ends_soon);
+	assert_non_null(v = s->outcome.verdict);
+	assert_int_equal(v->kind, VERDICT_HIDDEN);
+	assert_string_equal(v->from, labels_get(f.port.labels, gap.from)->text);
+	assert_string_equal(v->to, labels_get(f.port.labels, gap.to)->text);
+	assert_true(v->share_low > 0.9);
+	fake_end(&f);
+}
+
+static void
+a_gap_that_does_not_come_back_without_its_cuts_is_told_by_a_larger_one(void **state)
+{
+	const struct verdict *v;
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	s = play_until_hidden(&f, -1);
+	fake_play(&f, "()", 0, 6000, ends_soon);
+	assert_non_null(v = s->outcome.verdict);
+	assert_int_equal(v->kind, VERDICT_HIDDEN);
+	assert_true(gap_same(&s->at.gap, &s->origin.gap));
+	assert_true(v->share_low > 0.9);
+	fake_end(&f);
+}
+
+static void
+a_problem_that_is_gone_is_not_hidden(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	s = play_until_hidden(&f, -1);
+	assert_true(fake_play(&f, PROGRAM, -1, 6000, ends_soon));
+	assert_null(s->outcome.verdict);
+	assert_int_equal(s->outcome.reason, REASON_PROBLEM_GONE);
+	fake_end(&f);
+}
+
 int
 main(void)
 {
@@ -503,6 +572,10 @@ main(void)
 		    an_end_of_the_gap_over_budget_ends_the_search_before_it_enables_anything),
 		cmocka_unit_test(a_search_that_comes_to_the_edge_of_another_ends),
 		cmocka_unit_test(a_search_whose_requests_stop_ends_after_its_deadline),
+		cmocka_unit_test(a_gap_that_its_cuts_hide_is_measured_without_them),
+		cmocka_unit_test(
+		    a_gap_that_does_not_come_back_without_its_cuts_is_told_by_a_larger_one),
+		cmocka_unit_test(a_problem_that_is_gone_is_not_hidden),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -460,21 +460,38 @@ what_the_last_measurement_contradicts_ends_without_a_verdict(void **state)
 	struct scene x;
 	(void)state;
 
-	for (int slow_side = 0; slow_side < 2; slow_side++) {
-		begin(&x); /* the edge before 'a' has no share of the problem */
-		x.s->cycle.deadline_passed = true;
-		if (slow_side) { /* although there is a larger edge */
-			x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
-			x.s->sides.followed = SIDE_SLOW;
-		}
-		assert_int_equal(
-		    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 0);
-		assert_int_equal(x.s->phase, SEARCH_ENDED);
-		assert_int_equal(x.s->outcome.reason, REASON_CONTRADICTED);
-		assert_null(x.s->outcome.verdict);
-		assert_null(forest_verdict(x.f.port.forest, x.f.d->run->id, 1));
-		end(&x);
-	}
+	begin(&x); /* the edge before 'a' has no share of the problem */
+	x.s->cycle.deadline_passed = true;
+	assert_int_equal(
+	    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_int_equal(x.s->outcome.reason, REASON_CONTRADICTED);
+	assert_null(x.s->outcome.verdict);
+	assert_null(forest_verdict(x.f.port.forest, x.f.d->run->id, 1));
+	end(&x);
+}
+
+static void
+a_contradicted_search_of_slow_requests_goes_back_to_all_of_them(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.s->cycle.deadline_passed = true;
+	x.s->sides.followed = SIDE_SLOW;
+	x.s->sides.since = paths_gap(&x.f.paths, 'a', 'c', 0, false);
+	x.s->sides.separation.label = x.f.paths.of['b'];
+	assert_true(label_set_add(&x.s->sides.must, x.f.paths.of['b']));
+	assert_int_equal(
+	    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 1);
+	assert_int_equal(x.s->task, TASK_FINAL_EDGE);
+	assert_int_equal(x.s->at.gap.from, x.f.paths.of['a']);
+	assert_int_equal(x.s->at.gap.to, x.f.paths.of['c']);
+	assert_int_equal(x.s->sides.followed, SIDE_BOTH);
+	assert_int_equal(x.s->sides.separation.label, LABEL_NONE);
+	assert_false(label_set_has(&x.s->sides.must, x.f.paths.of['b']));
+	end(&x);
 }
 
 static void
@@ -572,6 +589,7 @@ main(void)
 		cmocka_unit_test(one_of_several_positions_is_numbered),
 		cmocka_unit_test(correlated_traces_count_for_fewer_and_widen_the_interval),
 		cmocka_unit_test(what_the_last_measurement_contradicts_ends_without_a_verdict),
+		cmocka_unit_test(a_contradicted_search_of_slow_requests_goes_back_to_all_of_them),
 		cmocka_unit_test(
 		    a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it),
 		cmocka_unit_test(from_the_preload_layer_it_goes_back_to_the_edge_above),
