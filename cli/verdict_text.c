@@ -204,8 +204,9 @@ verdict_end_put(struct buf *out, const json_t *run, const json_t *v)
 	if (is_word(v, "kind", "spread"))
 		buf_printf(out, "no part inside this edge has most of it");
 	else if (is_word(v, "kind", "hidden"))
-		buf_printf(out, "with tracepoints inside this edge enabled, the paths do not show where it is: "
-		                "requests pass their labels many times");
+		buf_printf(out,
+		    "with tracepoints inside this edge enabled, the paths do not show where it is: "
+		    "requests pass their labels many times");
 	else if (is_word(v, "kind", "cut") && number_of(v, "over_budget") == 0)
 		buf_printf(out,
 		    "the search ended with its effort of %.0f cycle%s; --effort raises it",

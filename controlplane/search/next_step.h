@@ -102,13 +102,13 @@ enum final_step {
 	FINAL_CONCLUDE,
 	FINAL_TAKE_BACK, /* the path with the gap as one edge did not come back, but requests did: measure a
 	                    larger edge */
-	FINAL_END        /* the path with the gap as one edge did not come back */
+	FINAL_END /* the path with the gap as one edge did not come back */
 };
 struct final_facts {
-	bool found;       /* a group has the gap as one edge */
-	uint64_t traces;  /* of all groups */
-	uint64_t passing; /* of these, those that pass the gap, as one edge or not */
-	uint64_t wanted;  /* more than NEXT_PLENTY, while its interval holds 0 */
+	bool found;         /* a group has the gap as one edge */
+	uint64_t traces;    /* of all groups */
+	uint64_t passing;   /* of these, those that pass the gap, as one edge or not */
+	uint64_t wanted;    /* more than NEXT_PLENTY, while its interval holds 0 */
 	bool can_take_back; /* there is a larger edge to go back to */
 	bool deadline_passed;
 };

@@ -429,7 +429,7 @@ leave_side(struct search *s)
 void
 take_back(struct search_port *port, struct search *s, enum verdict_kind kind, enum reason reason)
 {
-	const struct gap back = s->layer.state == LAYER_FOUND        ? s->layer.above
+	const struct gap back = s->layer.state == LAYER_FOUND    ? s->layer.above
 	                        : s->sides.followed == SIDE_SLOW ? s->sides.since
 	                                                         : *larger_gap(s);
 
