@@ -131,6 +131,8 @@ $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 $O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)
 $O/tests/unit/below/stacks/blocked $O/tests/unit/below/stacks/blocked_other: tests/unit/below/stacks/blocked.c
 	@mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -fomit-frame-pointer -Wall -Wextra $(if $(findstring other,$@),-DOTHER) -o $@ $< -pthread
+# Its subject is what libhone publishes.
+$O/tests/unit/agent/system/thread_context_test: | $O/lib/libhone.so
 
 define room
 $(call archive,$1): $(patsubst %.c,$O/%.o,$(call sources,$1))

@@ -5,10 +5,12 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "instrument/context_place.h"
 #include "instrument/inside.h"
 #include "instrument/policy.h"
 #include "instrument/tracepoints_lttng.h"
@@ -16,6 +18,21 @@
 __thread struct hone_thread hone_self __attribute__((tls_model("initial-exec")));
 
 static const struct hone_unit OUTSIDE;
+
+#define UNIT(member) offsetof(struct hone_unit, member)
+
+/* Others find it by its name; no code of the library reads it. */
+__attribute__((visibility("default"))) struct hone_context_place hone_context_place_v1 = {
+	.magic = HONE_CONTEXT_MAGIC,
+	.size = sizeof(struct hone_context_place),
+	.context_bytes = sizeof(struct hone_unit),
+	.trace_id_high = UNIT(carrier.trace_id_high),
+	.trace_id = UNIT(carrier.trace_id),
+	.unit_id = UNIT(unit_id),
+	.request_type = UNIT(carrier.request_type),
+	.sampled = UNIT(carrier.sampled),
+	.probed = UNIT(carrier.probed),
+};
 
 /* A child of fork() is outside of its parent's request, and generates other ids. */
 static void
@@ -32,6 +49,8 @@ hone_start(void)
 	const char *path = secure_getenv("HONE_POLICY"), *sample = secure_getenv("HONE_SAMPLE");
 	bool given = path != NULL && path[0] != '\0';
 
+	hone_context_place_v1.offset = (const char *)&hone_self.now -
+	                               (const char *)__builtin_thread_pointer();
 	policy_init(
 	    given ? path : HONE_POLICY_PATH, given, sample != NULL && strcmp(sample, "1") == 0);
 	pthread_atfork(NULL, NULL, after_fork);

@@ -27,7 +27,7 @@ for arg in "$@"; do
     for inc in $(sed -n 's/^[[:space:]]*#[[:space:]]*include "\([^"]*\)\/[^"]*".*/\1/p' "$f" | sort -u); do
       case " $allowed instrument " in
       *" $inc "* | *" ${inc%/*} "*)
-        if [ "$inc" = instrument ] && ! grep -q 'include "instrument/policy.h"' "$f"; then
+        if [ "$inc" = instrument ] && ! grep -qE 'include "instrument/(policy|context_place)\.h"' "$f"; then
           echo "rooms: $f includes $inc/, which $room may not use"
           fail=1
         fi ;;

@@ -19,4 +19,11 @@ enum { SYMBOL_NAME_MAX = 63 }; /* bytes; a longer name is cut */
  */
 bool symbol_file_find(int fd, uint64_t from_start, char name[SYMBOL_NAME_MAX + 1]);
 
+/*
+ * The reverse: where the exported object of this name lies, as the distance in memory between the
+ * file's first byte and the object, where the file is mapped. False: the file exports no object of
+ * this name with at least `bytes` bytes. Bounded as above.
+ */
+bool symbol_file_place(int fd, const char *name, uint64_t bytes, uint64_t *from_start);
+
 #endif

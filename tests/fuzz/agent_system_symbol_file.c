@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any bytes as a traced program's file: 8 bytes of position, then the file. Whatever the file says,
- * the result is a terminated name, or none.
+ * the result is a terminated name, or none, and an object of an exported name, or none.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -33,5 +33,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (symbol_file_find(fd, from_start, name) &&
 	    (name[0] == '\0' || strnlen(name, sizeof name) == sizeof name))
 		abort();
+	symbol_file_place(fd, "hone_context_place_v1", 40, &from_start);
 	return 0;
 }
