@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The messages between hone-agent and hone-below, on a socketpair of type SOCK_SEQPACKET: each packet is one
+ * message, a byte of its kind and its fields. Both ends are of the same release and machine.
+ *
+ *	agent                                            hone-below
+ *	  |                                  <-- CAN ---  once: what the kernel and the privileges permit
+ *	  |--- FOLLOW, UNFOLLOW -->                       processes
+ *	  |--- LEASE, each second -->                     without one for its time, hone-below ends
+ *	  |                 <-- NAME, WAIT, SAMPLE, LOST   what threads of probed requests did
+ *	  |                              <-- MARK, COST    each 100 ms
+ *	  |--- END -->
+ *
+ * A NAME comes before the first message with its id. Times are CLOCK_MONOTONIC.
+ */
+#ifndef WIRE_BELOW_H
+#define WIRE_BELOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum below_state {
+#define STATE(name, number, word, text) BELOW_##name = number,
+#include "wire/below_states.tbl.h"
+#undef STATE
+	BELOW_STATES
+};
+
+/* "lock"; "blocked by a lock". Unknown numbers have those of UNKNOWN. */
+const char *below_state_word(enum below_state s);
+const char *below_state_text(enum below_state s);
+
+enum {
+	BELOW_MESSAGE_MAX = 8192, /* bytes of a message */
+	BELOW_FOLDED_MAX = 1023,
+	BELOW_FUNCTION_MAX = 127,
+	BELOW_FILE_MAX = 127,
+	BELOW_MISSING_MAX = 511,
+	BELOW_LEASE_MS = 3000, /* what the agent gives, each second */
+};
+
+enum below_kind {
+	BELOW_FOLLOW = 1,
+	BELOW_UNFOLLOW,
+	BELOW_LEASE,
+	BELOW_END,
+	BELOW_CAN = 16,
+	BELOW_NAME,
+	BELOW_WAIT,
+	BELOW_SAMPLE,
+	BELOW_LOST,
+	BELOW_MARK,
+	BELOW_COST,
+};
+
+/* What hone-below can do here. */
+enum below_can_flag {
+	BELOW_CAN_WAITS = 1,    /* waits off the CPU, with their cause */
+	BELOW_CAN_SAMPLES = 2,  /* samples on the CPU */
+	BELOW_CAN_STACKS = 4,   /* places in the code */
+	BELOW_CAN_FAULTS = 8,   /* waits for page faults */
+	BELOW_CAN_HOLDERS = 16, /* what the holder of a lock did meanwhile */
+	BELOW_CAN_FLAGS = 31,
+};
+
+/* Follow the threads of a process that are in probed requests. */
+struct below_follow {
+	uint32_t pid; /* of the process, in the pid namespace of both */
+	/* Where threads keep their context (instrument/context_place.h); offset 0: the agent may not
+	 * read it, and it is to be read at `address` in the process' memory. */
+	int64_t offset;
+	uint64_t address;
+	uint16_t trace_id, unit_id, request_type, probed; /* offsets in the context */
+};
+
+struct below_can {
+	uint32_t flags;      /* of enum below_can_flag; 0: nothing */
+	const char *missing; /* why not more, and how to grant it; "": nothing is missing */
+};
+
+/* A place in the code. Texts are terminated. */
+struct below_name {
+	uint32_t id;        /* not 0 */
+	const char *folded; /* the stack: "main;serve;append() at dd.c:27;fsync" */
+	const char *function, *file, *called; /* of the program's innermost frame; "": unknown */
+	uint32_t line;                        /* 0: unknown */
+};
+
+/* An interval off the CPU: from begin to woken in `state`, from woken to end ready. */
+struct below_wait {
+	uint32_t pid, tid;
+	uint64_t trace_id, unit_id;
+	int64_t begin_ns, woken_ns, end_ns; /* begin <= woken <= end */
+	uint8_t state;                      /* enum below_state */
+	uint32_t place;                     /* 0: unknown */
+	uint64_t lock;                      /* address; 0: none */
+	uint32_t owner_tid;                 /* of the lock when the wait began; 0: unknown */
+	uint8_t owner_state;                /* what it did then; UNKNOWN */
+	uint32_t owner_place;               /* 0: unknown */
+	uint32_t waker_tid;                 /* 0: an interrupt, or unknown */
+	uint64_t waker_trace_id;            /* of its request; 0: none */
+	uint32_t waker_type;                /* hone_request_type() of it; 0: none */
+};
+
+/* A thread was seen on a CPU; it stands for weight_ns of running. */
+struct below_sample {
+	uint32_t pid, tid;
+	uint64_t trace_id, unit_id;
+	int64_t time_ns, weight_ns;
+	uint32_t place; /* 0: unknown */
+};
+
+struct below_lost {
+	uint64_t count;
+	int64_t from_ns, to_ns;
+};
+
+struct below_message {
+	enum below_kind kind;
+	union {
+		struct below_follow follow;
+		uint32_t unfollow; /* pid */
+		uint32_t lease_ms; /* since it was received; then hone-below ends */
+		struct below_can can;
+		struct below_name name;
+		struct below_wait wait;
+		struct below_sample sample;
+		struct below_lost lost;
+		int64_t
+		    mark_ns; /* no WAIT, SAMPLE or LOST that ended at or before it is still to come */
+		int64_t cost_cpu_us; /* of hone-below and its children since they began */
+	};
+};
+
+/* Appends the message; b->failed reports lack of memory. Texts over their limit are cut. */
+void below_encode(const struct below_message *m, struct buf *b);
+
+/* Decodes one packet. Texts are copied into the arena. ERR_INPUT: malformed, or an unknown kind; ERR_MEMORY: *ret is of
+ * no use. O(len), at most 4 * len bytes of memory. */
+int below_decode(
+    struct below_message *ret, struct arena *a, const void *data, size_t len, struct err *e);
+
+#endif
