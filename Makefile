@@ -8,7 +8,7 @@
 #   make overhead     cost to the application: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
 #   make eval         whether every planted fault is found: APP=news ROUNDS=5 FAULT="ads lock" JSON=1; docs/evaluation.md
-#   make calibrate    how often findings are right where the truth is known; make eval-nezha: on real faults
+#   make calibrate    how often findings are right where the truth is known; make calibrate-traces: on subsets of real traces; make eval-nezha: on real faults
 #   make mutate       removes one mechanism at a time: its test must fail; MUTATIONS="tests/mutations/frame-crc.patch"
 #   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
 #   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
@@ -298,6 +298,11 @@ $O/bench/report_nezha: $O/bench/report_nezha.o $O/lib/libreport.a $(call libs,fo
 eval-nezha: setup-tests $O/bench/report_nezha
 	@$O/bench/report_nezha $(addprefix $(DATA)/nezha/,2022-08-22 2023-01-29 2023-01-30)
 
+$O/bench/analysis_subsets: $O/bench/analysis_subsets.o $(call libs,formats)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,formats)
+calibrate-traces: setup-tests $O/bench/analysis_subsets	# how often intervals hold on subsets of real traces: docs/calibration.md
+	@$O/bench/analysis_subsets $(addprefix $(DATA)/nezha/,2022-08-22 2023-01-29 2023-01-30)
+
 # The part of docs/space.md that is generated from the code
 $O/tools/space_docs: $O/tools/space_docs.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
@@ -363,4 +368,4 @@ clean:
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate eval-nezha install clean
+.PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean

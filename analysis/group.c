@@ -336,6 +336,7 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 	struct group *g;
 	int64_t ignored;
 
+	gs->added++;
 	if (!shape_exact(s, t)) {
 		gs->other.inexact++;
 		return to_other(gs, t, s);
@@ -365,11 +366,13 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 	if ((sample = sample_choose(gs, state)) != NULL) {
 		sample->total_ns = x.total_ns;
 		sample->number = g->total.n;
+		sample->order = gs->added;
 		sample->id = x.id;
 		memcpy(sample->edges_ns, times, g->shape.nedges * sizeof *times);
 		keys_read(gs, state, sample->keys, t, p, s, node_names);
 	}
 	if ((sample = slow_choose(g, x.total_ns, g->total.n)) != NULL) {
+		sample->order = gs->added;
 		sample->id = x.id;
 		memcpy(sample->edges_ns, times, g->shape.nedges * sizeof *times);
 		keys_read(gs, state, sample->keys, t, p, s, node_names);
@@ -448,6 +451,7 @@ groups_merge(struct groups *into, const struct groups *from, struct err *e)
 	for (uint32_t i = 0; i < from->count; i++)
 		if (merge_state(into, from->states[i]) != 0)
 			return err_set(e, ERR_MEMORY, "no memory to merge %u groups", from->count);
+	into->added += from->added;
 	into->other.traces += from->other.traces;
 	into->other.collisions += from->other.collisions;
 	into->other.inexact += from->other.inexact;

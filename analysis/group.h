@@ -35,6 +35,7 @@ struct sample { /* one request of the reservoir, or of the slowest */
 	struct trace_id id;
 	int64_t total_ns;
 	uint64_t number;  /* of the request among the group's, from 1 */
+	uint64_t order;   /* of the request among all that were added to the groups, from 1 */
 	double *edges_ns; /* [nedges] */
 	/* [nkeys]: numbers; for texts the number given by `texts`; NAN: missing */
 	double *keys;
@@ -50,6 +51,8 @@ struct group {
 	 * loops, so that numbers stay the same. times_ns and iterations are the first trace's. */
 	struct shape shape;
 	uint32_t type; /* label of request_begin */
+	/* Its requests stand for those that come before and after them, not only for the time in which they came. */
+	bool stands_for_more;
 	/* Response times in ns, without excluded waits; so are all following times. */
 	struct moments total;
 	struct moments_high total_high; /* of the same */

@@ -40,6 +40,7 @@ struct groups {
 	double *times;     /* of the current trace, by its group's edges */
 	uint32_t ntimes;   /* the capacity */
 	size_t bytes;
+	uint64_t added; /* traces, also to none of the groups */
 	/* A shape was rejected for lack of memory, and so are all further ones. */
 	bool full;
 };

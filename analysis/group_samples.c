@@ -134,6 +134,7 @@ slow_begin(struct groups *gs, struct group_state *p)
 		if (to == NULL)
 			continue;
 		to->id = from->id;
+		to->order = from->order;
 		memcpy(to->edges_ns, from->edges_ns, g->shape.nedges * sizeof *to->edges_ns);
 		memcpy(to->keys, from->keys, g->nkeys * sizeof *to->keys);
 	}
@@ -293,6 +294,7 @@ merge_sample(struct groups *gs, struct group_state *to, struct sample *mine,
 
 	mine->id = s->id;
 	mine->number = s->number + g->total.n;
+	mine->order = s->order + gs->added;
 	memcpy(mine->edges_ns, s->edges_ns, plain * sizeof *s->edges_ns);
 	for (uint32_t i = 0; i < g->shape.nloops; i++)
 		mine->edges_ns[g->shape.loops[i].edge] =

@@ -24,6 +24,10 @@
  * c is the quantile of |z| over its standard error in bootstrap rounds over the reservoir: the
  * symmetric bootstrap-t (Hall 1988), whose coverage error is of order n^-2, not n^-1.
  *
+ * In a group that stands for requests of other times, too, where z(share) of successive requests depends on each other, n is divided by how many of them tell
+ * as much as an independent one (dependence.h). That response times depend on each other does not decide: what an edge has of
+ * them is certain if it has it at all times.
+ *
  * Shares of the mean are the same with the response time itself as u, and z(s) = v - s u.
  *
  * Cost: O(edges x samples x rounds). docs/calibration.md measures the coverage and lists the
@@ -35,6 +39,7 @@
 #include <gsl/gsl_cdf.h>
 
 #include "analysis/bootstrap.h"
+#include "analysis/dependence.h"
 
 /* Edges that are summed at once. With AVX2 a judgement (finding_of()) of 100 edges and 512
  * samples in 200 rounds takes 3.6 ms, without 6.2; of 8 edges and 200 samples 0.41 and 0.50
@@ -322,6 +327,31 @@ critical(double *off, uint32_t rounds, double confidence, const struct group *g)
 	return normal + fmax(0, c - normal) * g->nsamples / (double)g->total.n;
 }
 
+/*
+ * How many successive requests tell as much of the edge's share as an independent one. They depend on
+ * each other if their response times, or the edge's times, or z at the share do.
+ */
+static double
+edge_inflation(const struct group *g, const struct sample_columns *c, uint32_t edge,
+    const uint32_t *order, double *values)
+{
+	bool depends = false;
+	double inflation;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		values[i] = c->u[order[i]];
+	depends |= values_depend(values, c->n);
+	for (uint32_t i = 0; i < c->n; i++)
+		values[i] = g->samples[order[i]].edges_ns[edge];
+	depends |= values_depend(values, c->n);
+	for (uint32_t i = 0; i < c->n; i++)
+		values[i] = (c->of == SHARE_OF_VARIANCE ? c->u[order[i]] : 1) *
+		            c->rest[(size_t)(edge / LANES) * c->n + order[i]][edge % LANES];
+	depends |= values_depend(values, c->n);
+	inflation = depends ? batch_inflation(values, c->n) : 1;
+	return inflation_of_all(inflation, c->n, g->total.n);
+}
+
 /* The samples do not vary, but other requests did: too rare to tell how certain a share is. */
 static void
 set_unknown(struct edge_share *edges, const struct group *g)
@@ -337,11 +367,14 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 {
 	struct sample_columns c = { .n = g->nsamples, .nedges = g->shape.nedges, .of = of };
 	double *rests = arena_alloc(a, c.nedges * sizeof *rests);
+	const uint32_t *order;
 	struct bootstrap b;
-	double *out, unit;
+	double *out, *values, unit;
 
-	for (uint32_t e = 0; e < c.nedges; e++)
+	for (uint32_t e = 0; e < c.nedges; e++) {
 		edges[e].interval = (struct interval){ edges[e].share, edges[e].share };
+		edges[e].inflation = 1;
+	}
 	set_unknown(edges, g);
 	if (c.n < 2 || rounds == 0)
 		return 0;
@@ -350,8 +383,10 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 	c.rest = arena_calloc(a, (size_t)c.ntiles * c.n, sizeof *c.rest);
 	c.weights = arena_alloc(a, 3 * c.n * sizeof *c.weights);
 	out = arena_alloc(a, (size_t)c.ntiles * LANES * rounds * sizeof *out);
+	values = arena_alloc(a, c.n * sizeof *values);
+	order = samples_in_order(g, a);
 	if (rests == NULL || c.u == NULL || c.rest == NULL || c.weights == NULL || out == NULL ||
-	    bootstrap_begin(&b, c.n, seed, a) != 0)
+	    values == NULL || order == NULL || bootstrap_begin(&b, c.n, seed, a) != 0)
 		return ERR_MEMORY;
 	if ((unit = scale_totals(&c, g)) <= 0)
 		return 0;
@@ -361,9 +396,14 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 		round_of(&out[i], &c, &b, rests, rounds);
 	for (uint32_t e = 0; e < c.nedges; e++) {
 		struct products p = products_of(g, e, of);
+		double limit = critical(&out[(size_t)e * rounds], rounds, confidence, g);
 
-		edges[e].interval = share_bounds(&p, edges[e].share,
-		    critical(&out[(size_t)e * rounds], rounds, confidence, g), (double)g->total.n);
+		if (g->stands_for_more)
+			edges[e].inflation = edge_inflation(g, &c, e, order, values);
+		if (edges[e].inflation > 1)
+			limit *= batch_stretch(confidence);
+		edges[e].interval = share_bounds(
+		    &p, edges[e].share, limit, (double)g->total.n / edges[e].inflation);
 	}
 	return 0;
 }

@@ -30,6 +30,14 @@ sequential_stretch(const struct conditions *c, double n)
 	       gsl_cdf_ugaussian_Pinv((1 + c->confidence) / 2);
 }
 
+/* An upper limit beyond what that many requests can show is none: their CV is largest when one has all of the
+ * time. */
+static double
+cv_most(uint64_t n)
+{
+	return sqrt(fmax(1, (double)n - 1));
+}
+
 /* The spread of all requests seen. Standard errors by the influence function of estimate_of(),
  * whose mean square follows from the third and fourth moments; the distribution of the errors
  * is that of the reservoir's rounds. */
@@ -108,7 +116,9 @@ measure_totals(struct judgement *j, const struct group *g, const struct conditio
 	if (spread_of(&kept, totals, g->nsamples, g->total.n, rounds, seed, a) != 0)
 		return ERR_MEMORY;
 	j->all = spread_of_all(&kept, g);
-	j->cv = interval_with(spread_cv(&j->all, c->confidence, 1), moments_cv(&g->total));
+	j->cv = spread_cv(&j->all, c->confidence, 1);
+	j->cv.high = fmin(j->cv.high, cv_most(g->total.n));
+	j->cv = interval_with(j->cv, moments_cv(&g->total));
 	j->mean = spread_mean(&j->all, c->confidence, 1);
 	j->cv_low = spread_cv(&j->all, c->confidence, stretch).low;
 	j->mean_low = spread_mean(&j->all, c->confidence, stretch).low;

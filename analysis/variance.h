@@ -4,7 +4,8 @@
  * group, T = sum x_i and var(T) = sum cov(x_i, T): the share of an edge is cov(x_i, T) /
  * var(T), and shares add up to 1. For groups that are consistently slow: shares of the mean.
  * Intervals by a seeded bootstrap over the reservoir (Efron 1979), studentized (Hall 1988), for
- * shares as score intervals (bootstrap.h, share_interval.c). How often they contain the true
+ * shares as score intervals (bootstrap.h, share_interval.c). Of a group that stands
+ * for requests to come, those of shares are wider where successive requests depend on each other (dependence.h). How often they contain the true
  * value: docs/calibration.md, `make calibrate`.
  */
 #ifndef ANALYSIS_VARIANCE_H
@@ -41,6 +42,9 @@ struct edge_share {
 	/* var(x) / var(T); the rest of the share is covariance with other edges */
 	double own;
 	double mean_ns, latency_share;
+	/* How many successive requests tell as much of the share as an independent one, >= 1: the interval
+	 * is wider by its root (dependence.h). */
+	double inflation;
 };
 
 struct finding {

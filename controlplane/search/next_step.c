@@ -108,6 +108,10 @@ verdict_step(const struct verdict_facts *f)
 	if (f->worth_open && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 7 */
+	if (f->effective < VERDICT_EFFECTIVE_MIN && f->traces < VERDICT_DEPENDENT_TRACES &&
+	    !f->deadline_passed)
+		return VERDICT_STEP_MORE;
+	/* 8 */
 	return VERDICT_STEP_KEEP;
 }
 

@@ -134,15 +134,19 @@ enum verdict_step {
 #define VERDICT_GONE_MAX 0.1
 /* More traces than these are not waited for to see whether a verdict is worth mending. */
 enum { VERDICT_WORTH_TRACES = 500 };
+/* Traces that depend on each other are to be worth so many independent ones; and more than these are not waited
+ * for. */
+enum { VERDICT_EFFECTIVE_MIN = 50, VERDICT_DEPENDENT_TRACES = 1000 };
 struct verdict_facts {
 	double share, share_low, share_high; /* of the final edge, with its interval */
 	double carries,
 	    carried_found; /* by the final edge, now and when it was found; 0: not known */
 	double root_share; /* of the first gap, when found */
 	bool can_take_back;
-	bool sure;       /* the interval does not hold 0 */
-	bool worth_open; /* the interval does not say whether it is worth mending */
-	uint64_t traces; /* of the final edge */
+	bool sure;        /* the interval does not hold 0 */
+	bool worth_open;  /* the interval does not say whether it is worth mending */
+	uint64_t traces;  /* of the final edge */
+	double effective; /* how many independent ones these are worth */
 	bool deadline_passed;
 };
 /*
@@ -160,7 +164,9 @@ struct verdict_facts {
  * 4. Gone: end.
  * 5. Not sure, and before the deadline: more traces.
  * 6. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, before the deadline: more.
- * 7. Keep.
+ * 7. By fewer than VERDICT_DEPENDENT_TRACES, they are worth fewer than VERDICT_EFFECTIVE_MIN independent ones,
+ *    before the deadline: more. In so short a time one burst in one queue has most of what varies.
+ * 8. Keep.
  */
 enum verdict_step verdict_step(const struct verdict_facts *f);
 

@@ -359,6 +359,7 @@ begin(struct population *ret, const struct group *model, uint32_t edge, uint32_t
 	struct group *g = &ret->group;
 
 	*ret = (struct population){ .group = { .shape = model->shape,
+					.stands_for_more = true,
 					.type = model->type,
 					.nkeys = model->nkeys,
 					.keys = model->keys,

@@ -38,7 +38,6 @@ cycle_begin(struct search_port *port, struct search *s, enum search_phase phase,
 
 	groups_free(c->groups);
 	c->traces = s->skipped_lossy = s->skipped_incomplete = 0;
-	c->serial = (struct comoments){ 0 };
 	s->layer.objects = (struct object_times){ 0 };
 	search_enter(s, phase);
 	c->begun = port->now;
@@ -72,9 +71,7 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 	if (rc != 0)
 		return rc == ERR_INPUT ? 0 : rc;
 	port->counts->inexact += !shape_exact(&shape, t);
-	if (c->traces++ > 0)
-		comoments_add(&c->serial, (double)c->before_ns, (double)(t->end_ns - t->begin_ns));
-	c->before_ns = t->end_ns - t->begin_ns;
+	c->traces++;
 	s->exploration.traces += s->exploration.hypothesis != NULL;
 	groups_add(c->groups, t, &path, &shape, port->node_names);
 	return 0;

@@ -129,9 +129,7 @@ struct layer_search { /* of the preload layer, inside one gap */
 };
 
 struct search_cycle {
-	struct groups *groups;   /* of its traces; NULL before the first one */
-	struct comoments serial; /* of these: a response time beside the one before it */
-	int64_t before_ns;       /* the last response time */
+	struct groups *groups; /* of its traces; NULL before the first one */
 	uint64_t traces;
 	struct mono begun, checked; /* checked: the last decision */
 	struct mono ready;          /* traces that began later count */

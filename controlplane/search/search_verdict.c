@@ -314,40 +314,21 @@ find_what_if(struct verdict *v, const struct search_port *port, const struct sea
 	return 0;
 }
 
-/*
- * How many autocorrelated traces are worth one independent trace, by the correlation r of response
- * times next to each other, as if it fell off like r, r^2, r^3, ...: (1 + r) / (1 - r), from the
- * effective sample size of an AR(1) process (Wilks, J. Climate 10, 1997). 1 where r may be chance.
- */
-static double
-variance_inflation(const struct comoments *serial)
-{
-	double n = (double)serial->n, r;
-
-	if (n < 3 || serial->m2_x <= 0)
-		return 1;
-	/* both series are the same, but for the first and the last value */
-	r = fmin(serial->c_xy / serial->m2_x, 0.98);
-	return r * sqrt(n) > 2 ? (1 + r) / (1 - r) : 1;
-}
-
-/* What was measured of the edge; its interval is widened for autocorrelation. */
 static void
-fill_measured(
-    struct verdict *v, const struct population *all, const struct finding *f, double inflation)
+fill_measured(struct verdict *v, const struct population *all, const struct finding *f)
 {
 	const struct group *g = &all->group;
 	const struct edge_share *share = &f->edges[0];
 
 	v->traces = g->total.n;
-	v->effective_traces = (double)v->traces / inflation;
+	v->effective_traces = (double)v->traces / fmax(1, share->inflation);
 	v->passing = (uint64_t)all->passing;
 	v->passes = all->passes;
 	v->mean_ns = f->mean_ns;
 	v->cv = f->cv;
 	v->share = share->share;
-	v->share_low = share->share - (share->share - share->interval.low) * sqrt(inflation);
-	v->share_high = share->share + (share->interval.high - share->share) * sqrt(inflation);
+	v->share_low = share->interval.low;
+	v->share_high = share->interval.high;
 	v->latency_share = share->latency_share;
 	if (g->slowest.total_ns >= 0) {
 		v->slowest = g->slowest.id;
@@ -622,6 +603,7 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.sure = verdict_sure(v),
 		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
 		.traces = v->traces,
+		.effective = v->effective_traces,
 		.deadline_passed = s->cycle.deadline_passed
 	};
 }
@@ -669,7 +651,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		goto end;
 	}
 	v.handed_over = edge_of->owner == LABEL_NONE;
-	fill_measured(&v, &x.all, &f, variance_inflation(&s->cycle.serial));
+	fill_measured(&v, &x.all, &f);
 	v.effect = find_effect(s, &v, &x.all.group);
 	facts = facts_of(s, &v, &x.all.group);
 	switch (verdict_step(&facts)) {

@@ -52,6 +52,62 @@ shares_add_up_to_one(void **state)
 	}
 }
 
+/* One slow request among fast ones: the rounds that miss it make the errors of log(CV) as large as one likes. */
+static void
+the_upper_limit_of_a_cv_is_one_that_so_many_requests_can_show(void **state)
+{
+	struct finding f;
+	struct group *g = NULL;
+	struct made m;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 1);
+	for (int64_t slow_ns = 1000000; slow_ns < INT64_C(100000000000); slow_ns *= 10) {
+		made_begin(&m, 1, 200, 1);
+		for (int i = 0; i < 40; i++) {
+			int64_t x[1] = { normal_ns(&r, 1e6, 1e4) + (i == 7 ? slow_ns : 0) };
+
+			g = made_add(&m, x, NULL, 0);
+		}
+		assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
+		assert_true(f.cv_interval.low <= f.cv && f.cv_interval.high >= f.cv);
+		assert_true(f.cv_interval.high <= sqrt(40 - 1) + 1e-9);
+		made_end(&m);
+	}
+}
+
+/* Requests come in bursts in which one of two edges varies: what each has of the variance is less certain than if
+ * they came in any order, but only if they stand for other times, too. */
+static void
+shares_of_requests_that_depend_are_uncertain_where_they_stand_for_others(void **state)
+{
+	double width[2];
+	struct finding f;
+	struct group *g = NULL;
+	struct made m;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 1);
+	made_begin(&m, 2, 600, 1);
+	for (int i = 0; i < 600; i++) {
+		bool second = i / 60 % 2 == 1;
+		int64_t x[2] = { normal_ns(&r, 1e7, second ? 1e4 : 1e6),
+			normal_ns(&r, 1e7, second ? 2e6 : 1e4) };
+
+		g = made_add(&m, x, NULL, 0);
+	}
+	for (int more = 0; more < 2; more++) {
+		g->stands_for_more = more;
+		assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
+		width[more] = f.edges[1].interval.high - f.edges[1].interval.low;
+		assert_true(more ? f.edges[1].inflation > 2 : f.edges[1].inflation == 1);
+	}
+	assert_true(width[1] > 1.5 * width[0]);
+	made_end(&m);
+}
+
 static void
 the_edge_that_varies_has_the_share(void **state)
 {
@@ -333,6 +389,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_add_up_to_one),
+		cmocka_unit_test(the_upper_limit_of_a_cv_is_one_that_so_many_requests_can_show),
+		cmocka_unit_test(
+		    shares_of_requests_that_depend_are_uncertain_where_they_stand_for_others),
 		cmocka_unit_test(the_edge_that_varies_has_the_share),
 		cmocka_unit_test(a_group_is_judged_only_when_the_interval_is_on_one_side),
 		cmocka_unit_test(intervals_contain_the_share_at_the_stated_rate),

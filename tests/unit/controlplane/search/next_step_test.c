@@ -353,6 +353,7 @@ a_verdict_waits_until_it_is_known_whether_it_is_worth_mending(void **state)
 		.share_high = 0.5,
 		.sure = true,
 		.worth_open = true,
+		.effective = VERDICT_EFFECTIVE_MIN,
 		.traces = VERDICT_WORTH_TRACES - 1 };
 	(void)state;
 
@@ -362,9 +363,33 @@ a_verdict_waits_until_it_is_known_whether_it_is_worth_mending(void **state)
 	f.traces--;
 	f.deadline_passed = true;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
-	f = (struct verdict_facts){
-		.share = 0.3, .share_low = 0.1, .share_high = 0.5, .sure = true
-	};
+	f = (struct verdict_facts){ .share = 0.3,
+		.share_low = 0.1,
+		.share_high = 0.5,
+		.sure = true,
+		.effective = VERDICT_EFFECTIVE_MIN };
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+}
+
+static void
+a_verdict_waits_while_its_traces_are_worth_few_independent_ones(void **state)
+{
+	struct verdict_facts f = { .share = 0.3,
+		.share_low = 0.1,
+		.share_high = 0.5,
+		.sure = true,
+		.effective = VERDICT_EFFECTIVE_MIN - 1,
+		.traces = VERDICT_DEPENDENT_TRACES - 1 };
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.traces++;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.traces--;
+	f.effective++;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.effective--;
+	f.deadline_passed = true;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
 }
 
@@ -373,6 +398,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_waits_until_it_is_known_whether_it_is_worth_mending),
+		cmocka_unit_test(a_verdict_waits_while_its_traces_are_worth_few_independent_ones),
 		cmocka_unit_test(what_can_be_enabled_is_tried_in_its_order),
 		cmocka_unit_test(what_was_enabled_is_a_new_cycle),
 		cmocka_unit_test(step_1_two_searches_of_one_edge_are_one_too_many),
