@@ -23,7 +23,7 @@
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire mapping analysis formats report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/honed \
-                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks cli
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes cli
 base_uses         :=
 wire_uses         := base
 mapping_uses      := wire base
@@ -45,11 +45,12 @@ agent/tracer_uses := agent/system wire base
 agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 below/stacks_uses := base
+below/probes_uses := base
 cli_uses          := report formats searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -62,6 +63,7 @@ controlplane/answers_libs := jansson
 agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
 below/stacks_libs := dw elf
+below/probes_libs := Zydis
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone
@@ -104,6 +106,7 @@ lib_flags_jansson   := $(call small,jansson)
 lib_flags_lttng-ctl := -llttng-ctl
 lib_flags_elf       := -lelf
 lib_flags_dw        := -ldw
+lib_flags_Zydis     := -lZydis
 # Only for programs that call tls_open(): hone does not, and starts faster without OpenSSL. One word, since flags are
 # sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state

@@ -35,6 +35,7 @@ zlib1g-dev:header:zlib.h
 libdeflate-dev:header:libdeflate.h
 libelf-dev:header:gelf.h
 libdw-dev:header:elfutils/libdw.h
+libzydis-dev:header:Zydis/Zydis.h
 libbabeltrace2-dev:header:babeltrace2/babeltrace.h
 '
 TEST_NEEDS='

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "below/probes/probe_price.h"
+
+#include <Zydis/Zydis.h>
+
+enum { ENTRY_BYTES_MAX = 64 };
+
+static bool
+decode(const uint8_t *code, size_t len, ZydisDecodedInstruction *ret,
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT])
+{
+	ZydisDecoder decoder;
+
+	return ZYAN_SUCCESS(
+		   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, len, ret, operands));
+}
+
+static bool
+has_prefix(const ZydisDecodedInstruction *i, uint8_t value)
+{
+	for (uint8_t k = 0; k < i->raw.prefix_count; k++)
+		if (i->raw.prefixes[k].value == value)
+			return true;
+	return false;
+}
+
+/* Branches with an operand-size prefix are refused by the kernel, as are all instructions with these prefixes. */
+static bool
+is_refused(const ZydisDecodedInstruction *i)
+{
+	static const uint8_t refused[] = { 0x26, 0x2e, 0x36, 0x3e, 0xf0 };
+
+	for (size_t k = 0; k < sizeof refused; k++)
+		if (has_prefix(i, refused[k]))
+			return true;
+	switch (i->mnemonic) {
+	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_INT1:
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_CLI:
+	case ZYDIS_MNEMONIC_STI:
+	case ZYDIS_MNEMONIC_IN:
+	case ZYDIS_MNEMONIC_OUT:
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+is_conditional_jump(const ZydisDecodedInstruction *i)
+{
+	return (i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && i->opcode >= 0x70 &&
+		   i->opcode <= 0x7f) ||
+	       (i->opcode_map == ZYDIS_OPCODE_MAP_0F && i->opcode >= 0x80 && i->opcode <= 0x8f);
+}
+
+static enum probe_way
+way_of(const ZydisDecodedInstruction *i)
+{
+	bool plain = i->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+
+	if (i->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+		return PROBE_STEPPED;
+	if (plain && i->opcode == 0x90 && i->mnemonic == ZYDIS_MNEMONIC_NOP)
+		return is_refused(i) ? PROBE_NO_CODE : PROBE_EMULATED;
+	if (is_conditional_jump(i) ||
+	    (plain && (i->opcode == 0xe8 || i->opcode == 0xe9 || i->opcode == 0xeb)))
+		return is_refused(i) || has_prefix(i, 0x66) ? PROBE_NO_CODE : PROBE_EMULATED;
+	if (is_refused(i))
+		return PROBE_NO_CODE;
+	/* push of a register: one byte, or two with REX.B alone (0x41). */
+	if (plain && i->opcode >= 0x50 && i->opcode <= 0x57 &&
+	    (i->length == 1 || (i->length == 2 && has_prefix(i, 0x41))))
+		return PROBE_EMULATED;
+	if (i->mnemonic == ZYDIS_MNEMONIC_NOP && i->opcode_map == ZYDIS_OPCODE_MAP_0F &&
+	    i->opcode == 0x1f)
+		return PROBE_LONG_NOP;
+	return PROBE_STEPPED;
+}
+
+struct probe_price
+probe_price_of(const uint8_t *code, size_t len)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	struct probe_price none = { PROBE_NO_CODE, 0 };
+	ZydisDecodedInstruction i;
+	enum probe_way way;
+
+	if (!decode(code, len, &i, operands) || (way = way_of(&i)) == PROBE_NO_CODE)
+		return none;
+	return (struct probe_price){ way, i.length };
+}
+
+uint32_t
+probe_price_ns(enum probe_way way, bool and_return)
+{
+	static const uint32_t ns[][2] = { [PROBE_EMULATED] = { 580, 1160 },
+		[PROBE_LONG_NOP] = { 410, 820 },
+		[PROBE_STEPPED] = { 12600, 13200 },
+		[PROBE_NO_CODE] = { 0, 0 } };
+
+	return ns[way][and_return];
+}
+
+static bool
+changes_stack_pointer(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands)
+{
+	for (uint8_t k = 0; k < i->operand_count; k++)
+		if (operands[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    (operands[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
+		    ZydisRegisterGetLargestEnclosing(
+			ZYDIS_MACHINE_MODE_LONG_64, operands[k].reg.value) == ZYDIS_REGISTER_RSP)
+			return true;
+	return false;
+}
+
+static bool
+ends_straight_way(const ZydisDecodedInstruction *i)
+{
+	switch (i->meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_COND_BR:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether a direct branch of the function leads behind its entry and not behind the place. */
+static bool
+leads_back(const uint8_t *code, size_t len, uint32_t place, bool *decoded)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction i;
+
+	*decoded = true;
+	for (size_t at = 0; at < len; at += i.length) {
+		if (!decode(code + at, len - at, &i, operands)) {
+			*decoded = false;
+			return false;
+		}
+		for (uint8_t k = 0; k < i.operand_count; k++)
+			if (operands[k].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+			    operands[k].imm.is_relative) {
+				int64_t to = (int64_t)at + i.length + operands[k].imm.value.s;
+
+				if (to > 0 && to <= (int64_t)place)
+					return true;
+			}
+	}
+	return false;
+}
+
+bool
+probe_place_of(const uint8_t *code, size_t len, bool long_nops, uint32_t *offset)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction i;
+	bool decoded;
+
+	for (size_t at = 0; at < len && at < ENTRY_BYTES_MAX; at += i.length) {
+		enum probe_way way;
+
+		if (!decode(code + at, len - at, &i, operands))
+			return false;
+		way = way_of(&i);
+		if (way == PROBE_EMULATED || (way == PROBE_LONG_NOP && long_nops)) {
+			*offset = (uint32_t)at;
+			return !leads_back(code, len, *offset, &decoded) && decoded;
+		}
+		if (ends_straight_way(&i) || changes_stack_pointer(&i, operands))
+			return false;
+	}
+	return false;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as a program with USDT notes: what is found lies in the file, has terminated names, and can be priced and probed. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "below/probes/probe_price.h"
+#include "below/probes/usdt_notes.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct usdt_argument arguments[USDT_ARGUMENTS_MAX];
+	struct arena a = { 0 };
+	struct usdt_notes n;
+	struct err e;
+	uint32_t at;
+
+	if (usdt_notes_read(&n, data, len, &a, &e) == 0)
+		for (uint32_t i = 0; i < n.count; i++) {
+			const struct usdt_probe *p = &n.probes[i];
+
+			if (p->offset >= len || p->semaphore_offset >= len || p->name[0] == '\0' ||
+			    strlen(p->name) > USDT_NAME_MAX ||
+			    usdt_arguments(arguments, p->arguments) > USDT_ARGUMENTS_MAX)
+				abort();
+			if (probe_price_of(data + p->offset, len - p->offset).length >
+			    len - p->offset)
+				abort();
+		}
+	arena_release(&a);
+	if (probe_place_of(data, len < 400 ? len : 400, len % 2 == 0, &at) && at >= len)
+		abort();
+	return 0;
+}
