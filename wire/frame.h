@@ -20,7 +20,7 @@
 
 #define FRAME_MAGIC 0x454e4f48u /* "HONE" */
 
-enum { FRAME_VERSION = 7, FRAME_HEADER_BYTES = 24 };
+enum { FRAME_VERSION = 8, FRAME_HEADER_BYTES = 24 };
 
 enum frame_kind {
 #define KIND(name, number, max_bytes, help) FRAME_##name = number,

@@ -402,6 +402,12 @@ read_values(struct record *ret, struct reader *r, struct value_pool *p, size_t m
 	return 0;
 }
 
+static inline bool
+kind_has_link(uint8_t kind)
+{
+	return kind >= RECORD_REQUEST_BEGIN && kind <= RECORD_JOIN;
+}
+
 static inline int
 read_record(struct record *ret, struct reader *batch, const struct batch *b, int64_t *last_ns,
     struct value_pool *p)
@@ -419,7 +425,7 @@ read_record(struct record *ret, struct reader *batch, const struct batch *b, int
 	if (r.failed || label >> 1 >= b->nlabels || pid > UINT32_MAX || tid > UINT32_MAX ||
 	    step_ns > (uint64_t)INT64_MAX - (uint64_t)*last_ns ||
 	    ret->nvalues != b->labels[label >> 1].nfields ||
-	    (label & 1 && b->labels[label >> 1].kind == RECORD_POINT))
+	    (label & 1 && !kind_has_link(b->labels[label >> 1].kind)))
 		return ERR_INPUT;
 	*last_ns = (int64_t)((uint64_t)*last_ns + step_ns);
 	ret->time_ns = *last_ns;

@@ -22,6 +22,10 @@ enum record_kind {
 	RECORD_UNIT_BEGIN,
 	RECORD_UNIT_END,
 	RECORD_JOIN,
+	/* What a thread of a probed request did below its tracepoints (docs/below.md). They are no points of a path: they belong
+	 * to their trace and unit, and say something about the edge that they lie in. */
+	RECORD_WAIT,   /* an interval off the CPU; time_ns is its end */
+	RECORD_SAMPLE, /* the thread was seen on a CPU */
 	RECORD_KINDS
 };
 

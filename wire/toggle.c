@@ -3,7 +3,8 @@
  * uint and int are varints, text is a varint length and bytes (base/buf.h).
  *
  *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
- *	      nrates x (request type text, sampled double, probed double) | ntoggles x text
+ *	      nrates x (request type text, sampled double, probed double) | ntoggles x text |
+ *	      nbelow uint | nbelow x text
  *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
  */
 #include "wire/toggle.h"
@@ -13,13 +14,14 @@
 
 #include "wire/message_fields.h"
 
-enum { RATE_MIN_BYTES = 18, TOGGLE_MIN_BYTES = 4, FAILURE_TEXT_MAX = 4096 };
+enum { RATE_MIN_BYTES = 18, TOGGLE_MIN_BYTES = 4, BELOW_MIN_BYTES = 2, FAILURE_TEXT_MAX = 4096 };
 
 void
 want_encode(const struct want *w, struct buf *b)
 {
 	assert(w->nrates == 0 || w->rates != NULL);
 	assert(w->ntoggles == 0 || w->toggles != NULL);
+	assert(w->nbelow == 0 || w->below != NULL);
 	buf_uint(b, w->epoch);
 	buf_int(b, w->lease_ms);
 	buf_double(b, w->sampled);
@@ -32,6 +34,9 @@ want_encode(const struct want *w, struct buf *b)
 	}
 	for (uint32_t i = 0; i < w->ntoggles; i++)
 		put_name(b, w->toggles[i].name, TOGGLE_NAME_MAX);
+	buf_uint(b, w->nbelow);
+	for (uint32_t i = 0; i < w->nbelow; i++)
+		put_name(b, w->below[i], TOGGLE_NAME_MAX);
 }
 
 static int
@@ -68,6 +73,25 @@ read_toggles(struct want *w, struct reader *r, struct arena *a, struct err *e)
 	return 0;
 }
 
+static int
+read_below(struct want *w, struct reader *r, struct arena *a, struct err *e)
+{
+	uint64_t n = read_uint(r);
+	int rc;
+
+	if (r->failed || n > WANT_BELOW_MAX || n * BELOW_MIN_BYTES > reader_left(r))
+		return err_set(e, ERR_INPUT,
+		    "want: cut off, or over %d programs to be looked below", WANT_BELOW_MAX);
+	w->nbelow = (uint32_t)n;
+	if ((w->below = arena_alloc(a, w->nbelow * sizeof *w->below)) == NULL)
+		return err_set(e, ERR_MEMORY, "want: out of memory for %u programs", w->nbelow);
+	for (uint32_t i = 0; i < w->nbelow; i++)
+		if ((rc = take_name(&w->below[i], r, a, TOGGLE_NAME_MAX)) != 0)
+			return err_set(e, rc,
+			    "want: the name of program %u is missing, too long or unprintable", i);
+	return 0;
+}
+
 int
 want_decode(struct want *ret, struct arena *a, const void *data, size_t len, struct err *e)
 {
@@ -95,7 +119,7 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	if (w.rates == NULL || w.toggles == NULL)
 		return err_set(e, ERR_MEMORY, "want: out of memory for %u toggles", w.ntoggles);
 	if ((rc = read_rates(&w, &r, a, e)) != 0 || (rc = read_toggles(&w, &r, a, e)) != 0 ||
-	    (rc = take_end(&r, "want", e)) != 0)
+	    (rc = read_below(&w, &r, a, e)) != 0 || (rc = take_end(&r, "want", e)) != 0)
 		return rc;
 	*ret = w;
 	return 0;

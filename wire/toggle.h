@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { TOGGLE_NAME_MAX = 255, TOGGLES_MAX = 16384, RATES_MAX = 512 };
+enum { TOGGLE_NAME_MAX = 255, TOGGLES_MAX = 16384, RATES_MAX = 512, WANT_BELOW_MAX = 64 };
 
 /* A tracepoint to enable for probed requests until the lease ends. */
 struct toggle {
@@ -34,6 +34,10 @@ struct want {
 	uint32_t nrates, ntoggles;
 	struct rate *rates;
 	struct toggle *toggles;
+	/* Programs whose probed requests are also recorded below their tracepoints (docs/architecture.md) until the
+	 * lease ends: names of processes, terminated. */
+	uint32_t nbelow;
+	const char **below;
 };
 
 enum done_result {

@@ -19,17 +19,34 @@ by_name(const void *a, const void *b)
 	return strcmp(((const struct toggle *)a)->name, ((const struct toggle *)b)->name);
 }
 
-/* Whether each tracepoint in w is also in the WANT that was sent last. */
+/* Whether each program that w looks below is also in `was`. At most WANT_BELOW_MAX each. */
+static bool
+looks_no_further(const struct want *was, const struct want *w)
+{
+	for (uint32_t i = 0; i < w->nbelow; i++) {
+		bool found = false;
+
+		for (uint32_t j = 0; j < was->nbelow && !found; j++)
+			found = strcmp(w->below[i], was->below[j]) == 0;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Whether each tracepoint in w, and each program to look below, is also in the WANT that was sent last. */
 static bool
 adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 {
 	struct want was = { 0 };
 
-	if (w->ntoggles == 0)
+	if (w->ntoggles == 0 && w->nbelow == 0)
 		return true;
 	if (!s->any || want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 ||
-	    was.ntoggles == 0)
+	    (w->ntoggles > 0 && was.ntoggles == 0) || !looks_no_further(&was, w))
 		return false;
+	if (w->ntoggles == 0)
+		return true;
 	qsort(was.toggles, was.ntoggles, sizeof *was.toggles, by_name);
 	for (uint32_t i = 0; i < w->ntoggles; i++)
 		if (bsearch(&w->toggles[i], was.toggles, was.ntoggles, sizeof *was.toggles,

@@ -154,7 +154,8 @@ assert_bounded(decoder decode, const struct buf *b, struct rng *r)
 static struct want
 random_want(struct rng *r, uint32_t nrates, uint32_t ntoggles)
 {
-	struct want w = { some(r), (int64_t)(some(r) >> 1), rng_unit(r), nrates, ntoggles };
+	struct want w = { some(r), (int64_t)(some(r) >> 1), rng_unit(r), nrates, ntoggles,
+		.nbelow = (uint32_t)rng_below(r, rng_below(r, 10) == 0 ? WANT_BELOW_MAX + 1 : 3) };
 
 	w.rates = arena_calloc(&memory, nrates, sizeof *w.rates);
 	w.toggles = arena_calloc(&memory, ntoggles, sizeof *w.toggles);
@@ -163,6 +164,9 @@ random_want(struct rng *r, uint32_t nrates, uint32_t ntoggles)
 			rng_unit(r) };
 	for (uint32_t i = 0; i < ntoggles; i++)
 		w.toggles[i].name = random_name(r, TOGGLE_NAME_MAX, "p:");
+	w.below = arena_calloc(&memory, w.nbelow, sizeof *w.below);
+	for (uint32_t i = 0; i < w.nbelow; i++)
+		w.below[i] = random_name(r, TOGGLE_NAME_MAX, "");
 	return w;
 }
 
@@ -196,6 +200,9 @@ a_want_is_decoded_unchanged(void **state)
 		}
 		for (uint32_t j = 0; j < w.ntoggles; j++)
 			assert_string_equal(got.toggles[j].name, w.toggles[j].name);
+		assert_int_equal(got.nbelow, w.nbelow);
+		for (uint32_t j = 0; j < w.nbelow; j++)
+			assert_string_equal(got.below[j], w.below[j]);
 		arena_reset(&a);
 	}
 	buf_release(&b);
@@ -272,6 +279,32 @@ invalid_wants_are_refused(void **state)
 	assert_int_equal(try_want(&w, &e), ERR_INPUT);
 	w.ntoggles--;
 	assert_int_equal(try_want(&w, &e), 0);
+}
+
+static void
+programs_to_look_below_are_few_and_named(void **state)
+{
+	static const char *const bad[] = { "a\n", "\x7f" };
+	const char *below[WANT_BELOW_MAX + 1];
+	struct want w = { .epoch = 1, .lease_ms = 1000, .nbelow = WANT_BELOW_MAX, .below = below };
+	struct err e;
+	(void)state;
+
+	for (uint32_t i = 0; i <= WANT_BELOW_MAX; i++)
+		below[i] = "shop-cart";
+	assert_int_equal(try_want(&w, &e), 0);
+	w.nbelow++;
+	assert_int_equal(try_want(&w, &e), ERR_INPUT);
+	assert_string_equal(e.text, "want: cut off, or over 64 programs to be looked below");
+	w.nbelow = 1;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		below[0] = bad[i];
+		assert_int_equal(try_want(&w, &e), ERR_INPUT);
+		assert_string_equal(
+		    e.text, "want: the name of program 0 is missing, too long or unprintable");
+	}
+	below[0] = "";
+	assert_int_equal(try_want(&w, &e), ERR_INPUT);
 }
 
 /* ---- done ---- */
@@ -575,6 +608,7 @@ main(void)
 		cmocka_unit_test_teardown(a_want_is_decoded_unchanged, forget),
 		cmocka_unit_test_teardown(a_want_cut_off_or_damaged_is_refused, forget),
 		cmocka_unit_test_teardown(invalid_wants_are_refused, forget),
+		cmocka_unit_test_teardown(programs_to_look_below_are_few_and_named, forget),
 		cmocka_unit_test_teardown(a_done_is_decoded_unchanged, forget),
 		cmocka_unit_test_teardown(hello_and_welcome_are_decoded_unchanged, forget),
 		cmocka_unit_test(a_clock_is_decoded_unchanged),

@@ -69,10 +69,12 @@ random_record(struct model *m, struct record *ret, int64_t time_ns, struct rng *
 	const struct batch_label *l = &m->batch.labels[label];
 	struct value *values = arena_alloc(&m->memory, l->nfields * sizeof *values);
 
+	bool links = l->kind != RECORD_POINT && l->kind != RECORD_WAIT && l->kind != RECORD_SAMPLE;
+
 	for (uint32_t i = 0; i < l->nfields; i++)
 		values[i] = random_value(m, r);
-	*ret = (struct record){ rng_next(r), rng_next(r), l->kind == RECORD_POINT ? 0 : some(r),
-		time_ns, label, (uint32_t)some(r), (uint32_t)some(r), l->nfields, values };
+	*ret = (struct record){ rng_next(r), rng_next(r), links ? some(r) : 0, time_ns, label,
+		(uint32_t)some(r), (uint32_t)some(r), l->nfields, values };
 }
 
 static void
@@ -354,6 +356,8 @@ records_must_fit_their_labels(void **state)
 	r.link_id = 5;
 	assert_int_equal(decode_one(&r, RECORD_FORK, 0, &e), 0);
 	assert_int_equal(decode_one(&r, RECORD_POINT, 0, &e), ERR_INPUT);
+	assert_int_equal(decode_one(&r, RECORD_WAIT, 0, &e), ERR_INPUT);
+	assert_int_equal(decode_one(&r, RECORD_SAMPLE, 0, &e), ERR_INPUT);
 	assert_int_equal(decode_one(&r, RECORD_KINDS, 0, &e), ERR_INPUT);
 	assert_string_equal(e.text, "batch: label 0 is malformed or cut off");
 }

@@ -112,11 +112,38 @@ an_agent_without_a_want_gets_no_new_one_before_it_is_stored(void **state)
 	sent_release(&s);
 }
 
+static void
+a_program_to_look_below_waits_for_the_database(void **state)
+{
+	const char *below[] = { "shop-cart", "shop-store" };
+	struct sent s = { 0 };
+	struct want w = want_of(1, 0, NULL), next = want_of(2, 0, NULL);
+	(void)state;
+
+	next.below = below;
+	next.nbelow = 1;
+	assert_true(due(&s, &w, true, 10000));
+	assert_false(due(&s, &next, false, 10100));
+	assert_true(due(&s, &next, true, 10200));
+	next.epoch = 3;
+	next.nbelow = 2;
+	assert_false(due(&s, &next, false, 10300));
+	assert_true(due(&s, &next, true, 10400));
+	next.epoch = 4;
+	next.below = &below[1];
+	next.nbelow = 1;
+	assert_true(due(&s, &next, false, 10500)); /* one less needs no write */
+	w.epoch = 5;
+	assert_true(due(&s, &w, false, 10600));
+	sent_release(&s);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_are_sent_at_once_and_the_lease_is_renewed_each_second),
+		cmocka_unit_test(a_program_to_look_below_waits_for_the_database),
 		cmocka_unit_test(tracepoints_are_enabled_only_after_they_are_stored),
 		cmocka_unit_test(tracepoints_are_disabled_without_a_store),
 		cmocka_unit_test(an_agent_without_a_want_gets_no_new_one_before_it_is_stored),
