@@ -177,3 +177,51 @@ privilege_drop(const struct privilege *p, struct err *e)
 		return err_errno(e, "dropping privileges");
 	return check(p, e);
 }
+
+static int
+bounds_keep(uint64_t kept, struct err *e)
+{
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if ((kept >> cap & 1) == 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0)
+			return err_errno(e, "capability %d", cap);
+	return 0;
+}
+
+int
+privilege_keep(const struct privilege *p, const int *kept, size_t n, bool *all, struct err *e)
+{
+	struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_3];
+	struct rlimit no_core = { 0, 0 };
+	uint64_t has, wanted = 0;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		wanted |= UINT64_C(1) << kept[i];
+	if (capabilities(SYS_capget, set) != 0)
+		return err_errno(e, "capabilities");
+	has = (set[0].permitted | (uint64_t)set[1].permitted << 32) & wanted;
+	*all = has == wanted;
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
+		return err_errno(e, "keeping capabilities");
+	if ((set[0].effective & (1u << CAP_SETPCAP)) != 0 && (rc = bounds_keep(wanted, e)) != 0)
+		return rc;
+	if (p->become && (rc = user_become(p, e)) != 0)
+		return rc;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		set[i].permitted = set[i].effective = set[i].inheritable = i < 2
+		                                                               ? (uint32_t)(has >>
+											    32 * i)
+		                                                               : 0;
+	if (capabilities(SYS_capset, set) != 0)
+		return err_errno(e, "dropping capabilities");
+	for (size_t i = 0; i < n; i++)
+		if ((has >> kept[i] & 1) != 0 &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) != 0)
+			return err_errno(e, "ambient capability %d", kept[i]);
+	if (*all && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return err_errno(e, "dropping privileges");
+	if (setrlimit(RLIMIT_CORE, &no_core) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		return err_errno(e, "dropping privileges");
+	return 0;
+}

@@ -10,6 +10,7 @@
 #define BASE_PRIVILEGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -42,5 +43,13 @@ int privilege_folder(const struct privilege *p, const char *path, mode_t mode, s
 /* Becomes p's user if p->become, drops all privileges either way, and verifies that. ERR_SYSTEM: the
  * process must end. */
 int privilege_drop(const struct privilege *p, struct err *e);
+
+/*
+ * Becomes p's user if p->become, and keeps of the n capabilities those that the process has: permitted, effective, and
+ * ambient, so that an exec keeps them too. All others are dropped. *all: it has all of them; then nothing can be added through
+ * exec (bounding set, no_new_privs). Otherwise a program's file capabilities still can. ERR_SYSTEM: the process must
+ * end. Before threads are created.
+ */
+int privilege_keep(const struct privilege *p, const int *kept, size_t n, bool *all, struct err *e);
 
 #endif
