@@ -98,6 +98,10 @@ survey_unit(
 		uint8_t kind = kind_in(kinds, label);
 
 		w->kinds[u->first + i] = kind;
+		if (kind == RECORD_WAIT || kind == RECORD_SAMPLE) {
+			w->kinds[u->first + i] = SKIPPED;
+			continue;
+		}
 		if (v->name == LABEL_NONE && !(kind & KIND_SILENT))
 			v->name = label;
 		kind &= ~KIND_SILENT;

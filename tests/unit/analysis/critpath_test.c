@@ -225,6 +225,20 @@ removed_points_count_as_disabled(void **state)
 	kit_free(k);
 }
 
+/* What a thread did is kept with the trace; the path is the same as without it, wherever it lies. */
+static void
+waits_and_samples_are_no_points_of_a_path(void **state)
+{
+	(void)state;
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 5, 0, 1, 'w', 0, "lock" }, { 10, 0, 1, 'F', 7, "c" },
+		{ 19, 1, 2, 's', 0, "f" }, { 20, 1, 2, 'b', 7, "c" }, { 22, 1, 2, 's', 0, "f" },
+		{ 25, 1, 2, '.', 0, "p" }, { 79, 1, 2, 'w', 0, "disk" }, { 80, 1, 2, 'e', 7, "c" },
+		{ 81, 1, 2, 'w', 0, "disk" }, { 85, 0, 1, 'w', 0, "thread" },
+		{ 90, 0, 1, 'J', 7, "c" }, { 99, 0, 1, 's', 0, "f" }, { 100, 0, 1, 'E', 0, "R" }),
+	    "BR@0 Fc@10 bc@20 .p@25 ec@80 Jc@90 ER@100");
+}
+
 /* Units that are forked by each other or by themselves: an error, and no endless loop. */
 static void
 malformed_traces_end_with_an_error(void **state)
@@ -541,6 +555,7 @@ main(void)
 		cmocka_unit_test(clocks_that_disagree_do_not_move_the_request),
 		cmocka_unit_test(if_two_units_have_one_link_the_answering_one_counts),
 		cmocka_unit_test(removed_points_count_as_disabled),
+		cmocka_unit_test(waits_and_samples_are_no_points_of_a_path),
 		cmocka_unit_test(malformed_traces_end_with_an_error),
 		cmocka_unit_test(edges_add_up_to_the_response_time_exactly),
 		cmocka_unit_test(edges_add_up_where_records_are_lost_too),

@@ -81,6 +81,10 @@ row_kind(char c)
 		return RECORD_UNIT_END;
 	case 'J':
 		return RECORD_JOIN;
+	case 'w':
+		return RECORD_WAIT;
+	case 's':
+		return RECORD_SAMPLE;
 	default:
 		return RECORD_POINT;
 	}
@@ -90,7 +94,7 @@ static inline void
 row_label(const struct row *r, char out[96])
 {
 	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end",
-		"fork", "unit_begin", "unit_end", "join" };
+		"fork", "unit_begin", "unit_end", "join", "wait", "sample" };
 	const char *name = r->name != NULL ? r->name : "x";
 
 	if (row_kind(r->kind) == RECORD_POINT)

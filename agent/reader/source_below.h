@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What threads did below their tracepoints, as records: the messages of hone-below (wire/below.h). While none runs, the
+ * source has no records and its watermark is the present, so it holds no other source back.
+ *
+ *	idle --source_below_attach()--> active --its socket ends, or source_below_end()--> idle
+ *
+ *	WAIT   --> RECORD_WAIT    SERVICE/below:STATE(STACK)    at its end
+ *	SAMPLE --> RECORD_SAMPLE  SERVICE/below:running(STACK)
+ *
+ * STACK is the folded stack, of which the innermost entries are kept if it is too long; "" where it is unknown. Fields of a
+ * wait: begin_ns, woken_ns, lock, owner, owner_state, owner_place, waker, waker_trace, waker_type; of a sample: weight_ns.
+ */
+#ifndef AGENT_READER_SOURCE_BELOW_H
+#define AGENT_READER_SOURCE_BELOW_H
+
+#include "agent/reader/source.h"
+#include "wire/below.h"
+
+struct source_below;
+
+enum source_below_state {
+	SOURCE_BELOW_IDLE,     /* none runs */
+	SOURCE_BELOW_STARTING, /* it has not said yet what it can do */
+	SOURCE_BELOW_ACTIVE,
+};
+
+struct source_below_status {
+	enum source_below_state state;
+	bool known;   /* a CAN was received, of this hone-below or of an earlier one */
+	uint32_t can; /* flags of wire/below.h */
+	char missing[BELOW_MISSING_MAX + 1];
+	int64_t cpu_us;  /* of all of them, since the source was opened */
+	uint64_t deaths; /* that ended without being asked to */
+};
+
+/* Opens the source, idle. *handle is valid until ret->close(). ERR_MEMORY. */
+int source_below_open(struct source *ret, struct source_below **handle, struct err *e);
+
+/* Takes the non-blocking socket of a new hone-below, which the source closes. Only while it is idle. What it reports of the
+ * time before `now` is counted as lost, since the watermark has passed it. */
+void source_below_attach(struct source_below *s, int socket, struct mono now);
+
+/* Sends a message. False: idle, or the socket is full or closed; the next poll notices that it has ended. */
+bool source_below_send(struct source_below *s, const struct below_message *m);
+
+/* Follows a process, whose records are those of this service. False as above, or 65536 were followed. */
+bool source_below_follow(struct source_below *s, const struct below_follow *f, const char *service);
+void source_below_unfollow(struct source_below *s, uint32_t pid);
+
+/* Asks it to end and is idle from now on. */
+void source_below_end(struct source_below *s, struct mono now);
+
+void source_below_look(const struct source_below *s, struct source_below_status *ret);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The other end of the socket is played by the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/reader/source_below.h"
+
+#define SECOND INT64_C(1000000000)
+
+struct stage {
+	struct source source;
+	struct source_below *below;
+	struct source_output out;
+	struct mono now;
+	int peer;
+};
+
+static void
+stage_open(struct stage *g)
+{
+	struct err e;
+
+	memset(g, 0, sizeof *g);
+	g->now.ns = 100 * SECOND;
+	g->peer = -1;
+	assert_int_equal(source_below_open(&g->source, &g->below, &e), 0);
+}
+
+static void
+stage_attach(struct stage *g)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	source_below_attach(g->below, ends[0], g->now);
+	g->peer = ends[1];
+}
+
+static void
+stage_close(struct stage *g)
+{
+	g->source.close(g->source.state);
+	if (g->peer >= 0)
+		close(g->peer);
+}
+
+static void
+say(struct stage *g, struct below_message m)
+{
+	struct buf b = { 0 };
+
+	below_encode(&m, &b);
+	assert_int_equal(send(g->peer, b.data, b.len, 0), b.len);
+	buf_release(&b);
+}
+
+static void
+mark(struct stage *g, int64_t at_ns)
+{
+	say(g, (struct below_message){ .kind = BELOW_MARK, .mark_ns = at_ns });
+}
+
+static void
+poll_at(struct stage *g, int64_t now_ns)
+{
+	struct err e;
+
+	g->now.ns = now_ns;
+	assert_int_equal(g->source.poll(g->source.state, g->now, &g->out, &e), 0);
+}
+
+static enum source_below_state
+state_of(const struct stage *g)
+{
+	struct source_below_status s;
+
+	source_below_look(g->below, &s);
+	return s.state;
+}
+
+static const char *
+label_text(const struct stage *g, uint32_t record)
+{
+	uint32_t count;
+	const struct batch_label *labels = g->source.labels(g->source.state, &count);
+
+	assert_true(g->out.records[record].label < count);
+	return labels[g->out.records[record].label].text;
+}
+
+static struct below_message
+wait_of(uint32_t pid, int64_t begin_ns, int64_t end_ns, uint32_t place)
+{
+	return (struct below_message){ .kind = BELOW_WAIT,
+		.wait = { .pid = pid,
+		    .tid = pid + 1,
+		    .trace_id = 7,
+		    .unit_id = 8,
+		    .begin_ns = begin_ns,
+		    .woken_ns = end_ns,
+		    .end_ns = end_ns,
+		    .state = BELOW_LOCK,
+		    .place = place } };
+}
+
+static void
+while_none_runs_the_watermark_is_the_present(void **state)
+{
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	poll_at(&g, 100 * SECOND);
+	assert_true(g.out.watermark_ns == 100 * SECOND && g.out.nrecords == 0);
+	poll_at(&g, 101 * SECOND);
+	assert_int_equal(g.out.watermark_ns, 101 * SECOND);
+	assert_false(source_below_send(g.below, &(struct below_message){ .kind = BELOW_END }));
+	stage_close(&g);
+}
+
+static void
+a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark(void **state)
+{
+	struct below_message name = { .kind = BELOW_NAME,
+		.name = {
+		    3, "main;append() at dd.c:27;pthread_mutex_lock", "append", "dd.c", "", 27 } };
+	struct below_message asked;
+	struct arena a = { 0 };
+	uint8_t packet[BELOW_MESSAGE_MAX];
+	struct stage g;
+	ssize_t n;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	assert_true(source_below_follow(
+	    g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart"));
+	n = recv(g.peer, packet, sizeof packet, 0);
+	assert_int_equal(below_decode(&asked, &a, packet, (size_t)n, NULL), 0);
+	assert_true(asked.kind == BELOW_FOLLOW && asked.follow.pid == 50);
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+	mark(&g, 100 * SECOND);
+	poll_at(&g, 100 * SECOND);
+	assert_int_equal(state_of(&g), SOURCE_BELOW_ACTIVE);
+	say(&g, name);
+	say(&g, wait_of(50, 100 * SECOND + 5, 100 * SECOND + 90, 3));
+	say(&g, wait_of(50, 100 * SECOND + 1, 100 * SECOND + 70, 0));
+	mark(&g, 100 * SECOND + 80);
+	poll_at(&g, 101 * SECOND);
+	assert_int_equal(g.out.watermark_ns, 100 * SECOND + 80);
+	assert_int_equal(g.out.nrecords, 1); /* the other one ended later */
+	assert_string_equal(label_text(&g, 0), "cart/below:lock()");
+	mark(&g, 100 * SECOND + 99);
+	poll_at(&g, 101 * SECOND + 1);
+	assert_int_equal(g.out.nrecords, 1);
+	assert_string_equal(
+	    label_text(&g, 0), "cart/below:lock(main;append() at dd.c:27;pthread_mutex_lock)");
+	assert_int_equal(g.out.records[0].trace_id, 7);
+	assert_int_equal(g.out.records[0].unit_id, 8);
+	assert_int_equal(g.out.records[0].time_ns, 100 * SECOND + 90);
+	assert_int_equal(g.out.records[0].values[0].u, 100 * SECOND + 5);
+	assert_int_equal(g.out.nlosses, 0);
+	arena_release(&a);
+	stage_close(&g);
+}
+
+static void
+what_it_loses_is_a_loss_with_its_time_span(void **state)
+{
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+	mark(&g, 100 * SECOND);
+	poll_at(&g, 100 * SECOND);
+	say(&g, (struct below_message){ .kind = BELOW_LOST, .lost = { 9, 5, 6 } });
+	say(&g, wait_of(51, 100 * SECOND + 1, 100 * SECOND + 2, 0)); /* is not followed */
+	poll_at(&g, 100 * SECOND + 10);
+	assert_int_equal(g.out.nlosses, 2);
+	assert_true(g.out.losses[0].count == 9 && g.out.losses[0].from_ns == 5 &&
+		    g.out.losses[0].to_ns == 6);
+	assert_true(g.out.losses[1].count == 1 && g.out.losses[1].from_ns == 100 * SECOND + 1);
+	close(g.peer); /* it was killed: what it saw since its last mark is lost */
+	g.peer = -1;
+	poll_at(&g, 100 * SECOND + 500);
+	assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+	assert_int_equal(g.out.nlosses, 1);
+	assert_true(
+	    g.out.losses[0].from_ns == 100 * SECOND && g.out.losses[0].to_ns == 100 * SECOND + 500);
+	assert_int_equal(g.out.watermark_ns, 100 * SECOND + 500);
+	stage_close(&g);
+}
+
+static void
+one_that_is_silent_does_not_hold_others_back(void **state)
+{
+	struct source_below_status s;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	poll_at(&g, 105 * SECOND); /* it starts */
+	assert_int_equal(g.out.watermark_ns, 105 * SECOND);
+	poll_at(&g, 111 * SECOND);
+	assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+	close(g.peer);
+	stage_attach(&g);
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { 0, "no CAP_BPF" } });
+	mark(&g, 111 * SECOND);
+	poll_at(&g, 111 * SECOND);
+	poll_at(&g, 112 * SECOND);
+	assert_int_equal(g.out.watermark_ns, 111 * SECOND);
+	poll_at(&g, 114 * SECOND);
+	assert_int_equal(g.out.watermark_ns, 114 * SECOND);
+	source_below_look(g.below, &s);
+	assert_true(s.state == SOURCE_BELOW_IDLE && s.deaths == 2 && s.known && s.can == 0);
+	assert_string_equal(s.missing, "no CAP_BPF");
+	stage_close(&g);
+}
+
+static void
+a_malformed_message_ends_it(void **state)
+{
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	assert_int_equal(send(g.peer, "\xff", 1, 0), 1);
+	poll_at(&g, 100 * SECOND);
+	assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+	close(g.peer);
+	stage_attach(&g);
+	say(&g, (struct below_message){ .kind = BELOW_LEASE, .lease_ms = 1 });
+	poll_at(&g, 100 * SECOND);
+	assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+	stage_close(&g);
+}
+
+static void
+its_cpu_time_is_summed_over_all_of_them(void **state)
+{
+	struct source_below_status s;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	for (int i = 0; i < 2; i++) {
+		stage_attach(&g);
+		say(&g, (struct below_message){ .kind = BELOW_COST, .cost_cpu_us = 30 });
+		say(&g, (struct below_message){ .kind = BELOW_COST, .cost_cpu_us = 50 });
+		poll_at(&g, 100 * SECOND);
+		source_below_end(g.below, g.now);
+		close(g.peer);
+		g.peer = -1;
+	}
+	source_below_look(g.below, &s);
+	assert_true(s.cpu_us == 100 && s.deaths == 0);
+	stage_close(&g);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(while_none_runs_the_watermark_is_the_present),
+		cmocka_unit_test(a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark),
+		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
+		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
+		cmocka_unit_test(a_malformed_message_ends_it),
+		cmocka_unit_test(its_cpu_time_is_summed_over_all_of_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
