@@ -141,7 +141,7 @@ starter_main(const char *path, const struct privilege *who, int socket)
 	bool bounded;
 	struct err e;
 
-	prctl(PR_SET_NAME, "hone-below-wait");
+	prctl(PR_SET_NAME, "hone-starter");
 	signals_ignore();
 	descriptors_close(socket);
 	if (setsid() < 0 || chdir("/") != 0)
