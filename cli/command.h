@@ -12,8 +12,8 @@
 #include "cli/output.h"
 #include "cli/pen.h"
 
-/* NOTHING_FOUND: a diagnosis whose result is that nothing stands out. */
-enum exit_code { DONE = 0, FAILED = 1, MISUSED = 2, NOTHING_FOUND = 3 };
+/* NOTHING_FOUND: a diagnosis whose result is that nothing stands out; PROBLEM_GONE: that the problem has stopped. */
+enum exit_code { DONE = 0, FAILED = 1, MISUSED = 2, NOTHING_FOUND = 3, PROBLEM_GONE = 4 };
 
 enum { FLAG_REPEATS_MAX = 64 };
 

@@ -232,6 +232,7 @@ print_end(struct invocation *c, struct client *client, double id)
 		code = state == NULL                              ? FAILED
 		       : strcmp(state, "found") == 0              ? DONE
 		       : strcmp(state, "nothing stands out") == 0 ? NOTHING_FOUND
+		       : strcmp(state, "gone") == 0               ? PROBLEM_GONE
 		                                                  : FAILED;
 	}
 	json_decref(answer);
@@ -302,7 +303,7 @@ const struct command command_start = {
 	.more =
 	    "Searches for the step that makes requests of this type slow or unpredictable, by enabling\n"
 	    "and disabling tracepoints. With --wait it shows the progress and then the verdict; the exit\n"
-	    "status is 1 if no problem was found, and 3 if nothing stands out.",
+	    "status is 1 if no problem was found, 3 if nothing stands out, and 4 if the problem has stopped.",
 	.few = "needs a request type; hone status lists them",
 };
 

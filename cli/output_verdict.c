@@ -322,17 +322,20 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 	const json_t *run = json_object_get(answer, "run"), *v = json_object_get(run, "verdict");
 
 	if (json_is_object(v)) {
-		const char *nothing = text_of_put(p, run_nothing_put, run);
+		const char *nothing = text_of_put(p, run_nothing_put, run),
+			   *gone = text_of_put(p, run_gone_put, run);
 
 		if (nothing[0] != '\0')
 			fprintf(p->out, "%s: nothing stands out: %s\n\n", text_of(p, run, "type"),
 			    nothing);
+		if (gone[0] != '\0')
+			fprintf(p->out, "%s: %s\n\n", text_of(p, run, "type"), gone);
 		print_verdicts(p, run, v);
 		print_part(p, "left", run_left_put, run);
 	} else {
 		pen_put(p, BOLD, text_of(p, run, "type"));
 		fprintf(p->out, ": %s: %s\n\n", text_of(p, run, "state"),
-		    text_of_reason(p, run, "reason"));
+		    text_of_put(p, run_text_put, run));
 		print_excluded(p, json_object_get(run, "excluded"));
 	}
 	print_ended(p, run);

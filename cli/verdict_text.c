@@ -395,6 +395,23 @@ run_nothing_put(struct buf *out, const json_t *run)
 }
 
 void
+run_gone_put(struct buf *out, const json_t *run)
+{
+	const json_t *when = json_object_get(run, "problem");
+
+	if (!is_word(run, "state", "gone"))
+		return;
+	if (json_is_object(when))
+		buf_printf(out,
+		    "the problem was there for %.1f s, from %s to %s, and has stopped since",
+		    number_of(when, "seconds"), member(when, "from"), member(when, "to"));
+	else
+		buf_printf(out, "the problem has stopped");
+	if (member(run, "subject")[0] != '\0')
+		buf_printf(out, "; it was in the edge %s", member(run, "subject"));
+}
+
+void
 run_left_put(struct buf *out, const json_t *run)
 {
 	double left = number_of(run, "left"), effect_min = number_of(run, "effect_min");
@@ -420,6 +437,7 @@ run_text_put(struct buf *out, const json_t *run)
 	size_t begun = out->len;
 
 	run_nothing_put(out, run);
+	run_gone_put(out, run);
 	if (out->len != begun)
 		return;
 

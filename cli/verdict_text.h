@@ -19,10 +19,12 @@ void reason_text_put(struct buf *out, const json_t *o, const char *key);
 void verdict_text_put(struct buf *out, const json_t *run, const json_t *v);
 /* Of a run whose state is "nothing stands out": why; else no text. */
 void run_nothing_put(struct buf *out, const json_t *run);
+/* Of a run whose problem has stopped: when it was there, and where; else no text. */
+void run_gone_put(struct buf *out, const json_t *run);
 /* Of a run that found something: how much of the problem its verdicts leave, and why no more is searched; else
  * no text. */
 void run_left_put(struct buf *out, const json_t *run);
-/* The result of a run: that nothing stands out, the sentence of its first verdict, or the reason why it has none; empty if it
+/* The result of a run: that nothing stands out, that the problem has stopped, the sentence of its first verdict, or the reason why it has none; empty if it
  * has neither. */
 void run_text_put(struct buf *out, const json_t *run);
 

@@ -8,7 +8,7 @@
 #	plant		the faults that are switched on, default: that of the entry's name; none: the application is healthy
 #	learned		true: they are on while the space is learned
 #	begins_s, ends_s	when they are switched on and off, in seconds after `hone start`; default: before it, and at the end
-#	gone		true: the problem has ended before it can be examined; "found" is right only if the answer says so
+#	gone		true: the problem has ended before it can be examined: only an answer that says so is right
 #	names		what the JSON of the verdicts or the reason should contain (a regular expression), beside the place: counted, not required
 #	only		the degree, if all requests have this type (see demo.sh)
 #

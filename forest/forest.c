@@ -23,6 +23,7 @@ run_word(enum run_state s)
 		[RUN_STOPPED] = "stopped",
 		[RUN_UNSURE] = "unsure",
 		[RUN_NOTHING] = "nothing stands out",
+		[RUN_GONE] = "gone",
 	};
 
 	return (unsigned)s < RUN_STATES ? words[s] : "?";

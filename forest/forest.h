@@ -14,7 +14,8 @@
 #include "forest/verdict.h"
 
 /* RUN_UNSURE: it has verdicts, and all intervals of their shares include 0. RUN_NOTHING: some do not, and
- * no verdict that is sure has an effect that is worth mending. */
+ * no verdict that is sure has an effect that is worth mending. RUN_GONE: the problem was there from problem_from to
+ * problem_to, and is not any more; it may have verdicts. */
 enum run_state {
 	RUN_ACTIVE,
 	RUN_FOUND,
@@ -22,10 +23,11 @@ enum run_state {
 	RUN_STOPPED,
 	RUN_UNSURE,
 	RUN_NOTHING,
+	RUN_GONE,
 	RUN_STATES
 };
 
-/* "active", "found", "not found", "stopped", "unsure", "nothing stands out"; "?" for other numbers. */
+/* "active", "found", "not found", "stopped", "unsure", "nothing stands out", "gone"; "?" for other numbers. */
 const char *run_word(enum run_state s);
 
 enum { RUN_PROGRAMS_MAX = 8 };
@@ -52,6 +54,8 @@ struct run {
 	uint32_t causes_max;
 	double
 	    left; /* [6] effect of what its verdicts leave of the first one's problem; NAN: not known */
+	/* [6] GONE: when the problem was there; ns 0: not known */
+	struct wall problem_from, problem_to;
 	double tail_quantile; /* the tail beyond it is searched; 0: none is, or it is not known */
 	char *version;        /* of the learned space; "" */
 	char *by;             /* name of the user who started it; "": not known */

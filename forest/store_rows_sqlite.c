@@ -38,6 +38,8 @@ static const struct column run_columns[] = {
 	RUN("causes_max", U32, causes_max, 6),
 	RUN("\"left\"", REAL, left, 6),
 	RUN("tail_quantile", REAL, tail_quantile, 6),
+	RUN("problem_from_ns", U64, problem_from.ns, 6),
+	RUN("problem_to_ns", U64, problem_to.ns, 6),
 };
 
 #define HYP(name, type, member, since)                                       \

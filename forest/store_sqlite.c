@@ -156,6 +156,9 @@ static const char *const steps[] = {
 	"ALTER TABLE run ADD COLUMN \"left\" REAL;"
 	/* ... and the tail of a request type. */
 	"ALTER TABLE run ADD COLUMN tail_quantile REAL;"
+	/* ... and when a problem was there that is not any more. */
+	"ALTER TABLE run ADD COLUMN problem_from_ns INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN problem_to_ns INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN tail_quantile REAL;"
 	"ALTER TABLE verdict ADD COLUMN tail_ns REAL;"
 	"ALTER TABLE verdict ADD COLUMN tail_carries REAL;"

@@ -438,13 +438,24 @@ ended_programs_json(const char *lines)
 	return all;
 }
 
+/* When the problem was there, of a run that ended as it had stopped. */
+static json_t *
+problem_json(const struct run *r)
+{
+	return r->state == RUN_GONE && r->problem_to.ns != 0
+	           ? json_pack("{s:o, s:o, s:f}", "from", wall_json(r->problem_from), "to",
+			 wall_json(r->problem_to), "seconds",
+			 (double)(r->problem_to.ns - r->problem_from.ns) / 1e9)
+	           : json_null();
+}
+
 static json_t *
 run_facts(const struct engine *g, const struct run *r, const struct answer_context *c)
 {
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_json(g, diagnosis_of(g, r), c), "cycles", (int)r->cycles, "effort",
@@ -458,7 +469,7 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
 	    no_evidence_json(g, diagnosis_of(g, r)), "ended_programs",
 	    ended_programs_json(r->ended_programs), "tail",
-	    number_json(r->tail_quantile > 0 ? r->tail_quantile : NAN));
+	    number_json(r->tail_quantile > 0 ? r->tail_quantile : NAN), "problem", problem_json(r));
 }
 
 json_t *

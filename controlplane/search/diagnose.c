@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "controlplane/search/enabled.h"
@@ -43,6 +44,15 @@ diagnose_incomplete(struct diagnosis *d, const struct trace *t)
 		count_incomplete(d, t);
 }
 
+/* How much the request differs from the usual ones of its path. */
+static void
+note_presence(struct diagnosis *d, const struct group *g, const struct trace *t)
+{
+	if (g != NULL)
+		presence_add(&d->presence, mono_since_ns(d->stepped, d->begun),
+		    (double)(t->end_ns - t->begin_ns) - sketch_quantile(g->sketch, 0.5));
+}
+
 int
 diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace *t,
     const struct always_on_path *path, struct err *e)
@@ -81,7 +91,7 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 	    calls->began_after(port->owner, t, d->ready.ns + SETTLE_NS)) {
 		port->counts->inexact += !shape_exact(root, t);
 		d->traces++;
-		groups_add(d->groups, t, &path->path, root, port->node_names);
+		note_presence(d, groups_add(d->groups, t, &path->path, root, port->node_names), t);
 	}
 	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++) {
 		struct search *s = d->searches[i];
@@ -289,12 +299,38 @@ groups_begin(const struct search_port *port, struct diagnosis *d, struct err *e)
 
 /* ---- the end ---- */
 
+/* Ends, as the problem that was there is not any more: with what it was, and when. */
+static void
+end_gone(struct search_port *port, struct diagnosis *d, const struct presence_state *p)
+{
+	const struct hypothesis *most = NULL;
+	char edge[2 * LABEL_TEXT_MAX + 8] = "";
+
+	for (uint32_t i = 0; i < d->nsearches; i++) {
+		const struct hypothesis *h = d->searches[i]->at.hypothesis;
+
+		if (most == NULL || h->cost_ns > most->cost_ns)
+			most = h;
+	}
+	d->run->problem_from = (struct wall){ d->run->begun.ns + p->from_ns };
+	d->run->problem_to = (struct wall){ d->run->begun.ns + p->to_ns };
+	if (most != NULL)
+		snprintf(edge, sizeof edge, "%s -> %s", most->edge_from, most->edge_to);
+	diagnose_end(port, d, RUN_GONE, REASON_PROBLEM_STOPPED, edge, port->when);
+}
+
 /* No search has a verdict: the reason of the last one. */
 static void
 end_without(struct search_port *port, struct diagnosis *d)
 {
 	const struct search_outcome *o = &d->searches[d->nsearches - 1]->outcome;
+	const struct presence_state p = presence_look(
+	    &d->presence, mono_since_ns(port->now, d->begun));
 
+	if (p.quiet) {
+		end_gone(port, d, &p);
+		return;
+	}
 	diagnose_end(port, d, RUN_NOT_FOUND, o->reason,
 	    o->reason == REASON_END_OVER_BUDGET ? labels_get(port->labels, o->label)->text : "",
 	    port->when);
@@ -335,7 +371,9 @@ unjudged_share(const struct search_port *port, const struct diagnosis *d)
 static bool
 looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 {
-	struct look_facts f = { .late = late };
+	const struct presence_state p = presence_look(
+	    &d->presence, mono_since_ns(port->now, d->begun));
+	struct look_facts f = { .late = late, .quiet = p.quiet, .seen_ns = p.to_ns - p.from_ns };
 	const struct verdict *v;
 
 	for (uint32_t rank = 1; (v = forest_verdict(port->forest, d->run->id, rank)) != NULL;
@@ -353,13 +391,18 @@ static void
 end_found(struct search_port *port, struct diagnosis *d)
 {
 	const struct worth_facts f = worth_facts_of(port->forest, d->run);
+	const struct presence_state p = presence_look(
+	    &d->presence, mono_since_ns(port->now, d->begun));
 	const struct verdict *first = forest_verdict(port->forest, d->run->id, 1);
 
 	d->run->verdict = first->hypothesis;
 	for (uint32_t i = 0; i < d->nsearches && !(d->tail.ns > 0); i++)
 		if (d->searches[i]->outcome.verdict == first)
 			d->run->left = search_left(port, d->searches[i]);
-	diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
+	if (worth_state(&f) == RUN_FOUND && p.quiet)
+		end_gone(port, d, &p);
+	else
+		diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
 }
 
 static uint64_t
@@ -468,7 +511,7 @@ diagnose_step(
 	int rc = 0;
 
 	assert(d->phase != PHASE_ENDED);
-	port->now = now;
+	port->now = d->stepped = now;
 	port->when = when;
 	if (d->groups == NULL)
 		return groups_begin(port, d, e);

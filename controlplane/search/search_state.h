@@ -11,6 +11,7 @@
  *	wait_list.c                 what requests waited for
  *	decide.c, next_step.c,      pure decisions: facts in, a decision with its reason out
  *	search_phase.c
+ *	presence.c                  when the problem was there
  *	search_state.c              what is remembered
  *	search_hypothesis.c         hypotheses and evidence of a search, for the forest
  *	narrow.c, enabled.c         the gap becomes smaller; tracepoints are enabled and disabled
@@ -30,6 +31,7 @@
 #include "base/rng.h"
 #include "controlplane/search/decide.h"
 #include "controlplane/search/next_step.h"
+#include "controlplane/search/presence.h"
 #include "controlplane/search/port.h"
 #include "controlplane/search/search_phase.h"
 #include "controlplane/search/wait_list.h"
@@ -189,7 +191,8 @@ struct diagnosis {
 	uint64_t seed;
 	enum phase phase;
 	struct mono begun, checked;
-	struct mono ready; /* traces count that began after this, by our clock */
+	struct mono stepped; /* the last step: traces come after it */
+	struct mono ready;   /* traces count that began after this, by our clock */
 	bool is_ready;
 	bool
 	    looks_on; /* all searches have ended, and it watches whether there is more: see worth.h */
@@ -199,6 +202,7 @@ struct diagnosis {
 	uint64_t traces, skipped_lossy;
 	uint64_t incomplete[INCOMPLETES]; /* requests, by what was missing in their trace */
 	uint32_t no_unit_label;           /* of the last fork without a unit; LABEL_NONE */
+	struct presence presence;         /* of its problem */
 	uint64_t usable;                  /* traces that are evidence, since it began */
 	enum reason no_evidence;          /* why it gets nothing that it can use; NONE: it does */
 	struct wait_list waits;

@@ -44,8 +44,11 @@ look_on(const struct look_facts *f)
 	/* 1 */
 	if (f->late)
 		return false;
-	/* 2, 3 and 4 */
-	return f->worth == 0 || f->unjudged > f->effect;
+	/* 2 and 3 */
+	if (f->worth == 0 || f->quiet || f->seen_ns < PRESENCE_SEEN_NS)
+		return true;
+	/* 4 and 5 */
+	return f->unjudged > f->effect;
 }
 
 enum rest_step

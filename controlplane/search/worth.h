@@ -6,6 +6,7 @@
 #ifndef CONTROLPLANE_SEARCH_WORTH_H
 #define CONTROLPLANE_SEARCH_WORTH_H
 
+#include "controlplane/search/presence.h"
 #include "forest/forest.h"
 
 /* The default of the least effect; docs/evaluation.md has what is found and missed with others. */
@@ -58,6 +59,8 @@ struct look_facts {
 	uint32_t worth;  /* see struct worth_facts */
 	double effect;   /* the largest one of these */
 	double unjudged; /* share of the type's variance that groups with too few requests have */
+	bool quiet;      /* the problem is not there any more: presence_look() */
+	int64_t seen_ns; /* for how long it was seen */
 };
 
 /*
@@ -66,9 +69,11 @@ struct look_facts {
  * 1. After the deadline: no.
  * 2. No verdict is worth mending: yes. What stands still twice in a second shows in a second; what happens every few
  *    seconds does not, and one burst is soon forgotten.
- * 3. Groups that have too few requests to be judged have more of the variance than the verdict: yes. Rare paths
+ * 3. The problem is quiet, or was seen for less than PRESENCE_SEEN_NS: yes. A decision that was made on one burst is
+ *    held until a second look agrees.
+ * 4. Groups that have too few requests to be judged have more of the variance than the verdict: yes. Rare paths
  *    take longer to show than frequent ones.
- * 4. No.
+ * 5. No.
  */
 bool look_on(const struct look_facts *f);
 

@@ -23,7 +23,7 @@ place='{"service": "s", "from": ["s/a"], "to": ["s/b", "t/*"], "key": null}'
 keyed='{"service": "s", "from": ["s/a"], "to": ["s/b"], "key": ["node", "s/a.size"]}'
 healthy='{"plant": []}'
 two='{"causes": [{"service": "s", "from": ["s/a"], "to": ["s/b"], "key": null}, {"service": "t", "from": ["t/a"], "to": ["t/b"], "key": null}]}'
-gone='{"service": "s", "from": ["s/a"], "to": ["s/b"], "key": null, "gone": true, "names": "problem-gone"}'
+gone='{"service": "s", "from": ["s/a"], "to": ["s/b"], "key": null, "gone": true, "names": "problem-(gone|stopped)"}'
 gone_run() { gives "$1" . "$gone" "${@:2}"; }
 
 # entries_of APP TYPE...: each entry has one of the types, and either a place, or nothing planted

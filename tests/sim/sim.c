@@ -35,7 +35,8 @@
  * 	                                none of the program's own
  * 	has SERVICE PROVIDER:EVENT...   tracepoints that it can enable and never passes
  * 	tail QUANTILE                   the operator asks for this tail
- * 	expect found|unsure|not-found|paused
+ * 	burst FROM_S FOR_S [EVERY_S]    the fault is active only then, after the start of the diagnosis; again every EVERY_S
+ * 	expect found|unsure|not-found|paused|gone
  * 	from LABEL / to LABEL           each may occur several times; any of them is right
  * 	key-is TEXT
  * 	kind WORD                       of the first verdict
@@ -101,7 +102,9 @@ struct app {
 	    lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
 	    kind[16];
-	double tail; /* 0: none is asked for */
+	double tail;                               /* 0: none is asked for */
+	double burst_from, burst_for, burst_every; /* burst_for 0: the fault is always active */
+	bool acts;                                 /* the fault is, for this request */
 	double budget, record_ns, rejected_ns, probed_max, effect_min;
 	struct {
 		char field[24], value[2][96];
@@ -266,6 +269,10 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->wire_share = atof(word[1]);
 		a->wire_ms = atof(word[2]);
 		a->wire_sd_ms = atof(word[3]);
+	} else if (strcmp(w, "burst") == 0) {
+		a->burst_from = atof(word[1]);
+		a->burst_for = atof(word[2]);
+		a->burst_every = n > 3 ? atof(word[3]) : 0;
 	} else if (strcmp(w, "expect") == 0)
 		snprintf(a->expect, sizeof a->expect, "%s", word[1]);
 	else if (strcmp(w, "from") == 0)
@@ -486,7 +493,7 @@ call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 		p->link = link[i] = ++a->stage.next_id;
 		emit(a, p, RECORD_FORK, "hone:fork", a->units[o->unit[i]].name, NULL, 0, at_ns);
 		wire_ns = 100000;
-		if (a->fault && rng_unit(&a->stage.rng) < a->wire_share)
+		if (a->acts && rng_unit(&a->stage.rng) < a->wire_share)
 			wire_ns += spend(a, a->wire_ms, a->wire_sd_ms);
 		back[i] = play_unit(a, p, o->unit[i], link[i], at_ns + wire_ns) + 100000;
 		at_ns += 10000;
@@ -517,7 +524,7 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 			int times = !doing               ? 0
 			            : o->kind == OP_LOOP ? (int)key_value(a, o->key)
 			            : o->kind == OP_ELSE ? !taken
-			                                 : (o->kind != OP_FAULT || a->fault) &&
+			                                 : (o->kind != OP_FAULT || a->acts) &&
 			                                       rng_unit(&a->stage.rng) < o->a;
 			int next = i;
 
@@ -536,13 +543,13 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 				    o->key[0] != '\0' ? key_value(a, o->key) : 0, at_ns);
 			} else if (o->kind == OP_WORK) {
 				at_ns += spend(a, o->a, o->b);
-			} else if (o->kind == OP_SLOW && a->fault &&
+			} else if (o->kind == OP_SLOW && a->acts &&
 				   rng_unit(&a->stage.rng) < o->a) {
 				at_ns += spend(a, o->b, o->c);
-			} else if (o->kind == OP_SLOW_AT && a->fault &&
+			} else if (o->kind == OP_SLOW_AT && a->acts &&
 				   strcmp(p->node->name, o->key) == 0) {
 				at_ns += spend(a, o->b, o->c);
-			} else if (o->kind == OP_PER && a->fault) {
+			} else if (o->kind == OP_PER && a->acts) {
 				at_ns += (int64_t)(key_value(a, o->key) * o->a * MS);
 			} else if (o->kind == OP_CALL || o->kind == OP_SEND) {
 				at_ns = call_all(a, p, o, at_ns);
@@ -552,6 +559,18 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 	}
 	*end = i + 1;
 	return at_ns;
+}
+
+static bool
+acts_at(const struct app *a, int64_t at_ns)
+{
+	double since_s = (double)(at_ns - a->stage.begun_ns) / 1e9 - a->burst_from;
+
+	if (!a->fault || a->burst_for <= 0)
+		return a->fault;
+	if (a->burst_every > 0 && since_s > 0)
+		since_s = fmod(since_s, a->burst_every);
+	return since_s >= 0 && since_s < a->burst_for;
 }
 
 static void
@@ -565,6 +584,7 @@ request(void *app, int64_t at_ns)
 		++a->stage.next_id, 0, false };
 	int end;
 
+	a->acts = acts_at(a, at_ns);
 	p.probed = rng_unit(&a->stage.rng) < p.node->probed;
 	for (int i = 0; i < a->nkeys; i++)
 		a->value[i] = floor(a->keys[i].low + rng_unit(&a->stage.rng) *
@@ -745,13 +765,26 @@ outcome_of(const struct run *r, const struct verdict *v, char *text, size_t size
 	return text;
 }
 
+/* It says that the problem has stopped, and when it was there: to a slice before and after. */
+static bool
+is_gone(const struct app *a, const struct run *r)
+{
+	double from_s = (double)(r->problem_from.ns - r->begun.ns) / 1e9,
+	       to_s = (double)(r->problem_to.ns - r->begun.ns) / 1e9;
+
+	return r->state == RUN_GONE && r->reason == REASON_PROBLEM_STOPPED &&
+	       fabs(from_s - a->burst_from) <= 0.6 &&
+	       fabs(to_s - a->burst_from - a->burst_for) <= 0.6 && r->subject[0] != '\0';
+}
+
 static bool
 judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 {
 	const struct verdict *v = forest_verdict(a->stage.forest, r->id, 1);
 	bool found = r->state == RUN_FOUND && v != NULL;
 	bool want_unsure = strcmp(a->expect, "unsure") == 0,
-	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure;
+	     want_gone = strcmp(a->expect, "gone") == 0,
+	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure && !want_gone;
 	struct assemble_counts n;
 	uint64_t jumps = 0;
 	char outcome[900];
@@ -785,7 +818,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->moved_max >= 0 && engine_parts(a->stage.g)->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;
 	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure ||
-	    (strcmp(a->expect, "paused") == 0 && !a->was_paused))
+	    (want_gone && !is_gone(a, r)) || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
 	if (!found)
 		return true;

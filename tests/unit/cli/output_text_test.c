@@ -147,6 +147,7 @@ a_verdict_reads_well(void **state)
 	check("verdict", print_verdict);
 	check("lost", print_verdict);
 	check("doubted", print_verdict);
+	check("gone", print_verdict);
 }
 
 static void

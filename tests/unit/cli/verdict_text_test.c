@@ -43,6 +43,33 @@ reads(const char *changes, const char *expected)
 #define PLACE "; no learned tracepoint is left inside this edge: instrument there"
 
 static void
+a_problem_that_has_stopped_is_told_with_its_time_and_edge(void **state)
+{
+	static const struct {
+		const char *run, *text;
+	} cases[] = {
+		{ "{\"state\":\"found\",\"problem\":null}", "" },
+		{ "{\"state\":\"gone\",\"problem\":null,\"subject\":\"\"}",
+		    "the problem has stopped" },
+		{ "{\"state\":\"gone\",\"subject\":\"s/a:b -> s/a:c\",\"problem\":{\"from\":\"A\",\"to\":\"B\",\"seconds\":2.5}}",
+		    "the problem was there for 2.5 s, from A to B, and has stopped since; it was in the edge s/a:b -> s/a:c" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		json_t *run = json_loads(cases[i].run, 0, NULL);
+		struct buf text = { 0 };
+
+		assert_non_null(run);
+		run_gone_put(&text, run);
+		buf_u8(&text, 0);
+		assert_string_equal((char *)text.data, cases[i].text);
+		buf_release(&text);
+		json_decref(run);
+	}
+}
+
+static void
 the_share_of_a_separation_is_of_what_the_verdict_measures(void **state)
 {
 	(void)state;
@@ -280,6 +307,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_problem_that_has_stopped_is_told_with_its_time_and_edge),
 		cmocka_unit_test(the_share_of_a_separation_is_of_what_the_verdict_measures),
 		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
 		cmocka_unit_test(a_category_explains_by_its_share_of_the_variance),

@@ -172,6 +172,8 @@ fill_run(struct rng *r, struct run *run)
 	assert_true(hypothesis_text(&run->version, any_text(r)));
 	run->begun.ns = (int64_t)(rng_next(r) >> 2);
 	run->ended.ns = (int64_t)(rng_next(r) >> 2);
+	run->problem_from.ns = (int64_t)(rng_next(r) >> 2);
+	run->problem_to.ns = (int64_t)(rng_next(r) >> 2);
 	assert_true(hypothesis_text(&run->strategy, any_text(r)));
 	run->reason = any_reason(r);
 	assert_true(hypothesis_text(&run->subject, any_text(r)));
