@@ -148,6 +148,7 @@ a_verdict_reads_well(void **state)
 	check("lost", print_verdict);
 	check("doubted", print_verdict);
 	check("gone", print_verdict);
+	check("several", print_verdict);
 }
 
 static void
