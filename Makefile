@@ -21,11 +21,12 @@
 .SECONDARY:	# keeps the objects of tests, so that only what changed is built again
 
 # ---- rooms: each uses only the rooms named here -------------------------------
-ROOMS             := base wire mapping analysis formats report forest searchspace \
+ROOMS             := base wire kernel mapping analysis formats report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/honed \
-                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes cli
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main cli
 base_uses         :=
 wire_uses         := base
+kernel_uses       := wire base
 mapping_uses      := wire base
 analysis_uses     := wire base
 formats_uses      := analysis mapping wire base
@@ -46,11 +47,13 @@ agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 below/stacks_uses := base
 below/probes_uses := base
+below/kernel_uses := wire base
+below/main_uses   := below/kernel below/stacks kernel agent/system wire base
 cli_uses          := report formats searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -64,6 +67,8 @@ agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
 below/stacks_libs := dw elf
 below/probes_libs := Zydis
+below/kernel_libs := bpf
+below/main_libs   := jansson
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone
@@ -107,6 +112,7 @@ lib_flags_lttng-ctl := -llttng-ctl
 lib_flags_elf       := -lelf
 lib_flags_dw        := -ldw
 lib_flags_Zydis     := -lZydis
+lib_flags_bpf       := -lbpf
 # Only for programs that call tls_open(): hone does not, and starts faster without OpenSSL. One word, since flags are
 # sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state
@@ -117,10 +123,10 @@ archive = $O/lib/lib$(call flat,$1).a
 libs    = $(foreach r,$1 $($1_uses),$(call archive,$r))
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
-sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
+sources = $(filter-out %/main.c %.bpf.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
@@ -157,6 +163,8 @@ $O/bin/$1: $O/$(or $($1_main),$($1_room))/main.o $(call libs,$($1_room))
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
 
+$O/lib/hone/hone-below: $O/below/main/main.o $(call libs,below/main)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,below/main)
 $O/lib/hone/ctf.so: $(LOADED_CTF:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
 $O/lib/hone/source_babeltrace2.so: $(LOADED_BABELTRACE2:%.c=$O/%.o)
@@ -166,6 +174,13 @@ $O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 
 $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+# BPF programs, for the kernel; the objects are inside the programs that load them.
+$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/raw.h
+	@mkdir -p $(@D) && clang -target bpf -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
+	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
+$O/below/kernel/trace_bpf.o: CFLAGS_ALL += -DTRACE_OBJECT='"$O/below/kernel/trace.bpf.o"'
+$O/below/kernel/trace_bpf.o: $O/below/kernel/trace.bpf.o
 
 # The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js change.js page.js)
@@ -184,7 +199,7 @@ SCENARIO_JOBS ?= 2
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,overhead kill bad_peer map agent guard report \
 	matrix budget nginx redis postgres)
-ALONE     := $(call scenario_files,burst clock cost soak source questions demo news)
+ALONE     := $(call scenario_files,below burst clock cost soak source questions demo news)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3
@@ -353,6 +368,7 @@ install: all install-instrument
 	install -Dm755 $O/lib/hone/source_babeltrace2.so $(DESTDIR)$(PREFIX)/lib/hone/source_babeltrace2.so
 	install -Dm755 $O/lib/hone/credentials.so $(DESTDIR)$(PREFIX)/lib/hone/credentials.so
 	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
+	install -Dm755 $O/lib/hone/hone-below $(DESTDIR)$(PREFIX)/lib/hone/hone-below
 	install -d $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -m644 $(wildcard examples/*/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone

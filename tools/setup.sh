@@ -35,6 +35,8 @@ zlib1g-dev:header:zlib.h
 libdeflate-dev:header:libdeflate.h
 libelf-dev:header:gelf.h
 libdw-dev:header:elfutils/libdw.h
+libbpf-dev:header:bpf/libbpf.h
+clang:cmd:clang
 libzydis-dev:header:Zydis/Zydis.h
 libbabeltrace2-dev:header:babeltrace2/babeltrace.h
 '
@@ -42,7 +44,7 @@ TEST_NEEDS='
 libcmocka-dev:header:cmocka.h
 babeltrace2:cmd:babeltrace2
 mandoc:cmd:mandoc
-clang:cmd:clang
+bpftool:cmd:bpftool
 clang-format:cmd:clang-format
 libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 perl:cmd:prove

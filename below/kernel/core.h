@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For BPF programs: the kernel's types of which they read something. Where a member lies is taken from the kernel's BTF
+ * when the program is loaded, so only the names have to be those of the kernel. */
+#ifndef BELOW_KERNEL_CORE_H
+#define BELOW_KERNEL_CORE_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+#define bool _Bool
+#define true 1
+#define false 0
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u64 __be64;
+typedef u16 __sum16;
+typedef u32 __wsum;
+
+#define BY_BTF __attribute__((preserve_access_index))
+
+struct thread_struct {
+	unsigned long fsbase;
+} BY_BTF;
+
+struct task_struct {
+	int pid, tgid, on_cpu;
+	unsigned int __state, flags;
+	struct thread_struct thread;
+	unsigned in_iowait : 1;
+} BY_BTF;
+
+/* As the kernel saves them: part of its interface to user space. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+	    cs, flags, sp, ss;
+};
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_ANY = 0,
+	BPF_RB_NO_WAKEUP = 1
+};
+
+/* clang-format off: this order */
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+/* clang-format on */
+
+#endif

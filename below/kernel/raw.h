@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the BPF programs write to the ring buffer, and what they are told. The same in both worlds: uses only types of
+ * fixed width, which the includer defines (u8 to u64, s32, s64).
+ *
+ *	out                                    in
+ *	 |-- RAW_STACK (OUT, its stack)         |-- RAW_WAIT
+ *	 |-- RAW_STACK (HOLDER, of the owner)
+ */
+#ifndef BELOW_KERNEL_RAW_H
+#define BELOW_KERNEL_RAW_H
+
+enum raw_kind { RAW_WAIT = 1, RAW_STACK };
+/* When a stack was copied. A sample is one at RAW_CLOCK. */
+enum raw_when { RAW_OUT, RAW_HOLDER, RAW_CLOCK, RAW_WHENS };
+
+/* What the CPU was doing: the top of its interrupts. */
+enum raw_context { RAW_TASK, RAW_KERNEL_TASK, RAW_IRQ, RAW_SOFTIRQ, RAW_HRTIMER };
+
+enum {
+	RAW_STACK_PIECE = 1024,
+	RAW_STACK_PIECES = 8, /* most of the stacks of nginx and PostgreSQL are shorter */
+	RAW_REGISTERS = 21,   /* struct pt_regs */
+	RAW_FUTEX = 202
+};
+
+struct raw_process { /* that is followed */
+	s64 context; /* offset of its threads' contexts from the thread pointer; 0: not known yet */
+	u64 address; /* of struct hone_context_place in its memory, which has that offset; 0: not needed */
+	u16 trace_id, unit_id, request_type, probed; /* offsets in a context */
+	u32 all; /* 1: all threads, in requests or not; no context is read */
+	u32 pad;
+};
+
+struct raw_place { /* the first members of struct hone_context_place (instrument/context_place.h) */
+	u64 magic;
+	u32 size, context_bytes;
+	s64 offset;
+};
+
+struct raw_request {
+	u64 trace_id, unit_id;
+	u32 type;
+	u32 probed;
+};
+
+struct raw_wait {
+	u32 kind, tid, pid;
+	u32 woken_by, vector; /* enum raw_context; of a softirq or irq */
+	u32 preempted, in_iowait, state;
+	s32 syscall;
+	u32 owner; /* that the futex' word names, checked to be a thread of the process; 0 */
+	u32 waker_tid, waker_type;   /* 0: none */
+	u32 holder_of;               /* not 0: it owns a lock for which this thread waits */
+	u32 followed;                /* it is in a probed request itself */
+	u64 out_ns, woken_ns, in_ns; /* woken 0: was not seen */
+	u64 trace_id, unit_id, waker_trace_id;
+	u64 arguments[3];
+};
+
+struct raw_stack {
+	u32 kind, tid, pid, when;
+	u32 for_tid;  /* RAW_HOLDER, RAW_CLOCK: it owns a lock for which this thread waits; 0 */
+	u32 followed; /* RAW_CLOCK: it is in a probed request itself */
+	u32 nbytes, pad;
+	u64 time_ns; /* RAW_OUT, RAW_HOLDER: out_ns of the wait */
+	u64 trace_id, unit_id;
+	u64 registers[RAW_REGISTERS]; /* in the order of struct pt_regs */
+	u8 bytes[RAW_STACK_PIECE *
+		 RAW_STACK_PIECES]; /* from the stack pointer upwards; nbytes are written */
+};
+
+struct
+    raw_lost { /* records that did not fit into the ring, and the time span in which they were lost */
+	u64 count, from_ns, to_ns;
+};
+
+struct raw_without { /* not 0: what is switched off */
+	u32 stacks, holders;
+};
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR GPL-3.0-or-later */
+/*
+ * Runs in the kernel. Follows processes that user space names; in these, threads that are in a probed request, by the
+ * context that libhone keeps for each thread; and while one of these waits for a lock, the thread that holds it.
+ *
+ * At each switch of the machine: one look-up by process for the thread that leaves, one in the storage of the thread that
+ * comes. Only for threads that are followed: what it waits for, and a copy of its stack.
+ */
+#include "below/kernel/core.h"
+#include "below/kernel/raw.h"
+
+enum {
+	PROCESSES_MAX = 1024,
+	HOLDERS_MAX = 4096,
+	RING_BYTES = 16 << 20,
+	DEPTH_MAX = 16,
+	KERNEL_THREAD = 0x00200000
+};
+#define CONTEXT_MAGIC 0x31585443454e4f48ull /* HONE_CONTEXT_MAGIC */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, u32);
+	__type(value, struct raw_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RING_BYTES);
+} ring SEC(".maps");
+
+struct { /* of threads that are off the CPU; out_ns 0: nothing is noted */
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct raw_wait);
+} waits SEC(".maps");
+
+struct { /* threads that own a lock for which a followed thread waits, and that thread */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, HOLDERS_MAX);
+	__type(key, u32);
+	__type(value, u32);
+} holders SEC(".maps");
+
+struct interrupts { /* that a CPU is in, one inside the other */
+	u32 depth;
+	u8 kind[DEPTH_MAX], vector[DEPTH_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct interrupts);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RAW_WHENS);
+	__type(key, u32);
+	__type(value, struct raw_stack);
+} stacks SEC(".maps");
+
+struct raw_lost lost;
+const volatile struct raw_without without;
+
+extern struct task_struct *bpf_task_from_pid(s32 pid) __attribute__((section(".ksyms")))
+__attribute__((weak));
+extern void bpf_task_release(struct task_struct *p) __attribute__((section(".ksyms")))
+__attribute__((weak));
+/* bpf_helper_defs.h of libbpf 1.1 returns long. */
+static struct pt_regs *(*registers_of)(struct task_struct *) = (void *)175; /* bpf_task_pt_regs() */
+
+static __always_inline void
+put(void *record, u64 size, u64 from_ns)
+{
+	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) == 0)
+		return;
+	__sync_fetch_and_add(&lost.count, 1);
+	if (lost.from_ns == 0 || from_ns < lost.from_ns)
+		lost.from_ns = from_ns;
+	lost.to_ns = bpf_ktime_get_ns();
+}
+
+/* The current thread is one of the process: what that published can be read now. False: nothing was published yet. */
+static __always_inline bool
+find_context(struct raw_process *p)
+{
+	struct raw_place published;
+
+	if (p->all || p->context != 0)
+		return true;
+	if (p->address == 0 ||
+	    bpf_probe_read_user(&published, sizeof published, (void *)p->address) != 0 ||
+	    published.magic != CONTEXT_MAGIC)
+		return false;
+	p->context = published.offset;
+	return published.offset != 0;
+}
+
+/* False: the memory of its context cannot be read. */
+static __always_inline bool
+read_request(struct task_struct *t, const struct raw_process *p, struct raw_request *ret)
+{
+	u64 context = t->thread.fsbase + p->context;
+	u8 probed = 0;
+
+	__builtin_memset(ret, 0, sizeof *ret);
+	if (p->all) {
+		ret->probed = 1;
+		return true;
+	}
+	if (bpf_probe_read_user(&probed, 1, (void *)(context + p->probed)) != 0)
+		return false;
+	ret->probed = probed;
+	if (probed)
+		return bpf_probe_read_user(&ret->trace_id, 8, (void *)(context + p->trace_id)) ==
+		           0 &&
+		       bpf_probe_read_user(&ret->unit_id, 8, (void *)(context + p->unit_id)) == 0 &&
+		       bpf_probe_read_user(&ret->type, 4, (void *)(context + p->request_type)) == 0;
+	return true;
+}
+
+struct stack_of {
+	u64 time_ns, trace_id, unit_id;
+	u32 when, for_tid, followed;
+};
+
+/* Copies the registers and the stack of a thread whose memory is that of the current one, in pieces, as far as they can be
+ * read. */
+static __attribute__((noinline)) int
+put_stack(struct task_struct *t, struct stack_of *of)
+{
+	u32 at = of->when;
+	struct raw_stack *s;
+	u64 sp, n = 0;
+
+	if (without.stacks || at >= RAW_WHENS)
+		return 0;
+	s = bpf_map_lookup_elem(&stacks, &at);
+	if (s == 0 ||
+	    bpf_probe_read_kernel(s->registers, sizeof s->registers, registers_of(t)) != 0)
+		return 0;
+	s->kind = RAW_STACK;
+	s->tid = t->pid;
+	s->pid = t->tgid;
+	s->when = of->when;
+	s->for_tid = of->for_tid;
+	s->followed = of->followed;
+	s->time_ns = of->time_ns;
+	s->trace_id = of->trace_id;
+	s->unit_id = of->unit_id;
+	sp = s->registers[19];
+	for (int i = 0; i < RAW_STACK_PIECES; i++) {
+		if (bpf_probe_read_user(
+			s->bytes + i * RAW_STACK_PIECE, RAW_STACK_PIECE, (void *)(sp + n)) != 0)
+			break;
+		n += RAW_STACK_PIECE;
+	}
+	s->nbytes = n;
+	if (n > RAW_STACK_PIECE * RAW_STACK_PIECES)
+		return 0;
+	put(s, __builtin_offsetof(struct raw_stack, bytes) + n, s->time_ns);
+	return 0;
+}
+
+/* The thread that the word of a futex names as the owner, by the conventions of glibc: pthread_mutex_t.__owner lies 8 bytes behind
+ * the word; behind that on which readers wait, 16 bytes, is pthread_rwlock_t.__cur_writer; the word of a PI futex is its owner. The
+ * caller checks that it is a thread of the process: other users of a futex have anything there. */
+static __always_inline u32
+owner_of(u64 word, u64 operation)
+{
+	u32 owner = 0;
+
+	switch (operation & 127) {
+	case 0: /* FUTEX_WAIT */
+	case 9: /* FUTEX_WAIT_BITSET */
+		bpf_probe_read_user(&owner, 4, (void *)(word + 8));
+		if (owner == 0)
+			bpf_probe_read_user(&owner, 4, (void *)(word + 16));
+		return owner;
+	case 6:  /* FUTEX_LOCK_PI */
+	case 13: /* FUTEX_LOCK_PI2 */
+		bpf_probe_read_user(&owner, 4, (void *)word);
+		return owner & 0x3fffffff;
+	}
+	return 0;
+}
+
+/* What it waits for, by the system call that it is in. */
+static __always_inline void
+note_call(struct raw_wait *w, struct task_struct *t)
+{
+	struct pt_regs r;
+
+	w->syscall = -2;
+	if (bpf_probe_read_kernel(&r, sizeof r, registers_of(t)) != 0)
+		return;
+	w->syscall = (s64)r.orig_ax >= 0 && (s64)r.orig_ax < 1024 ? (s32)r.orig_ax : -1;
+	w->arguments[0] = r.di;
+	w->arguments[1] = r.si;
+	w->arguments[2] = r.dx;
+}
+
+static __always_inline void
+note_out(struct raw_wait *w, struct task_struct *t, u64 now)
+{
+	w->kind = RAW_WAIT;
+	w->tid = t->pid;
+	w->pid = t->tgid;
+	w->woken_by = RAW_TASK;
+	w->vector = 0;
+	w->in_iowait = BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
+	w->owner = w->waker_tid = w->waker_type = w->holder_of = 0;
+	w->waker_trace_id = 0;
+	w->woken_ns = 0;
+	w->out_ns = now;
+}
+
+/* The owner shares the memory of the thread that waits for it, so its stack can be read while it is off the CPU itself. The rest of its
+ * wait is recorded, too. */
+static __always_inline bool
+follow_holder(struct task_struct *waiter, u32 owner, u64 now)
+{
+	struct task_struct *h;
+	u32 tid = waiter->pid;
+	bool is_thread;
+
+	if (bpf_task_from_pid == 0 || (h = bpf_task_from_pid(owner)) == 0)
+		return false;
+	is_thread = h->tgid == waiter->tgid;
+	if (is_thread) {
+		bpf_map_update_elem(&holders, &owner, &tid, BPF_ANY);
+		if (!h->on_cpu) {
+			struct raw_wait *w = bpf_task_storage_get(
+			    &waits, h, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+			struct stack_of of = { now, 0, 0, RAW_HOLDER, tid, 0 };
+
+			if (w != 0 && w->out_ns != 0 && w->holder_of == 0)
+				w->holder_of = tid;
+			if (w != 0 && w->out_ns == 0) {
+				note_out(w, h, now);
+				w->followed = 0;
+				w->preempted = 0;
+				w->state = h->__state;
+				w->trace_id = w->unit_id = 0;
+				w->holder_of = tid;
+				note_call(w, h);
+			}
+			put_stack(h, &of);
+		}
+	}
+	bpf_task_release(h);
+	return is_thread;
+}
+
+static __always_inline void
+leave(struct task_struct *prev, bool preempted, u32 state)
+{
+	u32 pid = prev->tgid, tid = prev->pid, *holds;
+	struct raw_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct raw_request request;
+	struct raw_wait *w;
+	u64 now;
+
+	if (p == 0 || !find_context(p) || !read_request(prev, p, &request))
+		return;
+	holds = bpf_map_lookup_elem(&holders, &tid);
+	if (!request.probed && holds == 0)
+		return;
+	w = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w == 0)
+		return;
+	now = bpf_ktime_get_ns();
+	note_out(w, prev, now);
+	w->preempted = preempted || state == 0;
+	w->state = state;
+	w->trace_id = request.trace_id;
+	w->unit_id = request.unit_id;
+	w->followed = request.probed != 0;
+	w->holder_of = holds != 0 ? *holds : 0;
+	note_call(w, prev);
+	if (!w->preempted && w->syscall == RAW_FUTEX && !without.holders) {
+		u32 owner = owner_of(w->arguments[0], w->arguments[1]);
+
+		if (owner != 0 && owner != tid && follow_holder(prev, owner, now))
+			w->owner = owner;
+	}
+	struct stack_of of = { now, request.trace_id, request.unit_id, RAW_OUT, 0, 0 };
+	put_stack(prev, &of);
+}
+
+SEC("tp_btf/sched_switch")
+int
+BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
+{
+	u32 zero = 0;
+	struct interrupts *i = bpf_map_lookup_elem(&cpus, &zero);
+	struct raw_wait *w = bpf_task_storage_get(&waits, next, 0, 0);
+
+	if (i != 0) /* none is left open across a switch */
+		i->depth = 0;
+	if (w != 0 && w->out_ns != 0) {
+		w->in_ns = bpf_ktime_get_ns();
+		put(w, sizeof *w, w->out_ns);
+		w->out_ns = 0;
+	}
+	leave(prev, preempt, state);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int
+BPF_PROG(on_waking, struct task_struct *woken)
+{
+	struct raw_wait *w = bpf_task_storage_get(&waits, woken, 0, 0);
+	struct task_struct *me = bpf_get_current_task_btf();
+	u32 zero = 0, pid, depth, owner;
+	struct interrupts *i;
+	struct raw_process *p;
+	struct raw_request request;
+
+	if (w == 0 || w->out_ns == 0 || w->woken_ns != 0)
+		return 0;
+	w->woken_ns = bpf_ktime_get_ns();
+	owner = w->owner;
+	if (owner != 0)
+		bpf_map_delete_elem(&holders, &owner);
+	i = bpf_map_lookup_elem(&cpus, &zero);
+	depth = i != 0 ? i->depth : 0;
+	if (depth > 0) {
+		w->woken_by = i->kind[(depth - 1) & (DEPTH_MAX - 1)];
+		w->vector = i->vector[(depth - 1) & (DEPTH_MAX - 1)];
+		return 0;
+	}
+	w->woken_by = me->flags & KERNEL_THREAD ? RAW_KERNEL_TASK : RAW_TASK;
+	w->waker_tid = me->pid;
+	pid = me->tgid;
+	p = bpf_map_lookup_elem(&processes, &pid);
+	if (p != 0 && !p->all && p->context != 0 && read_request(me, p, &request) &&
+	    request.probed) {
+		w->waker_trace_id = request.trace_id;
+		w->waker_type = request.type;
+	}
+	return 0;
+}
+
+static __always_inline int
+enter(u8 kind, u8 vector)
+{
+	u32 zero = 0;
+	struct interrupts *i = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (i != 0 && i->depth < DEPTH_MAX) {
+		i->kind[i->depth & (DEPTH_MAX - 1)] = kind;
+		i->vector[i->depth & (DEPTH_MAX - 1)] = vector;
+		i->depth++;
+	}
+	return 0;
+}
+
+static __always_inline int
+end(u8 kind)
+{
+	u32 zero = 0;
+	struct interrupts *i = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (i != 0 && i->depth > 0 && i->kind[(i->depth - 1) & (DEPTH_MAX - 1)] == kind)
+		i->depth--;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int
+BPF_PROG(on_irq, int irq)
+{
+	return enter(RAW_IRQ, irq);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int
+BPF_PROG(on_irq_end, int irq)
+{
+	return end(RAW_IRQ);
+}
+
+SEC("tp_btf/softirq_entry")
+int
+BPF_PROG(on_softirq, unsigned int vector)
+{
+	return enter(RAW_SOFTIRQ, vector);
+}
+
+SEC("tp_btf/softirq_exit")
+int
+BPF_PROG(on_softirq_end, unsigned int vector)
+{
+	return end(RAW_SOFTIRQ);
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int
+BPF_PROG(on_timer)
+{
+	return enter(RAW_HRTIMER, 0);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int
+BPF_PROG(on_timer_end)
+{
+	return end(RAW_HRTIMER);
+}
+
+SEC("perf_event")
+int
+on_clock(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	u32 pid = t->tgid, tid = t->pid, *holds;
+	struct raw_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct raw_request request;
+
+	if (p == 0 || !find_context(p) || !read_request(t, p, &request))
+		return 0;
+	holds = bpf_map_lookup_elem(&holders, &tid);
+	if (!request.probed && holds == 0)
+		return 0;
+	struct stack_of of = { bpf_ktime_get_ns(), request.trace_id, request.unit_id, RAW_CLOCK,
+		holds != 0 ? *holds : 0, request.probed };
+	put_stack(t, &of);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "below/kernel/trace_bpf.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/btf.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wire/below.h"
+
+enum { LINKS_MAX = 16, LOG_MAX = 300 };
+
+/* trace.bpf.o, made by clang */
+extern const char trace_object_begin[], trace_object_end[];
+__asm__(".section .rodata\n"
+	".balign 8\n"
+	".global trace_object_begin, trace_object_end\n"
+	"trace_object_begin:\n"
+	".incbin \"" TRACE_OBJECT "\"\n"
+	"trace_object_end:\n"
+	".previous\n");
+
+struct trace_bpf {
+	struct bpf_object *object;
+	struct bpf_link **links;
+	int nlinks, capacity;
+	struct ring_buffer *ring;
+	int processes;               /* map */
+	const struct raw_lost *lost; /* of trace.bpf.c */
+	uint64_t told;
+	uint32_t can;
+	char missing[BELOW_MISSING_MAX + 1];
+	trace_bpf_take *take;
+	void *of;
+};
+
+/* libbpf's last complaint: the most precise one that there is. One thread loads. */
+static char complaint[LOG_MAX];
+
+static int
+keep_complaint(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *end;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(complaint, sizeof complaint, fmt, ap);
+	if ((end = strchr(complaint, '\n')) != NULL)
+		*end = '\0';
+	return 0;
+}
+
+static void
+lacks(struct trace_bpf *t, const char *text)
+{
+	size_t n = strlen(t->missing);
+
+	snprintf(t->missing + n, sizeof t->missing - n, "%s%s", n > 0 ? "; " : "", text);
+}
+
+static int
+why_not(int error, struct err *e)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+		return err_set(e, ERR_MISSING,
+		    "this kernel does not describe its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
+	if (error == EPERM || error == EACCES)
+		return err_set(e, ERR_DENIED,
+		    "the kernel does not permit BPF programs: CAP_BPF and CAP_PERFMON are needed (setcap "
+		    "cap_bpf,cap_perfmon+ep on hone-below, or AmbientCapabilities of its unit), and no lockdown");
+	return err_set(e, ERR_SYSTEM, "the kernel does not take the BPF programs: %s%s%s",
+	    strerror(error), complaint[0] != '\0' ? ": " : "", complaint);
+}
+
+static bool
+keep_link(struct trace_bpf *t, struct bpf_link *link)
+{
+	if (link == NULL)
+		return false;
+	if (t->nlinks == t->capacity) {
+		int capacity = t->capacity > 0 ? 2 * t->capacity : LINKS_MAX;
+		struct bpf_link **links = reallocarray(t->links, (size_t)capacity, sizeof *links);
+
+		if (links == NULL) {
+			bpf_link__destroy(link);
+			return false;
+		}
+		t->links = links;
+		t->capacity = capacity;
+	}
+	t->links[t->nlinks++] = link;
+	return true;
+}
+
+/* One event for each CPU, on the clock of that CPU. */
+static bool
+attach_clock(struct trace_bpf *t, struct bpf_program *p, uint32_t hz)
+{
+	long ncpus = sysconf(_SC_NPROCESSORS_CONF);
+	int attached = 0;
+
+	for (int cpu = 0; cpu < ncpus; cpu++) {
+		struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE,
+			.size = sizeof a,
+			.config = PERF_COUNT_SW_CPU_CLOCK,
+			.freq = 1,
+			.sample_freq = hz };
+		int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd < 0)
+			continue; /* a CPU that is off */
+		if (keep_link(t, bpf_program__attach_perf_event(p, fd)))
+			attached++;
+		else
+			close(fd);
+	}
+	return attached > 0;
+}
+
+static bool
+is_named(const struct bpf_program *p, const char *name)
+{
+	return strcmp(bpf_program__name(p), name) == 0;
+}
+
+static int
+attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, t->object)
+	{
+		if (is_named(p, "on_clock")) {
+			if (o->samples_hz == 0 || (o->without & BELOW_CAN_SAMPLES) != 0)
+				lacks(t, "no samples on the CPU: switched off");
+			else if (attach_clock(t, p, o->samples_hz))
+				t->can |= BELOW_CAN_SAMPLES;
+			else
+				lacks(t,
+				    "no samples on the CPU: the kernel refuses clock events (CAP_PERFMON, or "
+				    "kernel.perf_event_paranoid)");
+			continue;
+		}
+		if (!keep_link(t, bpf_program__attach(p)))
+			return why_not(errno, e);
+	}
+	return 0;
+}
+
+static int
+hand_on(void *of, void *record, size_t len)
+{
+	struct trace_bpf *t = of;
+
+	t->take(t->of, record, len);
+	return 0;
+}
+
+static int
+switch_off(struct trace_bpf *t, uint32_t without, struct err *e)
+{
+	const struct raw_without off = { (without & BELOW_CAN_STACKS) != 0,
+		(without & BELOW_CAN_HOLDERS) != 0 };
+	struct bpf_map *constants = bpf_object__find_map_by_name(t->object, ".rodata");
+
+	return constants != NULL && bpf_map__set_initial_value(constants, &off, sizeof off) == 0
+	           ? 0
+	           : err_set(e, ERR_SYSTEM, "the constants of the BPF programs cannot be set");
+}
+
+static bool
+has_function(const char *name)
+{
+	struct btf *kernel = btf__load_vmlinux_btf();
+	bool has = kernel != NULL && btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
+
+	btf__free(kernel);
+	return has;
+}
+
+static void
+find_can(struct trace_bpf *t, uint32_t without)
+{
+	t->can |= BELOW_CAN_WAITS | BELOW_CAN_FAULTS;
+	if ((without & BELOW_CAN_STACKS) == 0)
+		t->can |= BELOW_CAN_STACKS;
+	else
+		lacks(t, "no stacks: switched off");
+	if ((without & BELOW_CAN_HOLDERS) != 0)
+		lacks(t, "not what the holder of a lock does: switched off");
+	else if (!has_function("bpf_task_from_pid"))
+		lacks(t,
+		    "not what the holder of a lock does: the kernel has no bpf_task_from_pid (Linux 6.2)");
+	else
+		t->can |= BELOW_CAN_HOLDERS;
+}
+
+static int
+load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
+{
+	struct bpf_map *variables;
+	size_t size = 0;
+	int rc;
+
+	t->object = bpf_object__open_mem(
+	    trace_object_begin, (size_t)(trace_object_end - trace_object_begin), NULL);
+	if (t->object == NULL)
+		return why_not(errno, e);
+	if ((rc = switch_off(t, o->without, e)) != 0)
+		return rc;
+	if (bpf_object__load(t->object) != 0)
+		return why_not(errno, e);
+	t->processes = bpf_object__find_map_fd_by_name(t->object, "processes");
+	variables = bpf_object__find_map_by_name(t->object, ".bss");
+	t->lost = variables != NULL ? bpf_map__initial_value(variables, &size) : NULL;
+	t->ring = ring_buffer__new(
+	    bpf_object__find_map_fd_by_name(t->object, "ring"), hand_on, t, NULL);
+	if (t->ring == NULL || t->lost == NULL || size < sizeof *t->lost)
+		return err_set(
+		    e, ERR_SYSTEM, "the ring buffer of the BPF programs cannot be mapped");
+	return 0;
+}
+
+int
+trace_bpf_open(struct trace_bpf **ret, const struct trace_bpf_options *o, struct err *e)
+{
+	struct trace_bpf *t = calloc(1, sizeof *t);
+	int rc;
+
+	if (t == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	complaint[0] = '\0';
+	libbpf_set_print(keep_complaint);
+	if ((rc = load(t, o, e)) != 0 || (rc = attach(t, o, e)) != 0) {
+		trace_bpf_close(t);
+		return rc;
+	}
+	find_can(t, o->without);
+	*ret = t;
+	return 0;
+}
+
+void
+trace_bpf_close(struct trace_bpf *t)
+{
+	if (t == NULL)
+		return;
+	for (int i = 0; i < t->nlinks; i++)
+		bpf_link__destroy(t->links[i]);
+	free(t->links);
+	ring_buffer__free(t->ring);
+	bpf_object__close(t->object);
+	free(t);
+}
+
+uint32_t
+trace_bpf_can(const struct trace_bpf *t)
+{
+	return t->can;
+}
+
+const char *
+trace_bpf_missing(const struct trace_bpf *t)
+{
+	return t->missing;
+}
+
+int
+trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p, struct err *e)
+{
+	uint32_t key = (uint32_t)pid;
+
+	if (bpf_map_update_elem(t->processes, &key, p, BPF_ANY) == 0)
+		return 0;
+	return errno == E2BIG
+	           ? err_set(e, ERR_FULL, "process %d is not followed: 1024 are", (int)pid)
+	           : err_errno(e, "process %d cannot be followed", (int)pid);
+}
+
+void
+trace_bpf_unfollow(struct trace_bpf *t, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(t->processes, &key);
+}
+
+void
+trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
+{
+	t->take = take;
+	t->of = of;
+	ring_buffer__consume(t->ring);
+}
+
+uint64_t
+trace_bpf_lost(struct trace_bpf *t, int64_t *from_ns, int64_t *to_ns)
+{
+	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_RELAXED), n = now - t->told;
+
+	if (n > 0) {
+		*from_ns = (int64_t)t->lost->from_ns;
+		*to_ns = (int64_t)t->lost->to_ns;
+	}
+	t->told = now;
+	return n;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The BPF programs of trace.bpf.c, loaded and attached while this is open. Everything that is attached belongs to file
+ * descriptors of this process: it is gone when the process is, however it ends. Nothing is pinned.
+ *
+ * What the kernel and the privileges permit is found by trying. Needed: CAP_BPF and CAP_PERFMON, a kernel with BTF, Linux 5.15
+ * (bpf_task_pt_regs). With less: see trace_bpf_can().
+ */
+#ifndef BELOW_KERNEL_TRACE_BPF_H
+#define BELOW_KERNEL_TRACE_BPF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+#include "below/kernel/raw.h"
+
+struct trace_bpf;
+
+struct trace_bpf_options {
+	uint32_t samples_hz; /* of each CPU; 0: none */
+	uint32_t without; /* enum below_can_flag: as if the kernel could not do these, for tests */
+};
+
+/* Loads and attaches what is permitted. On success *ret is the caller's, and trace_bpf_can() says what it does; ERR_DENIED,
+ * ERR_MISSING (the kernel), ERR_SYSTEM: nothing is possible, and e says what is missing and how to grant it. */
+int trace_bpf_open(struct trace_bpf **ret, const struct trace_bpf_options *o, struct err *e);
+void trace_bpf_close(struct trace_bpf *t); /* NULL is fine */
+
+uint32_t trace_bpf_can(const struct trace_bpf *t); /* of enum below_can_flag */
+/* Why it cannot do more, in words; "": it can do all. */
+const char *trace_bpf_missing(const struct trace_bpf *t);
+
+/* Follows the threads of a process, or not any more. ERR_FULL: 1024 are followed; ERR_SYSTEM. */
+int trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p, struct err *e);
+void trace_bpf_unfollow(struct trace_bpf *t, pid_t pid);
+
+/* A record, of struct raw_wait or raw_stack by its kind; it is valid during the call. */
+typedef void trace_bpf_take(void *of, const void *record, size_t len);
+/* Hands on all records that are there; all that end before the call are. */
+void trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of);
+
+/* Records that did not fit since the last call. Returns their number; 0: the times are unchanged. */
+uint64_t trace_bpf_lost(struct trace_bpf *t, int64_t *from_ns, int64_t *to_ns);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "below/main/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "below/main/observe.h"
+
+/* Records are handed on each READ_MS. A full socket is waited for, and then what does not fit is lost. */
+enum { SAMPLES_HZ = 999, READ_MS = 50, FULL_MS = 100, COST_MS = 100 };
+
+struct agent_helper {
+	int socket;
+	struct observer *observer; /* NULL: nothing is permitted */
+	struct buf packet;
+	struct mono lease, told; /* when it ends; when the cost was told */
+	struct below_lost lost;  /* messages that the socket did not take */
+	bool ended;
+};
+
+static bool
+put_packet(struct agent_helper *s, const struct below_message *m)
+{
+	struct pollfd room = { .fd = s->socket, .events = POLLOUT };
+
+	buf_reset(&s->packet);
+	below_encode(m, &s->packet);
+	if (s->packet.failed)
+		return false;
+	for (int tries = 0; tries < 2; tries++) {
+		if (send(s->socket, s->packet.data, s->packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >=
+		    0)
+			return true;
+		if (errno != EAGAIN && errno != EINTR) {
+			s->ended = true;
+			return false;
+		}
+		poll(&room, 1, FULL_MS);
+	}
+	return false;
+}
+
+/* When what the message says ended. */
+static int64_t
+time_of(const struct below_message *m)
+{
+	return m->kind == BELOW_WAIT     ? m->wait.end_ns
+	       : m->kind == BELOW_SAMPLE ? m->sample.time_ns
+	                                 : clock_mono().ns;
+}
+
+static void
+hand_on(void *of, const struct below_message *m)
+{
+	struct agent_helper *s = of;
+	struct below_lost *lost = &s->lost;
+	int64_t at = time_of(m);
+
+	if (s->ended)
+		return;
+	if (m->kind == BELOW_MARK && lost->count > 0) {
+		struct below_message l = { .kind = BELOW_LOST, .lost = *lost };
+
+		if (!put_packet(s, &l))
+			return; /* and no mark: it would say that all has come */
+		*lost = (struct below_lost){ 0 };
+	}
+	if (put_packet(s, m) || m->kind == BELOW_MARK)
+		return;
+	lost->from_ns = lost->count == 0 || at < lost->from_ns ? at : lost->from_ns;
+	lost->to_ns = at > lost->to_ns ? at : lost->to_ns;
+	lost->count++;
+}
+
+static int64_t
+cpu_us(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C(1000000) + u.ru_utime.tv_usec +
+	       u.ru_stime.tv_usec;
+}
+
+static void
+put_cost(struct agent_helper *s, struct mono now)
+{
+	struct below_message m = { .kind = BELOW_COST };
+
+	if (mono_since_ns(now, s->told) < COST_MS * INT64_C(1000000))
+		return;
+	s->told = now;
+	m.cost_cpu_us = cpu_us(RUSAGE_SELF) + cpu_us(RUSAGE_CHILDREN);
+	put_packet(s, &m);
+}
+
+static void
+obey(struct agent_helper *s, const struct below_message *m, struct mono now)
+{
+	switch (m->kind) {
+	case BELOW_LEASE:
+		s->lease.ns = now.ns + m->lease_ms * INT64_C(1000000);
+		break;
+	case BELOW_END:
+		s->ended = true;
+		break;
+	case BELOW_FOLLOW: /* a process that has just ended cannot be followed, and need not be */
+		if (s->observer != NULL)
+			observer_follow(s->observer, (pid_t)m->follow.pid, &m->follow, NULL);
+		break;
+	case BELOW_UNFOLLOW:
+		if (s->observer != NULL)
+			observer_unfollow(s->observer, (pid_t)m->unfollow);
+		break;
+	default:
+		break;
+	}
+}
+
+/* All messages of the agent that are there. */
+static int
+read_agent(struct agent_helper *s, struct mono now, struct err *e)
+{
+	uint8_t packet[BELOW_MESSAGE_MAX];
+	struct arena a = { 0 };
+	int rc = 0;
+
+	while (rc == 0 && !s->ended) {
+		struct below_message m;
+		ssize_t n = recv(s->socket, packet, sizeof packet, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		s->ended = n <= 0;
+		if (n > 0 && (rc = below_decode(&m, &a, packet, (size_t)n, e)) == 0)
+			obey(s, &m, now);
+		arena_reset(&a);
+	}
+	arena_release(&a);
+	return rc;
+}
+
+static void
+begin(struct agent_helper *s)
+{
+	const struct observer_options o = { .samples_hz = SAMPLES_HZ };
+	struct below_message m = { .kind = BELOW_CAN };
+	struct err why;
+
+	if (observer_open(&s->observer, &o, &why) == 0)
+		m.can = observer_can(s->observer);
+	else
+		m.can = (struct below_can){ 0, why.text };
+	put_packet(s, &m);
+}
+
+int
+helper_serve(int socket, struct err *e)
+{
+	struct agent_helper s = { .socket = socket };
+	struct pollfd agent = { .fd = socket, .events = POLLIN };
+	int rc = 0;
+
+	s.lease.ns = clock_mono().ns + BELOW_LEASE_MS * INT64_C(1000000);
+	begin(&s);
+	while (rc == 0 && !s.ended) {
+		struct mono now;
+
+		poll(&agent, 1, READ_MS);
+		now = clock_mono();
+		rc = read_agent(&s, now, e);
+		if (s.observer != NULL && rc == 0)
+			observer_read(s.observer, hand_on, &s);
+		put_cost(&s, now);
+		s.ended = s.ended || now.ns > s.lease.ns;
+	}
+	observer_close(s.observer);
+	buf_release(&s.packet);
+	return rc;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "below/main/observe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "below/stacks/stacks.h"
+#include "kernel/off_cpu.h"
+
+/* Threads whose last stack, and whose lock's holder is remembered; and names. */
+enum {
+	THREADS = 4096,
+	HELD_MAX = 8,
+	PLACES = 65536,
+	SOFTIRQ_TIMER = 1,
+	SOFTIRQ_NET_TX,
+	SOFTIRQ_NET_RX,
+	SOFTIRQ_BLOCK,
+	SOFTIRQ_IRQ_POLL,
+	SOFTIRQ_HRTIMER = 8
+};
+
+struct held { /* what the holder of a lock did while this thread waited */
+	enum below_state state;
+	uint32_t place;
+	uint64_t ns;
+};
+
+struct thread_notes { /* of a thread, in the slot of its id: a newer thread takes it */
+	uint32_t tid;
+	uint64_t out_ns; /* when its last stack was copied ... */
+	uint32_t place;  /* ... and where that was */
+	uint32_t nheld;  /* of the present wait: */
+	struct held held[HELD_MAX];
+	uint32_t
+	    holder_place; /* where the holder was when the wait began, or was seen on a CPU later */
+	uint32_t running_place;
+};
+
+struct observer {
+	struct trace_bpf *trace;
+	struct stacks *stacks;
+	uint32_t samples_hz;
+	struct thread_notes *threads; /* [THREADS] */
+	uint64_t *places;             /* [PLACES] keys; the id of a place is its slot + 1 */
+	uint32_t nplaces;
+	observer_take *take;
+	void *of;
+};
+
+/* ---- places ---- */
+
+/* The id of a place; it is named when it is new. 0: there are too many. */
+static uint32_t
+place_id(struct observer *x, const struct code_place *p)
+{
+	uint64_t key = p->key != 0 ? p->key : 1;
+	uint32_t at = (uint32_t)(key % PLACES);
+	struct below_message m = { .kind = BELOW_NAME };
+
+	while (x->places[at] != 0 && x->places[at] != key)
+		at = (at + 1) % PLACES;
+	if (x->places[at] == key)
+		return at + 1;
+	if (x->nplaces >= PLACES / 2)
+		return 0;
+	x->nplaces++;
+	x->places[at] = key;
+	m.name = (struct below_name){ .id = at + 1,
+		.folded = p->folded,
+		.function = p->function,
+		.file = p->file,
+		.called = p->call,
+		.line = p->line };
+	x->take(x->of, &m);
+	return at + 1;
+}
+
+/* Registers of struct pt_regs (r15, r14, r13, r12, rbp, rbx, r11 to r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, flags,
+ * rsp, ss) in the order of DWARF. */
+static const uint8_t AT[STACK_REGISTERS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0,
+	16 };
+
+static uint32_t
+place_of(struct observer *x, const struct raw_stack *s)
+{
+	struct stack_sample sample = {
+		.pid = (pid_t)s->pid, .time_ns = s->time_ns, .bytes = s->bytes, .nbytes = s->nbytes
+	};
+	struct code_place place;
+
+	for (int i = 0; i < STACK_REGISTERS; i++)
+		sample.registers[i] = s->registers[AT[i]];
+	stacks_place(x->stacks, &sample, &place);
+	return place.function[0] != '\0' ? place_id(x, &place) : 0;
+}
+
+/* ---- threads ---- */
+
+static struct thread_notes *
+notes_of(struct observer *x, uint32_t tid)
+{
+	struct thread_notes *t = &x->threads[tid % THREADS];
+
+	if (t->tid != tid)
+		*t = (struct thread_notes){ .tid = tid };
+	return t;
+}
+
+static void
+add_held(struct thread_notes *t, enum below_state state, uint32_t place, uint64_t ns)
+{
+	for (uint32_t i = 0; i < t->nheld; i++)
+		if (t->held[i].state == state && t->held[i].place == place) {
+			t->held[i].ns += ns;
+			return;
+		}
+	if (t->nheld < HELD_MAX)
+		t->held[t->nheld++] = (struct held){ state, place, ns };
+}
+
+static void
+put_sample(struct observer *x, const struct raw_stack *s, uint32_t place)
+{
+	struct below_message m = { .kind = BELOW_SAMPLE,
+		.sample = { .pid = s->pid,
+		    .tid = s->tid,
+		    .trace_id = s->trace_id,
+		    .unit_id = s->unit_id,
+		    .time_ns = (int64_t)s->time_ns,
+		    .weight_ns = INT64_C(1000000000) / x->samples_hz,
+		    .place = place } };
+
+	x->take(x->of, &m);
+}
+
+static void
+take_stack(struct observer *x, const struct raw_stack *s)
+{
+	uint32_t place = place_of(x, s);
+	struct thread_notes *t;
+
+	if (s->when == RAW_CLOCK) {
+		if (s->followed)
+			put_sample(x, s, place);
+		if (s->for_tid != 0)
+			notes_of(x, s->for_tid)->running_place = place;
+		return;
+	}
+	if (s->when == RAW_HOLDER)
+		notes_of(x, s->for_tid)->holder_place = place;
+	t = notes_of(x, s->tid);
+	t->out_ns = s->time_ns;
+	t->place = place;
+}
+
+/* ---- waits ---- */
+
+static enum wake_context
+woken_by(const struct raw_wait *w)
+{
+	switch (w->woken_by) {
+	case RAW_TASK:
+		return WAKE_TASK;
+	case RAW_KERNEL_TASK:
+		return WAKE_KERNEL_TASK;
+	case RAW_HRTIMER:
+		return WAKE_TIMER;
+	case RAW_SOFTIRQ:
+		switch (w->vector) {
+		case SOFTIRQ_TIMER:
+		case SOFTIRQ_HRTIMER:
+			return WAKE_TIMER;
+		case SOFTIRQ_NET_TX:
+		case SOFTIRQ_NET_RX:
+			return WAKE_NETWORK;
+		case SOFTIRQ_BLOCK:
+		case SOFTIRQ_IRQ_POLL:
+			return WAKE_BLOCK;
+		}
+		break;
+	}
+	return WAKE_INTERRUPT;
+}
+
+static struct off_cpu
+wait_of(const struct raw_wait *w)
+{
+	/* TASK_UNINTERRUPTIBLE */
+	return (struct off_cpu){ .out_ns = w->out_ns,
+		.in_ns = w->in_ns,
+		.woken_ns = w->woken_ns,
+		.pid = w->pid,
+		.tid = w->tid,
+		.preempted = w->preempted != 0,
+		.in_iowait = w->in_iowait != 0,
+		.uninterruptible = (w->state & 2) != 0,
+		.syscall = w->syscall,
+		.arguments = { w->arguments[0], w->arguments[1], w->arguments[2] },
+		.woken_by = w->woken_ns != 0 ? woken_by(w) : WAKE_UNKNOWN,
+		.owner = w->owner };
+}
+
+/* The holder was off the CPU: for the thread that waits for it. */
+static void
+take_holder(struct observer *x, const struct raw_wait *w)
+{
+	struct thread_notes *waiter = notes_of(x, w->holder_of), *holder = notes_of(x, w->tid);
+	struct off_cpu wait = wait_of(w);
+	struct wait_part parts[WAIT_PARTS_MAX];
+	uint32_t place = waiter->holder_place != 0 ? waiter->holder_place : holder->place;
+	int n = off_cpu_parts(&wait, parts);
+
+	for (int i = 0; i < n; i++) { /* it may have begun before the other thread waited */
+		uint64_t from = parts[i].from_ns > waiter->out_ns ? parts[i].from_ns
+		                                                  : waiter->out_ns;
+
+		if (parts[i].to_ns > from)
+			add_held(waiter, parts[i].state, place, parts[i].to_ns - from);
+	}
+	waiter->holder_place = 0;
+}
+
+/* What the holder did for most of the wait. What is not known of it, it was running, or ready before it ran. */
+static void
+put_holder(struct below_wait *to, struct thread_notes *t, uint64_t blocked_ns)
+{
+	struct held most = { BELOW_UNKNOWN, 0, 0 };
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->nheld; i++) {
+		sum += t->held[i].ns;
+		if (t->held[i].ns > most.ns)
+			most = t->held[i];
+	}
+	if (blocked_ns > sum && blocked_ns - sum > most.ns && t->running_place != 0)
+		most = (struct held){ BELOW_RUNNING, t->running_place, blocked_ns - sum };
+	to->owner_state = (uint8_t)most.state;
+	to->owner_place = most.ns > 0 ? most.place : t->holder_place; /* it may still be there */
+}
+
+static void
+take_wait(struct observer *x, const struct raw_wait *w)
+{
+	struct thread_notes *t = notes_of(x, w->tid);
+	struct off_cpu wait = wait_of(w);
+	struct wait_part parts[WAIT_PARTS_MAX];
+	int n = off_cpu_parts(&wait, parts);
+	struct below_message m = { .kind = BELOW_WAIT };
+	struct below_wait *to = &m.wait;
+
+	if (n == 0)
+		return;
+	*to = (struct below_wait){ .pid = w->pid,
+		.tid = w->tid,
+		.trace_id = w->trace_id,
+		.unit_id = w->unit_id,
+		.begin_ns = (int64_t)w->out_ns,
+		.woken_ns = (int64_t)(n == 2                          ? parts[1].from_ns
+				      : parts[0].state == BELOW_READY ? w->out_ns
+								      : w->in_ns),
+		.end_ns = (int64_t)w->in_ns,
+		.state = (uint8_t)parts[0].state,
+		.place = t->out_ns == w->out_ns ? t->place : 0,
+		.owner_state = BELOW_UNKNOWN,
+		.waker_tid = w->waker_tid,
+		.waker_trace_id = w->waker_trace_id,
+		.waker_type = w->waker_type };
+	if (parts[0].state == BELOW_LOCK) {
+		to->lock = w->arguments[0];
+		to->owner_tid = w->owner;
+		put_holder(to, t, parts[0].to_ns - parts[0].from_ns);
+	}
+	t->nheld = 0;
+	t->holder_place = t->running_place = 0;
+	x->take(x->of, &m);
+}
+
+static void
+take_record(void *of, const void *record, size_t len)
+{
+	struct observer *x = of;
+	uint32_t kind;
+
+	memcpy(&kind, record, sizeof kind);
+	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
+		take_stack(x, record);
+	} else if (kind == RAW_WAIT && len >= sizeof(struct raw_wait)) {
+		const struct raw_wait *w = record;
+
+		if (w->holder_of != 0)
+			take_holder(x, w);
+		if (w->followed)
+			take_wait(x, w);
+	}
+}
+
+void
+observer_read(struct observer *x, observer_take *take, void *of)
+{
+	struct mono now = clock_mono();
+	struct below_message m = { .kind = BELOW_LOST };
+
+	x->take = take;
+	x->of = of;
+	trace_bpf_read(x->trace, take_record, x);
+	m.lost.count = trace_bpf_lost(x->trace, &m.lost.from_ns, &m.lost.to_ns);
+	if (m.lost.count > 0)
+		take(of, &m);
+	m = (struct below_message){ .kind = BELOW_MARK, .mark_ns = now.ns };
+	take(of, &m);
+}
+
+/* ---- what is followed ---- */
+
+int
+observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, struct err *e)
+{
+	struct raw_process p = { .all = f == NULL };
+	int rc;
+
+	if (f != NULL)
+		p = (struct raw_process){ .context = f->offset,
+			.address = f->address,
+			.trace_id = f->trace_id,
+			.unit_id = f->unit_id,
+			.request_type = f->request_type,
+			.probed = f->probed };
+	if ((rc = trace_bpf_follow(x->trace, pid, &p, e)) == 0)
+		stacks_follow(x->stacks, pid);
+	return rc;
+}
+
+void
+observer_unfollow(struct observer *x, pid_t pid)
+{
+	trace_bpf_unfollow(x->trace, pid);
+	stacks_forget(x->stacks, pid, UINT64_MAX);
+}
+
+struct below_can
+observer_can(const struct observer *x)
+{
+	return (struct below_can){ trace_bpf_can(x->trace), trace_bpf_missing(x->trace) };
+}
+
+int
+observer_open(struct observer **ret, const struct observer_options *o, struct err *e)
+{
+	const struct trace_bpf_options to = { o->samples_hz, o->without };
+	struct observer *x = calloc(1, sizeof *x);
+	int rc = 0;
+
+	if (x == NULL || (x->threads = calloc(THREADS, sizeof *x->threads)) == NULL ||
+	    (x->places = calloc(PLACES, sizeof *x->places)) == NULL)
+		rc = err_set(e, ERR_MEMORY, "out of memory");
+	if (rc == 0 && (rc = stacks_open(&x->stacks, &(struct stacks_limits){ 0 }, e)) == 0)
+		rc = trace_bpf_open(&x->trace, &to, e);
+	if (rc != 0) {
+		observer_close(x);
+		return rc;
+	}
+	x->samples_hz = o->samples_hz;
+	*ret = x;
+	return 0;
+}
+
+void
+observer_close(struct observer *x)
+{
+	if (x == NULL)
+		return;
+	trace_bpf_close(x->trace);
+	stacks_close(x->stacks);
+	free(x->threads);
+	free(x->places);
+	free(x);
+}

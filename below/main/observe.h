@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From what the BPF programs write to messages of wire/below.h: waits with their cause, places in the code, and what the holder of
+ * a lock did while another thread waited for it.
+ *
+ *	raw_stack ---> place (NAME, once) ---+
+ *	raw_wait  ---> parts, cause ---------+--> WAIT, SAMPLE
+ */
+#ifndef BELOW_MAIN_OBSERVE_H
+#define BELOW_MAIN_OBSERVE_H
+
+#include "base/err.h"
+#include "below/kernel/trace_bpf.h"
+#include "wire/below.h"
+
+struct observer;
+
+struct observer_options {
+	uint32_t samples_hz, without; /* as in trace_bpf.h */
+};
+
+/* Gets every message; texts are valid during the call. */
+typedef void observer_take(void *of, const struct below_message *m);
+
+/* As trace_bpf_open() and stacks_open(). */
+int observer_open(struct observer **ret, const struct observer_options *o, struct err *e);
+void observer_close(struct observer *x); /* NULL is fine */
+
+struct below_can observer_can(
+    const struct observer *x); /* its text is valid until observer_close() */
+
+/* Follows the threads of a process that are in probed requests; NULL: all of its threads. */
+int observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, struct err *e);
+void observer_unfollow(struct observer *x, pid_t pid);
+
+/* Hands on what there is: NAME, WAIT, SAMPLE, LOST; then a MARK. O(records). */
+void observer_read(struct observer *x, observer_take *take, void *of);
+
+#endif

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# hone-below says what a thread waited for, where, and what the holder of a lock did: a program goes through phases whose
+# truth is known (below_work.c), TIMES times each. A phase that the kernel did not let wait, such as a read that came from a cache after
+# all, has fewer waits, and none is of another state.
+# O: the folder that `make all below-scenario` built.
+. "$(dirname "$0")/lib.sh"
+needs root jq bpftool
+B=$O/lib/hone/hone-below
+"$B" --can > /dev/null 2>&1 || skip "BPF is not permitted here: $("$B" --can 2>&1 | tail -n 1)"
+TIMES=30
+D=$(mktemp -d)
+PIDS=()
+trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
+why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 60; }
+
+echo 1..32
+mkfifo "$D/in"
+"$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
+WORK=$!
+PIDS+=($WORK)
+exec 9> "$D/in"
+wait_for 30 test -s "$D/out" || bail "the program does not begin"
+"$B" --pid "$WORK" --all --seconds 120 --json > "$D/seen.json" 2> "$D/below.log" &
+BELOW=$!
+PIDS+=($BELOW)
+wait_for 60 grep -q observing "$D/below.log" || bail "hone-below does not begin"
+echo go >&9
+check "the program goes through its phases" wait_for 100 grep -q done "$D/out"
+exec 9>&-
+wait_for 30 gone $BELOW || kill -INT $BELOW
+wait $BELOW
+check "hone-below ends when the program has" test -s "$D/seen.json"
+check "nothing was lost" jq -e '.lost == 0' "$D/seen.json"
+
+# waits FUNCTION: those in that function, as {state: times}
+waits() { jq -c --arg f "$1" '[.rows[] | select((.place | startswith($f + "()")) and .state != "running" and .state != "ready")]
+	| group_by(.state) | map({key: .[0].state, value: (map(.count) | add)}) | from_entries' "$D/seen.json"; }
+# is PHASE STATE LEAST: at least LEAST waits there, and 99 % of their time in this state
+is() {
+	local of=phase_$1
+	waits "$of"
+	jq -e --arg f "$of" --arg s "$2" --argjson least "$3" '[.rows[] | select((.place | startswith($f + "()")) and .state != "running"
+		and .state != "ready")] | (map(.ms) | add // 0) as $all | map(select(.state == $s))
+		| (map(.count) | add // 0) >= $least and (map(.ms) | add // 0) >= 0.99 * $all' "$D/seen.json" > /dev/null
+}
+for it in "mutex lock 30" "pi_mutex lock 30" "read_lock lock 30" "timed_lock lock 30" "cond thread 30" "sem thread 30" "direct_read disk 25" \
+	"cold_read disk 20" "fsync disk 25" "fault fault 20" "sleep timer 30" "poll timer 30" "epoll timer 30" "tcp network 30" \
+	"unix thread 30" "pipe thread 30" "child thread 30"; do
+	read -r phase state least <<< "$it"
+	check "$phase: $state" is "$phase" "$state" "$least"
+done
+ms_of() { jq --arg f "$1" --arg s "$2" '[.rows[] | select((.place | startswith($f)) and .state == $s) | .ms] | add // 0' "$D/seen.json"; }
+# A computing thread shows in samples: TIMES times 5 ms, and half of 20 ms beside another thread.
+between() { jq -n -e --argjson x "$1" --argjson a "$2" --argjson b "$3" '$x >= $a and $x <= $b'; }
+spun() { between "$(jq '[.rows[] | select(.state == "running") | .ms] | add' "$D/seen.json")" $((TIMES * 5)) $((TIMES * 60)); }
+check "computing shows as running" spun
+check "a thread beside which another one computes is ready for a part of the time" between "$(ms_of "" ready)" $((TIMES * 5)) $((TIMES * 60))
+# holder PHASE FUNCTION STATE: for 9 of 10 waits of a lock, the holder is in this function, and in this state
+holder() {
+	jq -e --arg f "phase_$1" --arg h "$2" --arg s "$3" '[.rows[] | select((.place | startswith($f + "()")) and .state == "lock")]
+		| (map(.count) | add) as $all | map(select(.holder.state == $s and (.holder.place | startswith($h + "()")))) | (map(.count) | add // 0) >= 0.9 * $all' \
+		"$D/seen.json"
+}
+for phase in mutex pi_mutex; do check "$phase: its holder sleeps, and where" holder $phase hold_mutex timer; done
+check "read_lock: its holder sleeps, and where" holder read_lock hold_rwlock timer
+# its sleep has not ended when the other thread gives up
+check "timed_lock: where its holder is" holder timed_lock hold_mutex unknown
+
+# ---- with less
+"$B" --can --json --without holders,samples > "$D/can.json"
+check "what is switched off is said" jq -e '.waits and (.holders or .samples | not) and (.missing | test("switched off"))' "$D/can.json"
+unprivileged() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all "$B" --can > "$D/can.txt" 2>&1; }
+check "without privileges it ends with 1" test "$(unprivileged; echo $?)" = 1
+check "and says which are missing, and how to grant them" grep -q "CAP_BPF and CAP_PERFMON are needed" "$D/can.txt"
+check "a wrong option ends with 2" test "$("$B" --pid x 2> /dev/null; echo $?)" = 2
+check "a process that does not exist ends with 1" test "$("$B" --pid 4194303 2> /dev/null; echo $?)" = 1
+left() { ! bpftool prog show 2> /dev/null | grep -q "name on_switch"; }
+check "nothing is attached afterwards" wait_for 10 left
+exit $FAILED
