@@ -183,7 +183,7 @@ $O/below/kernel/trace_bpf.o: CFLAGS_ALL += -DTRACE_OBJECT='"$O/below/kernel/trac
 $O/below/kernel/trace_bpf.o: $O/below/kernel/trace.bpf.o
 
 # The compiler does not list files that .incbin reads as dependencies.
-$O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js change.js page.js)
+$O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
 
 include instrument/instrument.mk

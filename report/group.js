@@ -459,6 +459,7 @@ function drawGroup(g, body, w) {
 							? [h('h3', 'Keys'), keys]
 							: null,
 						flamePart(g, w),
+						edges.map(e => e.below && belowPart(e, w)),
 						tailPart(g, w),
 						whatIf(g),
 						h('h3', 'Edges'),

@@ -22,6 +22,14 @@ html_text(struct buf *out, const char *s, size_t len)
 	}
 }
 
+static bool
+begins_with(const char *at, const char *end, const char *what)
+{
+	size_t len = strlen(what);
+
+	return (size_t)(end - at) >= len && memcmp(at, what, len) == 0;
+}
+
 void
 html_lines(struct buf *out, const char *at, const char *end)
 {
@@ -29,9 +37,10 @@ html_lines(struct buf *out, const char *at, const char *end)
 		const char *line = memchr(at, '\n', (size_t)(end - at)),
 			   *next = line != NULL ? line + 1 : end;
 
-		while (at < next && *at == '\t')
+		while (at < next - 1 && *at == '\t')
 			at++;
-		buf_bytes(out, at, (size_t)(next - at));
+		if (*at != '\n' && !begins_with(at, next, "/* SPDX-"))
+			buf_bytes(out, at, (size_t)(next - at));
 		at = next;
 	}
 }

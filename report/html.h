@@ -17,7 +17,7 @@
 void html_put(struct buf *out, const char *s);
 /* Appends text escaped for HTML, also inside quotes. Characters that HTML forbids become "?". */
 void html_text(struct buf *out, const char *s, size_t len);
-/* Appends a file without its indentation, which saves bytes. */
+/* Appends a file without indentation, empty lines and the line of its licence, which saves bytes. */
 void html_lines(struct buf *out, const char *at, const char *end);
 
 #endif

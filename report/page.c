@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
 #include "report/page.h"
 
 #include <inttypes.h>
@@ -15,6 +16,7 @@ EMBED(page_draw, "report/draw.js");
 EMBED(page_figures, "report/figures.js");
 EMBED(page_group, "report/group.js");
 EMBED(page_times, "report/times.js");
+EMBED(page_below, "report/below.js");
 EMBED(page_change, "report/change.js");
 EMBED(page_js, "report/page.js");
 
@@ -252,6 +254,16 @@ put_times(struct page *p)
 	html_lines(p->out, page_times, page_times_end);
 }
 
+/* Only for a document with edges that have `below`. */
+static void
+put_below(struct page *p)
+{
+	static const char member[] = "\"below\":{";
+
+	if (memmem(p->data.data, p->data.len, member, sizeof member - 1) != NULL)
+		html_lines(p->out, page_below, page_below_end);
+}
+
 /* Only for a document with changes: it is a tenth of the page. */
 static void
 put_change(struct page *p)
@@ -281,6 +293,7 @@ static const struct {
 	{ "{{figures}}", put_figures },
 	{ "{{group}}", put_group },
 	{ "{{times}}", put_times },
+	{ "{{below}}", put_below },
 	{ "{{change}}", put_change },
 	{ "{{page}}", put_page },
 };

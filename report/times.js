@@ -121,41 +121,44 @@ function callTree(g) {
 }
 const callWords = name => service(name) + ' ' + shortly(name).replace(/^begin /, '');
 
-/* Two flame graphs (Gregg 2016) to one scale: usual requests above, the slowest below. */
-function flamePart(g, w) {
-	const root = g.tail ? callTree(g) : null,
-		RH = 18,
-		rows = [],
-		all = [];
-	if (!root || !(root.slow > 0) || root.kids.size === 0) return null;
-	const more = root.slow - root.usual,
+/* Two flame graphs (Gregg 2016) to one scale: usual requests above, slow ones below. */
+function twoFlames(root, w, heads, called, when, about) {
+	const RH = 18,
+		more = root.slow - root.usual,
 		scale = (w - 2) / Math.max(root.slow, root.usual),
 		rise = n => (more > 0 ? (n.slow - n.usual) / more : 0),
+		colour = x => (x > -0.02 ? shade(x) : 'less'),
 		kids = [];
 	const depthOf = n => 1 + Math.max(0, ...[...n.kids.values()].map(depthOf)),
-		depth = Math.min(depthOf(root) - 1, 24);
+		depth = Math.min(depthOf(root) - 1, 48);
 	function lay(n, d, x, y0, what) {
 		for (const k of n.kids.values()) {
 			const wide = k[what] * scale;
 			if (d < depth && wide >= 0.5) {
 				const y = y0 + d * RH,
-					about =
-						callWords(k.name) +
-						': ' +
-						ms(k.usual) +
-						' usually, ' +
-						ms(k.slow) +
-						' in the slowest';
-				kids.push(rect('rim ' + shade(rise(k)), x, y, wide - 0.5, RH - 1.5, about));
+					said = called(k.name) + ': ' + ms(k.usual) + ' usually, ' + ms(k.slow) + ' in ' + when;
+				kids.push(rect('rim ' + colour(rise(k)), x, y, wide - 0.5, RH - 1.5, said));
 				if (wide > 36)
-					kids.push(
-						words('t', x + 3, y + 12, fits(callWords(k.name), Math.floor((wide - 6) / 6.2)), about)
-					);
+					kids.push(words('t', x + 3, y + 12, fits(called(k.name), Math.floor((wide - 6) / 6.2)), said));
 				lay(k, d + 1, x, y0, what);
 			}
 			x += wide;
 		}
 	}
+	const below = 20 + depth * RH + 12;
+	kids.push(words('b', 0, 13, heads[0]));
+	lay(root, 0, 1, 20, 'usual');
+	kids.push(words('b', 0, below + 13, heads[1]));
+	lay(root, 0, 1, below + 20, 'slow');
+	return picture(w, below + 24 + depth * RH, about, kids);
+}
+
+function flamePart(g, w) {
+	const root = g.tail ? callTree(g) : null,
+		rows = [],
+		all = [];
+	if (!root || !(root.slow > 0) || root.kids.size === 0) return null;
+	const more = root.slow - root.usual;
 	function collect(n) {
 		for (const k of n.kids.values()) {
 			const own = what => k[what] - [...k.kids.values()].reduce((sum, c) => sum + c[what], 0);
@@ -163,11 +166,6 @@ function flamePart(g, w) {
 			collect(k);
 		}
 	}
-	kids.push(words('b', 0, 13, 'usual: ' + ms(root.usual)));
-	lay(root, 0, 1, 20, 'usual');
-	const below = 20 + depth * RH + 12;
-	kids.push(words('b', 0, below + 13, 'slowest ' + count(g.tail.slow) + ': ' + ms(root.slow)));
-	lay(root, 0, 1, below + 20, 'slow');
 	collect(root);
 	const byName = new Map();
 	for (const c of all) {
@@ -187,8 +185,15 @@ function flamePart(g, w) {
 	return [
 		h('h3', 'Usual and slowest requests by call'),
 		figure(
-			picture(w, below + 24 + depth * RH, 'Flame graphs of usual and of the slowest requests', kids),
-			'The critical path by service and call, callers above what they call; both to one scale. Colour: share of the difference. Usual: 40th to 60th percentile.'
+			twoFlames(
+				root,
+				w,
+				['usual: ' + ms(root.usual), 'slowest ' + count(g.tail.slow) + ': ' + ms(root.slow)],
+				callWords,
+				'the slowest',
+				'Flame graphs of usual and of the slowest requests'
+			),
+			'The critical path by service and call, callers above what they call; both to one scale. Colour: share of the difference; green: less. Usual: 40th to 60th percentile.'
 		),
 		h(
 			'details.more',

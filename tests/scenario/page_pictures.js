@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runs the script of a page on a document tree of its own, and compares the time axis and the flame graphs that it draws
- * with the figures of the document: node page_pictures.js PAGE.html DOCUMENT.json. Prints TAP. */
+ * with the figures of the document: node page_pictures.js PAGE.html DOCUMENT.json [DIFFERENTIALS]. Prints TAP. */
 'use strict';
 const fs = require('fs'),
 	vm = require('vm');
@@ -285,14 +285,79 @@ function ownTimes(body, name, g) {
 	);
 }
 
+/* ---- the differential flame graphs ---- */
+
+function belowGraphs(entry, name, e) {
+	const b = e.below,
+		svg = all(entry, k => k.tagName === 'SVG' && /^Differential flame graphs/.test(k.attributes['aria-label']))[0],
+		table = all(entry, k => k.tagName === 'TABLE' && /^States and functions/.test(k.attributes['aria-label']))[0];
+	if (!svg || !table) return check(name + ': an edge with `below` has its pictures', 'there is none');
+	const root = b.stacks[0],
+		scale = (n(svg, 'width') - 2) / Math.max(root.slow_ms, root.usual_ms),
+		heads = all(svg, k => k.tagName === 'TEXT' && k.classList.contains('b')),
+		floor = n(heads[1], 'y'),
+		drawnOf = { usual: flame(svg, 0, floor), slow: flame(svg, floor, Infinity) };
+	check(
+		name + ': both totals are those of the root, with their requests',
+		heads[0].textContent.startsWith('usual ' + b.usual + ': ') && printed(millis(heads[0].textContent.split(': ')[1]), root.usual_ms) &&
+			heads[1].textContent.startsWith('slow ' + b.slow + ': ') && printed(millis(heads[1].textContent.split(': ')[1]), root.slow_ms)
+			? ''
+			: heads.map(t => t.textContent).join('; ')
+	);
+	for (const what of ['usual', 'slow']) {
+		const wide = b.stacks.slice(1).filter(x => x[what + '_ms'] * scale >= 0.5),
+			boxes = drawnOf[what].flat();
+		check(
+			name + ', ' + what + ': each entry of a stack has a box as wide as its time',
+			boxes.length !== wide.length
+				? boxes.length + ' boxes of ' + wide.length
+				: each(wide, x =>
+						boxes.some(
+							k =>
+								title(k).startsWith(x.entry + ': ') && near(n(k, 'width') + 0.5, x[what + '_ms'] * scale, 0.02) &&
+								n(k, 'y') === drawnOf[what][depthOf(b.stacks, x) - 1].map(y => n(y, 'y'))[0]
+						)
+							? ''
+							: x.entry
+					)
+		);
+	}
+	const less = of(svg, 'less').map(title);
+	check(
+		name + ': only what slow requests have less of is green',
+		each(b.stacks.slice(1), x => {
+			const rise = (x.slow_ms - x.usual_ms) / (root.slow_ms - root.usual_ms),
+				green = less.some(t => t.startsWith(x.entry + ': '));
+			return green === rise <= -0.02 ? '' : x.entry + ' rises by ' + rise;
+		})
+	);
+	const rows = all(table, k => k.tagName === 'TR')
+		.map(tr => tr.childNodes.filter(k => k.tagName === 'TD').map(k => k.textContent))
+		.filter(r => r.length === 9);
+	check(
+		name + ': the table has the states and functions with their figures',
+		rows.length !== b.items.length
+			? rows.length + ' rows of ' + b.items.length
+			: each(b.items, (x, i) =>
+					rows[i][0] === x.name && printed(millis(rows[i][2]), x.usual_ms) && printed(millis(rows[i][3]), x.slow_ms) &&
+					printed(millis(rows[i][4].replace(/^[+−]/, '')), Math.abs(x.slow_ms - x.usual_ms)) &&
+					/^[+]/.test(rows[i][4]) === x.slow_ms > x.usual_ms && rows[i][7] === x.slow + ' of ' + b.slow
+						? ''
+						: rows[i].join(' | ')
+				)
+	);
+}
+const depthOf = (stacks, x) => (x.parent === null ? 0 : 1 + depthOf(stacks, stacks[x.parent]));
+
 /* ---- all pictures of the page ---- */
 
-const [, , pagePath, documentPath] = process.argv,
+const [, , pagePath, documentPath, wanted] = process.argv,
 	doc = JSON.parse(fs.readFileSync(documentPath, 'utf8')),
 	body = drawn(fs.readFileSync(pagePath, 'utf8')),
 	svgs = all(body, k => k.tagName === 'SVG');
 let axes = 0,
-	flames = 0;
+	flames = 0,
+	belows = 0;
 for (const t of doc.types) {
 	if (t.times && t.times.bins.length >= 2) {
 		const about = 'Requests and mean response times of ' + t.type + ' by time',
@@ -304,6 +369,11 @@ for (const t of doc.types) {
 	for (const g of t.groups) {
 		const entry = all(body, k => k.tagName === 'DETAILS' && all(k, c => c.tagName === 'CODE' && c.textContent === g.group).length > 0)[0],
 			svg = entry && all(entry, k => k.tagName === 'SVG' && /^Flame graphs/.test(k.attributes['aria-label']))[0];
+		if (entry)
+			for (const e of g.edges.filter(e => e.below)) {
+				belows++;
+				belowGraphs(entry, t.type + ' ' + g.group.slice(0, 8), e);
+			}
 		if (!svg) continue;
 		flames++;
 		flameGraphs(svg, t.type + ' ' + g.group.slice(0, 8), g);
@@ -311,5 +381,6 @@ for (const t of doc.types) {
 	}
 }
 check('the page has a time axis and a flame graph', axes > 0 && flames > 0 ? '' : axes + ' and ' + flames);
+if (wanted !== undefined) check('it has ' + wanted + ' differential flame graphs', belows === +wanted ? '' : String(belows));
 console.log('1..' + tests);
 process.exit(failed > 0 ? 1 : 0);

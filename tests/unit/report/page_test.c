@@ -203,6 +203,32 @@ only_the_script_with_the_number_of_the_document_may_run(void **state)
 
 /* The page loads no other resource: its only addresses are the namespaces of SVG. */
 static void
+the_script_of_differential_flame_graphs_is_there_where_an_edge_has_one(void **state)
+{
+	json_t *document = document_of_file(), *without = document_of_file(), *edge;
+	char *page;
+	(void)state;
+
+	edge = json_array_get(
+	    json_object_get(
+		json_array_get(json_object_get(
+				   json_array_get(json_object_get(document, "types"), 0), "groups"),
+		    0),
+		"edges"),
+	    0);
+	assert_true(json_is_object(edge));
+	assert_int_equal(json_object_set_new(edge, "below", json_pack("{s:i}", "slow", 8)), 0);
+	page = page_of(document);
+	assert_non_null(strstr(page, "function belowPart"));
+	free(page);
+	page = page_of(without);
+	assert_null(strstr(page, "function belowPart"));
+	free(page);
+	json_decref(document);
+	json_decref(without);
+}
+
+static void
 without_data_it_is_small_and_loads_no_resource(void **state)
 {
 	json_t *document = json_object();
@@ -270,6 +296,8 @@ main(void)
 		cmocka_unit_test(line_separators_and_control_characters_stay_escaped),
 		cmocka_unit_test(problems_are_in_a_table_that_needs_no_script),
 		cmocka_unit_test(only_the_script_with_the_number_of_the_document_may_run),
+		cmocka_unit_test(
+		    the_script_of_differential_flame_graphs_is_there_where_an_edge_has_one),
 		cmocka_unit_test(without_data_it_is_small_and_loads_no_resource),
 		cmocka_unit_test(a_document_that_lacks_or_mixes_members_is_still_a_page),
 		cmocka_unit_test(what_is_no_document_is_refused),
