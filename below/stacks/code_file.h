@@ -54,6 +54,9 @@ enum code_step code_file_step(struct code_file *f, uint64_t address, struct code
 
 enum { CODE_INLINED_MAX = 16 };
 
+/* The name of code that the linker made, which jumps to a function of another file. */
+#define CODE_LINK_NAME "[plt]"
+
 struct code_name {
 	char function[128], file[128];
 	uint32_t line;

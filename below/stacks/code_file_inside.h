@@ -16,7 +16,10 @@ struct code_file {
 	Dwarf_CFI *rules; /* of .eh_frame, or NULL */
 	Dwarf_Addr rules_bias;
 	struct build_id id;
-	bool library;    /* code_is_library() */
+	bool library; /* code_is_library() */
+	struct {
+		uint64_t begin, end;
+	} links[4]; /* sections with jumps to functions of other files: .plt, .plt.sec, .plt.got */
 	Elf_Data *index; /* .eh_frame_hdr, or NULL */
 	uint64_t index_address;
 };

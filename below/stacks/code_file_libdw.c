@@ -95,6 +95,32 @@ find_index(struct code_file *f)
 		}
 }
 
+static void
+find_links(struct code_file *f)
+{
+	enum { SECTIONS_MAX = 1000 };
+	Elf_Scn *section = NULL;
+	size_t names, n = 0;
+	GElf_Shdr head;
+
+	if (elf_getshdrstrndx(f->elf, &names) != 0)
+		return;
+	for (int i = 0; i < SECTIONS_MAX && n < sizeof f->links / sizeof *f->links &&
+			(section = elf_nextscn(f->elf, section)) != NULL;
+	     i++) {
+		const char *name = gelf_getshdr(section, &head) != NULL
+		                       ? elf_strptr(f->elf, names, head.sh_name)
+		                       : NULL;
+
+		if (name != NULL && head.sh_type == SHT_PROGBITS &&
+		    (head.sh_flags & SHF_EXECINSTR) != 0 &&
+		    (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0)) {
+			f->links[n].begin = head.sh_addr;
+			f->links[n++].end = head.sh_addr + head.sh_size;
+		}
+	}
+}
+
 struct code_file *
 code_file_open(int fd, const char *name)
 {
@@ -123,6 +149,7 @@ code_file_open(int fd, const char *name)
 	f->id = build_id_of(fd);
 	f->library = code_is_library(name);
 	find_index(f);
+	find_links(f);
 	return f;
 fail:
 	if (own >= 0)
@@ -305,12 +332,19 @@ int
 code_file_name(struct code_file *f, uint64_t address, struct code_name ret[CODE_INLINED_MAX])
 {
 	char symbol[128];
-	bool has_symbol = find_symbol(f, address, symbol);
+	bool has_symbol;
 	Dwarf_Addr bias = 0;
-	Dwarf_Die space, *unit = find_unit(f, address, &space, &bias);
+	Dwarf_Die space, *unit;
 	int n = 0;
 
 	memset(ret, 0, CODE_INLINED_MAX * sizeof *ret);
+	for (size_t i = 0; i < sizeof f->links / sizeof *f->links; i++)
+		if (address >= f->links[i].begin && address < f->links[i].end) {
+			set_text(ret[0].function, sizeof ret[0].function, CODE_LINK_NAME);
+			return 1;
+		}
+	has_symbol = find_symbol(f, address, symbol);
+	unit = find_unit(f, address, &space, &bias);
 	if (unit != NULL) {
 		Dwarf_Line *line = dwarf_getsrc_die(unit, address + f->bias - bias);
 		int number = 0;

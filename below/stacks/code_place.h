@@ -54,7 +54,8 @@ struct code_frame {
 	const char *function; /* as in struct code_place, not empty */
 	const char *file;     /* "": unknown */
 	uint32_t line;        /* 0: unknown */
-	bool library;         /* of the C library, the loader, the kernel's vdso, the C++ runtime */
+	bool
+	    library; /* of the C library, the loader, the kernel's vdso, the C++ runtime, or a jump to them */
 };
 
 /* Makes the place of n frames, the innermost first. `frames` and `end` of struct code_place are the arguments. O(n). */

@@ -428,10 +428,12 @@ keep_name(struct code_reader *r, uint64_t key, const struct module *m, uint64_t 
 	to->address = address;
 	to->count = (uint32_t)n;
 	for (int i = 0; i < n; i++) {
-		to->frames[i] = (struct code_frame){ arena_text(&r->names_arena, names[i].function,
-							 strlen(names[i].function)),
+		to->frames[i] = (struct code_frame){
+			arena_text(&r->names_arena, names[i].function, strlen(names[i].function)),
 			arena_text(&r->names_arena, names[i].file, strlen(names[i].file)),
-			names[i].line, code_is_library(m->name) };
+			names[i].line,
+			code_is_library(m->name) || strcmp(names[i].function, CODE_LINK_NAME) == 0
+		};
 		if (to->frames[i].function == NULL || to->frames[i].file == NULL)
 			return NULL;
 	}

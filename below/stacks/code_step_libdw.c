@@ -273,7 +273,10 @@ apply(struct code_state *s, Dwarf_Frame *frame)
 		return m.missed ? STEP_BYTES_MISSED : m.failed ? STEP_NO_RULES : STEP_START;
 	if (caller[RIP] == 0)
 		return STEP_START;
-	if (caller[RSP] <= s->registers[RSP] && !signal) /* would never end */
+	/* It would never end. Only the innermost frame may have nothing on the stack: vfork() keeps its return address in
+	 * a register. */
+	if (!signal &&
+	    (caller[RSP] < s->registers[RSP] || (caller[RSP] == s->registers[RSP] && !s->exact)))
 		return STEP_NO_RULES;
 	memcpy(s->registers, caller, sizeof caller);
 	s->exact = signal;
