@@ -27,8 +27,9 @@ enum {
 struct raw_process { /* that is followed */
 	s64 context; /* offset of its threads' contexts from the thread pointer; 0: not known yet */
 	u64 address; /* of struct hone_context_place in its memory, which has that offset; 0: not needed */
-	u16 trace_id, unit_id, request_type, probed; /* offsets in a context */
-	u32 all; /* 1: all threads, in requests or not; no context is read */
+	u16 trace_id, unit_id, request_type,
+	    probed; /* offsets in a context; not used while `context` is 0 */
+	u32 all;    /* 1: all threads, in requests or not; no context is read */
 	u32 pad;
 };
 
@@ -36,6 +37,8 @@ struct raw_place { /* the first members of struct hone_context_place (instrument
 	u64 magic;
 	u32 size, context_bytes;
 	s64 offset;
+	u16 trace_id_high, trace_id, unit_id, request_type, sampled,
+	    probed; /* offsets in a context */
 };
 
 struct raw_request {

@@ -96,6 +96,10 @@ find_context(struct raw_process *p)
 	    bpf_probe_read_user(&published, sizeof published, (void *)p->address) != 0 ||
 	    published.magic != CONTEXT_MAGIC)
 		return false;
+	p->trace_id = published.trace_id;
+	p->unit_id = published.unit_id;
+	p->request_type = published.request_type;
+	p->probed = published.probed;
 	p->context = published.offset;
 	return published.offset != 0;
 }

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "agent/system/thread_context.h"
 #include "base/clock.h"
 #include "below/main/observe.h"
 
@@ -98,6 +99,40 @@ put_cost(struct agent_helper *s, struct mono now)
 	put_packet(s, &m);
 }
 
+/* Finds what the agent may not: where the process publishes its context, whose memory the BPF programs read. False: it
+ * publishes nothing, or has ended. */
+static bool
+find_context(struct below_follow *f)
+{
+	struct hone_context_place p = { 0 };
+
+	if (f->offset != 0 || f->address != 0)
+		return true;
+	switch (thread_context_find((pid_t)f->pid, &p, &f->address)) {
+	case THREAD_CONTEXT_FOUND:
+		f->offset = p.offset;
+		f->trace_id = p.trace_id;
+		f->unit_id = p.unit_id;
+		f->request_type = p.request_type;
+		f->probed = p.probed;
+		return true;
+	case THREAD_CONTEXT_UNREAD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A process that has just ended cannot be followed, and need not be. */
+static void
+follow(struct agent_helper *s, const struct below_follow *asked)
+{
+	struct below_follow f = *asked;
+
+	if (s->observer != NULL && find_context(&f))
+		observer_follow(s->observer, (pid_t)f.pid, &f, NULL);
+}
+
 static void
 obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 {
@@ -108,9 +143,8 @@ obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 	case BELOW_END:
 		s->ended = true;
 		break;
-	case BELOW_FOLLOW: /* a process that has just ended cannot be followed, and need not be */
-		if (s->observer != NULL)
-			observer_follow(s->observer, (pid_t)m->follow.pid, &m->follow, NULL);
+	case BELOW_FOLLOW:
+		follow(s, &m->follow);
 		break;
 	case BELOW_UNFOLLOW:
 		if (s->observer != NULL)
