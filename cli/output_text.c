@@ -311,6 +311,21 @@ print_refused(struct pen *p, const json_t *refused)
 			text_of(p, o, "words")));
 }
 
+/* What is not known between two tracepoints on that node, and why. Nothing if all is. */
+static void
+print_below(struct pen *p, const json_t *o)
+{
+	const json_t *below = json_object_get(o, "below");
+
+	if (!json_is_object(below) || text_of(p, below, "missing")[0] == '\0')
+		return;
+	head(p, text_of(p, o, "node"));
+	fprintf(p->out, " below tracepoints: %s", text_of(p, below, "state"));
+	if (json_array_size(json_object_get(below, "can")) > 0)
+		fprintf(p->out, " (%s)", list_of(p, below, "can"));
+	fprintf(p->out, "; %s\n", text_of(p, below, "missing"));
+}
+
 static void
 print_agents(struct pen *p, const json_t *a)
 {
@@ -347,6 +362,8 @@ print_agents(struct pen *p, const json_t *a)
 			warning(p, text_of(p, o, "node"),
 			    pen_printf(p, " %s",
 				text_of_put(p, trouble_text_put, json_object_get(o, "trouble"))));
+	json_array_foreach (agents, i, o)
+		print_below(p, o);
 	print_refused(p, json_object_get(a, "refused"));
 }
 

@@ -13,6 +13,7 @@
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
  */
+#include "wire/below.h"
 #include "wire/agent_messages.h"
 
 #include <assert.h>
@@ -204,6 +205,9 @@ status_encode(const struct status *s, struct buf *b)
 		      (s->guard_ok ? FLAG_GUARD_OK : 0));
 	buf_u8(b, (uint8_t)s->shed_by);
 	put_trouble(b, &s->trouble);
+	buf_u8(b, (uint8_t)s->below);
+	buf_uint(b, s->below_can);
+	put_name(b, s->below_missing, BELOW_MISSING_MAX);
 }
 
 static int
@@ -227,6 +231,29 @@ take_flags(struct status *s, struct reader *r, struct err *e)
 	s->shed_by = (enum queue)shed_by;
 	s->tracer_ok = flags & FLAG_TRACER_OK;
 	s->guard_ok = flags & FLAG_GUARD_OK;
+	return 0;
+}
+
+const char *
+below_on_node_word(enum below_on_node s)
+{
+	static const char *const WORDS[] = { "none", "unknown", "cannot", "ready", "active" };
+
+	return WORDS[(unsigned)s < BELOW_NODE_STATES ? s : BELOW_NODE_UNKNOWN];
+}
+
+static int
+take_below(struct status *s, struct reader *r, struct arena *a, struct err *e)
+{
+	uint8_t state = read_u8(r);
+	uint64_t can = read_uint(r);
+	int rc = take_text(&s->below_missing, r, a, BELOW_MISSING_MAX);
+
+	if (rc != 0 || state >= BELOW_NODE_STATES || (can & ~(uint64_t)BELOW_CAN_FLAGS) != 0)
+		return err_set(e, rc != 0 ? rc : ERR_INPUT,
+		    "status: cut off, or what it can do below is out of range");
+	s->below = (enum below_on_node)state;
+	s->below_can = (uint32_t)can;
 	return 0;
 }
 
@@ -266,6 +293,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	if ((rc = take_flags(&s, &r, e)) != 0)
 		return rc;
 	if ((rc = take_trouble(&s.trouble, &r, a, e)) != 0)
+		return rc;
+	if ((rc = take_below(&s, &r, a, e)) != 0)
 		return rc;
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;

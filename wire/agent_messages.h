@@ -60,6 +60,18 @@ struct node_trouble {
 };
 #define USER_UNKNOWN UINT32_MAX
 
+/* Whether hone-below runs on the node (wire/below.h). */
+enum below_on_node {
+	BELOW_NODE_NONE,    /* it is not installed, or off */
+	BELOW_NODE_UNKNOWN, /* it was not tried yet */
+	BELOW_NODE_CANNOT,  /* it can do nothing here */
+	BELOW_NODE_READY,
+	BELOW_NODE_ACTIVE, /* it follows processes */
+	BELOW_NODE_STATES
+};
+const char *below_on_node_word(
+    enum below_on_node s); /* "none", "unknown", "cannot", "ready", "active" */
+
 struct status {
 	double fill[QUEUES];         /* occupancy, 0 to 1: the maximum since the last status */
 	uint64_t lost[LOSS_REASONS]; /* records, since the agent started */
@@ -67,7 +79,7 @@ struct status {
 	/* Records of programs without libhone, of sampled requests and others, and those of them that the
 	 * agent read and discarded; the latter are not in `records`. */
 	uint64_t mapped, dropped;
-	int64_t cpu_us;        /* of the agent, since it started */
+	int64_t cpu_us;        /* of the agent, since it started, with that of hone-below */
 	int64_t tracer_cpu_us; /* of the session and consumer daemons in that time */
 	int64_t memory_bytes;  /* resident */
 	int64_t ring_bytes;    /* of the tracer's buffers */
@@ -84,6 +96,9 @@ struct status {
 	bool tracer_ok;     /* the session daemon answers and tracing runs */
 	bool guard_ok;      /* the guardian process runs */
 	struct node_trouble trouble;
+	enum below_on_node below;
+	uint32_t below_can;        /* flags of wire/below.h */
+	const char *below_missing; /* why not more, and how to grant it; NULL is "" */
 };
 
 struct program {

@@ -27,6 +27,25 @@ below_state_text(enum below_state s)
 	return TEXTS[(unsigned)s < BELOW_STATES ? s : BELOW_UNKNOWN];
 }
 
+const char *
+below_can_word(uint32_t flag)
+{
+	switch ((enum below_can_flag)flag) {
+	case BELOW_CAN_WAITS:
+		return "waits";
+	case BELOW_CAN_SAMPLES:
+		return "samples";
+	case BELOW_CAN_STACKS:
+		return "stacks";
+	case BELOW_CAN_FAULTS:
+		return "faults";
+	case BELOW_CAN_HOLDERS:
+		return "holders";
+	default:
+		return "unknown";
+	}
+}
+
 static void
 put_follow(const struct below_follow *f, struct buf *b)
 {

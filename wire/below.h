@@ -35,6 +35,9 @@ enum below_state {
 const char *below_state_word(enum below_state s);
 const char *below_state_text(enum below_state s);
 
+/* "waits", "samples", "stacks", "faults", "holders", of one flag of enum below_can_flag. */
+const char *below_can_word(uint32_t flag);
+
 enum {
 	BELOW_MESSAGE_MAX = 8192, /* bytes of a message */
 	BELOW_FOLDED_MAX = 1023,
@@ -71,8 +74,9 @@ enum below_can_flag {
 /* Follow the threads of a process that are in probed requests. */
 struct below_follow {
 	uint32_t pid; /* of the process, in the pid namespace of both */
-	/* Where threads keep their context (instrument/context_place.h); offset 0: the agent may not
-	 * read it, and it is to be read at `address` in the process' memory. */
+	/* Where threads keep their context (instrument/context_place.h); offset 0: the agent may not read that, and
+	 * hone-below finds it, in the process' memory at `address`, which is 0 if the agent may not know that either. The
+	 * other members are then 0. */
 	int64_t offset;
 	uint64_t address;
 	uint16_t trace_id, unit_id, request_type, probed; /* offsets in the context */

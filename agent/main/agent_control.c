@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/main/agent_below.h"
 #include "wire/frame.h"
 
 #define SAMPLING_LEASE_NS (10 * SECOND)
@@ -71,6 +72,7 @@ control_take_want(struct agent *a, struct mono now)
 		for (uint32_t i = 0; i < w->want.nrates; i++)
 			c->watched |= w->want.rates[i].probed > 0;
 		apply_rates(a, &w->want, now);
+		below_want(a, &w->want, now);
 		if (!c->sampling)
 			c->renewed_at.ns = 0;
 	}

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/main/agent_below.h"
 #include "agent/main/agent_control.h"
 #include "agent/main/agent_queues.h"
 #include "agent/main/agent_records.h"
@@ -105,7 +107,7 @@ wait_ms(const struct agent *a, struct mono now)
  * 2. results of the tracer, wants      6. send batches
  * 3. the next task of the tracer: before reading, so that a change does not wait for records
  * 4. read records; before, report what was not written, since the watermark passes it; then act on
- *    the fill of the queues
+ *    the fill of the queues; and see to hone-below
  */
 void
 agent_turn(struct agent *a)
@@ -122,6 +124,7 @@ agent_turn(struct agent *a)
 	records_lose_unwritten(a, now);
 	records_read(a, now);
 	records_pass_time(a, now);
+	below_turn(a, now);
 	queues_check(a, now);
 	control_renew_sampling(a, now);
 	control_post_done(a, now);
@@ -240,8 +243,8 @@ raise_file_limit(void)
 
 int
 agent_open(struct agent **ret, const struct agent_config *c, const char *version, struct guard *g,
-    struct rates *rates, struct maps *maps, void (*log)(enum log_level, const char *),
-    struct err *e)
+    const struct agent_below_given *below, struct rates *rates, struct maps *maps,
+    void (*log)(enum log_level, const char *), struct err *e)
 {
 	struct agent *a = calloc(1, sizeof *a);
 	uint64_t seed = 0;
@@ -251,6 +254,8 @@ agent_open(struct agent **ret, const struct agent_config *c, const char *version
 	if (a == NULL) {
 		rates_close(rates, true);
 		guard_dismiss(g);
+		if (below->start != NULL)
+			below_start_end(below->start);
 		maps_release(maps);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
@@ -258,6 +263,8 @@ agent_open(struct agent **ret, const struct agent_config *c, const char *version
 	a->guard = g;
 	a->rates = rates;
 	a->log = log;
+	a->below.start = below->start;
+	snprintf(a->below.why_not, sizeof a->below.why_not, "%s", below->why_not);
 	a->wake = -1;
 	a->tracing.listed_at.ns = -SECOND * 2;
 	raise_file_limit();
@@ -323,6 +330,7 @@ agent_close(struct agent *a)
 		records_close(a);
 		a->tracing.session = SESSION_LOST;
 	}
+	below_release(a);
 	cost_end(&a->cost);
 	clean = tracer_end(a);
 	link_stop(a->link);

@@ -6,6 +6,7 @@
 #ifndef AGENT_MAIN_AGENT_LOOP_H
 #define AGENT_MAIN_AGENT_LOOP_H
 
+#include "agent/guard/below_start.h"
 #include "agent/guard/guard.h"
 #include "agent/main/agent_config.h"
 #include "agent/tracer/rates.h"
@@ -15,12 +16,18 @@
 
 struct agent;
 
+/* What starts hone-below, or why it cannot be started. */
+struct agent_below_given {
+	struct below_start *start; /* NULL: none; belongs to the agent, also on failure */
+	const char *why_not;
+};
+
 /* Makes the queues and starts the threads; g was started and rates opened before. log() receives
  * texts for the log, in the calling thread. On success *ret is the caller's, until agent_close();
  * c must live as long. Guardian, rates and what is in *maps belong to the agent, also on failure:
  * ERR_MEMORY, ERR_SYSTEM, or an error of the [tls] files. */
 int agent_open(struct agent **ret, const struct agent_config *c, const char *version,
-    struct guard *g, struct rates *rates, struct maps *maps,
+    struct guard *g, const struct agent_below_given *below, struct rates *rates, struct maps *maps,
     void (*log)(enum log_level level, const char *text), struct err *e);
 
 /* Replaces the mappings; what is in *maps belongs to the agent. All tracepoints are disabled and the

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/main/agent_below.h"
 #include "agent/reader/source_mapped.h"
 #include "agent/reader/sources.h"
 #include "mapping/mapper.h"
@@ -231,14 +232,16 @@ source_open(struct agent *a, const struct tracer_session *session, struct err *e
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };
-	struct source plain;
+	struct source plain, mapped;
 	int rc;
 
-	if (a->maps.count == 0)
-		return sources_open(&a->records.source, a->config->reader, &place, &o, e);
 	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0)
 		return rc;
-	return source_mapped_open(&a->records.source, &plain, &a->maps, &m, e);
+	if (a->maps.count == 0)
+		return below_source(a, &a->records.source, &plain, e);
+	if ((rc = source_mapped_open(&mapped, &plain, &a->maps, &m, e)) != 0)
+		return rc;
+	return below_source(a, &a->records.source, &mapped, e);
 }
 
 int
@@ -270,6 +273,7 @@ records_close(struct agent *a)
 	r->dropped_before += r->stats.dropped;
 	r->open_ends = r->endless = r->quarantines = 0;
 	memset(&r->stats, 0, sizeof r->stats);
+	below_source_closed(a);
 	r->source.close(r->source.state);
 	pack_forget_labels(a->pack);
 }

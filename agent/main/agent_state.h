@@ -9,6 +9,7 @@
 #ifndef AGENT_MAIN_AGENT_STATE_H
 #define AGENT_MAIN_AGENT_STATE_H
 
+#include "agent/guard/below_start.h"
 #include "agent/guard/guard.h"
 #include "agent/main/agent_config.h"
 #include "agent/main/cost.h"
@@ -16,11 +17,14 @@
 #include "agent/main/outbox.h"
 #include "agent/main/pack.h"
 #include "agent/reader/source.h"
+#include "agent/reader/source_below.h"
 #include "agent/system/process.h"
 #include "agent/tracer/inventory.h"
 #include "agent/tracer/rates.h"
 #include "agent/tracer/reconcile.h"
 #include "agent/tracer/tracer_thread.h"
+#include "base/arena.h"
+#include "base/hash_map.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "mapping/map.h"
@@ -109,6 +113,28 @@ struct agent_report {
 	bool spins;          /* it took a whole core in those before */
 };
 
+/* agent_below.c: hone-below. */
+struct agent_below {
+	struct below_start *start; /* NULL: none */
+	struct source_below
+	    *source;       /* a member of records.source while the session is open; NULL: none */
+	char why_not[400]; /* why there is no starter; "": there is one */
+	const char *wanted[WANT_BELOW_MAX];
+	uint32_t nwanted;
+	struct arena names;   /* of wanted */
+	struct mono until;    /* end of their lease */
+	struct map processes; /* pid -> followed or not, of those that are wanted */
+	bool processes_due;
+	uint64_t process_changes;
+	struct mono looked_at, leased_at, began, retry_at;
+	int64_t retry_ns;
+	uint64_t deaths;
+	int64_t cpu_before_us; /* of earlier sources */
+	bool known;            /* what it can do, also of earlier sources */
+	uint32_t can;
+	char missing[BELOW_MISSING_MAX + 1], trouble[400];
+};
+
 struct agent {
 	const struct agent_config *config;
 	struct guard *guard;
@@ -132,6 +158,7 @@ struct agent {
 	struct agent_control control;
 	struct agent_queues queues;
 	struct agent_report report;
+	struct agent_below below;
 };
 
 void agent_log(struct agent *a, enum log_level level, const char *fmt, ...)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_loop.h"
+#include "agent/guard/below_start.h"
 #include "agent/guard/guard.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/guard/sweep.h"
@@ -20,6 +22,7 @@
 #include "base/privilege.h"
 
 #define USUAL_USER "hone"
+#define USUAL_BELOW_USER "hone-below"
 #define USUAL_FILE "/etc/hone/hone-agent.conf" /* may be missing */
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
@@ -170,15 +173,43 @@ sweep_foreign(const struct agent_config *c, const struct privilege *who)
 		    (long)st.st_uid, (long)own);
 }
 
+/* Makes what starts hone-below, while this process has the capabilities. That there is none is no error: *why says it. */
+static int
+prepare_below(const struct agent_config *c, const struct privilege *agent_user,
+    struct below_start *start, struct err *why, struct err *e)
+{
+	struct privilege who;
+	char path[PATH_MAX];
+	int rc;
+
+	if (!c->below) {
+		err_set(why, ERR_MISSING, "below.enabled in hone-agent.conf is no");
+		return 0;
+	}
+	if (!below_start_path(path, sizeof path)) {
+		err_set(why, ERR_MISSING,
+		    "hone-below is not installed: it is built where clang, bpftool and libbpf are");
+		return 0;
+	}
+	if ((rc = privilege_find(&who, c->below_user, USUAL_BELOW_USER, NULL, e)) != 0)
+		return err_prefix(e, "below.user in hone-agent.conf");
+	return below_start_make(start, path, who.become ? &who : agent_user, why) == 0
+	           ? 0
+	           : (log_line(LOG_WARN, "%s", why->text), 0);
+}
+
 /* Does all that requires root, gives root up, and starts the guardian. */
 static int
-prepare(const struct agent_config *c, struct rates **rates, struct guard *guard, struct err *e)
+prepare(const struct agent_config *c, struct rates **rates, struct guard *guard,
+    struct below_start *start, struct err *why_not, struct err *e)
 {
 	struct guard_options o = { c->node, c->run_dir, -1, c->hang_ns };
 	struct privilege who;
 	int rc;
 
 	if ((rc = privilege_find(&who, c->user, USUAL_USER, TRACING_GROUP, e)) != 0)
+		return rc;
+	if ((rc = prepare_below(c, &who, start, why_not, e)) != 0)
 		return rc;
 	if ((rc = rates_open(rates, c->policy, e)) != 0)
 		return err_prefix(e, "agent.policy in hone-agent.conf");
@@ -219,14 +250,18 @@ static int
 serve(const struct agent_config *c, struct maps *maps)
 {
 	struct guard guard = { 0 };
+	struct below_start start = { 0 };
+	struct agent_below_given below = { NULL, "" };
+	struct err why_not = { 0 };
 	struct rates *rates = NULL;
 	struct agent *a;
 	struct err e;
 
 	/* By this name other agents know that the session of this process is in use. */
 	prctl(PR_SET_NAME, "hone-agent");
-	if (prepare(c, &rates, &guard, &e) != 0) {
+	if (prepare(c, &rates, &guard, &start, &why_not, &e) != 0) {
 		rates_close(rates, true);
+		below_start_end(&start);
 		maps_release(maps);
 		log_line(LOG_ERROR, "%s", e.text);
 		return FAILED;
@@ -235,7 +270,11 @@ serve(const struct agent_config *c, struct maps *maps)
 		log_line(LOG_INFO, "mapping %s: requests of %s", maps->list[i]->path,
 		    maps->list[i]->service);
 	signals_catch(on_end);
-	if (agent_open(&a, c, HONE_VERSION, &guard, rates, maps, write_log, &e) != 0) {
+	if (start.pid != 0)
+		below.start = &start;
+	else
+		below.why_not = why_not.text;
+	if (agent_open(&a, c, HONE_VERSION, &guard, &below, rates, maps, write_log, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		return FAILED;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/main/agent_below.h"
 #include "wire/frame.h"
 
 /* The session daemon's health socket; its peer is the daemon, also while a command hangs. */
@@ -169,7 +170,7 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	s->mapped = a->records.mapped_before + a->records.stats.mapped;
 	s->dropped = a->records.dropped_before + a->records.stats.dropped;
 	s->batches = o.sent;
-	s->cpu_us = own_cpu_us();
+	s->cpu_us = own_cpu_us() + below_status(a, s);
 	s->tracer_cpu_us = tracer_cpu_us(a, now);
 	s->memory_bytes = process_memory_bytes();
 	s->ring_bytes = a->records.stats.ring_bytes;

@@ -224,6 +224,11 @@ set_stats(void *state, struct source_stats *ret)
 		ret->rings += s->rings;
 		ret->changes += s->changes;
 		ret->outside_dropped += s->outside_dropped;
+		ret->mapped += s->mapped;
+		ret->dropped += s->dropped;
+		ret->given_up += s->given_up;
+		ret->orphans += s->orphans;
+		ret->endless += s->endless;
 		ret->packets += s->packets;
 		ret->bytes += s->bytes;
 		ret->stalls += s->stalls;

@@ -10,6 +10,7 @@
 
 #include "base/glob.h"
 #include "base/texts.h"
+#include "wire/below.h"
 
 json_t *
 answer_learning(const struct engine *g, const struct answer_context *c)
@@ -280,6 +281,19 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    n->backing_off ? (double)mono_since_ns(n->backoff_until, c->now) / 1e9 : 0.0);
 }
 
+/* What hone-below can do on that node, and why not more. */
+static json_t *
+below_json(const struct status *s)
+{
+	json_t *can = json_array();
+
+	for (uint32_t flag = 1; flag < BELOW_CAN_FLAGS; flag <<= 1)
+		if ((s->below_can & flag) != 0)
+			json_array_append_new(can, json_string(below_can_word(flag)));
+	return json_pack("{s:s, s:o, s:o}", "state", below_on_node_word(s->below), "can", can,
+	    "missing", answer_text(s->below_missing != NULL ? s->below_missing : ""));
+}
+
 /* The cost of a record on that node; used and permitted shares of one core. */
 static void
 cost_json(json_t *agent, struct engine *g, uint32_t node)
@@ -326,6 +340,8 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 		clock_json(agent, g, i, c);
 		cost_json(agent, g, i);
 		json_object_set_new(agent, "cost", answer_cost(g, i, c));
+		json_object_set_new(
+		    agent, "below", below_json(&engine_parts_of(g)->nodes.items[i].status));
 		json_array_append_new(agents, agent);
 	}
 	return json_pack("{s:o, s:o}", "agents", agents, "refused", refusals_json(c));

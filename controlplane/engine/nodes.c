@@ -78,6 +78,9 @@ nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct 
 	    s->trouble.subject != NULL ? s->trouble.subject : "");
 	snprintf(n->trouble_text, sizeof n->trouble_text, "%s",
 	    s->trouble.text != NULL ? s->trouble.text : "");
+	snprintf(n->below_missing, sizeof n->below_missing, "%s",
+	    s->below_missing != NULL ? s->below_missing : "");
+	n->status.below_missing = n->below_missing;
 	n->status.trouble.subject = n->trouble_subject;
 	n->status.trouble.text = n->trouble_text;
 	n->status_at = n->heard = now;

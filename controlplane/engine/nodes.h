@@ -29,7 +29,7 @@ struct node {
 	struct status status; /* the latest; the texts of its trouble are below */
 	struct status before; /* one of at least 5 s earlier, for rates */
 	struct mono status_at, before_at;
-	char trouble_subject[200], trouble_text[400];
+	char trouble_subject[200], trouble_text[400], below_missing[512];
 
 	struct arena programs_arena;
 	struct programs programs; /* in that arena */

@@ -91,8 +91,8 @@ check "a continued honed sends them again" wait_for 10 more WATCHDOG=1 $((at + 2
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 SESSIOND=$!
 wait_for 20 lttng -n list > /dev/null 2>&1
-# As in hone-agent.service: root with three capabilities.
-NOTIFY_SOCKET=$D/notify WATCHDOG_USEC=1000000 setpriv --bounding-set=-all,+setuid,+setgid,+setpcap --inh-caps=-all \
+# As in hone-agent.service: root with five capabilities.
+NOTIFY_SOCKET=$D/notify WATCHDOG_USEC=1000000 setpriv --bounding-set=-all,+setuid,+setgid,+setpcap,+bpf,+perfmon --inh-caps=-all \
 	--no-new-privs "$P/sbin/hone-agent" 2> "$D/agent.log" &
 AGENT=$!
 check "hone-agent notifies that it is ready" wait_for 20 more READY=1 1

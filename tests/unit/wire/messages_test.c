@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "wire/agent_messages.h"
+#include "wire/below.h"
 #include "wire/toggle.h"
 
 static struct arena memory; /* of the texts that the tests generate; released after each */
@@ -447,7 +448,10 @@ random_status(struct rng *r)
 		    .seconds = 1e6 * rng_unit(r),
 		    .bytes = some(r),
 		    .times = (uint32_t)some(r),
-		    .pid = (uint32_t)some(r) } };
+		    .pid = (uint32_t)some(r) },
+		.below = (enum below_on_node)rng_below(r, BELOW_NODE_STATES),
+		.below_can = (uint32_t)rng_below(r, BELOW_CAN_FLAGS + 1),
+		.below_missing = random_name(r, BELOW_MISSING_MAX, "") };
 
 	s.record_ns = rng_below(r, 2) ? 1e4 * rng_unit(r) : 0;
 	s.rejected_ns = s.record_ns * rng_unit(r);
@@ -487,6 +491,8 @@ a_status_is_decoded_unchanged(void **state)
 		assert_true(got.programs == s.programs && got.added == s.added);
 		assert_true(got.record_ns == s.record_ns && got.rejected_ns == s.rejected_ns);
 		assert_true(got.shed == s.shed && got.tracer_ok == s.tracer_ok);
+		assert_true(got.below == s.below && got.below_can == s.below_can);
+		assert_string_equal(got.below_missing, s.below_missing);
 		assert_string_equal(got.trouble.subject, s.trouble.subject);
 		assert_string_equal(got.trouble.text, s.trouble.text);
 		assert_true(got.trouble.kind == s.trouble.kind &&
@@ -510,6 +516,12 @@ a_status_is_decoded_unchanged(void **state)
 		assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
 		assert_non_null(strstr(e.text, "cost of a record"));
 	}
+	buf_reset(&b);
+	status_encode(&(struct status){ .below_can = BELOW_CAN_FLAGS + 1 }, &b);
+	assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
+	buf_reset(&b);
+	status_encode(&(struct status){ .below = BELOW_NODE_STATES }, &b);
+	assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
 	buf_release(&b);
 	arena_release(&a);
 }

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/main/agent_below.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/reader/source_set.h"
+#include "agent/system/process.h"
+#include "agent/system/thread_context.h"
+
+#define RETRY_MIN_NS SECOND
+#define RETRY_MAX_NS (60 * SECOND)
+#define LIVED_NS (60 * SECOND) /* one that lived for so long is started again after RETRY_MIN_NS */
+
+static char FOLLOWED, REFUSED; /* values in `processes` */
+
+void
+below_want(struct agent *a, const struct want *w, struct mono now)
+{
+	struct agent_below *b = &a->below;
+
+	arena_reset(&b->names);
+	b->nwanted = 0;
+	for (uint32_t i = 0; i < w->nbelow && i < WANT_BELOW_MAX; i++)
+		if ((b->wanted[b->nwanted] = arena_text(
+			 &b->names, w->below[i], strlen(w->below[i]))) != NULL)
+			b->nwanted++;
+	b->until.ns = now.ns + w->lease_ms * 1000000;
+	b->processes_due = true;
+}
+
+static bool
+is_wanted(const struct agent_below *b, const char *service)
+{
+	for (uint32_t i = 0; i < b->nwanted; i++)
+		if (strcmp(b->wanted[i], service) == 0)
+			return true;
+	return false;
+}
+
+/* Whether services are wanted now. */
+static bool
+wants(const struct agent *a, struct mono now)
+{
+	return a->below.nwanted > 0 && now.ns < a->below.until.ns && a->control.connected &&
+	       mono_since_ns(now, a->control.heard) < a->config->sampling_without_ns;
+}
+
+static void
+forget_processes(struct agent_below *b)
+{
+	map_release(&b->processes);
+	b->processes_due = true;
+}
+
+static void
+begin(struct agent *a, struct mono now)
+{
+	struct agent_below *b = &a->below;
+	struct err e;
+	int socket;
+
+	b->began = now;
+	b->retry_at.ns = now.ns + b->retry_ns;
+	b->leased_at.ns = 0;
+	forget_processes(b);
+	if (below_start(b->start, &socket, &e) != 0) {
+		if (strcmp(b->trouble, e.text) != 0)
+			agent_log(a, LOG_WARN, "%s", e.text);
+		snprintf(b->trouble, sizeof b->trouble, "%s", e.text);
+		return;
+	}
+	source_below_attach(b->source, socket, now);
+	agent_log(a, LOG_DEBUG, "hone-below is started");
+}
+
+static void
+end(struct agent *a, const struct source_below_status *s, struct mono now)
+{
+	source_below_end(a->below.source, now);
+	forget_processes(&a->below);
+	a->report.due = true;
+	if (s->missing[0] != '\0')
+		agent_log(a, LOG_WARN, "hone-below is ended; it cannot do all: %s", s->missing);
+	else
+		agent_log(a, LOG_INFO, "hone-below is ended");
+}
+
+static void
+renew_lease(struct agent_below *b, struct mono now)
+{
+	const struct below_message m = { .kind = BELOW_LEASE, .lease_ms = BELOW_LEASE_MS };
+
+	if (b->leased_at.ns != 0 && mono_since_ns(now, b->leased_at) < SECOND)
+		return;
+	if (source_below_send(b->source, &m))
+		b->leased_at = now;
+}
+
+/* Follows a process, if its name is that of the service: a program in a container may have another pid here. */
+static void
+follow(struct agent *a, const struct source_process *p)
+{
+	struct agent_below *b = &a->below;
+	struct hone_context_place place = { 0 };
+	struct below_follow f = { .pid = p->pid };
+	enum thread_context c;
+
+	if (!process_is((pid_t)p->pid, p->service))
+		return;
+	c = thread_context_find((pid_t)p->pid, &place, &f.address);
+	if (c == THREAD_CONTEXT_NONE || c == THREAD_CONTEXT_BAD) {
+		agent_log(a, LOG_INFO, "%s (%u) is not followed below its tracepoints: %s",
+		    p->service, p->pid, thread_context_text(c));
+		map_put(&b->processes, p->pid, &REFUSED);
+		return;
+	}
+	if (c == THREAD_CONTEXT_FOUND) {
+		f.offset = place.offset;
+		f.trace_id = place.trace_id;
+		f.unit_id = place.unit_id;
+		f.request_type = place.request_type;
+		f.probed = place.probed;
+	}
+	if (source_below_follow(b->source, &f, p->service))
+		map_put(&b->processes, p->pid, &FOLLOWED);
+}
+
+/* Those that have died, or whose service is not wanted any more. */
+static void
+unfollow_others(struct agent *a)
+{
+	const struct source_stats *s = &a->records.stats;
+	struct agent_below *b = &a->below;
+	struct map live = { 0 };
+	uint64_t pid;
+	size_t at = 0;
+	const char *what;
+
+	for (uint32_t i = 0; i < s->nprocesses; i++)
+		if (s->processes[i].pid != 0 && is_wanted(b, s->processes[i].service))
+			map_put(&live, s->processes[i].pid, &FOLLOWED);
+	while ((what = map_next(&b->processes, &at, &pid)) != NULL) {
+		if (map_get(&live, pid) != NULL)
+			continue;
+		if (what == &FOLLOWED)
+			source_below_unfollow(b->source, (uint32_t)pid);
+		map_take(&b->processes, pid);
+	}
+	map_release(&live);
+}
+
+static void
+choose_processes(struct agent *a, struct mono now)
+{
+	const struct source_stats *s = &a->records.stats;
+	struct agent_below *b = &a->below;
+
+	if (!b->processes_due && s->changes == b->process_changes &&
+	    mono_since_ns(now, b->looked_at) < SECOND)
+		return;
+	b->processes_due = false;
+	b->process_changes = s->changes;
+	b->looked_at = now;
+	unfollow_others(a);
+	for (uint32_t i = 0; i < s->nprocesses; i++)
+		if (s->processes[i].pid != 0 && is_wanted(b, s->processes[i].service) &&
+		    map_get(&b->processes, s->processes[i].pid) == NULL)
+			follow(a, &s->processes[i]);
+}
+
+/* Notes that it has ended by itself. */
+static void
+note_death(struct agent *a, const struct source_below_status *s, struct mono now)
+{
+	struct agent_below *b = &a->below;
+
+	if (s->deaths == b->deaths)
+		return;
+	b->deaths = s->deaths;
+	b->retry_ns = mono_since_ns(now, b->began) >= LIVED_NS ? RETRY_MIN_NS : b->retry_ns * 2;
+	if (b->retry_ns > RETRY_MAX_NS)
+		b->retry_ns = RETRY_MAX_NS;
+	b->retry_at.ns = now.ns + b->retry_ns;
+	forget_processes(b);
+	a->report.due = true;
+	agent_log(a, LOG_WARN, "hone-below has ended; it is started again after %lld s",
+	    (long long)(b->retry_ns / SECOND));
+}
+
+/*
+ *	state     services are wanted                 none are
+ *	idle      start, not before retry_at          the same until it is known what it can do
+ *	starting  lease                               lease
+ *	active    lease, follow; end if it can        end
+ *	          do nothing
+ */
+void
+below_turn(struct agent *a, struct mono now)
+{
+	struct agent_below *b = &a->below;
+	struct source_below_status s;
+	bool wanted;
+
+	if (b->source == NULL)
+		return;
+	source_below_look(b->source, &s);
+	note_death(a, &s, now);
+	wanted = wants(a, now) && (!s.known || s.can != 0);
+	switch (s.state) {
+	case SOURCE_BELOW_IDLE:
+		if ((wanted || (!s.known && a->control.connected)) && now.ns >= b->retry_at.ns)
+			begin(a, now);
+		break;
+	case SOURCE_BELOW_STARTING:
+		renew_lease(b, now);
+		break;
+	case SOURCE_BELOW_ACTIVE:
+		renew_lease(b, now);
+		if (wanted)
+			choose_processes(a, now);
+		else
+			end(a, &s, now);
+		break;
+	}
+}
+
+int
+below_source(struct agent *a, struct source *ret, const struct source *plain, struct err *e)
+{
+	struct agent_below *b = &a->below;
+	struct source members[2] = { *plain };
+	int rc;
+
+	if (b->start == NULL || b->start->to <= 0) {
+		*ret = *plain;
+		return 0;
+	}
+	if ((rc = source_below_open(&members[1], &b->source, e)) != 0) {
+		plain->close(plain->state);
+		return rc;
+	}
+	b->deaths = 0;
+	b->retry_ns = RETRY_MIN_NS;
+	if ((rc = source_set_open(ret, members, 2, 0, e)) != 0)
+		b->source = NULL;
+	return rc;
+}
+
+void
+below_source_closed(struct agent *a)
+{
+	struct agent_below *b = &a->below;
+	struct source_below_status s;
+
+	if (b->source == NULL)
+		return;
+	source_below_look(b->source, &s);
+	b->cpu_before_us += s.cpu_us;
+	b->source = NULL;
+	forget_processes(b);
+}
+
+int64_t
+below_status(struct agent *a, struct status *ret)
+{
+	struct agent_below *b = &a->below;
+	struct source_below_status s = { 0 };
+
+	if (b->source != NULL) {
+		source_below_look(b->source, &s);
+		if (s.known) {
+			b->known = true;
+			b->can = s.can;
+			snprintf(b->missing, sizeof b->missing, "%s", s.missing);
+		}
+	}
+	ret->below = b->why_not[0] != '\0'    ? BELOW_NODE_NONE
+	             : !b->known              ? BELOW_NODE_UNKNOWN
+	             : b->can == 0            ? BELOW_NODE_CANNOT
+	             : b->processes.count > 0 ? BELOW_NODE_ACTIVE
+	                                      : BELOW_NODE_READY;
+	ret->below_can = b->known ? b->can : 0;
+	ret->below_missing = b->why_not[0] != '\0' ? b->why_not : b->missing;
+	return b->cpu_before_us + s.cpu_us;
+}
+
+void
+below_release(struct agent *a)
+{
+	struct agent_below *b = &a->below;
+
+	map_release(&b->processes);
+	arena_release(&b->names);
+	if (b->start != NULL)
+		below_start_end(b->start);
+}
