@@ -10,7 +10,10 @@ $O/tests/scenario/agent_program: $O/tests/scenario/agent_program.o $O/lib/libhon
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 $O/tests/scenario/agent_controller: $O/tests/scenario/agent_controller.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
-agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_program $O/tests/scenario/agent_controller
+$O/tests/scenario/below_program: $O/tests/scenario/below_program.o $O/lib/libhone.so
+	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
+agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_program $O/tests/scenario/agent_controller \
+	$O/tests/scenario/below_program
 $O/bench/agent_scale_program: $O/bench/agent_scale_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 $O/bench/agent_scale: $O/bench/agent_scale.o $(call libs,wire)

@@ -4,6 +4,7 @@
  * Prints what it receives on standard output and reads commands from standard input:
  *
  *	want EPOCH LEASE_MS [tracepoint...]	sent every 300 ms: samples everything, probes WORK
+ *	below EPOCH [program...]		programs to look below, in the WANT
  *	silent					stops sending
  *	garbage | version | wrong | ack		sends bytes that are no frame; a frame of another version; a
  *						frame of an unknown kind; an acknowledgement of a batch
@@ -50,8 +51,8 @@ static pthread_mutex_t lock =
 static struct stream *stream;
 static bool silent, has_want;
 static uint64_t epoch, lease_ms;
-static char names[64][256];
-static int nnames;
+static char names[64][256], below[4][256];
+static int nnames, nbelow;
 
 static void
 send_frame(enum frame_kind kind, const void *data, size_t len)
@@ -71,10 +72,13 @@ send_want(void)
 	struct toggle toggles[64];
 	struct rate rate = { "WORK", 1, 1 };
 	struct want w = { epoch, (int64_t)lease_ms, 1, 1, (uint32_t)nnames, &rate, toggles };
+	const char *under[4] = { below[0], below[1], below[2], below[3] };
 	struct buf b = { 0 };
 
 	if (!has_want)
 		return;
+	w.below = under;
+	w.nbelow = (uint32_t)nbelow;
 	for (int i = 0; i < nnames; i++)
 		toggles[i].name = names[i];
 	want_encode(&w, &b);
@@ -128,6 +132,11 @@ command(char *line)
 		has_want = true;
 		silent = false;
 		printf("asked %lld\n", (long long)clock_mono().ns);
+		send_want();
+	} else if (strcmp(word, "below") == 0) {
+		epoch = strtoull(strtok(NULL, " \n"), NULL, 10);
+		for (nbelow = 0; nbelow < 4 && (word = strtok(NULL, " \n")) != NULL; nbelow++)
+			snprintf(below[nbelow], sizeof below[0], "%s", word);
 		send_want();
 	} else if (strcmp(word, "silent") == 0) {
 		silent = true;
@@ -202,6 +211,19 @@ take_loss(const struct loss *l)
 	    (double)(l->to_ns - l->from_ns) / 1e9);
 }
 
+/* What a thread did below its tracepoints. */
+static void
+take_below(const struct record *r, const struct batch_label *l)
+{
+	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
+		printf("below trace %llu unit %llu pid %u ms %.3f %.*s\n",
+		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id, r->pid,
+		    (double)(l->kind == RECORD_WAIT ? (uint64_t)r->time_ns - r->values[0].u
+						    : r->values[0].u) /
+			1e6,
+		    (int)l->len, l->text);
+}
+
 static bool
 ends_with(const struct batch_label *l, const char *end)
 {
@@ -231,6 +253,7 @@ take_batch(const struct frame *f, const uint8_t *data, struct err *e)
 	for (uint32_t i = 0; i < b.nrecords; i++) {
 		if (ends_with(&b.labels[b.records[i].label], "/agentp:ev000"))
 			take_tick(&b.records[i], b.records[i].values[0].u);
+		take_below(&b.records[i], &b.labels[b.records[i].label]);
 		if (oldest_ns == 0)
 			oldest_ns = b.records[i].time_ns;
 	}
@@ -273,12 +296,13 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (rc == 0)
 		printf(
 		    "status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
-		    "%lld records %llu rings %lld trouble \"%s %s\" of %s(%u) user %u\n",
+		    "%lld records %llu rings %lld trouble \"%s %s\" of %s(%u) user %u below %s \"%s\"\n",
 		    (unsigned long long)s.epoch, s.added, s.programs, s.tracer_ok ? "ok" : "down",
 		    s.shed, s.fill[0], s.fill[1], s.fill[2], s.fill[3], (long long)s.cpu_us / 1000,
 		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records,
 		    (long long)s.ring_bytes, trouble_kind_word(s.trouble.kind), s.trouble.text,
-		    s.trouble.subject, s.trouble.pid, s.trouble.user);
+		    s.trouble.subject, s.trouble.pid, s.trouble.user, below_on_node_word(s.below),
+		    s.below_missing);
 	return rc;
 }
 

@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# hone-agent and hone-below on a node of its own, with a real program: what a probed request waits for comes as a record of its
+# trace and unit, and whoever is killed, nothing stays attached. KILLS=20 KILL_SEED=1. O: the folder of `make agent-scenario`.
+. "$(dirname "$0")/lib.sh"
+needs root lttng lttng-sessiond bpftool
+[ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
+can=$("$O/lib/hone/hone-below" --can 2>&1) || skip "hone-below can do nothing here: $(tail -n 1 <<< "$can")"
+own_node /run/hone
+D=$(mktemp -d)
+export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1
+URL=ipc://$D/controller.sock
+EPOCH=0
+mkfifo "$D/say"
+exec 9<> "$D/say"
+
+not() { ! "$@"; }
+why() { echo "--- agent"; tail -n 8 "$D/agent.log"; echo "--- controller"; grep -v '^below\|^records' "$D/controller.log" | tail -n 5; }
+
+lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 9>&- &
+SESSIOND=$!
+wait_for 20 lttng -n list > /dev/null 2>&1 || bail "the session daemon starts"
+
+agent_start() {
+	"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL" -o controller.silence=2s -o controller.retry=200ms \
+		-o controller.sampling_without=3s -o log.level=debug "$@" 2>> "$D/agent.log" 9>&- &
+	AGENT=$!
+}
+controller_start() {
+	"$O/tests/scenario/agent_controller" "$URL" "$D/journal" < "$D/say" >> "$D/controller.log" 9>&- &
+	CONTROLLER=$!
+	wait_for 20 test -S "$D/controller.sock"
+}
+program_start() {
+	"$O/tests/scenario/below_program" "$D/requests" 9>&- &
+	PROGRAM=$!
+}
+end() {
+	local pid
+	exec 9>&-
+	for pid in ${AGENT:-} ${PROGRAM:-} ${CONTROLLER:-} ${SESSIOND:-}; do
+		kill "$pid" 2> /dev/null
+		wait_for 10 gone "$pid" > /dev/null || kill -9 "$pid"
+	done
+	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
+}
+trap end EXIT
+
+say() { echo "$*" >&9; }
+# The controller forgets what it was told when it is killed.
+want() { EPOCH=$((EPOCH + 1)); say want $EPOCH 3000; EPOCH=$((EPOCH + 1)); say below $EPOCH "$@"; WANTED=$*; }
+# The newest line is of all that is printed from MARK on.
+mark() { MARK=$(wc -l < "$D/controller.log"); }
+since() { tail -n +$((MARK + 1)) "$D/controller.log"; }
+after() { since | grep -E "$1"; }
+is() { since | grep '^status' | tail -n 1 | grep -E " below $1 "; }
+# The process of hone-below of this agent, and the BPF programs and links that it holds.
+helper() { pgrep -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
+held() { grep -hoP "^$1_id:\s*\K[0-9]+" "/proc/$2/fdinfo/"* 2> /dev/null; }
+# all_gone PIDS PROGRAMS LINKS: those processes and BPF objects do not exist
+all_gone() {
+	local it
+	for it in $1; do gone "$it" || { echo "process $it"; return 1; }; done
+	for it in $2; do bpftool prog show id "$it" && return 1; done
+	for it in $3; do bpftool link show id "$it" && return 1; done
+	return 0
+}
+
+touch "$D/controller.log"
+mark
+controller_start
+program_start
+agent_start
+want
+check "the agent tries what hone-below can do, and ends it" wait_for 20 is ready
+check "it runs no hone-below while no program is wanted" wait_for 5 not helper
+want below_program
+check "hone-below runs when a program is wanted" wait_for 10 helper
+check "the agent says that it follows processes" wait_for 10 is active
+check "waits for the mutex come as records, with the function" wait_for 20 after 'below trace .* below_program/below:lock\(.*append'
+known() {	# every trace and unit of the records is one of a probed request of the program
+	since | sed -n 's/^below \(trace [0-9]* unit [0-9]*\) .*/\1 probed 1/p' | sort -u > "$D/seen"
+	sort -u "$D/requests" > "$D/all"
+	echo "$(wc -l < "$D/seen") requests"
+	[ -s "$D/seen" ] && ! comm -23 "$D/seen" "$D/all" | grep .
+}
+check "each of these records has the trace and the unit of a probed request" known
+bare() {	# no descriptor but the socket, the log and its own; two capabilities
+	local pid
+	pid=$(helper) && cat "/proc/$pid/status" && grep -q '^CapEff:	000000c000000000$' "/proc/$pid/status" &&
+		grep -q '^CapBnd:	000000c000000000$' "/proc/$pid/status" && grep -q '^NoNewPrivs:	1$' "/proc/$pid/status"
+}
+check "hone-below has CAP_BPF and CAP_PERFMON only, and can get no others" bare
+cpu() { since | grep '^status' | sed -n 's/.* cpu_ms \([0-9]*\) .*/\1/p' | tail -n 1; }
+
+pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
+echo "# hone-below holds $(wc -w <<< "$programs") programs and $(wc -w <<< "$links") links"
+check "bpftool lists what hone-below holds" test -n "$programs"
+want
+check "it ends when no program is wanted any more" wait_for 10 all_gone "$pid" "$programs" "$links"
+want below_program
+wait_for 10 helper > /dev/null
+pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
+say silent
+check "it ends when the lease of the desired state ends" wait_for 10 all_gone "$pid" "$programs" "$links"
+
+# ---- kills -----------------------------------------------------------------------
+KILLS=${KILLS:-20} RANDOM=${KILL_SEED:-1}
+recovered() { after 'below trace'; }
+losses() { since | grep -c '^loss'; }
+failures=0 lossless=0
+for ((i = 1; i <= KILLS; i++)); do
+	want below_program
+	mark
+	wait_for 30 recovered > /dev/null || { echo "# kill $i: no record before it"; failures=$((failures + 1)); }
+	sleep "0.$((RANDOM % 10))"
+	pid=$(helper) starter=$(pgrep -P "$AGENT" -x hone-starter)
+	programs=$(held prog "$pid") links=$(held link "$pid")
+	[ -n "$programs" ] || { echo "# kill $i: hone-below holds nothing"; failures=$((failures + 1)); }
+	mark
+	case $((RANDOM % 5)) in
+	0) what=hone-below && kill -9 "$pid" ;;
+	1) what="the starter" && kill -9 "$starter" ;;
+	2) what="the agent" && kill -9 "$AGENT" ;;
+	3) what="the program" && kill -9 "$PROGRAM" && wait_for 5 gone "$PROGRAM" && program_start && pid='' programs='' links='' ;;
+	4) what="the controller" && kill -9 "$CONTROLLER" && wait_for 5 gone "$CONTROLLER" ;;
+	esac
+	wait_for 10 all_gone "$pid" "$programs" "$links" > "$D/left" ||
+		{ echo "# kill $i of $what: after 10 s there is $(tail -n 1 "$D/left")"; failures=$((failures + 1)); }
+	case $what in
+	hone-below) wait_for 10 after '^loss' > /dev/null || lossless=$((lossless + 1)) ;;
+	"the starter" | "the agent")
+		kill -9 "$AGENT" 2> /dev/null
+		wait_for 10 gone "$AGENT"
+		agent_start
+		;;
+	"the controller") rm -f "$D/controller.sock" && controller_start ;;
+	esac
+	echo "# kill $i: $what"
+done
+check "after each of $KILLS kills nothing is attached after 10 s, and records come again" test "$failures" = 0
+check "when hone-below was killed, what it had not reported is a loss" test "$lossless" = 0
+want below_program
+wait_for 10 helper > /dev/null
+pid=$(helper) starter=$(pgrep -P "$AGENT" -x hone-starter)
+kill "$AGENT"
+check "the agent ends" wait_for 10 gone "$AGENT"
+check "it leaves no starter and no hone-below" wait_for 2 all_gone "$pid $starter" '' ''
+agent_start -o below.enabled=no
+mark
+check "without permission to start it, the agent says so" wait_for 20 after 'below none "below.enabled in hone-agent.conf is no"'
+echo "1..$N"
+exit $FAILED
