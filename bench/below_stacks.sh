@@ -40,8 +40,8 @@ if command -v nginx >/dev/null && command -v wrk >/dev/null; then
   "$tool" nginx "$n" "$bytes" $(pgrep -P "$master")
   kill "$load" "$master"
 fi
-if command -v python3 >/dev/null; then
-  python3 -c 'import json, re, time
+if [ -x /usr/bin/python3 ]; then
+  /usr/bin/python3 -c 'import json, re, time
 def inner(n): return [json.loads(json.dumps({"a": i, "b": [i] * 5})) for i in range(n)]
 def outer():
   while True: inner(200); re.sub("a+b", "c", "aab" * 500); time.sleep(0.001)
