@@ -545,6 +545,12 @@ copy_values(
 	return true;
 }
 
+static inline bool
+is_below(uint8_t kind)
+{
+	return kind == RECORD_WAIT || kind == RECORD_SAMPLE;
+}
+
 static bool
 add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const struct record *r,
     const struct label_mapping *k)
@@ -572,6 +578,7 @@ add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const str
 		return false;
 	c->count++;
 	p->nrecords++;
+	p->nbelow += is_below(k->kind);
 	a->counts.held++;
 	a->counts.memory_bytes += p->arena.total_bytes - p->arena_bytes;
 	p->arena_bytes = p->arena.total_bytes;
@@ -630,7 +637,8 @@ take_record(
 	a->counts.records++;
 	if (p == NULL || p->id != r->trace_id)
 		p = map_get(&a->pending, r->trace_id);
-	if (p == NULL && retired_ids_has(a->retired, r->trace_id)) {
+	/* A wait is recorded at its end, by a thread of which the trace has a record already. */
+	if (p == NULL && (retired_ids_has(a->retired, r->trace_id) || is_below(k->kind))) {
 		a->counts.late++;
 		return true;
 	}
@@ -643,6 +651,8 @@ take_record(
 	} else if (!add_record(a, p, node, r, k)) {
 		return false;
 	}
+	if (is_below(k->kind))
+		return true;
 	note_times(a, p, r->time_ns, k->kind);
 	note_threads(a, node, k->kind, r);
 	return true;

@@ -41,8 +41,8 @@ struct assemble_counts {
 	uint64_t held;     /* in traces that are neither returned nor given up yet */
 	uint64_t outside;  /* without a trace id; not included in `records` */
 	uint64_t complete; /* traces returned */
-	/* Records of traces that were already returned or given up, and records later than the
-	 * end of their trace by more than the skew. */
+	/* Records of traces that were already returned or given up, records later than the
+	 * end of their trace by more than the skew, and waits and samples before any other record. */
 	uint64_t late;
 	uint64_t duplicate; /* exact copies of another record; removed from their traces */
 	/* Traces given up: over the memory bound; no end in time; not exactly one begin and one

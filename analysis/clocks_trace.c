@@ -338,6 +338,12 @@ clocks_trace(struct clocks *c, struct trace *t, const struct labels *labels)
 			t->units[u].shared_ns = plus(t->units[u].shared_ns, c->moves_ns[u]);
 		moved = true;
 	}
+	for (uint32_t i = 0; i < t->nbelow && moved; i++) {
+		uint32_t u = t->below[i].unit;
+
+		if (u != t->root && !has_end(t, u, labels))
+			t->below[i].time_ns = plus(t->below[i].time_ns, c->moves_ns[u]);
+	}
 	c->counts.corrected += moved;
 	c->counts.contradictory += !fits;
 	return fits;

@@ -32,6 +32,7 @@ struct pending_trace {
 	bool lossy;
 	bool too_long; /* it has further records, which were dropped */
 	uint32_t nrecords;
+	uint32_t nbelow; /* of these, records of the kinds WAIT and SAMPLE */
 	/* Units on whose thread a unit of another trace began while they were open, and when; further
 	 * ones are not noted. */
 	uint32_t nshared;

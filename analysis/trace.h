@@ -67,6 +67,10 @@ struct trace {
 	 * the node. */
 	struct event *events;
 	struct unit *units;
+	/* What threads did below their tracepoints: records of the kinds WAIT and SAMPLE of these units, by time. They are not
+	 * in `events`. analysis/below_time.h reads them. */
+	uint32_t nbelow;
+	struct event *below;
 	struct arena arena; /* holds all of this, including the trace itself */
 };
 

@@ -257,6 +257,24 @@ leave_out_duplicates(struct record_ref *s, uint32_t n)
 	return kept;
 }
 
+/* Moves waits and samples behind the other records, both in their order. Returns the number of the others. */
+static uint32_t
+set_below_apart(struct trace_builder *b, uint32_t n, const uint8_t *const *kinds)
+{
+	uint32_t kept = 0, apart = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t kind = kind_in(kinds, b->refs[i].record->event.label);
+
+		if (kind == RECORD_WAIT || kind == RECORD_SAMPLE)
+			b->spare[apart++] = b->refs[i];
+		else
+			b->refs[kept++] = b->refs[i];
+	}
+	memcpy(&b->refs[kept], b->spare, apart * sizeof *b->refs);
+	return kept;
+}
+
 /* Numbers the units of all records. Returns the number of units. */
 static uint32_t
 number_units(struct trace_builder *b, uint32_t n)
@@ -303,6 +321,21 @@ lay_out_events(
 		e->unit = b->units[i];
 		b->kinds[e - t->events] = kind_in(kinds, e->label);
 		u->id = b->refs[i].record->unit_id;
+	}
+}
+
+/* Those of units without another record are left out. */
+static void
+lay_out_below(struct trace *t, const struct trace_builder *b, uint32_t from, uint32_t n)
+{
+	for (uint32_t i = from; i < n; i++) {
+		const struct pending_record *r = b->refs[i].record;
+		uint32_t unit = hash_table_find(&b->by_unit, id_hash(b, r->unit_id));
+
+		if (unit == HASH_TABLE_NONE)
+			continue;
+		t->below[t->nbelow] = r->event;
+		t->below[t->nbelow++].unit = unit;
 	}
 }
 
@@ -420,7 +453,7 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
     struct arena *into, int64_t until_ns, const struct labels *labels, uint64_t *nlate,
     uint64_t *nduplicate)
 {
-	uint32_t all = count_records(p), came, n;
+	uint32_t all = count_records(p), came, n, with_below;
 	struct trace *t;
 
 	hash_table_clear(&b->by_unit);
@@ -431,8 +464,10 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 	came = collect(b, p, until_ns);
 	*nlate += all - came;
 	sort(b, came);
-	n = leave_out_duplicates(b->refs, came);
+	with_below = n = leave_out_duplicates(b->refs, came);
 	*nduplicate += came - n;
+	if (p->nbelow > 0)
+		n = set_below_apart(b, n, labels_kinds(labels));
 	t = arena_calloc(into, 1, sizeof *t);
 	if (t == NULL)
 		return false;
@@ -446,6 +481,11 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 	if (t->events == NULL || t->units == NULL)
 		return false;
 	lay_out_events(t, b, n, labels_kinds(labels));
+	if (with_below > n) {
+		if ((t->below = arena_alloc(into, (with_below - n) * sizeof *t->below)) == NULL)
+			return false;
+		lay_out_below(t, b, n, with_below);
+	}
 	find_request(t, b->kinds, labels);
 	if (p->too_long)
 		t->incomplete = INCOMPLETE_TOO_LONG;

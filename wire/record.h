@@ -22,10 +22,18 @@ enum record_kind {
 	RECORD_UNIT_BEGIN,
 	RECORD_UNIT_END,
 	RECORD_JOIN,
-	/* What a thread of a probed request did below its tracepoints (docs/below.md). They are no points of a path: they belong
-	 * to their trace and unit, and say something about the edge that they lie in. */
-	RECORD_WAIT,   /* an interval off the CPU; time_ns is its end */
-	RECORD_SAMPLE, /* the thread was seen on a CPU */
+	/*
+	 * What a thread of a probed request did below its tracepoints (wire/below.h). They are no points of a path: they belong
+	 * to their trace and unit, and say something about the edge that they lie in. Label: "SERVICE/below:STATE(STACK)",
+	 * with a word of below_states.tbl.h, and the folded stack, or its innermost entries. Fields are found by name.
+	 *
+	 * WAIT: an interval off the CPU; time_ns is its end. off_ns: its length; ready_ns: of that, after it was woken, when the
+	 * state is READY; lock: address, 0: none; owner: thread that held it; owner_state, owner_place: what that did
+	 * meanwhile, as words; waker: thread; waker_trace: its request; waker_type.
+	 * SAMPLE: the thread was seen on a CPU. weight_ns: for how much running it stands.
+	 */
+	RECORD_WAIT,
+	RECORD_SAMPLE,
 	RECORD_KINDS
 };
 

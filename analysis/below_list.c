@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "analysis/below_list.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/group.h"
+#include "base/buf.h"
+#include "base/texts.h"
+
+struct below_row { /* a request */
+	int64_t total_ns, ns[BELOW_STATES];
+};
+
+struct below_item { /* a place in a state, or a holder at such a place */
+	enum below_state state;
+	uint32_t place;  /* in `texts` */
+	uint32_t within; /* of a holder: the place's item; else NO_ITEM */
+	double sum_ns;
+	double sum_total; /* of its time x (response time - base_ns), ns^2 */
+};
+#define NO_ITEM UINT32_MAX
+
+struct below_list {
+	struct below_row *rows;
+	uint32_t nrows;
+	uint64_t records;
+	double base_ns; /* of the first request: products of differences keep their digits */
+	struct below_item items[BELOW_ITEMS_MAX];
+	struct texts *keys; /* "within/state/place": the number of an item */
+	struct texts *places;
+};
+
+struct below_list *
+below_list_new(void)
+{
+	struct below_list *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return NULL;
+	l->rows = calloc(BELOW_REQUESTS_MAX, sizeof *l->rows);
+	l->keys = texts_new();
+	l->places = texts_new();
+	if (l->rows != NULL && l->keys != NULL && l->places != NULL)
+		return l;
+	below_list_free(l);
+	return NULL;
+}
+
+void
+below_list_free(struct below_list *l)
+{
+	if (l == NULL)
+		return;
+	free(l->rows);
+	texts_free(l->keys);
+	texts_free(l->places);
+	free(l);
+}
+
+uint32_t
+below_list_requests(const struct below_list *l)
+{
+	return l->nrows;
+}
+
+uint64_t
+below_list_records(const struct below_list *l)
+{
+	return l->records;
+}
+
+/* The item, which is added while there is room; NO_ITEM: there is none. False: out of memory. */
+static bool
+item_of(uint32_t *ret, struct below_list *l, uint32_t within, enum below_state state,
+    const char *place, uint32_t len)
+{
+	struct buf key = { 0 };
+	uint32_t known = texts_count(l->keys), text;
+	bool kept;
+
+	buf_printf(&key, "%u/%u/", within, (unsigned)state);
+	buf_bytes(&key, place, len);
+	kept = !key.failed;
+	*ret = NO_ITEM;
+	if (kept && known == BELOW_ITEMS_MAX)
+		*ret = texts_find(l->keys, (const char *)key.data, key.len);
+	else if (kept)
+		kept = (*ret = texts_intern(l->keys, (const char *)key.data, key.len)) !=
+		       UINT32_MAX;
+	buf_release(&key);
+	if (!kept || *ret == NO_ITEM || *ret < known)
+		return kept;
+	if ((text = texts_intern(l->places, place, len)) == UINT32_MAX)
+		return false;
+	l->items[*ret] = (struct below_item){ .state = state, .place = text, .within = within };
+	return true;
+}
+
+static bool
+add_part(struct below_list *l, const struct below_part *p, double above_ns)
+{
+	uint32_t len = below_place_len(p->stack, p->stack_len), at, holder;
+
+	if (len == 0)
+		return true;
+	if (!item_of(&at, l, NO_ITEM, p->state, p->stack + p->stack_len - len, len))
+		return false;
+	if (at == NO_ITEM)
+		return true;
+	l->items[at].sum_ns += (double)p->ns;
+	l->items[at].sum_total += (double)p->ns * above_ns;
+	len = below_place_len(p->owner_place, p->owner_len);
+	if (p->state == BELOW_READY || (p->owner_state == BELOW_UNKNOWN && len == 0))
+		return true;
+	if (!item_of(&holder, l, at, p->owner_state, p->owner_place + p->owner_len - len, len))
+		return false;
+	if (holder == NO_ITEM)
+		return true;
+	l->items[holder].sum_ns += (double)p->ns;
+	l->items[holder].sum_total += (double)p->ns * above_ns;
+	return true;
+}
+
+bool
+below_list_add(
+    struct below_list *l, int64_t total_ns, const struct below_time *times, uint32_t ntimes)
+{
+	struct below_row *row = &l->rows[l->nrows];
+
+	if (l->nrows == BELOW_REQUESTS_MAX)
+		return true;
+	if (l->nrows == 0)
+		l->base_ns = (double)total_ns;
+	*row = (struct below_row){ .total_ns = total_ns };
+	for (uint32_t i = 0; i < ntimes; i++) {
+		for (unsigned s = 0; s < BELOW_STATES; s++)
+			row->ns[s] += times[i].ns[s];
+		l->records += times[i].waits + times[i].samples;
+		for (uint32_t p = 0; p < times[i].nparts; p++)
+			if (!add_part(l, &times[i].parts[p], (double)total_ns - l->base_ns))
+				return false;
+	}
+	l->nrows++;
+	return true;
+}
+
+/* A group whose edges are the states, of all requests. */
+static bool
+group_of(struct group *g, const struct below_list *l, struct arena *a)
+{
+	*g = (struct group){ .stands_for_more = true };
+	g->shape.nedges = BELOW_STATES;
+	g->edges = arena_calloc(a, BELOW_STATES, sizeof *g->edges);
+	g->samples = arena_calloc(a, l->nrows + 1, sizeof *g->samples);
+	if (g->edges == NULL || g->samples == NULL)
+		return false;
+	for (uint32_t i = 0; i < l->nrows; i++) {
+		double total = (double)l->rows[i].total_ns,
+		       *x = arena_alloc(a, BELOW_STATES * sizeof *x);
+
+		if (x == NULL)
+			return false;
+		for (unsigned s = 0; s < BELOW_STATES; s++)
+			x[s] = (double)l->rows[i].ns[s];
+		comoments_add_high(g->edges, x, BELOW_STATES, total, &g->total, &g->total_high);
+		moments_high_add(&g->total_high, &g->total, total);
+		moments_add(&g->total, total);
+		g->samples[g->nsamples++] = (struct sample){ .total_ns = l->rows[i].total_ns,
+			.number = i + 1,
+			.order = i + 1,
+			.edges_ns = x };
+	}
+	return true;
+}
+
+static double
+ratio(double x, double of)
+{
+	return of > 0 ? x / of : 0;
+}
+
+static int
+largest_first(const void *x, const void *y)
+{
+	const struct below_found *a = x, *b = y;
+
+	return a->share != b->share ? (a->share < b->share ? 1 : -1) : strcmp(a->place, b->place);
+}
+
+struct scale { /* from the sums of an item to its share */
+	double n, mean_above, of;
+	bool by_latency;
+};
+
+static struct below_found
+found_of(
+    const struct below_list *l, const struct below_item *it, const struct scale *s, double edge)
+{
+	double mean_ns = it->sum_ns / s->n;
+	double carries = s->by_latency ? mean_ns : it->sum_total / s->n - mean_ns * s->mean_above;
+	double share = ratio(carries, s->of);
+
+	return (struct below_found){ .state = it->state,
+		.place = texts_get(l->places, it->place),
+		.share = share,
+		.mean_ns = mean_ns,
+		.of_edge = ratio(share, edge) };
+}
+
+/* The largest of those within that item. */
+static uint32_t
+find_largest(struct below_found out[BELOW_FOUND_MAX], const struct below_list *l, uint32_t within,
+    const struct scale *s, double edge, struct arena *a, uint32_t *top_item)
+{
+	uint32_t count = texts_count(l->keys), n = 0;
+	struct below_found *all = arena_alloc(a, (count + 1) * sizeof *all);
+	double most = -INFINITY;
+
+	if (all == NULL)
+		return UINT32_MAX;
+	for (uint32_t i = 0; i < count; i++) {
+		if (l->items[i].within != within)
+			continue;
+		all[n] = found_of(l, &l->items[i], s, edge);
+		if (all[n].share > most) {
+			most = all[n].share;
+			*top_item = i;
+		}
+		n++;
+	}
+	qsort(all, n, sizeof *all, largest_first);
+	n = n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
+	memcpy(out, all, n * sizeof *all);
+	return n;
+}
+
+int
+below_list_find(struct below_finding *ret, const struct below_list *l, bool by_latency,
+    double confidence, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
+{
+	struct finding f = { .problem = by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE,
+		.nedges = BELOW_STATES };
+	struct scale s = { .n = (double)l->nrows, .by_latency = by_latency };
+	uint32_t top_item = NO_ITEM, ignored;
+	struct group g;
+	int rc;
+
+	*ret = (struct below_finding){ .requests = l->nrows };
+	if (l->nrows == 0)
+		return 0;
+	f.edges = ret->states;
+	if (!group_of(&g, l, a))
+		return err_set(
+		    e, ERR_MEMORY, "out of memory for the states of %u requests", l->nrows);
+	s.of = by_latency ? g.total.mean : moments_variance(&g.total);
+	s.mean_above = g.total.mean - l->base_ns;
+	for (unsigned i = 0; i < BELOW_STATES; i++) {
+		struct edge_share *x = &ret->states[i];
+
+		x->mean_ns = g.edges[i].mean_x;
+		x->latency_share = ratio(x->mean_ns, g.total.mean);
+		x->share = by_latency ? x->latency_share
+		                      : ratio(comoments_covariance(&g.edges[i]), s.of);
+		x->interval = (struct interval){ x->share, x->share };
+		ret->share += x->share;
+		ret->mean_ns += x->mean_ns;
+		if (x->share > ret->states[ret->top].share)
+			ret->top = (enum below_state)i;
+	}
+	if ((rc = finding_intervals(&f, &g, confidence, rounds, seed, a, e)) != 0)
+		return rc;
+	ret->nplaces = find_largest(ret->places, l, NO_ITEM, &s, ret->share, a, &top_item);
+	if (ret->nplaces != UINT32_MAX && ret->nplaces > 0)
+		ret->nholders = find_largest(
+		    ret->holders, l, top_item, &s, ret->share, a, &ignored);
+	if (ret->nplaces == UINT32_MAX || ret->nholders == UINT32_MAX)
+		return err_set(e, ERR_MEMORY, "out of memory for the places of an edge");
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the threads of many requests did in an edge: which state, which place, and which holder of a lock have how much of the
+ * edge's part in the problem. As for edges, the share of a state is cov(its time, T) / var(T), or its mean by that of T; so the
+ * shares of the states add up to that of the edge, in the same requests.
+ */
+#ifndef ANALYSIS_BELOW_LIST_H
+#define ANALYSIS_BELOW_LIST_H
+
+#include "analysis/below_time.h"
+#include "analysis/variance.h"
+
+enum {
+	BELOW_REQUESTS_MAX = 1024, /* further requests are not taken */
+	BELOW_ITEMS_MAX =
+	    2048, /* places, and holders at places; the time of further ones has no place */
+	BELOW_FOUND_MAX = 8
+};
+
+struct below_list; /* owns copies of all texts */
+
+struct below_list *below_list_new(void); /* NULL: out of memory */
+void below_list_free(struct below_list *l);
+
+/* A request, by its times in the edge: one for each passage, none if it does not pass it. total_ns: its response time.
+ * False: out of memory. O(parts). */
+bool below_list_add(
+    struct below_list *l, int64_t total_ns, const struct below_time *times, uint32_t ntimes);
+
+uint32_t below_list_requests(const struct below_list *l);
+uint64_t below_list_records(const struct below_list *l); /* waits and samples in these */
+
+struct below_found {            /* a place in a state, or a holder of a lock at a place */
+	enum below_state state; /* of the thread; of a holder: what it did meanwhile */
+	const char *place;      /* "append() at dd.c:27;fsync", in the list; "": not known */
+	double share, mean_ns;  /* as of a state */
+	double of_edge;         /* share by that of the edge */
+};
+
+struct below_finding {
+	uint32_t requests;
+	double share, mean_ns; /* of the edge: the sums over the states */
+	struct edge_share states[BELOW_STATES];
+	enum below_state top; /* the largest share */
+	uint32_t nplaces, nholders;
+	/* The largest shares; holders: of the waits at the first place. */
+	struct below_found places[BELOW_FOUND_MAX], holders[BELOW_FOUND_MAX];
+};
+
+/*
+ * by_latency: shares of the mean response time, else of its variance. Intervals by share_interval.c, of successive requests that
+ * may depend on each other. All zeroes without requests. Uses the arena. O(requests x states x rounds + items log items).
+ * ERR_MEMORY.
+ */
+int below_list_find(struct below_finding *ret, const struct below_list *l, bool by_latency,
+    double confidence, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e);
+
+#endif

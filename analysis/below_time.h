@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the thread of a unit did in a time, from the waits and samples of the trace: parts that add up to that time to the
+ * nanosecond. Pure.
+ *
+ * A wait is blocked from its begin until it is woken, then ready until its end. Time in no wait is running. Where two waits of
+ * one unit overlap, its records contradict each other: that time is UNKNOWN. If a wait cannot be read, all of the time is.
+ * Records that were lost make the whole trace lossy, which is no evidence (trace_is_evidence()).
+ */
+#ifndef ANALYSIS_BELOW_TIME_H
+#define ANALYSIS_BELOW_TIME_H
+
+#include "analysis/trace.h"
+#include "base/err.h"
+#include "wire/below.h"
+
+struct below_part { /* texts are in the trace and its labels */
+	enum below_state state;
+	int64_t ns;
+	const char *stack; /* folded, stack_len bytes; 0 bytes: unknown */
+	uint32_t stack_len;
+	/* Of a wait with a lock, or for another thread: what its owner did meanwhile; UNKNOWN and 0 bytes: not known. */
+	enum below_state owner_state;
+	const char *owner_place;
+	uint32_t owner_len;
+};
+
+struct below_time {
+	int64_t ns[BELOW_STATES];        /* by state; they add up to the time */
+	const struct below_part *parts;  /* in the arena; those with ns > 0 */
+	uint32_t nparts, waits, samples; /* those that touch the time */
+};
+
+/*
+ * From from_ns to to_ns, >= from_ns, of a unit of the trace. Samples divide the running time among their places, by their
+ * weights; without samples its place is unknown. In the arena. O(records below of the trace), plus O(n log n) in the waits
+ * of the unit where their order of begins and ends differs. ERR_MEMORY.
+ */
+int below_time_of(struct below_time *ret, const struct trace *t, const struct labels *labels,
+    uint32_t unit, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e);
+
+/* The state of a word ("lock"), or UNKNOWN. */
+enum below_state below_state_of(const char *word, size_t len);
+
+/* Of a folded stack: from the innermost entry that has a file and a line to its end ("append() at dd.c:27;fsync"); without
+ * one the innermost entry. Its length, of the last bytes of the stack. */
+uint32_t below_place_len(const char *stack, uint32_t len);
+
+#endif
