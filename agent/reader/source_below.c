@@ -29,7 +29,7 @@ enum {
 	SERVICE_MAX = 63,
 };
 
-static const char *WAIT_FIELDS[] = { "begin_ns", "woken_ns", "lock", "owner", "owner_state",
+static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
 	"owner_place", "waker", "waker_trace", "waker_type" };
 static const char *SAMPLE_FIELDS[] = { "weight_ns" };
 
@@ -140,9 +140,9 @@ value_of_text(const char *text)
 static void
 take_wait(struct source_below *s, const struct below_wait *w)
 {
-	const struct value values[NWAIT] = { value_of((uint64_t)w->begin_ns),
-		value_of((uint64_t)w->woken_ns), value_of(w->lock), value_of(w->owner_tid),
-		value_of_text(below_state_word(w->owner_state)),
+	const struct value values[NWAIT] = { value_of((uint64_t)(w->end_ns - w->begin_ns)),
+		value_of((uint64_t)(w->end_ns - w->woken_ns)), value_of(w->lock),
+		value_of(w->owner_tid), value_of_text(below_state_word(w->owner_state)),
 		value_of_text(place_of(s, w->owner_place)), value_of(w->waker_tid),
 		value_of(w->waker_trace_id), value_of(w->waker_type) };
 	struct record r = { .trace_id = w->trace_id,
