@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* shop-cart: the carts of the users, in Redis, and the index of recent visitors. */
+#define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "cart_trace.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include "cache.h"
 #include "goods.h"
 #include "peer.h"
@@ -24,8 +28,9 @@ static struct {
 	uint64_t next;
 } visits = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-static const char *redis_arg, *price_arg;
-static struct fault faults[] = { { "lock_contention" }, { 0 } };
+static const char *redis_arg, *price_arg, *visits_arg;
+static struct fault faults[] = { { "lock_contention" }, { "journal_fsync" }, { 0 } };
+static int visits_file;
 
 /* ---- recent visitors -------------------------------------------------------------- */
 
@@ -38,6 +43,50 @@ compact_index(void *unused)
 		service_pause(atomic_load(&faults[0].on) ? 4 + 30 * service_random() : 50);
 		pthread_mutex_lock(&visits.mutex);
 		service_pause(atomic_load(&faults[0].on) * (5 + 55 * service_random()));
+		pthread_mutex_unlock(&visits.mutex);
+	}
+	return NULL;
+}
+
+static double
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Writes visitors to the disk, one after the other. */
+static __attribute__((noinline)) void
+write_out(double ms)
+{
+	double until = now_ms() + ms;
+
+	for (uint64_t i = 0; now_ms() < until; i++) {
+		int64_t user = visits.users[i % VISITS];
+
+		if (pwrite(visits_file, &user, sizeof user, (off_t)(i % VISITS * 4096)) !=
+			sizeof user ||
+		    fdatasync(visits_file) != 0) {
+			perror(visits_arg);
+			return;
+		}
+	}
+}
+
+/* A thread that saves the visitors periodically; its fault is that it holds the lock of the index meanwhile. No
+ * tracepoint is passed. */
+static void *
+save_visits(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		service_pause(10 + 30 * service_random());
+		if (atomic_load(&faults[1].on) == 0)
+			continue;
+		pthread_mutex_lock(&visits.mutex);
+		write_out(atomic_load(&faults[1].on) * (5 + 55 * service_random()));
 		pthread_mutex_unlock(&visits.mutex);
 	}
 	return NULL;
@@ -353,10 +402,19 @@ clear(struct exchange *x)
 static int
 start(void)
 {
-	pthread_t thread;
+	pthread_t compacts, saves;
 
 	cache_use(redis_arg);
-	return pthread_create(&thread, NULL, compact_index, NULL) == 0 ? 0 : -1;
+	visits_file = open(visits_arg, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (visits_file < 0) {
+		perror(visits_arg);
+		return -1;
+	}
+	if (pthread_create(&compacts, NULL, compact_index, NULL) != 0 ||
+	    pthread_create(&saves, NULL, save_visits, NULL) != 0)
+		return -1;
+	pthread_setname_np(saves, "writer");
+	return 0;
 }
 
 int
@@ -372,6 +430,7 @@ main(int argc, char **argv)
 	static const struct flag flags[] = {
 		{ "redis", &redis_arg, "Redis's Unix socket" },
 		{ "price", &price_arg, "port of shop-price" },
+		{ "visits", &visits_arg, "the file of the recent visitors" },
 		{ 0 },
 	};
 	static const struct service service = { "shop-cart", "what users mean to buy", routes,

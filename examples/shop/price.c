@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "cache.h"
 #include "dbpool.h"
 #include "goods.h"
@@ -28,7 +29,7 @@ struct bill {
 static const char *redis_arg, *database_arg;
 static int64_t list_cents[GOODS_PRODUCTS + 1];
 static struct rule rules[RULES];
-static struct fault faults[] = { { "slow_function" }, { 0 } };
+static struct fault faults[] = { { "slow_function" }, { "cpu_function" }, { 0 } };
 
 /* ---- the customer and the goods ---------------------------------------------------------- */
 
@@ -170,6 +171,27 @@ discount(struct bill *b)
 	span_end(discount, b->discount_cents);
 }
 
+static double
+cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* What computes long for some inputs, 15 ms of a CPU for one sum in four, and no tracepoint tells. */
+static __attribute__((noinline)) int64_t
+rest_by_trial(int64_t net, int degree)
+{
+	uint64_t h = text_hash(&net, sizeof net, 1);
+	double until = h % 4 == 0 ? cpu_ms() + 15 * degree : 0;
+
+	while (cpu_ms() < until)
+		h = text_hash(&h, sizeof h, 10);
+	return (int64_t)(h % 1000);
+}
+
 /* Distributes the cents left by rounding among the lines. */
 static int64_t
 spread_rest(struct bill *b, int64_t rate)
@@ -179,6 +201,9 @@ spread_rest(struct bill *b, int64_t rate)
 
 	if (degree > 0 && service_random() < 0.25)
 		service_pause(degree * (24 + 2 * service_random()));
+	degree = atomic_load(&faults[1].on);
+	if (degree > 0)
+		rest = rest_by_trial(net + b->goods.n, degree);
 	for (int i = 0; rest > 0 && i < b->goods.n; i++)
 		rest -= b->goods.lines[i].quantity;
 	return rest > 0 ? rest : 0;

@@ -31,8 +31,8 @@ fail() { echo "shop.sh: $*" >&2; exit 1; }
 # Prints the nodes whose service contains the fault.
 fault_nodes() {
   case $1 in
-  slow_function) echo price ;;
-  lock_contention) echo cart ;;
+  slow_function|cpu_function) echo price ;;
+  lock_contention|journal_fsync) echo cart ;;
   small_pool|slow_disk) echo order ;;
   slow_node) echo catalog-2 ;;
   input_dependent) echo catalog-1 catalog-2 ;;
@@ -64,7 +64,7 @@ start_services() {
   start_service "$dir" catalog-1 shop-catalog --redis "$redis" --database "$pg" --seed 11 &
   start_service "$dir" catalog-2 shop-catalog --redis "$redis" --database "$pg" --seed 12 &
   wait_all
-  start_service "$dir" cart shop-cart --redis "$redis" --price "$(port "$dir" price)"
+  start_service "$dir" cart shop-cart --redis "$redis" --price "$(port "$dir" price)" --visits "$dir/visits"
   start_service "$dir" order shop-order --database "$pg" --journal "$dir/journal" --cart "$(port "$dir" cart)" \
     --price "$(port "$dir" price)"
   start_service "$dir" front shop-front --catalog "$(port "$dir" catalog-1),$(port "$dir" catalog-2)" \
@@ -163,7 +163,7 @@ stop() {
   done
   [ $rc = 0 ] || return 1
   [ ! -L "$dir/pg" ] || rm -rf "$(realpath "$dir/pg")"
-  rm -rf "$dir/pg" "$dir/redis.sock" "$dir/journal" "$dir/shop"
+  rm -rf "$dir/pg" "$dir/redis.sock" "$dir/journal" "$dir/visits" "$dir/shop"
   rmdir --ignore-fail-on-non-empty "$dir"
 }
 
