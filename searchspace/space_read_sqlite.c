@@ -77,6 +77,7 @@ read_fields(struct space_reader *f, int64_t id, const char **ret)
 	return n;
 }
 
+/* Its kind is one of a tracepoint: waits and samples are not learned. */
 static int
 read_label(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
@@ -85,7 +86,7 @@ read_label(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err 
 
 	(void)s;
 	if (f->nlabels == f->labels_max || sqlite3_column_int64(q, 0) != f->nlabels ||
-	    text == NULL || number(q, 2, RECORD_KINDS) < 0)
+	    text == NULL || number(q, 2, RECORD_WAIT) < 0)
 		return reader_damaged(f, "label", q, e);
 	n = read_fields(f, f->nlabels, fields);
 	id = labels_intern(
