@@ -8,6 +8,7 @@
 
 #include "cli/output.h"
 #include "forest/reason.h"
+#include "forest/verdict.h"
 
 static const char *
 member(const json_t *o, const char *key)
@@ -387,6 +388,15 @@ run_nothing_put(struct buf *out, const json_t *run)
 		buf_printf(out, "; ");
 	}
 	edge = largest_effect(run, false);
+	if (edge != NULL && number_of(edge, "effect") >= number_of(run, "effect_min")) {
+		buf_printf(out,
+		    "the variance is spread over several edges: the largest %sone has %.0f %% of the variance of all requests "
+		    "%s; %.0f %% of one edge alone, or %.0f %% of all that are named, are worth mending",
+		    wait != NULL ? "other " : "", number_of(edge, "effect") * 100,
+		    member(run, "type"), number_of(run, "effect_min") * VERDICT_ALONE * 100,
+		    number_of(run, "effect_min") * VERDICT_TOGETHER * 100);
+		return;
+	}
 	buf_printf(out,
 	    "the variance is spread over several edges: no %sedge carries more than %.0f %% of the variance of "
 	    "all requests %s, and %.0f %% are worth mending",

@@ -155,6 +155,12 @@ bool verdict_sure(const struct verdict *v);
  * anyway (POOL_USUAL). */
 bool verdict_worth(const struct verdict *v, double effect_min);
 
+/* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
+ * one edge alone has, what it certainly has, or what all have together. */
+#define VERDICT_ALONE 1.4
+#define VERDICT_CERTAIN 1.2
+#define VERDICT_TOGETHER 2.0
+
 /* Copies with its texts. False: out of memory; *to is then empty. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);
 void verdict_release(struct verdict *v); /* frees the texts; v is empty */

@@ -339,12 +339,23 @@ end_without(struct search_port *port, struct diagnosis *d)
 static struct worth_facts
 worth_facts_of(const struct forest *forest, const struct run *run)
 {
-	struct worth_facts f = { 0 };
+	struct worth_facts f = { .effect_min = run->effect_min };
 	const struct verdict *v;
 
 	for (uint32_t rank = 1; (v = forest_verdict(forest, run->id, rank)) != NULL; rank++) {
-		f.sure += verdict_sure(v);
-		f.worth += verdict_sure(v) && verdict_worth(v, run->effect_min);
+		double certain = v->share > 0 ? v->effect * v->share_low / v->share : 0;
+
+		if (!verdict_sure(v))
+			continue;
+		f.sure++;
+		f.together += v->pool == POOL_NONE ? v->effect : 0;
+		if (!verdict_worth(v, run->effect_min))
+			continue;
+		f.worth++;
+		f.apart |= v->problem != PROBLEM_UNPREDICTABLE || v->pool != POOL_NONE ||
+		           isnan(v->effect);
+		f.most = fmax(f.most, v->effect);
+		f.certain = fmax(f.certain, certain);
 	}
 	return f;
 }
@@ -373,15 +384,13 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 {
 	const struct presence_state p = presence_look(
 	    &d->presence, mono_since_ns(port->now, d->begun));
-	struct look_facts f = { .late = late, .quiet = p.quiet, .seen_ns = p.to_ns - p.from_ns };
-	const struct verdict *v;
+	const struct worth_facts w = worth_facts_of(port->forest, d->run);
+	struct look_facts f = { .late = late,
+		.worth = worth_state(&w) == RUN_FOUND ? w.worth : 0,
+		.effect = w.most,
+		.quiet = p.quiet,
+		.seen_ns = p.to_ns - p.from_ns };
 
-	for (uint32_t rank = 1; (v = forest_verdict(port->forest, d->run->id, rank)) != NULL;
-	     rank++)
-		if (verdict_sure(v) && verdict_worth(v, d->run->effect_min)) {
-			f.worth++;
-			f.effect = fmax(f.effect, v->effect);
-		}
 	f.unjudged = f.worth > 0 ? unjudged_share(port, d) : 0;
 	return look_on(&f);
 }

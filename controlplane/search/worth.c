@@ -34,8 +34,18 @@ worth_state(const struct worth_facts *f)
 	/* 1 */
 	if (f->sure == 0)
 		return RUN_UNSURE;
-	/* 2 and 3 */
-	return f->worth == 0 ? RUN_NOTHING : RUN_FOUND;
+	/* 2 */
+	if (f->worth == 0)
+		return RUN_NOTHING;
+	/* 3 */
+	if (f->apart)
+		return RUN_FOUND;
+	/* 4 and 5 */
+	return f->most < VERDICT_ALONE * f->effect_min &&
+	               f->certain < VERDICT_CERTAIN * f->effect_min &&
+	               f->together < VERDICT_TOGETHER * f->effect_min
+	           ? RUN_NOTHING
+	           : RUN_FOUND;
 }
 
 bool

@@ -43,6 +43,12 @@ double effect_of(const struct effect_facts *f);
 struct worth_facts {
 	uint32_t sure;  /* verdicts whose interval does not hold 0 */
 	uint32_t worth; /* of these, those whose effect is worth mending */
+	bool
+	    apart; /* one of these is of a slow group, of a tail, or of a pool that is not as usual */
+	double effect_min;
+	double most,
+	    certain; /* of these: the largest effect, and the largest lower bound of an effect */
+	double together; /* sum of the effects of all sure verdicts that are no wait for a pool */
 };
 
 /*
@@ -50,13 +56,18 @@ struct worth_facts {
  *
  * 1. No verdict is sure: RUN_UNSURE.
  * 2. None of the sure ones is worth mending: RUN_NOTHING.
- * 3. RUN_FOUND.
+ * 3. One that is worth mending is apart: RUN_FOUND.
+ * 4. The largest effect is less than VERDICT_ALONE times the least one, none is certainly VERDICT_CERTAIN times the least
+ *    one, and together they have less than VERDICT_TOGETHER times the least one: RUN_NOTHING. In healthy applications
+ *    one edge has a quarter of the variance or a third, and the rest is everywhere.
+ * 5. RUN_FOUND.
  */
 enum run_state worth_state(const struct worth_facts *f);
 
 struct look_facts {
-	bool late;       /* the deadline has passed */
-	uint32_t worth;  /* see struct worth_facts */
+	bool late; /* the deadline has passed */
+	uint32_t
+	    worth; /* see struct worth_facts; 0 if the run would not be found by worth_state() */
 	double effect;   /* the largest one of these */
 	double unjudged; /* share of the type's variance that groups with too few requests have */
 	bool quiet;      /* the problem is not there any more: presence_look() */

@@ -217,6 +217,16 @@ a_run_has_its_reason_or_its_verdict(void **state)
 }
 
 static void
+a_run_whose_largest_edge_is_no_half_says_what_would_be_enough(void **state)
+{
+	(void)state;
+	reason_reads("{\"type\":\"T\",\"state\":\"nothing stands out\",\"effect_min\":0.25,"
+		     "\"verdict\":{},\"verdicts\":[{\"sure\":true,\"effect\":0.3}]}",
+	    "the variance is spread over several edges: the largest one has 30 % of the variance of all requests T; "
+	    "35 % of one edge alone, or 50 % of all that are named, are worth mending");
+}
+
+static void
 a_run_in_which_nothing_stands_out_says_by_how_much(void **state)
 {
 	json_error_t why;
@@ -314,6 +324,7 @@ main(void)
 		cmocka_unit_test(an_interval_that_says_nothing_is_not_printed),
 		cmocka_unit_test(
 		    what_the_verdicts_leave_is_said_with_the_reason_why_no_more_is_searched),
+		cmocka_unit_test(a_run_whose_largest_edge_is_no_half_says_what_would_be_enough),
 		cmocka_unit_test(a_run_in_which_nothing_stands_out_says_by_how_much),
 		cmocka_unit_test(a_usual_wait_is_named_with_the_load_of_its_threads),
 		cmocka_unit_test(each_field_has_its_text),

@@ -88,8 +88,31 @@ a_run_is_found_only_if_a_sure_verdict_is_worth_mending(void **state)
 
 	assert_int_equal(worth_state(&(struct worth_facts){ 0, 0 }), RUN_UNSURE);
 	assert_int_equal(worth_state(&(struct worth_facts){ 2, 0 }), RUN_NOTHING);
-	assert_int_equal(worth_state(&(struct worth_facts){ 2, 1 }), RUN_FOUND);
+	assert_int_equal(worth_state(&(struct worth_facts){ 2, 1, .apart = true }), RUN_FOUND);
 	assert_int_equal(worth_state(&(struct worth_facts){ 1, 1 }), RUN_FOUND);
+}
+
+static void
+what_one_edge_has_alone_or_all_together_is_no_health(void **state)
+{
+	struct worth_facts f = { .sure = 2, .worth = 1, .effect_min = 0.25 };
+	(void)state;
+
+	f.most = 0.34;
+	f.certain = 0.29;
+	f.together = 0.49;
+	assert_int_equal(worth_state(&f), RUN_NOTHING);
+	f.most = 0.36;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+	f.most = 0.34;
+	f.certain = 0.31;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+	f.certain = 0.29;
+	f.together = 0.51;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+	f.together = 0.49;
+	f.apart = true;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
 }
 
 static void
@@ -141,6 +164,7 @@ main(void)
 		cmocka_unit_test(step_4_the_effect_is_a_part_of_that_of_the_edge_it_began_with),
 		cmocka_unit_test(step_5_else_the_share_counts_as_far_as_its_group_varies_like_all),
 		cmocka_unit_test(what_is_left_is_searched_step_by_step),
+		cmocka_unit_test(what_one_edge_has_alone_or_all_together_is_no_health),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
 		cmocka_unit_test(
 		    a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged),
