@@ -9,7 +9,7 @@
  *	SAMPLE --> RECORD_SAMPLE  SERVICE/below:running(STACK)
  *
  * STACK is the folded stack, of which the innermost entries are kept if it is too long; "" where it is unknown. Fields of a
- * wait: begin_ns, woken_ns, lock, owner, owner_state, owner_place, waker, waker_trace, waker_type; of a sample: weight_ns.
+ * wait: off_ns (its length), ready_ns (the end of it, from being woken), lock, owner, owner_state, owner_place, waker, waker_trace, waker_type; of a sample: weight_ns.
  */
 #ifndef AGENT_READER_SOURCE_BELOW_H
 #define AGENT_READER_SOURCE_BELOW_H
