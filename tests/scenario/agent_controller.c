@@ -218,10 +218,7 @@ take_below(const struct record *r, const struct batch_label *l)
 	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
 		printf("below trace %llu unit %llu pid %u ms %.3f %.*s\n",
 		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id, r->pid,
-		    (double)(l->kind == RECORD_WAIT ? (uint64_t)r->time_ns - r->values[0].u
-						    : r->values[0].u) /
-			1e6,
-		    (int)l->len, l->text);
+		    (double)r->values[0].u / 1e6, (int)l->len, l->text);
 }
 
 static bool
@@ -296,13 +293,13 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (rc == 0)
 		printf(
 		    "status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
-		    "%lld records %llu rings %lld trouble \"%s %s\" of %s(%u) user %u below %s \"%s\"\n",
+		    "%lld records %llu rings %lld below %s \"%s\" trouble \"%s %s\" of %s(%u) user %u\n",
 		    (unsigned long long)s.epoch, s.added, s.programs, s.tracer_ok ? "ok" : "down",
 		    s.shed, s.fill[0], s.fill[1], s.fill[2], s.fill[3], (long long)s.cpu_us / 1000,
 		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records,
-		    (long long)s.ring_bytes, trouble_kind_word(s.trouble.kind), s.trouble.text,
-		    s.trouble.subject, s.trouble.pid, s.trouble.user, below_on_node_word(s.below),
-		    s.below_missing);
+		    (long long)s.ring_bytes, below_on_node_word(s.below), s.below_missing,
+		    trouble_kind_word(s.trouble.kind), s.trouble.text, s.trouble.subject,
+		    s.trouble.pid, s.trouble.user);
 	return rc;
 }
 
