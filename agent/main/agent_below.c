@@ -63,7 +63,7 @@ begin(struct agent *a, struct mono now)
 	int socket;
 
 	b->began = now;
-	b->retry_at.ns = now.ns + b->retry_ns;
+	b->retry_at.ns = now.ns + RETRY_MIN_NS;
 	b->leased_at.ns = 0;
 	forget_processes(b);
 	if (below_start(b->start, &socket, &e) != 0) {
@@ -180,7 +180,9 @@ note_death(struct agent *a, const struct source_below_status *s, struct mono now
 	if (s->deaths == b->deaths)
 		return;
 	b->deaths = s->deaths;
-	b->retry_ns = mono_since_ns(now, b->began) >= LIVED_NS ? RETRY_MIN_NS : b->retry_ns * 2;
+	b->retry_ns = b->retry_ns == 0 || mono_since_ns(now, b->began) >= LIVED_NS
+	                  ? RETRY_MIN_NS
+	                  : b->retry_ns * 2;
 	if (b->retry_ns > RETRY_MAX_NS)
 		b->retry_ns = RETRY_MAX_NS;
 	b->retry_at.ns = now.ns + b->retry_ns;
@@ -243,7 +245,7 @@ below_source(struct agent *a, struct source *ret, const struct source *plain, st
 		return rc;
 	}
 	b->deaths = 0;
-	b->retry_ns = RETRY_MIN_NS;
+	b->retry_ns = 0;
 	if ((rc = source_set_open(ret, members, 2, 0, e)) != 0)
 		b->source = NULL;
 	return rc;

@@ -111,6 +111,7 @@ losses() { since | grep -c '^loss'; }
 failures=0 lossless=0
 for ((i = 1; i <= KILLS; i++)); do
 	want below_program
+	wait_for 30 helper > /dev/null
 	mark
 	wait_for 30 recovered > /dev/null || { echo "# kill $i: no record before it"; failures=$((failures + 1)); }
 	sleep "0.$((RANDOM % 10))"
