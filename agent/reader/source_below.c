@@ -56,6 +56,7 @@ struct source_below {
 	struct arena arena[2]; /* values of pending, and of what the last poll returned */
 	int turn;
 	struct source_losses losses;
+	int64_t ended_from_ns, ended_to_ns; /* a loss for the next poll; to 0: none */
 	int64_t watermark_ns;
 	uint64_t records;
 };
@@ -328,6 +329,9 @@ below_poll(void *state, struct mono now, struct source_output *ret, struct err *
 	(void)e;
 
 	losses_begin(&s->losses);
+	if (s->ended_to_ns != 0)
+		lose(s, 1, s->ended_from_ns, s->ended_to_ns);
+	s->ended_to_ns = 0;
 	if (s->socket >= 0)
 		more = read_messages(s, now);
 	s->watermark_ns = reached_ns(s, now);
@@ -452,8 +456,10 @@ source_below_end(struct source_below *s, struct mono now)
 	if (s->socket < 0)
 		return;
 	source_below_send(s, &m);
-	if (s->mark_ns != INT64_MIN && s->mark_ns < now.ns)
-		lose(s, 1, s->mark_ns, now.ns);
+	if (s->mark_ns != INT64_MIN && s->mark_ns < now.ns) {
+		s->ended_from_ns = s->ended_to_ns != 0 ? s->ended_from_ns : s->mark_ns;
+		s->ended_to_ns = now.ns;
+	}
 	detach(s);
 }
 

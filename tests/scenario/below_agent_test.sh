@@ -55,7 +55,7 @@ since() { tail -n +$((MARK + 1)) "$D/controller.log"; }
 after() { since | grep -E "$1"; }
 is() { since | grep '^status' | tail -n 1 | grep -E " below $1 "; }
 # The process of hone-below of this agent, and the BPF programs and links that it holds.
-helper() { pgrep -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
+helper() { pgrep -r R,S,D -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }	# no zombie
 held() { grep -hoP "^$1_id:\s*\K[0-9]+" "/proc/$2/fdinfo/"* 2> /dev/null; }
 # all_gone PIDS PROGRAMS LINKS: those processes and BPF objects do not exist
 all_gone() {
@@ -129,7 +129,7 @@ for ((i = 1; i <= KILLS; i++)); do
 	wait_for 10 all_gone "$pid" "$programs" "$links" > "$D/left" ||
 		{ echo "# kill $i of $what: after 10 s there is $(tail -n 1 "$D/left")"; failures=$((failures + 1)); }
 	case $what in
-	hone-below) wait_for 10 after '^loss' > /dev/null || lossless=$((lossless + 1)) ;;
+	hone-below) wait_for 10 after '^loss' > /dev/null || { echo "# kill $i of $what: no loss"; lossless=$((lossless + 1)); } ;;
 	"the starter" | "the agent")
 		kill -9 "$AGENT" 2> /dev/null
 		wait "$AGENT" 2> /dev/null	# of all its threads: the table of rates is then free

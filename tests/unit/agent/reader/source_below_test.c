@@ -201,6 +201,27 @@ what_it_loses_is_a_loss_with_its_time_span(void **state)
 }
 
 static void
+what_it_had_not_reported_when_it_was_ended_is_a_loss(void **state)
+{
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+	mark(&g, 100 * SECOND);
+	poll_at(&g, 100 * SECOND);
+	source_below_end(g.below, (struct mono){ 100 * SECOND + 70 });
+	poll_at(&g, 100 * SECOND + 80);
+	assert_int_equal(g.out.nlosses, 1);
+	assert_true(
+	    g.out.losses[0].from_ns == 100 * SECOND && g.out.losses[0].to_ns == 100 * SECOND + 70);
+	poll_at(&g, 100 * SECOND + 90);
+	assert_int_equal(g.out.nlosses, 0);
+	stage_close(&g);
+}
+
+static void
 one_that_is_silent_does_not_hold_others_back(void **state)
 {
 	struct source_below_status s;
@@ -276,6 +297,7 @@ main(void)
 		cmocka_unit_test(while_none_runs_the_watermark_is_the_present),
 		cmocka_unit_test(a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
+		cmocka_unit_test(what_it_had_not_reported_when_it_was_ended_is_a_loss),
 		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
 		cmocka_unit_test(a_malformed_message_ends_it),
 		cmocka_unit_test(its_cpu_time_is_summed_over_all_of_them),
