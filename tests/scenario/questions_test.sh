@@ -88,6 +88,8 @@ for s in hierarchical bisect exhaustive; do
   check "strategy $s finds the fault" says 0 "tax_rate_end" hone start GET_PRODUCT --strategy $s --seed 7 --wait
   check "strategy $s names the right place" verdict_at GET_PRODUCT $tax
 done
+check "a verdict below the least effect ends with 3 and says that nothing stands out" says 3 "nothing stands out: .* worth mending" \
+  hone start GET_PRODUCT --strategy flat --seed 7 --effect 100% --wait
 # A baseline strategy: it need not find the fault, but it must end and report its result.
 by_chance() { hone start GET_PRODUCT --strategy random --seed 7 --wait >"$stage/random" 2>&1; says 0 "tax_rate_end|not found: .+|search was cut" cat "$stage/random"; }
 check "strategy random ends with a reason" by_chance

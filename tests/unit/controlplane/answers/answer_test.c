@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answers to JSON questions about a constructed forest, and that a restart does not change them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -253,6 +254,54 @@ told(struct house *h, const char *text)
 	if (!json_is_true(json_object_get(j, "ok")))
 		fail_msg("%s: %s", text, json_string_value(json_object_get(j, "error")));
 	return j;
+}
+
+static void
+a_verdict_names_the_pool_that_is_waited_for(void **state)
+{
+	struct house *h = *state;
+	struct run *run = run_of(h->forest, "PAY", RUN_GONE);
+	struct hypothesis *root = hypothesis(h->forest, run->id, 0, "", HYPOTHESIS_BOTTOM, 77);
+	struct verdict *v;
+	json_t *j;
+	const json_t *first, *pool, *problem;
+
+	verdict(h->forest, root, "front/hone:fork(pay)", "pay/hone:unit_begin(pay)", 1e9, 0.6, 0.1);
+	v = (struct verdict *)(uintptr_t)forest_verdict(h->forest, run->id, 1);
+	j = told(h, "{\"ask\":\"forest\",\"type\":\"PAY\"}");
+	first = json_object_get(json_array_get(json_object_get(j, "runs"), 0), "verdict");
+	assert_true(json_is_null(json_object_get(first, "pool")));
+	assert_true(json_is_null(json_object_get(
+	    json_array_get(json_object_get(j, "runs"), 0), "problem"))); /* not known when */
+	json_decref(j);
+
+	v->pool = POOL_SATURATED;
+	v->pool_threads = 4;
+	v->pool_utilisation = 0.91;
+	v->pool_service_ns = 5 * MS;
+	v->pool_service_cv = 1.25;
+	v->pool_wait_ns = 17.5 * MS;
+	v->pool_expected_ns = INFINITY; /* the threads are always held */
+	run->problem_from = (struct wall){ 2000000000 };
+	run->problem_to = (struct wall){ 4500000000 };
+	j = told(h, "{\"ask\":\"forest\",\"type\":\"PAY\"}");
+	first = json_object_get(json_array_get(json_object_get(j, "runs"), 0), "verdict");
+	pool = json_object_get(first, "pool");
+	assert_string_equal(json_string_value(json_object_get(pool, "state")), "saturated");
+	assert_string_equal(json_string_value(json_object_get(pool, "service")), "pay");
+	assert_int_equal(json_integer_value(json_object_get(pool, "threads")), 4);
+	assert_true(json_number_value(json_object_get(pool, "utilisation")) == 0.91);
+	assert_true(json_number_value(json_object_get(pool, "service_ms")) == 5);
+	assert_true(json_number_value(json_object_get(pool, "service_cv")) == 1.25);
+	assert_true(json_number_value(json_object_get(pool, "wait_ms")) == 17.5);
+	assert_true(json_is_null(json_object_get(pool, "expected_ms")));
+	problem = json_object_get(json_array_get(json_object_get(j, "runs"), 0), "problem");
+	assert_string_equal(
+	    json_string_value(json_object_get(problem, "from")), "1970-01-01T00:00:02.000Z");
+	assert_string_equal(
+	    json_string_value(json_object_get(problem, "to")), "1970-01-01T00:00:04.500Z");
+	assert_true(json_number_value(json_object_get(problem, "seconds")) == 2.5);
+	json_decref(j);
 }
 
 static void
@@ -944,6 +993,8 @@ main(void)
 		    a_field_that_is_not_understood_is_refused, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_version_that_is_named_is_taught_whatever_its_programs_have, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_verdict_names_the_pool_that_is_waited_for, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_pipe_is_not_waited_for, build, tear_down),
 	};
 
