@@ -19,8 +19,8 @@ enum raw_context { RAW_TASK, RAW_KERNEL_TASK, RAW_IRQ, RAW_SOFTIRQ, RAW_HRTIMER 
 
 enum {
 	RAW_STACK_PIECE = 1024,
-	RAW_STACK_PIECES = 8, /* most of the stacks of nginx and PostgreSQL are shorter */
-	RAW_REGISTERS = 21,   /* struct pt_regs */
+	RAW_STACK_PIECES = 16, /* PostgreSQL and nginx need more than 8 KiB for some stacks */
+	RAW_REGISTERS = 21,    /* struct pt_regs */
 	RAW_FUTEX = 202
 };
 
