@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # hone-agent and hone-below on a node of its own, with a real program: what a probed request waits for comes as a record of its
-# trace and unit, and whoever is killed, nothing stays attached. KILLS=20 KILL_SEED=1. O: the folder of `make agent-scenario`.
+# trace and unit, and whoever is killed, nothing stays attached. KILLS=20 KILL_SEED=1 BELOW_USER=nobody. O: the folder of `make agent-scenario`.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond bpftool
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
@@ -23,7 +23,7 @@ wait_for 20 lttng -n list > /dev/null 2>&1 || bail "the session daemon starts"
 
 agent_start() {
 	"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL" -o controller.silence=2s -o controller.retry=200ms \
-		-o controller.sampling_without=3s -o log.level=debug "$@" 2>> "$D/agent.log" 9>&- &
+		-o controller.sampling_without=3s -o log.level=debug ${BELOW_USER:+-o below.user="$BELOW_USER"} "$@" 2>> "$D/agent.log" 9>&- &
 	AGENT=$!
 }
 controller_start() {
@@ -95,7 +95,7 @@ cpu() { since | grep '^status' | sed -n 's/.* cpu_ms \([0-9]*\) .*/\1/p' | tail 
 
 pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
 echo "# hone-below holds $(wc -w <<< "$programs") programs and $(wc -w <<< "$links") links"
-check "bpftool lists what hone-below holds" test -n "$programs"
+check "the BPF programs belong to descriptors of hone-below" test -n "$programs"
 want
 check "it ends when no program is wanted any more" wait_for 10 all_gone "$pid" "$programs" "$links"
 want below_program
