@@ -5,7 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1024, NAMES_MAX = 65536, NAME_MAX_BYTES = 300, SHOWN_MAX = 40 };
+#include "base/hash.h"
+
+enum {
+	ROWS_MAX = 1024,
+	NAMES_MAX = 65536,
+	SLOTS = 2 * NAMES_MAX,
+	NAME_MAX_BYTES = 300,
+	SHOWN_MAX = 40
+};
 
 struct table_row {
 	uint8_t state, owner_state;
@@ -17,8 +25,11 @@ struct table_row {
 struct table {
 	struct table_row rows[ROWS_MAX];
 	int nrows;
-	char **names;  /* [NAMES_MAX + 1], by the id of a place: "append() at dd.c:27" */
-	char **called; /* what the place called of a library */
+	/* [NAMES_MAX + 1], by the id of a place: */
+	char **names;    /* "append() at dd.c:27" */
+	char **called;   /* what it called of a library */
+	uint32_t *first; /* the first place with the same texts: stacks may differ further out */
+	uint32_t slots[SLOTS]; /* of such places, by a hash of the texts; 0: free */
 	uint64_t lost;
 };
 
@@ -28,7 +39,8 @@ table_new(void)
 	struct table *t = calloc(1, sizeof *t);
 
 	if (t != NULL && ((t->names = calloc(NAMES_MAX + 1, sizeof *t->names)) == NULL ||
-			     (t->called = calloc(NAMES_MAX + 1, sizeof *t->called)) == NULL)) {
+			     (t->called = calloc(NAMES_MAX + 1, sizeof *t->called)) == NULL ||
+			     (t->first = calloc(NAMES_MAX + 1, sizeof *t->first)) == NULL)) {
 		table_free(t);
 		return NULL;
 	}
@@ -48,14 +60,23 @@ table_free(struct table *t)
 	}
 	free(t->names);
 	free(t->called);
+	free(t->first);
 	free(t);
 }
 
+static uint32_t
+shown(const struct table *t, uint32_t place)
+{
+	return place <= NAMES_MAX && t->first[place] != 0 ? t->first[place] : place;
+}
+
 static void
-add(struct table *t, const struct table_row *key, int64_t ns)
+add(struct table *t, struct table_row *key, int64_t ns)
 {
 	int i;
 
+	key->place = shown(t, key->place);
+	key->owner_place = shown(t, key->owner_place);
 	for (i = 0; i < t->nrows; i++) {
 		const struct table_row *r = &t->rows[i];
 
@@ -73,6 +94,21 @@ add(struct table *t, const struct table_row *key, int64_t ns)
 	t->rows[i].ns += ns;
 }
 
+static uint32_t
+first_of(struct table *t, uint32_t id)
+{
+	uint64_t h = hash_bytes(hash_bytes(1, t->called[id], strlen(t->called[id])), t->names[id],
+	    strlen(t->names[id]));
+	uint32_t at = (uint32_t)(h % SLOTS), other;
+
+	for (; (other = t->slots[at]) != 0; at = (at + 1) % SLOTS)
+		if (strcmp(t->names[other], t->names[id]) == 0 &&
+		    strcmp(t->called[other], t->called[id]) == 0)
+			return other;
+	t->slots[at] = id;
+	return id;
+}
+
 static void
 take_name(struct table *t, const struct below_name *n)
 {
@@ -86,6 +122,8 @@ take_name(struct table *t, const struct below_name *n)
 		snprintf(text, sizeof text, "%s", n->function);
 	t->names[n->id] = strdup(text);
 	t->called[n->id] = strdup(n->called);
+	if (t->names[n->id] != NULL && t->called[n->id] != NULL)
+		t->first[n->id] = first_of(t, n->id);
 }
 
 static void

@@ -57,7 +57,19 @@ waits_of_one_state_and_place_are_one_row_and_being_ready_another(void **state)
 	    &(struct below_message){ .kind = BELOW_NAME,
 		.name = { .id = 8, .function = "flush", .file = "", .called = "", .folded = "" } });
 	take_wait(t, w);
-	take_wait(t, w);
+	{ /* another way to the same place */
+		struct below_wait other = w;
+
+		other.place = 9;
+		table_take(t, &(struct below_message){ .kind = BELOW_NAME,
+				  .name = { .id = 9,
+				      .function = "append",
+				      .file = "dd.c",
+				      .line = 27,
+				      .called = "pthread_mutex_lock",
+				      .folded = "main" } });
+		take_wait(t, other);
+	}
 	table_take(t, &(struct below_message){ .kind = BELOW_LOST, .lost = { .count = 3 } });
 	all = as_json(t);
 	assert_int_equal(json_array_size(json_object_get(all, "rows")), 2);
