@@ -203,6 +203,9 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 			strcmp(text_of(p, separation, "slow"), "without") == 0 ? "fast" : "slow"));
 	else if (is_null(v, "preload") && end[0] != '\0')
 		line_print(p, strcmp(kind, "key") == 0 ? "place" : kind, end);
+	print_part(p, "below", verdict_below_put, v);
+	print_part(p, "in code", verdict_below_place_put, v);
+	print_part(p, "holder", verdict_below_holder_put, v);
 	print_part(p, "budget", verdict_budget_put, v);
 	print_part(p, "not seen", verdict_unlearned_put, v);
 }

@@ -162,6 +162,91 @@ verdict_pool_put(struct buf *out, const json_t *v)
 			buf_printf(out, "%s", states[i].text);
 }
 
+static const char *
+state_text(const json_t *o)
+{
+	static const struct {
+		const char *word, *text;
+	} states[] = {
+#define STATE(name, number, word, text) { word, text },
+#include "wire/below_states.tbl.h"
+#undef STATE
+	};
+
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+		if (is_word(o, "state", states[i].word))
+			return states[i].text;
+	return member(o, "state"); /* of a newer honed */
+}
+
+/* "flush_log() at journal.c:88, in futex", of "flush_log() at journal.c:88;futex" */
+static void
+place_put(struct buf *out, const char *place)
+{
+	size_t len = strcspn(place, ";");
+
+	if (place[0] == '\0')
+		buf_printf(out, "an unknown place");
+	else
+		buf_printf(out, "%.*s", (int)len, place);
+	if (place[len] != '\0')
+		buf_printf(out, ", in %s", place + len + 1);
+}
+
+void
+verdict_below_put(struct buf *out, const json_t *v)
+{
+	const json_t *below = json_object_get(v, "below"), *state;
+	size_t i;
+
+	if (!json_is_object(below))
+		return;
+	if (number_of(below, "requests") == 0) {
+		const char *why = member(below, "missing");
+
+		buf_printf(out, "not known: %s",
+		    strcmp(why, "few-requests") == 0
+			? "too few requests came while their threads were followed"
+		    : strcmp(why, "no-records") == 0 ? "no node reported what threads did"
+						     : why);
+		return;
+	}
+	json_array_foreach (json_object_get(below, "states"), i, state)
+		buf_printf(out, "%s%s %.0f %% [%.0f to %.0f]", i > 0 ? ", " : "",
+		    member(state, "state"), number_of(state, "share") * 100,
+		    number_of(state, "share_low") * 100, number_of(state, "share_high") * 100);
+	buf_printf(out, "; %.0f requests%s", number_of(below, "requests"),
+	    member(below, "top")[0] == '\0' ? ": no state stands out" : "");
+}
+
+void
+verdict_below_place_put(struct buf *out, const json_t *v)
+{
+	const json_t *place = json_array_get(
+	    json_object_get(json_object_get(v, "below"), "places"), 0);
+
+	if (!json_is_object(place))
+		return;
+	buf_printf(out, "%s in ", state_text(place));
+	place_put(out, member(place, "place"));
+	buf_printf(out, ": %.0f %% of the edge", number_of(place, "of_edge") * 100);
+}
+
+void
+verdict_below_holder_put(struct buf *out, const json_t *v)
+{
+	const json_t *below = json_object_get(v, "below"), *holder;
+	double of = number_of(json_array_get(json_object_get(below, "places"), 0), "share");
+	size_t i;
+
+	json_array_foreach (json_object_get(below, "holders"), i, holder) {
+		buf_printf(out, "%s%s in ", i > 0 ? "; " : "", state_text(holder));
+		place_put(out, member(holder, "place"));
+		if (of > 0)
+			buf_printf(out, ": %.0f %% of it", 100 * number_of(holder, "share") / of);
+	}
+}
+
 void
 verdict_unlearned_put(struct buf *out, const json_t *v)
 {
@@ -346,6 +431,9 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; ", verdict_tail_put, v);
 	put_part(out, "; ", verdict_waited_put, v);
 	put_part(out, "; ", verdict_pool_put, v);
+	put_part(out, "; below: ", verdict_below_put, v);
+	put_part(out, "; ", verdict_below_place_put, v);
+	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
 	put_part(out, "; ", verdict_budget_put, v);
 	put_part(out, "; ", verdict_unlearned_put, v);
 }

@@ -37,6 +37,11 @@ void verdict_unlearned_put(struct buf *out, const json_t *v);
 void verdict_tail_put(struct buf *out, const json_t *v);
 /* What the requests waited for in the edge. */
 void verdict_waited_put(struct buf *out, const json_t *v);
+/* What threads did in the edge below its tracepoints; where in the code most of it was; what the holder of the lock did there
+ * meanwhile. */
+void verdict_below_put(struct buf *out, const json_t *v);
+void verdict_below_place_put(struct buf *out, const json_t *v);
+void verdict_below_holder_put(struct buf *out, const json_t *v);
 void verdict_pool_put(struct buf *out, const json_t *v);
 void verdict_budget_put(struct buf *out, const json_t *v);
 /* How the search ended inside the edge, by kind. */

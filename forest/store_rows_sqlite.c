@@ -192,6 +192,12 @@ static const struct column verdict_columns[] = {
 	VER6("tail_with", REAL, tail_with),
 	VER6("tail_without", REAL, tail_without),
 	VER6("tail_p", REAL, tail_p),
+	VER6("below_requests", U32, below_requests),
+	VER6("below_top", TEXT, below_top),
+	VER6("below_states", TEXT, below_states),
+	VER6("below_places", TEXT, below_places),
+	VER6("below_holders", TEXT, below_holders),
+	VER6("below_missing", TEXT, below_missing),
 };
 
 #define SWI(name, type, member)                                        \

@@ -168,7 +168,14 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN tail_has INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN tail_with REAL;"
 	"ALTER TABLE verdict ADD COLUMN tail_without REAL;"
-	"ALTER TABLE verdict ADD COLUMN tail_p REAL;",
+	"ALTER TABLE verdict ADD COLUMN tail_p REAL;"
+	/* ... and what threads did below the tracepoints of an edge. */
+	"ALTER TABLE verdict ADD COLUMN below_requests INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN below_top TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_states TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_places TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_holders TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_missing TEXT NOT NULL DEFAULT '';",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

@@ -135,6 +135,15 @@ struct verdict {
 	uint32_t tail_has;
 	double tail_with, tail_without, tail_p;
 
+	/* [6] What threads did in the edge below its tracepoints, in so many requests; 0: not looked at, and below_missing
+	 * is why, or "". One line for each state that takes time: its word (wire/below_states.tbl.h), its share as `share`
+	 * has it, the interval, and its mean time in ns. One for each of the largest places, and of those that held the lock
+	 * at the first one: the word of its state (of a holder: what it did meanwhile), share, part of the edge's share,
+	 * mean ns, and the place to the end of the line. */
+	uint32_t below_requests;
+	char *below_top; /* word of the state that stands out; empty: none does */
+	char *below_states, *below_places, *below_holders, *below_missing;
+
 	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;
 	double p50_then_ns, p95_now_ns, p95_then_ns, p99_now_ns, p99_then_ns;

@@ -241,6 +241,57 @@ tail_json(const struct verdict *v)
 	    number_json(v->tail_carries), "has", tail_has_json(v));
 }
 
+/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a text; with the names of the numbers. */
+static json_t *
+below_lines_json(const char *lines, const char *const names[3], bool place)
+{
+	json_t *list = json_array();
+
+	for (const char *at = lines; at != NULL && *at != '\0';) {
+		const char *end = strchr(at, '\n');
+		size_t len = end != NULL ? (size_t)(end - at) : strlen(at);
+		double x[4] = { 0 };
+		char word[16];
+		int used = 0;
+
+		if (sscanf(at, "%15s%lf%lf%lf%n", word, &x[0], &x[1], &x[2], &used) >= 4 &&
+		    (size_t)used < len) {
+			json_t *o = json_pack(
+			    "{s:s, s:f, s:f}", "state", word, names[0], x[0], names[1], x[1]);
+
+			if (place) {
+				json_object_set_new(o, "mean_ms", number_json(x[2] / 1e6));
+				json_object_set_new(o, "place",
+				    json_stringn(at + used + 1, len - (size_t)used - 1));
+			} else {
+				json_object_set_new(o, names[2], number_json(x[2]));
+				json_object_set_new(
+				    o, "mean_ms", number_json(strtod(at + used, NULL) / 1e6));
+			}
+			json_array_append_new(list, o);
+		}
+		at = end != NULL ? end + 1 : NULL;
+	}
+	return list;
+}
+
+/* What threads did in the edge, below its tracepoints. */
+static json_t *
+below_json(const struct verdict *v)
+{
+	static const char *const STATE[3] = { "share", "share_low", "share_high" },
+				 *const PLACE[3] = { "share", "of_edge", "" };
+
+	if (v->below_requests == 0 && v->below_missing[0] == '\0')
+		return json_null();
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "requests",
+	    (json_int_t)v->below_requests, "top", text_or_null(v->below_top), "states",
+	    below_lines_json(v->below_states, STATE, false), "places",
+	    below_lines_json(v->below_places, PLACE, true), "holders",
+	    below_lines_json(v->below_holders, PLACE, true), "missing",
+	    text_or_null(v->below_missing));
+}
+
 static const char *
 measure_word(const struct verdict *v)
 {
@@ -251,14 +302,14 @@ static void
 add_circumstances(json_t *j, const struct verdict *v)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
 	    "measure", measure_word(v), "sure", verdict_sure(v), "effect", number_json(v->effect),
 	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
 	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
-	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "tail",
-	    tail_json(v));
+	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
+	    below_json(v), "tail", tail_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);

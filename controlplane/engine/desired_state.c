@@ -14,6 +14,21 @@ desired_sampled(const struct desired_facts *f, const struct request_type *type)
 	return f->learning ? 1 : sampler_share(f->sampler, type->index);
 }
 
+/* Programs that run on the node. */
+static void
+ask_below(const struct node *n, const struct below_asked *b, struct want *w, struct arena *a)
+{
+	if ((w->below = arena_calloc(a, b->n + 1, sizeof *w->below)) == NULL)
+		return;
+	for (uint32_t i = 0; i < b->n && !n->backing_off; i++) {
+		const char *service = b->items[i].service;
+
+		if (node_has_program(n, service) &&
+		    (w->below[w->nbelow] = arena_text(a, service, strlen(service))) != NULL)
+			w->nbelow++;
+	}
+}
+
 /*
  * What a change costs: each new name is a round trip of the tracer with every program of the node,
  * and a rule that stays until the session ends (LTTng can disable a rule, not remove it), which
@@ -31,6 +46,7 @@ make(const struct node *n, const struct desired_facts *f, struct want *w, struct
 	w->rates = arena_calloc(a, f->types->n + 1, sizeof *w->rates);
 	if (w->toggles == NULL || w->rates == NULL)
 		return;
+	ask_below(n, f->below, w, a);
 	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX && !n->backing_off; i++) {
 		uint64_t owner;
 		const char *name = plan_at(f->plan, i, &owner);

@@ -4,6 +4,7 @@
 #ifndef CONTROLPLANE_ENGINE_DESIRED_STATE_H
 #define CONTROLPLANE_ENGINE_DESIRED_STATE_H
 
+#include "controlplane/engine/below_asked.h"
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/request_types.h"
@@ -11,6 +12,7 @@
 
 struct desired_facts { /* borrowed */
 	const struct plan *plan;
+	const struct below_asked *below;
 	const struct request_types *types;
 	const struct overhead *overhead;
 	const struct sampler *sampler;

@@ -156,6 +156,7 @@ desired_facts(const struct engine *g)
 
 	return (struct desired_facts){
 		.plan = p->plan,
+		.below = &p->below,
 		.types = &p->types,
 		.overhead = p->overhead,
 		.sampler = p->sampler,

@@ -226,6 +226,15 @@ nodes_connected(const struct nodes *nodes)
 }
 
 bool
+node_has_program(const struct node *n, const char *service)
+{
+	for (uint32_t i = 0; i < n->programs.nprograms; i++)
+		if (strcmp(n->programs.programs[i].service, service) == 0)
+			return true;
+	return false;
+}
+
+bool
 node_has_tracepoint(const struct node *n, const char *name)
 {
 	return n->names != NULL && texts_find(n->names, name, strlen(name)) != UINT32_MAX;

@@ -83,6 +83,8 @@ bool nodes_confirmed(const struct nodes *nodes, const struct plan *plan);
 
 uint32_t nodes_connected(const struct nodes *nodes);
 /* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */
+/* Whether a process with this name can be traced on the node. O(programs). */
+bool node_has_program(const struct node *n, const char *service);
 bool node_has_tracepoint(const struct node *n, const char *name);
 /* The same of a label's tracepoint `name`, in a program of the label's service; and the agent is
  * connected. O(programs). */

@@ -6,6 +6,7 @@
 
 #include "analysis/assemble.h"
 #include "analysis/thread_history.h"
+#include "controlplane/engine/below_asked.h"
 #include "controlplane/engine/desired_state.h"
 #include "controlplane/engine/engine_options.h"
 #include "controlplane/engine/instrumentation.h"
@@ -27,6 +28,7 @@ struct engine_parts {
 	struct plan *plan;
 	struct learned_space learned;
 	struct nodes nodes;
+	struct below_asked below;
 	struct request_types types;
 	struct queues queues;
 	struct overhead *overhead;

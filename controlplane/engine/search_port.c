@@ -115,6 +115,33 @@ port_mistaken(void *owner, uint32_t type, const uint32_t *path, uint32_t n, uint
 	return concerns;
 }
 
+static bool
+port_below(void *owner, const char *service, const char **missing)
+{
+	const struct nodes *nodes = &parts_of(owner)->nodes;
+
+	*missing = "";
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		const struct node *n = &nodes->items[i];
+
+		if (!n->connected || !node_has_program(n, service))
+			continue;
+		if (n->status.below == BELOW_NODE_READY || n->status.below == BELOW_NODE_ACTIVE ||
+		    n->status.below == BELOW_NODE_UNKNOWN)
+			return true;
+		if (n->status.below_missing != NULL)
+			*missing = n->status.below_missing;
+	}
+	return false;
+}
+
+static void
+port_look_below(void *owner, const char *service, bool on)
+{
+	below_asked_set(&parts_of(owner)->below, service, on);
+	nodes_changed(&parts_of(owner)->nodes);
+}
+
 static void
 port_ended(void *owner, struct wall when)
 {
@@ -142,6 +169,8 @@ static const struct search_calls CALLS = {
 	.retired = port_retired,
 	.audit = port_audit,
 	.mistaken = port_mistaken,
+	.below = port_below,
+	.look_below = port_look_below,
 	.ended = port_ended,
 };
 
@@ -158,6 +187,7 @@ settings_of(const struct engine_options *o)
 		.explain_min = o->explain_min,
 		.withdraw_ns = o->withdraw_ns,
 		.cycle_max_ns = o->cycle_max_ns,
+		.below = o->below,
 	};
 }
 

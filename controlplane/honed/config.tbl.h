@@ -90,6 +90,9 @@ KEY(search, explain_min, explain_min, SHARE, "50%", 0.05, 1,
     "A key that explains at least this share of an edge is reported as its reason.")
 KEY(search, cycle_max, cycle_max, TIME, "20s", 0.5 * S, 3600 * S,
     "Deadline of a cycle. When it has passed, the search decides by the traces that it has.")
+KEY(search, below, below, TEXT, "on", 0, 0,
+    "on or off: when no tracepoint is left inside the edge that a search ends with, it asks nodes that can for what threads do there, "
+    "below the tracepoints.")
 KEY(search, deep, deep, TEXT,
     "lttng_ust_pthread, lttng_ust_dl, lttng_ust_libc, lttng_ust_cyg_profile*", 0, 0,
     "Patterns of providers, separated by commas or blanks, of the preload layer: LTTng's preloaded helpers. They are enabled, one after "

@@ -61,6 +61,14 @@ has_scheme(const char *url, const char *scheme)
 }
 
 static int
+check_below(const struct config *c, struct err *e)
+{
+	return strcmp(c->below, "on") == 0 || strcmp(c->below, "off") == 0
+	           ? 0
+	           : err_set(e, ERR_INPUT, "search.below: %s: must be on or off", c->below);
+}
+
+static int
 check_rules(const struct config *c, struct err *e)
 {
 	struct rules r;
@@ -143,6 +151,8 @@ config_check(const struct config *c, struct err *e)
 	if (c->database[0] == '\0' || c->space[0] == '\0' || strcmp(c->database, c->space) == 0)
 		return err_set(
 		    e, ERR_INPUT, "storage.database and storage.space must be two files");
+	if (check_below(c, e) < 0)
+		return e->code;
 	return check_roles(c, e) < 0 ? e->code : check_rules(c, e);
 }
 
@@ -190,6 +200,7 @@ config_engine(const struct config *c)
 		.withdraw_ns = c->withdraw_after,
 		.shed_ns = c->shed_for,
 		.cycle_max_ns = c->cycle_max,
+		.below = strcmp(c->below, "on") == 0,
 		.sampled = c->sampled,
 		.enough = c->enough,
 		.lease_ns = c->lease,

@@ -33,6 +33,7 @@ struct search_settings {
 	double explain_min;   /* r^2 (or share) from which on a key explains an edge, 0..1 */
 	int64_t withdraw_ns;  /* paused for longer: the newest tracepoints are disabled */
 	int64_t cycle_max_ns; /* deadline of a cycle */
+	bool below;           /* searches look below the tracepoints of their place */
 };
 
 /* Counts over all diagnoses; the owner shows them. */
@@ -71,6 +72,11 @@ struct search_calls {
 	 * type: see mistake_concerns(). False: none is known. */
 	bool (*mistaken)(void *owner, uint32_t type, const uint32_t *path, uint32_t n,
 	    uint32_t from, struct mono since, struct mono now, struct mistake *ret);
+	/* A node can say what threads of this program did below its tracepoints. False: none can, and
+	 * *missing is why, valid until the call returns to the owner. */
+	bool (*below)(void *owner, const char *service, const char **missing);
+	/* It is asked for, or no longer. Calls of several searches are counted. */
+	void (*look_below)(void *owner, const char *service, bool on);
 	/* A diagnosis has ended; what it enabled is out of the plan. */
 	void (*ended)(void *owner, struct wall when);
 };

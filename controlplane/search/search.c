@@ -9,6 +9,7 @@
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/preload_step.h"
 #include "controlplane/search/propose.h"
+#include "controlplane/search/search_below.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_verdict.h"
@@ -58,6 +59,10 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 	if (s->phase != SEARCH_GATHERING || port->backing_off || !t->probed ||
 	    !port->calls->began_after(port->owner, t, c->ready.ns + SETTLE_NS))
 		return 0;
+	if (search_below_gathers(s)) {
+		rc = search_below_trace(port, s, t, e);
+		return rc == ERR_INPUT ? 0 : rc;
+	}
 	if ((rc = preload_note(port, s, t, e)) != 0)
 		return rc;
 	if ((rc = critpath_extract(&path, t, port->labels, &s->enabled.labels, port->scratch, e)) ==
@@ -192,6 +197,25 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 		break;
 	}
 	return 0;
+}
+
+/* The verdict is made of the traces that it was measured with, with what came from below its edge. */
+static int
+conclude_below(struct search_port *port, struct search *s, struct err *e)
+{
+	struct measure_input in;
+	struct group *group;
+	struct measured m;
+	uint32_t edge;
+	int rc;
+
+	search_below_stop(port, s);
+	if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
+	    (rc = measure_gap(&m, &in, port->scratch, e)) != 0)
+		return rc;
+	group = largest_with_edge(&m, &s->at.gap, &edge);
+	assert(group != NULL);
+	return conclude_cycle(port, s, group, edge, s->below.kind, e);
 }
 
 /* ---- after a decision ---- */
@@ -401,6 +425,8 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 	bool again = true;
 	int rc = 0;
 
+	if (search_below_gathers(s))
+		return search_below_ready(port, s) ? conclude_below(port, s, e) : 0;
 	s->cycle.deadline_passed = late;
 	if (s->task == TASK_FINAL_EDGE)
 		return measure_final_edge(port, s, e);
@@ -571,8 +597,14 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		return 0;
 	for (;;) {
 		const struct phase_facts f = phase_facts_of(port, s);
+		enum phase_next next = phase_next(&f);
 
-		switch (phase_next(&f)) {
+		/* What stands in the way of looking below does not stand in that of the verdict. */
+		if (search_below_gathers(s) &&
+		    (next == PHASE_NEXT_WITHDRAW || next == PHASE_NEXT_GIVE_UP ||
+			next == PHASE_NEXT_SPEND_LESS))
+			return conclude_below(port, s, e);
+		switch (next) {
 		case PHASE_NEXT_NONE:
 			return 0;
 		case PHASE_NEXT_WITHDRAW:
@@ -593,7 +625,8 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		case PHASE_NEXT_GATHER:
 			s->cycle.ready = port->now;
 			if (s->phase == SEARCH_SWITCHING) {
-				s->cycle.begun = port->now;
+				if (!search_below_gathers(s))
+					s->cycle.begun = port->now;
 				search_enter(s, SEARCH_GATHERING);
 				return 0;
 			}

@@ -5,6 +5,7 @@
 
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
+#include "controlplane/search/search_below.h"
 #include "controlplane/search/search_hypothesis.h"
 
 static void
@@ -20,6 +21,7 @@ search_end(struct search_port *port, struct search *s, enum reason reason)
 	struct search_enabled *x = &s->enabled;
 
 	assert(s->phase != SEARCH_ENDED);
+	search_below_stop(port, s);
 	while (x->n > 0) {
 		withdraw_unsettled(port, x->picks[x->n - 1].hypothesis, REASON_STOPPED);
 		disable(port, s, x->n - 1, REASON_STOPPED);

@@ -40,6 +40,7 @@ search_free(struct search *s)
 	if (s == NULL)
 		return;
 	groups_free(s->cycle.groups);
+	below_list_free(s->below.list);
 	label_set_release(&s->enabled.labels);
 	label_set_release(&s->enabled.tried);
 	label_set_release(&s->enabled.absent);

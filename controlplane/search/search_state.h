@@ -18,6 +18,7 @@
  *	propose.c, explore.c        the next tracepoints: learned ones; not learned ones
  *	preload_layer.c             those of the preload layer
  *	settle.c                    what became of this cycle's tracepoints
+ *	search_below.c              what threads did in the final edge, below its tracepoints
  *	search_list.c               the searches of a diagnosis
  *	search_end.c, search_verdict.c   the end of a search, without a verdict and with one
  *	search_rest.c               what a verdict leaves of the problem
@@ -27,6 +28,7 @@
 #ifndef CONTROLPLANE_SEARCH_SEARCH_STATE_H
 #define CONTROLPLANE_SEARCH_SEARCH_STATE_H
 
+#include "analysis/below_list.h"
 #include "analysis/group.h"
 #include "base/rng.h"
 #include "controlplane/search/decide.h"
@@ -36,6 +38,7 @@
 #include "controlplane/search/search_phase.h"
 #include "controlplane/search/wait_list.h"
 #include "searchspace/strategy.h"
+#include "wire/below.h"
 
 /* After agents have confirmed: until then, requests that were on their way have passed their first
  * records. */
@@ -143,6 +146,19 @@ struct final_edge {
 	uint64_t wanted;        /* traces, while its interval holds 0 */
 };
 
+/* What threads did in the edge, below its tracepoints: see search_below.h. */
+enum below_progress { BELOW_NOT_BEGUN, BELOW_GATHERING, BELOW_DONE };
+struct below_search {
+	enum below_progress state;
+	enum verdict_kind kind; /* of the verdict that is to be made again */
+	char service[LABEL_TEXT_MAX + 1];
+	struct below_list *list; /* NULL: it was not asked for */
+	struct mono begun;       /* when it was asked for, or the first record came */
+	bool seen;               /* a record came */
+	char missing[BELOW_MISSING_MAX +
+		     1]; /* why there is nothing; "": there is, or it was not to be */
+};
+
 struct search_outcome {
 	const struct verdict *verdict; /* the forest's; NULL: none yet, or none */
 	enum reason reason;            /* why there is none */
@@ -165,6 +181,7 @@ struct search {
 	struct layer_search layer;
 	struct search_cycle cycle;
 	struct final_edge final;
+	struct below_search below;
 	struct search_outcome outcome;
 	uint64_t skipped_lossy, skipped_incomplete; /* traces that are no evidence, of this cycle */
 	struct rng rng;

@@ -13,6 +13,7 @@
 #include "controlplane/search/gap.h"
 #include "controlplane/search/population.h"
 #include "controlplane/search/preload_layer.h"
+#include "controlplane/search/search_below.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
@@ -567,6 +568,8 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	if ((rc = find_left_out(v, port, s, e)) == 0 && v->kind != VERDICT_SPREAD)
 		rc = preload_verdict(v, port, s, e);
 	if (rc == 0)
+		rc = search_below_verdict(v, port, s, e);
+	if (rc == 0)
 		rc = find_mistake(v, port, s, x->group, x->edge, e);
 	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0 &&
 	    (rc = search_rest(port, s, x->group, x->edge, e)) == 0)
@@ -669,7 +672,8 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		want_more(s, &v);
 		break;
 	case VERDICT_STEP_KEEP:
-		rc = complete(port, s, &v, &x, e);
+		if (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)
+			rc = complete(port, s, &v, &x, e);
 		break;
 	}
 end:
@@ -688,5 +692,10 @@ end:
 	free(v.mistake);
 	free(v.mistake_at);
 	free(v.mistake_to);
+	free(v.below_top);
+	free(v.below_states);
+	free(v.below_places);
+	free(v.below_holders);
+	free(v.below_missing);
 	return rc;
 }

@@ -284,6 +284,12 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			    x->tail_requests == y->tail_requests && x->tail_has == y->tail_has);
 		assert_string_equal(x->tail_key, y->tail_key);
 		assert_string_equal(x->tail_value, y->tail_value);
+		assert_int_equal(x->below_requests, y->below_requests);
+		assert_string_equal(x->below_top, y->below_top);
+		assert_string_equal(x->below_states, y->below_states);
+		assert_string_equal(x->below_places, y->below_places);
+		assert_string_equal(x->below_holders, y->below_holders);
+		assert_string_equal(x->below_missing, y->below_missing);
 	}
 	for (uint32_t rank = 1; rank <= 3; rank++)
 		assert_int_equal(
@@ -410,6 +416,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.wait_from_too = rng_below(r, 2),
 		.pool = (enum pool_state)rng_below(r, POOL_UNEXPLAINED + 1),
 		.pool_threads = (uint32_t)rng_next(r),
+		.below_requests = (uint32_t)rng_next(r),
 		.tail_requests = rng_next(r),
 		.tail_has = (uint32_t)rng_below(r, 3) };
 	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low,
@@ -423,7 +430,8 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
 		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to,
-		&v.tail_key, &v.tail_value };
+		&v.tail_key, &v.tail_value, &v.below_top, &v.below_states, &v.below_places,
+		&v.below_holders, &v.below_missing };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);

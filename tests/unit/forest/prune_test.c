@@ -340,7 +340,10 @@ take_back_6(const char *path)
 		"verdict DROP COLUMN tail_requests", "verdict DROP COLUMN tail_key",
 		"verdict DROP COLUMN tail_value", "verdict DROP COLUMN tail_has",
 		"verdict DROP COLUMN tail_with", "verdict DROP COLUMN tail_without",
-		"verdict DROP COLUMN tail_p" };
+		"verdict DROP COLUMN tail_p", "verdict DROP COLUMN below_requests",
+		"verdict DROP COLUMN below_top", "verdict DROP COLUMN below_states",
+		"verdict DROP COLUMN below_places", "verdict DROP COLUMN below_holders",
+		"verdict DROP COLUMN below_missing" };
 
 	for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
 		char drop[80];
@@ -373,6 +376,8 @@ version_5_is_migrated_and_knows_of_no_tails(void **state)
 	assert_non_null(v = forest_verdict(f, 1, 1));
 	assert_true(v->traces > 0 && isnan(v->tail_quantile) && v->tail_requests == 0);
 	assert_string_equal(v->tail_key, "");
+	assert_int_equal(v->below_requests, 0);
+	assert_string_equal(v->below_states, "");
 	play(f, 1);
 	commit(s, f);
 	store_close(s);

@@ -93,7 +93,7 @@ one_lost_page_costs_few_rows(void **state)
 {
 	uint8_t zeroes[PAGE] = { 0 };
 	struct broken b;
-	uint32_t refused = 0, tried = 0, poor = 0, named = 0;
+	uint32_t refused = 0, tried = 0, poor = 0, named = 0, schema = 0;
 
 	make_whole(&b, state);
 	for (size_t page = 1; page * PAGE < b.len;
@@ -120,9 +120,14 @@ one_lost_page_costs_few_rows(void **state)
 		store_close(s);
 		unlink(b.saved);
 		if (store_salvage(b.place->path, b.saved, &n, &e) !=
-		    0) { /* the root page of the table of runs */
-			assert_non_null(strstr(e.text, "no row of it can be read"));
-			poor++;
+		    0) { /* the root page of the table of runs, or one of the tables' descriptions */
+			if (strstr(e.text, "no row of it can be read") != NULL)
+				poor++;
+			else
+				schema++;
+			assert_non_null(strstr(e.text, "is damaged") != NULL
+					    ? e.text
+					    : strstr(e.text, "no row of it can be read"));
 			continue;
 		}
 		unlink(b.saved);
@@ -139,7 +144,8 @@ one_lost_page_costs_few_rows(void **state)
 	assert_true(refused > b.len / PAGE / 8);
 	assert_true(named > refused / 2); /* damage at a place where SQLite reports it */
 	assert_true(tried > 0);
-	assert_true(poor <= 3); /* the roots of runs and of hypotheses, and their first pages */
+	assert_true(schema <= 1); /* which take a few pages, spread over the file */
+	assert_true(poor <= 3);   /* the roots of runs and of hypotheses, and their first pages */
 	release(&b);
 }
 

@@ -27,7 +27,8 @@ struct fake {
 	struct diagnosis *d;
 	struct rng rng;
 	/* what the port answers to the search */
-	bool confirmed, over_budget, any_fresh;
+	bool confirmed, over_budget, any_fresh, can_look_below;
+	int below;                /* how often it is asked for */
 	struct label_set refused; /* labels that are over the overhead budget */
 	const struct programs *programs;
 	const struct mistake *mistake; /* that concerns every path; NULL: none */
@@ -133,6 +134,23 @@ fake_mistaken(void *owner, uint32_t type, const uint32_t *path, uint32_t n, uint
 	return f->mistake != NULL;
 }
 
+static inline bool
+fake_below(void *owner, const char *service, const char **missing)
+{
+	struct fake *f = owner;
+
+	assert_string_equal(service, "s");
+	*missing = "hone-below has no CAP_BPF on alpha";
+	return f->can_look_below;
+}
+
+static inline void
+fake_look_below(void *owner, const char *service, bool on)
+{
+	assert_string_equal(service, "s");
+	((struct fake *)owner)->below += on ? 1 : -1;
+}
+
 static inline void
 fake_ended(void *owner, struct wall when)
 {
@@ -154,7 +172,7 @@ fake_begin(struct fake *f, const char *letters)
 	static const struct search_calls CALLS = { fake_confirmed, fake_began_after,
 		fake_affordable, fake_affordable_unknown, fake_enabled, fake_over_budget,
 		fake_costs_measured, fake_any_fresh, fake_programs, fake_retired, fake_audit,
-		fake_mistaken, fake_ended };
+		fake_mistaken, fake_below, fake_look_below, fake_ended };
 	static const char *const NODES[] = { "alpha" };
 	struct diagnosis *d;
 

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/search/search_below.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+enum { ROUNDS_BELOW = 200 };
+
+static void
+service_of(char out[LABEL_TEXT_MAX + 1], const struct search_port *port, uint32_t label)
+{
+	const struct label *l = labels_get(port->labels, label);
+
+	snprintf(out, LABEL_TEXT_MAX + 1, "%.*s", (int)l->service_len, l->text);
+}
+
+/* A place that is certain, inside one unit, at one position of the path. */
+static bool
+is_for_below(const struct search_port *port, const struct search *s, const struct verdict *v,
+    const struct group *group, uint32_t edge)
+{
+	const struct shape_edge *x = &group->shape.edges[edge];
+	uint32_t before;
+
+	return s->below.state == BELOW_NOT_BEGUN && v->kind == VERDICT_PLACE && v->share_low > 0 &&
+	       !v->handed_over && x->from_unit == x->to_unit &&
+	       gap_positions(&group->shape, edge, &before) == 1 && !port->paused &&
+	       !port->backing_off;
+}
+
+bool
+search_below_begin(struct search_port *port, struct search *s, const struct verdict *v,
+    const struct group *group, uint32_t edge, int *rc, struct err *e)
+{
+	struct below_search *b = &s->below;
+	char service[LABEL_TEXT_MAX + 1];
+	const char *missing = "";
+
+	*rc = 0;
+	if (!port->settings.below || !is_for_below(port, s, v, group, edge))
+		return false;
+	b->state = BELOW_DONE;
+	service_of(service, port, group->shape.edges[edge].from);
+	if (!port->calls->below(port->owner, service, &missing)) {
+		snprintf(b->missing, sizeof b->missing, "%s", missing);
+		return false;
+	}
+	if ((b->list = below_list_new()) == NULL) {
+		*rc = search_no_memory(s, e);
+		return false;
+	}
+	snprintf(b->service, sizeof b->service, "%s", service);
+	b->state = BELOW_GATHERING;
+	b->kind = v->kind;
+	b->begun = port->now;
+	port->calls->look_below(port->owner, b->service, true);
+	search_enter(s, SEARCH_SWITCHING);
+	return true;
+}
+
+bool
+search_below_gathers(const struct search *s)
+{
+	return s->below.state == BELOW_GATHERING;
+}
+
+struct passages {
+	struct below_time *times;
+	uint32_t n, cap;
+};
+
+/* The gap as one edge of the path, each time in one unit. */
+static int
+find_passages(struct passages *p, const struct search_port *port, const struct search *s,
+    const struct trace *t, const struct critpath *path, struct err *e)
+{
+	const struct gap *gap = &s->at.gap;
+	int rc = 0;
+
+	for (uint32_t i = 1; i < path->nsteps && rc == 0; i++) {
+		const struct step *from = &path->steps[i - 1], *to = &path->steps[i];
+		const struct event *begin = &t->events[from->event], *end = &t->events[to->event];
+
+		if (from->label != gap->from || to->label != gap->to || begin->unit != end->unit ||
+		    from->unit_label != gap->from_unit || begin->time_ns > end->time_ns)
+			continue;
+		if (!array_reserve(p->times, p->cap, p->n + 1))
+			return search_no_memory(s, e);
+		rc = below_time_of(&p->times[p->n], t, port->labels, begin->unit, begin->time_ns,
+		    end->time_ns, port->scratch, e);
+		p->n += rc == 0;
+	}
+	return rc;
+}
+
+int
+search_below_trace(struct search_port *port, struct search *s, const struct trace *t, struct err *e)
+{
+	struct below_search *b = &s->below;
+	struct passages p = { 0 };
+	struct critpath path;
+	int rc;
+
+	assert(search_below_gathers(s));
+	if (!b->seen && t->nbelow == 0)
+		return 0; /* it may not have begun on the node */
+	if (!b->seen)
+		b->begun = port->now;
+	b->seen = true;
+	rc = critpath_extract(&path, t, port->labels, &s->enabled.labels, port->scratch, e);
+	if (rc == 0)
+		rc = find_passages(&p, port, s, t, &path, e);
+	if (rc == 0 && !below_list_add(b->list, t->end_ns - t->begin_ns, p.times, p.n))
+		rc = search_no_memory(s, e);
+	free(p.times);
+	return rc;
+}
+
+bool
+search_below_ready(const struct search_port *port, const struct search *s)
+{
+	const struct below_search *b = &s->below;
+	const char *missing;
+
+	return below_list_requests(b->list) >= BELOW_PLENTY ||
+	       mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
+	       (!b->seen && !port->calls->below(port->owner, b->service, &missing));
+}
+
+void
+search_below_stop(struct search_port *port, struct search *s)
+{
+	struct below_search *b = &s->below;
+	const char *missing = "";
+
+	if (b->state != BELOW_GATHERING)
+		return;
+	b->state = BELOW_DONE;
+	port->calls->look_below(port->owner, b->service, false);
+	if (!b->seen && !port->calls->below(port->owner, b->service, &missing))
+		snprintf(b->missing, sizeof b->missing, "%s", missing);
+	else if (below_list_requests(b->list) < BELOW_FEW)
+		snprintf(
+		    b->missing, sizeof b->missing, "%s", b->seen ? "few-requests" : "no-records");
+}
+
+/* ---- the verdict ---- */
+
+/* A line for each state that takes time: word, share, its interval, mean ns. */
+static void
+put_states(struct buf *out, const struct below_finding *f)
+{
+	for (unsigned i = 0; i < BELOW_STATES; i++) {
+		const struct edge_share *x = &f->states[i];
+
+		if (x->mean_ns > 0)
+			buf_printf(out, "%s%s\t%.6g\t%.6g\t%.6g\t%.6g", out->len > 0 ? "\n" : "",
+			    below_state_word((enum below_state)i), x->share, x->interval.low,
+			    x->interval.high, x->mean_ns);
+	}
+	buf_u8(out, 0);
+}
+
+/* A line for each with at least that share: word of the state, share, part of the edge, mean ns, place. */
+static void
+put_found(struct buf *out, const struct below_found *x, uint32_t n, double least)
+{
+	for (uint32_t i = 0; i < n && x[i].share > 0 && x[i].share >= least; i++)
+		buf_printf(out, "%s%s\t%.6g\t%.6g\t%.6g\t%s", i > 0 ? "\n" : "",
+		    below_state_word(x[i].state), x[i].share, x[i].of_edge, x[i].mean_ns,
+		    x[i].place);
+	buf_u8(out, 0);
+}
+
+int
+search_below_verdict(
+    struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
+{
+	const struct below_search *b = &s->below;
+	struct buf states = { 0 }, places = { 0 }, holders = { 0 };
+	double isolate_min = port->settings.isolate_min;
+	const struct edge_share *top;
+	struct below_finding f;
+	bool stands_out;
+	int rc;
+
+	if (!hypothesis_text(&v->below_missing, b->missing))
+		return search_no_memory(s, e);
+	if (b->list == NULL || below_list_requests(b->list) < BELOW_FEW)
+		return 0;
+	if ((rc = below_list_find(&f, b->list, s->at.by_latency, v->confidence, ROUNDS_BELOW,
+		 s->diagnosis->seed, port->scratch, e)) != 0)
+		return rc;
+	v->below_requests = f.requests;
+	put_states(&states, &f);
+	/* As a part of a gap, a state takes over with isolate_min of the edge, and a place or a holder with so much of what it is
+	 * a part of. */
+	top = &f.states[f.top];
+	stands_out = top->interval.low > 0 && top->share >= isolate_min * f.share;
+	put_found(&places, f.places, stands_out ? f.nplaces : 0, isolate_min * f.share);
+	put_found(&holders, f.holders, stands_out && f.nplaces > 0 ? f.nholders : 0,
+	    isolate_min * f.places[0].share);
+	if (!hypothesis_text(&v->below_top, stands_out ? below_state_word(f.top) : ""))
+		rc = search_no_memory(s, e);
+	v->below_states = (char *)states.data;
+	v->below_places = (char *)places.data;
+	v->below_holders = (char *)holders.data;
+	return states.failed || places.failed || holders.failed ? search_no_memory(s, e) : rc;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A search whose place is known and that no tracepoint can cut any more looks below the tracepoints: what threads did in the edge.
+ *
+ *	not begun --> gathering --> done
+ *	    |                        ^
+ *	    '------------------------'  nodes cannot, or it is off
+ *
+ * The requests that the verdict rests on stay as they are; what is below comes from later ones, of the same type. So the
+ * verdict is the same without it.
+ */
+#ifndef CONTROLPLANE_SEARCH_SEARCH_BELOW_H
+#define CONTROLPLANE_SEARCH_SEARCH_BELOW_H
+
+#include "controlplane/search/search_state.h"
+
+/* Requests that suffice; fewer after the deadline, since the first wait or sample came, or since it was asked for. */
+enum { BELOW_PLENTY = 150, BELOW_FEW = 30 };
+#define BELOW_MAX_NS INT64_C(30000000000)
+
+/* The final edge is measured, and its verdict would be this. True: it gathers what is below; the verdict is to be made again, of the
+ * same groups, when search_below_ready(). Sets *rc: 0 or ERR_MEMORY. */
+bool search_below_begin(struct search_port *port, struct search *s, const struct verdict *v,
+    const struct group *group, uint32_t edge, int *rc, struct err *e);
+
+bool search_below_gathers(const struct search *s);
+
+/* Takes a trace that began after the agents have confirmed. 0, ERR_MEMORY, or ERR_INPUT: it has no path. */
+int search_below_trace(
+    struct search_port *port, struct search *s, const struct trace *t, struct err *e);
+
+/* Enough requests came, or the deadline has passed. */
+bool search_below_ready(const struct search_port *port, const struct search *s);
+
+/* It is not asked for any more; what came stays. Nothing happens if it does not gather. */
+void search_below_stop(struct search_port *port, struct search *s);
+
+/* Fills the verdict's fields of what is below; their texts are the caller's, to free(). ERR_MEMORY. */
+int search_below_verdict(
+    struct verdict *v, struct search_port *port, const struct search *s, struct err *e);
+
+#endif

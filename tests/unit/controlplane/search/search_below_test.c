@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "fake_port.h"
+
+#include "controlplane/search/search_below.h"
+#include "controlplane/search/search_end.h"
+#include "controlplane/search/search_verdict.h"
+
+/* The edge from 'b' to 'c' of "(abc)" has the problem: most of it is a lock. */
+enum { EDGE = 2, TRACES = 200 };
+
+static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place" };
+
+struct scene {
+	struct fake f;
+	struct search *s;
+	struct group *group;
+	uint32_t wait;
+};
+
+static void
+begin(struct scene *x, bool on, bool can)
+{
+	static const char text[] = "s/below:lock(main;flush_log() at journal.c:88;futex)";
+	int64_t time_ns[PATH_MAX_STEPS];
+
+	fake_begin(&x->f, "(abc)");
+	x->f.port.settings.below = on;
+	x->f.can_look_below = can;
+	x->s = fake_search(&x->f, 'b', 'c');
+	assert_true(label_set_add(&x->s->enabled.labels, x->f.paths.of[(int)'b']));
+	assert_true(label_set_add(&x->s->enabled.labels, x->f.paths.of[(int)'c']));
+	search_enter(x->s, SEARCH_SWITCHING);
+	search_enter(x->s, SEARCH_GATHERING);
+	x->f.d->groups = x->f.paths.groups;
+	for (int i = 0; i < TRACES; i++) {
+		fake_times(&x->f, "(abc)", -1, time_ns);
+		time_ns[EDGE] += rng_below(&x->f.rng, 10) < 3 ? 20 * MS_NS + i * 1000 : 0;
+		x->group = paths_add(&x->f.paths, "(abc)", time_ns);
+	}
+	x->s->origin.group_id = x->group->shape.key;
+	x->wait = labels_intern(
+	    x->f.paths.labels, RECORD_WAIT, text, sizeof text - 1, WAIT_FIELDS, 4);
+}
+
+static void
+end(struct scene *x)
+{
+	x->f.d->groups = NULL;
+	fake_end(&x->f);
+}
+
+static void
+judge(struct scene *x)
+{
+	assert_int_equal(
+	    conclude(&x->f.port, x->s, x->f.paths.groups, x->group, EDGE, VERDICT_PLACE, NULL), 0);
+}
+
+/* A request whose edge takes 1 ms, of which it runs for 0.2 ms; or more, by the lock. */
+static void
+request(struct scene *x, int64_t lock_ns, bool recorded)
+{
+	static const char holder[] = "main;write_out() at journal.c:131;fsync";
+	const int64_t times_ns[] = { 0, 100, 200, 200 + 200000 + lock_ns, 300 + 200000 + lock_ns };
+	struct value v[4] = { { .type = VALUE_UINT, .u = (uint64_t)lock_ns },
+		{ .type = VALUE_UINT }, { .type = VALUE_TEXT, .len = 4, .text = "disk" },
+		{ .type = VALUE_TEXT, .len = sizeof holder - 1, .text = holder } };
+	struct event events[5] = { 0 }, below = { .time_ns = 1000 + 200 + 100000 + lock_ns,
+		.label = x->wait,
+		.nvalues = 4,
+		.values = v };
+	struct unit unit = { .count = 5, .fork = TRACE_NONE };
+	struct trace t = { .type = x->f.paths.of['('],
+		.begin_ns = 1000,
+		.end_ns = 1000 + times_ns[4],
+		.probed = true,
+		.nevents = 5,
+		.nunits = 1,
+		.events = events,
+		.units = &unit,
+		.below = &below,
+		.nbelow = recorded };
+
+	for (int i = 0; i < 5; i++) {
+		events[i].time_ns = 1000 + times_ns[i];
+		events[i].label = x->f.paths.of[(int)"(abc)"[i]];
+	}
+	assert_int_equal(search_below_trace(&x->f.port, x->s, &t, NULL), 0);
+}
+
+static void
+requests(struct scene *x, int n)
+{
+	for (int i = 0; i < n; i++)
+		request(x, 800000 + (int64_t)rng_below(&x->f.rng, 20000000), true);
+}
+
+static void
+a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
+{
+	const struct verdict *v;
+	struct scene x, without;
+	(void)state;
+
+	begin(&without, false, true);
+	judge(&without);
+	begin(&x, true, true);
+	judge(&x);
+	assert_true(search_below_gathers(x.s));
+	assert_int_equal(x.s->phase, SEARCH_SWITCHING);
+	assert_int_equal(x.f.below, 1);
+	assert_null(x.s->outcome.verdict);
+	request(&x, 5000, false); /* before the first record: it may not have begun */
+	assert_int_equal(below_list_requests(x.s->below.list), 0);
+	requests(&x, BELOW_PLENTY - 1);
+	assert_false(search_below_ready(&x.f.port, x.s));
+	requests(&x, 1);
+	assert_true(search_below_ready(&x.f.port, x.s));
+	search_below_stop(&x.f.port, x.s);
+	assert_int_equal(x.f.below, 0);
+	judge(&x);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_non_null(v = x.s->outcome.verdict);
+	assert_true(v->share == without.s->outcome.verdict->share &&
+		    v->share_low == without.s->outcome.verdict->share_low &&
+		    v->traces == without.s->outcome.verdict->traces);
+	assert_int_equal(without.s->outcome.verdict->below_requests, 0);
+	assert_int_equal(v->below_requests, BELOW_PLENTY);
+	assert_string_equal(v->below_top, "lock");
+	assert_string_equal(v->below_missing, "");
+	assert_memory_equal(v->below_places, "lock\t", 5);
+	assert_non_null(strstr(v->below_places, "\tflush_log() at journal.c:88;futex"));
+	assert_memory_equal(v->below_holders, "disk\t", 5);
+	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync"));
+	end(&x);
+	end(&without);
+}
+
+static void
+nodes_that_cannot_are_told_in_the_verdict(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, false);
+	judge(&x);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_int_equal(x.f.below, 0);
+	assert_int_equal(x.s->outcome.verdict->below_requests, 0);
+	assert_string_equal(
+	    x.s->outcome.verdict->below_missing, "hone-below has no CAP_BPF on alpha");
+	end(&x);
+}
+
+static void
+without_any_record_the_search_does_not_wait_for_ever(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	request(&x, 5000, false);
+	assert_false(search_below_ready(&x.f.port, x.s));
+	x.f.port.now.ns += BELOW_MAX_NS + 1;
+	assert_true(search_below_ready(&x.f.port, x.s));
+	search_below_stop(&x.f.port, x.s);
+	judge(&x);
+	assert_string_equal(x.s->outcome.verdict->below_missing, "no-records");
+	assert_string_equal(x.s->outcome.verdict->below_states, "");
+	end(&x);
+}
+
+static void
+nothing_stands_out_where_no_state_has_enough(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	for (int i = 0; i < BELOW_PLENTY; i++)
+		request(&x, 1000000, true); /* the lock always takes the same */
+	search_below_stop(&x.f.port, x.s);
+	judge(&x);
+	assert_string_equal(x.s->outcome.verdict->below_top, "");
+	assert_string_equal(x.s->outcome.verdict->below_places, "");
+	assert_int_equal(x.s->outcome.verdict->below_requests, BELOW_PLENTY);
+	end(&x);
+}
+
+static void
+it_is_not_asked_for_after_the_end_of_a_search(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	assert_int_equal(x.f.below, 1);
+	search_end(&x.f.port, x.s, REASON_STOPPED);
+	assert_int_equal(x.f.below, 0);
+	end(&x);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_verdict_says_what_threads_did_and_is_the_same_without_it),
+		cmocka_unit_test(nodes_that_cannot_are_told_in_the_verdict),
+		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
+		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
+		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
