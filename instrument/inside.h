@@ -52,8 +52,8 @@ void policy_init(const char *path, bool trusted, bool sample_without);
 void policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw);
 
 /* Signals to the agent that a record of a sampled request was not written (policy.h, "knock"). now_ns is
- * CLOCK_MONOTONIC_COARSE. Four system calls at most once in 10 ms, otherwise a comparison. errno is
- * kept. */
+ * CLOCK_MONOTONIC_COARSE. Three system calls at most once in 10 ms (once a record while the agent's queue is
+ * full), otherwise a comparison. errno is kept. */
 void policy_unwritten(uint64_t now_ns);
 
 #pragma GCC visibility pop

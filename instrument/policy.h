@@ -23,11 +23,12 @@
  * the program's user and others cannot write it, since whoever can shorten a mapped file can kill
  * its readers (SIGBUS); a file in HONE_POLICY is trusted.
  *
- * The signal ("knock"): a program that has sampled a request and finds that no record is written reads a byte
- * of the file with read(), which nothing else does. LTTng lets a program run untraced if its registration
- * with the session daemon takes too long, and such a program may end without any trace; the
- * agent learns of the access through inotify, and counts a loss of unknown origin. A knock covers the
- * HONE_POLICY_KNOCK_NS after it; a program knocks at most twice in that time.
+ * The signal ("knock"): a program that has sampled a request and finds that no record is written connects to
+ * the agent's socket beside the file, and closes the connection. LTTng lets a program run untraced if its
+ * registration with the session daemon takes too long, and such a program may end without any trace; the
+ * agent learns from the kernel which process and user connected, also if the process has ended, decides whether it
+ * believes them, and counts a loss. A knock covers the HONE_POLICY_KNOCK_NS after it; a program knocks at
+ * most twice in that time. If the agent's queue of connections is full, it tries again with the next record.
  */
 #ifndef HONE_POLICY_H
 #define HONE_POLICY_H
@@ -37,9 +38,10 @@
 #define HONE_POLICY_PATH "/dev/shm/hone-policy"
 #define HONE_POLICY_MAGIC UINT64_C(0x31796c706e6f68) /* "honply1" */
 
+#define HONE_POLICY_KNOCK ".knock" /* the socket's path: the table's, and this */
 #define HONE_POLICY_KNOCK_NS INT64_C(20000000)
 
-enum { HONE_POLICY_VERSION = 1, HONE_POLICY_TYPES = 512 };
+enum { HONE_POLICY_VERSION = 2, HONE_POLICY_TYPES = 512 };
 
 struct hone_policy_entry {       /* 64-bit words first: no padding */
 	uint64_t probe_until_ns; /* CLOCK_MONOTONIC of this machine */

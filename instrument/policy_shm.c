@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "instrument/inside.h"
@@ -156,21 +158,35 @@ policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw)
 		c->probed = within(draw, load(&e->probe_rate));
 }
 
+/* The socket may be another user's, who then learns that this program samples. EAGAIN: the agent's queue is full. */
+static int
+knock(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	size_t len = strlen(policy.path);
+	int fd, failed;
+
+	if (len + sizeof HONE_POLICY_KNOCK > sizeof at.sun_path)
+		return ENAMETOOLONG;
+	memcpy(at.sun_path, policy.path, len);
+	memcpy(at.sun_path + len, HONE_POLICY_KNOCK, sizeof HONE_POLICY_KNOCK);
+	if ((fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
+		return errno;
+	failed = connect(fd, (const struct sockaddr *)&at, sizeof at) != 0 ? errno : 0;
+	close(fd);
+	return failed;
+}
+
 /* Several threads may knock at the same time, so that one that is delayed half-way does not suppress the others. The
  * clock has steps of up to 10 ms, so the pause is half of HONE_POLICY_KNOCK_NS. */
 __attribute__((cold)) void
 policy_unwritten(uint64_t now_ns)
 {
-	int was = errno, fd;
-	struct stat st;
-	char byte;
+	int was = errno;
 
 	if (now_ns < load(&policy.knock_after_ns))
 		return;
-	if ((fd = table_open(&st)) >= 0) {
-		(void)!read(fd, &byte, 1);
-		close(fd);
-	}
-	store(&policy.knock_after_ns, now_ns + HONE_POLICY_KNOCK_NS / 2);
+	if (knock() != EAGAIN)
+		store(&policy.knock_after_ns, now_ns + HONE_POLICY_KNOCK_NS / 2);
 	errno = was;
 }

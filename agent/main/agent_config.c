@@ -141,9 +141,9 @@ check(const struct agent_config *c, struct err *e)
 		return err_set(e, ERR_INPUT,
 		    "agent.run_dir: \"%s\": a path from / of at most %d bytes", c->run_dir,
 		    PATH_MAX / 4);
-	if (c->policy[0] != '/' || strlen(c->policy) > 255)
+	if (c->policy[0] != '/' || strlen(c->policy) > 90)
 		return err_set(e, ERR_INPUT,
-		    "agent.policy: \"%s\": a path from / of at most 255 bytes", c->policy);
+		    "agent.policy: \"%s\": a path from / of at most 90 bytes", c->policy);
 	if (sources_check(c->reader, e) != 0)
 		return err_prefix(e, "agent.reader");
 	if (c->maps[0] != '/')

@@ -26,22 +26,67 @@ records_lose(struct agent *a, int64_t from_ns, int64_t to_ns)
 	a->records.blind_losses++;
 }
 
+/* Logs whom the agent did not believe, at most once a minute. */
+static void
+note_strangers(struct agent *a, const struct knocks_turn *t, struct mono now)
+{
+	struct agent_records *r = &a->records;
+
+	if (t->full &&
+	    (r->full_logged.ns == 0 || mono_since_ns(now, r->full_logged) >= LOG_EVERY_NS)) {
+		agent_log(a, LOG_WARN,
+		    "%d reports of untraced requests at once, %u of them not counted, the last of process %u of "
+		    "user %u: a program that ended meanwhile may have reported its own in vain",
+		    KNOCKS_QUEUE, t->not_counted, t->pid, t->user);
+		r->full_logged = now;
+	}
+	if (t->not_counted == 0 ||
+	    (r->stranger_logged.ns != 0 && mono_since_ns(now, r->stranger_logged) < LOG_EVERY_NS))
+		return;
+	agent_log(a, LOG_WARN,
+	    "process %u of user %u reports untraced requests again and again, and no program of that "
+	    "user is traced: not counted as lost",
+	    t->pid, t->user);
+	r->stranger_logged = now;
+}
+
 void
 records_lose_unwritten(struct agent *a, struct mono now)
 {
 	struct agent_records *r = &a->records;
-	struct mono from;
+	struct knocks_turn t;
 
+	knocks_hear(rates_knocks(a->rates), now, &t);
+	note_strangers(a, &t, now);
 	/* Without a session the whole time is reported as lost already. */
-	if (!rates_unwritten(a->rates, now, &from) || a->tracing.session != SESSION_OPEN)
+	if (!t.lost || a->tracing.session != SESSION_OPEN)
 		return;
-	records_lose(a, from.ns, now.ns);
+	records_lose(a, t.from.ns, now.ns);
 	if (r->unwritten_logged.ns != 0 && mono_since_ns(now, r->unwritten_logged) < LOG_EVERY_NS)
 		return;
 	agent_log(a, LOG_WARN,
 	    "a program runs untraced, and its requests are reported as lost: the session daemon took too "
 	    "long to register it, or cannot be reached from it");
 	r->unwritten_logged = now;
+}
+
+/* Whose programs are traced: their knocks count. The user of a program in another pid namespace is not
+ * visible. */
+static void
+name_users(struct agent *a)
+{
+	const struct source_stats *s = &a->records.stats;
+	bool unseen = false;
+
+	for (uint32_t i = 0; i < s->nprocesses; i++) {
+		uint32_t user;
+
+		if (process_user((pid_t)s->processes[i].pid, s->processes[i].service, &user))
+			knocks_user(rates_knocks(a->rates), user);
+		else
+			unseen = true;
+	}
+	knocks_unseen(rates_knocks(a->rates), unseen);
 }
 
 /* Passes the list of running programs to the inventory, without the one that measures costs. */
@@ -61,6 +106,7 @@ list_programs(struct agent *a)
 		list[n++] = (struct inventory_process){ p->service, p->pid, p->outside,
 			process_program((pid_t)p->pid) };
 	}
+	name_users(a);
 	if (list != NULL && inventory_run(a->inventory, list, n, &e) == 0) {
 		a->records.process_changes = s->changes;
 		a->control.programs_due = true;

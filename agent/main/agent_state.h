@@ -52,7 +52,7 @@ struct agent_records {
 	uint64_t open_ends;      /* requests of mapped programs without an end, as logged last */
 	uint64_t endless;        /* those that others overtook, as logged last */
 	struct mono ends_logged; /* when that was */
-	struct mono unwritten_logged, trouble_logged;
+	struct mono unwritten_logged, trouble_logged, stranger_logged, full_logged;
 	char untraced[64]; /* a live program that is not traced, and its pid; 0: there is none */
 	uint32_t untraced_pid;
 	struct node_trouble

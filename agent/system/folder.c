@@ -3,11 +3,13 @@
 #include "agent/system/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/privilege.h"
 
@@ -15,6 +17,17 @@ int
 folder_make(const char *path, struct err *e)
 {
 	return privilege_folder(&(struct privilege){ 0 }, path, 0700, e);
+}
+
+int
+file_place(const char *temporary, const char *path, bool replace)
+{
+	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EISDIR || renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) != 0)
+		return -1;
+	rmdir(temporary);
+	return 0;
 }
 
 static int

@@ -14,6 +14,11 @@ int folder_make(const char *path, struct err *e);
  * stays on the file system. True: the folder does not exist any more. */
 bool folder_remove(const char *path);
 
+/* Renames a file to `path`. `replace`: whatever is there is replaced, but a folder is moved aside, to the name that
+ * `temporary` had, unless it is empty: what another user put into it is not ours to remove. Else EEXIST. 0, or -1
+ * and errno. */
+int file_place(const char *temporary, const char *path, bool replace);
+
 bool folder_is_memory(const char *path); /* on a tmpfs or ramfs; false on failure too */
 
 #endif

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/system/folder.h"
 #include "instrument/policy.h"
 
 #define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
@@ -20,8 +20,7 @@
 
 struct rates {
 	int fd;
-	int reads; /* an inotify that reports each read() of the file */
-	struct mono polled, unwritten_until;
+	struct knocks *knocks;
 	struct hone_policy *table;
 	char path[256];
 };
@@ -63,19 +62,6 @@ lock_take(int fd)
 	return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_RDLCK ? LOCK_READER : LOCK_AGENT;
 }
 
-/* Every user may make a folder of that name in /dev/shm. It is moved aside, and removed if it is empty:
- * what another user put into it is not ours to remove. */
-static int
-table_place(const char *temporary, const char *path, bool replace)
-{
-	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EISDIR || renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) != 0)
-		return -1;
-	rmdir(temporary);
-	return 0;
-}
-
 /* Writes a new table, locks it, and renames it to its path, so that no program sees half of it. A file
  * that was there before is not changed, since programs may have mapped it. *fd is the caller's.
  * ERR_BUSY: it must not replace a file, and there is one now. */
@@ -92,7 +78,7 @@ table_make(const char *path, bool replace, int *fd, struct err *e)
 	if ((*fd = mkostemp(temporary, O_CLOEXEC)) < 0)
 		return err_errno(e, "%s", temporary);
 	if (write(*fd, &t, sizeof t) != (ssize_t)sizeof t || lock_take(*fd) != LOCK_TAKEN ||
-	    fchmod(*fd, 0644) != 0 || table_place(temporary, path, replace) != 0) {
+	    fchmod(*fd, 0644) != 0 || file_place(temporary, path, replace) != 0) {
 		rc = errno == EEXIST ? err_set(e, ERR_BUSY, "%s was made by another process", path)
 		                     : err_errno(e, "%s", path);
 		unlink(temporary);
@@ -196,21 +182,6 @@ table_lock(struct rates *r, struct err *e)
 	return err_set(e, ERR_BUSY, "%s is replaced again and again by another process", r->path);
 }
 
-/* By the descriptor, since the path may lead to another file by now. */
-static int
-reads_watch(struct rates *r, struct err *e)
-{
-	char at[32];
-
-	snprintf(at, sizeof at, "/proc/self/fd/%d", r->fd);
-	if ((r->reads = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
-		return err_errno(e, "inotify (see fs.inotify.max_user_instances)");
-	if (inotify_add_watch(r->reads, at, IN_ACCESS) < 0)
-		return err_errno(e, "%s: inotify", r->path);
-	r->polled = clock_mono();
-	return 0;
-}
-
 int
 rates_open(struct rates **ret, const char *path, struct err *e)
 {
@@ -219,7 +190,7 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 
 	if (r == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	r->fd = r->reads = -1;
+	r->fd = -1;
 	snprintf(r->path, sizeof r->path, "%s", path);
 	if ((rc = table_lock(r, e)) != 0)
 		goto fail;
@@ -227,7 +198,7 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 		rc = err_errno(e, "%s", path);
 		goto fail;
 	}
-	if ((rc = reads_watch(r, e)) != 0)
+	if ((rc = knocks_open(&r->knocks, path, e)) != 0)
 		goto fail;
 	silence(r->table);
 	put(&r->table->sample_until_ns, 0);
@@ -362,20 +333,10 @@ rates_renew(struct rates *r, struct mono sample_until)
 	put(&r->table->sample_until_ns, (uint64_t)sample_until.ns);
 }
 
-/* Programs report at intervals of HONE_POLICY_KNOCK_NS; a report covers the time until the next. */
-bool
-rates_unwritten(struct rates *r, struct mono now, struct mono *from)
+struct knocks *
+rates_knocks(struct rates *r)
 {
-	char events[4096];
-	bool was_read = false;
-
-	while (read(r->reads, events, sizeof events) > 0)
-		was_read = true;
-	if (was_read)
-		r->unwritten_until.ns = clock_mono().ns + HONE_POLICY_KNOCK_NS;
-	*from = r->polled;
-	r->polled = now;
-	return was_read || from->ns < r->unwritten_until.ns;
+	return r->knocks;
 }
 
 void
@@ -396,8 +357,7 @@ rates_close(struct rates *r, bool remove)
 			unlink(r->path);
 		munmap(r->table, sizeof *r->table);
 	}
-	if (r->reads >= 0)
-		close(r->reads);
+	knocks_close(r->knocks, remove);
 	if (r->fd >= 0)
 		close(r->fd);
 	free(r);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/tracer/knocks.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "wire/toggle.h"
@@ -18,8 +19,8 @@ struct rates;
 /* Opens the table, or creates it, and locks it for this agent until rates_close(). All that an
  * earlier agent left in it is set to zero. A file that is no table of this version, belongs to
  * another user, or was locked by one who can only read it, is replaced; so is a link, a socket or a
- * folder, which is moved aside to a name that begins with `path` unless it is empty. ERR_BUSY: another
- * agent holds it; ERR_SYSTEM; ERR_MEMORY. */
+ * folder, which is moved aside to a name that begins with `path` unless it is empty. Listens for knocks
+ * beside it (knocks.h). ERR_BUSY: another agent holds it; ERR_INPUT: the path is too long; ERR_SYSTEM; ERR_MEMORY. */
 int rates_open(struct rates **ret, const char *path, struct err *e);
 
 /* Writes the rates that the controller wants; requests are probed until probe_until. Request types
@@ -38,11 +39,8 @@ enum rates_choice { RATES_SKIP, RATES_SAMPLE, RATES_PROBE }; /* probed requests 
 enum rates_choice rates_choose(
     const struct rates *r, const char *request_type, struct mono now, uint32_t draw);
 
-/* True: programs have reported, since the last call (or rates_open()), that they sampled requests of
- * which no record is written: they read a byte of the file, which inotify reports. Any other process
- * that reads the file with read() counts as one. *from: the time of the last call. now: read just
- * before this call. One system call. */
-bool rates_unwritten(struct rates *r, struct mono now, struct mono *from);
+/* Those who report requests that they sampled and that are not recorded; the rates' own. */
+struct knocks *rates_knocks(struct rates *r);
 
 /* No request is probed any more: this disables the records of added tracepoints at once, in every
  * program with libhone. */

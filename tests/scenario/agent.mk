@@ -14,6 +14,9 @@ $O/tests/scenario/below_program: $O/tests/scenario/below_program.o $O/lib/libhon
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
 agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_program $O/tests/scenario/agent_controller \
 	$O/tests/scenario/below_program
+$O/tests/scenario/hostile_knock: $O/tests/scenario/hostile_knock.o
+	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL)
+agent-scenario: $O/tests/scenario/hostile_knock
 $O/bench/agent_scale_program: $O/bench/agent_scale_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 $O/bench/agent_scale: $O/bench/agent_scale.o $(call libs,wire)

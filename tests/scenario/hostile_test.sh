@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Programs that turn against the agent through their own ring buffers, under a real LTTng: one writes an impossible
-# position, one shortens the files, which ends LTTng's consumer daemon, and must not end the agent.
+# position, one shortens the files, which ends LTTng's consumer daemon, and must not end the agent. And a user without a
+# traced program says again and again that requests of hers are not recorded.
 # O: the folder that `make agent-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond setpriv
@@ -11,6 +12,7 @@ chmod 711 "$D"
 export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1
 URL=ipc://$D/controller.sock
 OTHER=64322
+STRANGER=64323
 mkfifo "$D/say"
 exec 9<> "$D/say"
 why() { echo "--- agent"; tail -n 8 "$D/agent.log"; echo "--- controller"; tail -n 5 "$D/controller.log"; }
@@ -47,7 +49,7 @@ not_after() { ! after "$1"; }
 agent_lives() { ! gone $AGENT; }
 end() {
 	local pid
-	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_good:-} ${PROGRAM_jam:-} ${PROGRAM_cut:-} ${SESSIOND:-}; do
+	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_good:-} ${PROGRAM_jam:-} ${PROGRAM_cut:-} ${KNOCKER:-} ${SESSIOND:-}; do
 		kill "$pid" 2> /dev/null
 		wait_for 20 gone "$pid" || kill -9 "$pid"
 	done
@@ -67,6 +69,30 @@ AGENT=$!
 wait_for 20 after '^programs 3 names 450'
 echo "want 1 600000" >&9
 check "programs of two users are traced" wait_for 20 after '^records [1-9]'
+
+# ---- knocks of a stranger ------------------------------------------------------------
+knock_as() { # USER
+	cp "$O/tests/scenario/hostile_knock" "$D/p/bin/knock"
+	setpriv --reuid="$1" --regid="$1" --clear-groups "$D/p/bin/knock" /dev/shm/hone-policy 9>&- &
+	KNOCKER=$!
+}
+mark
+knock_as $STRANGER
+check "the agent names a user without a traced program who says that requests are not recorded" \
+	wait_for 20 grep -q "process $KNOCKER of user $STRANGER reports untraced requests" "$D/agent.log"
+wait_for 5 after '^loss'	# those of the one second that strangers have
+sleep 0.5
+mark
+sleep 3
+check "no loss is told of the other users' requests" not_after '^loss'
+check "their records arrive" after '^records [1-9]'
+check "the stranger still knocks" kill -0 $KNOCKER
+kill $KNOCKER && wait $KNOCKER 2> /dev/null
+mark
+knock_as $OTHER
+check "the same of a user who has traced programs is a loss" wait_for 20 after '^loss'
+kill $KNOCKER && wait $KNOCKER 2> /dev/null
+KNOCKER=
 
 # ---- an impossible position --------------------------------------------------------
 mark

@@ -390,52 +390,6 @@ a_request_is_chosen_by_the_table(void **state)
 	rates_close(r, true);
 }
 
-static void
-read_a_byte(void)
-{
-	int fd = open(path, O_RDONLY);
-	char byte;
-
-	assert_true(fd >= 0 && read(fd, &byte, 1) == 1);
-	close(fd);
-}
-
-static void
-a_knock_is_detected_and_stays_valid_for_some_time(void **state)
-{
-	struct mono now = clock_mono(), before, from;
-	struct rates *r;
-	struct err e;
-	(void)state;
-
-	assert_int_equal(rates_open(&r, path, &e), 0);
-	read_a_byte();
-	rates_close(r, false);
-	assert_int_equal(rates_open(&r, path, &e),
-	    0); /* knocks to an earlier agent and reads by this process do not count */
-	before = clock_mono();
-	assert_false(rates_unwritten(r, before, &from));
-	assert_true(from.ns >= now.ns && from.ns <= before.ns);
-	leave(look());
-	now = clock_mono();
-	assert_false(rates_unwritten(r, now, &from)); /* mapping the table is not a knock */
-	assert_int_equal(from.ns, before.ns);
-
-	read_a_byte();
-	read_a_byte();
-	before = clock_mono();
-	assert_true(rates_unwritten(r, before, &from));
-	assert_int_equal(from.ns, now.ns);
-	now = clock_mono();
-	/* the state stays true: the program's next knock may come later */
-	assert_true(rates_unwritten(r, now, &from));
-	assert_int_equal(from.ns, before.ns);
-	now.ns += 2 * HONE_POLICY_KNOCK_NS;
-	rates_unwritten(r, now, &from);
-	assert_false(rates_unwritten(r, now, &from));
-	rates_close(r, true);
-}
-
 int
 main(void)
 {
@@ -453,7 +407,6 @@ main(void)
 		cmocka_unit_test_setup(
 		    a_full_table_is_reported_and_types_that_are_not_named_make_room, each),
 		cmocka_unit_test_setup(a_request_is_chosen_by_the_table, each),
-		cmocka_unit_test_setup(a_knock_is_detected_and_stays_valid_for_some_time, each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
