@@ -108,8 +108,6 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 	assert(search_below_gathers(s));
 	if (!b->seen && t->nbelow == 0)
 		return 0; /* it may not have begun on the node */
-	if (!b->seen)
-		b->begun = port->now;
 	b->seen = true;
 	rc = critpath_extract(&path, t, port->labels, &s->enabled.labels, port->scratch, e);
 	if (rc == 0)
@@ -121,11 +119,15 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 }
 
 bool
-search_below_ready(const struct search_port *port, const struct search *s)
+search_below_ready(const struct search_port *port, struct search *s)
 {
-	const struct below_search *b = &s->below;
+	struct below_search *b = &s->below;
 	const char *missing;
 
+	if (b->seen && !b->timed) { /* traces come without a time */
+		b->begun = port->now;
+		b->timed = true;
+	}
 	return below_list_requests(b->list) >= BELOW_PLENTY ||
 	       mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
 	       (!b->seen && !port->calls->below(port->owner, b->service, &missing));

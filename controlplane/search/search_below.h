@@ -30,7 +30,7 @@ int search_below_trace(
     struct search_port *port, struct search *s, const struct trace *t, struct err *e);
 
 /* Enough requests came, or the deadline has passed. */
-bool search_below_ready(const struct search_port *port, const struct search *s);
+bool search_below_ready(const struct search_port *port, struct search *s);
 
 /* It is not asked for any more; what came stays. Nothing happens if it does not gather. */
 void search_below_stop(struct search_port *port, struct search *s);

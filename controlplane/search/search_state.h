@@ -154,7 +154,7 @@ struct below_search {
 	char service[LABEL_TEXT_MAX + 1];
 	struct below_list *list; /* NULL: it was not asked for */
 	struct mono begun;       /* when it was asked for, or the first record came */
-	bool seen;               /* a record came */
+	bool seen, timed;        /* a record came; `begun` is when that was seen */
 	char missing[BELOW_MISSING_MAX +
 		     1]; /* why there is nothing; "": there is, or it was not to be */
 };
