@@ -25,7 +25,8 @@ enum {
 	PROCESSES_MAX = 65536, /* since it was attached */
 	MESSAGES_MAX = 16384,  /* of one poll */
 	PENDING_BYTES_MAX = 16 << 20,
-	STACK_TEXT_MAX = 250, /* of a label, and of the value owner_place */
+	STACK_TEXT_MAX =
+	    240, /* of a label, whose event has 255 bytes at most, and of the value owner_place */
 	SERVICE_MAX = 63,
 };
 

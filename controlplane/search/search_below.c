@@ -130,7 +130,7 @@ search_below_ready(const struct search_port *port, struct search *s)
 	}
 	return below_list_requests(b->list) >= BELOW_PLENTY ||
 	       mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
-	       (!b->seen && !port->calls->below(port->owner, b->service, &missing));
+	       !port->calls->below(port->owner, b->service, &missing);
 }
 
 void
@@ -143,9 +143,11 @@ search_below_stop(struct search_port *port, struct search *s)
 		return;
 	b->state = BELOW_DONE;
 	port->calls->look_below(port->owner, b->service, false);
-	if (!b->seen && !port->calls->below(port->owner, b->service, &missing))
+	if (!port->calls->below(port->owner, b->service, &missing)) {
 		snprintf(b->missing, sizeof b->missing, "%s", missing);
-	else if (below_list_requests(b->list) < BELOW_FEW)
+		below_list_free(b->list); /* of a part of the requests */
+		b->list = NULL;
+	} else if (below_list_requests(b->list) < BELOW_FEW)
 		snprintf(
 		    b->missing, sizeof b->missing, "%s", b->seen ? "few-requests" : "no-records");
 }

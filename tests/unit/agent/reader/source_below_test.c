@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -171,6 +172,47 @@ a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark(void **state)
 	stage_close(&g);
 }
 
+/* The innermost entries are kept, and the label ends as labels with a name do. */
+static void
+a_long_stack_is_cut_at_its_beginning(void **state)
+{
+	char folded[BELOW_FOLDED_MAX + 1];
+	const char *text;
+	struct stage g;
+	size_t len = 0;
+	(void)state;
+
+	for (int i = 0; i < 60; i++)
+		len += (size_t)snprintf(folded + len, sizeof folded - len, "outer_%03d;", i);
+	snprintf(folded + len, sizeof folded - len, "append() at dd.c:27;fsync");
+	stage_open(&g);
+	stage_attach(&g);
+	assert_true(source_below_follow(
+	    g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart"));
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+	mark(&g, 100 * SECOND);
+	poll_at(&g, 100 * SECOND);
+	say(&g, (struct below_message){
+		    .kind = BELOW_NAME, .name = { 3, folded, "append", "dd.c", "fsync", 27 } });
+	for (int s = 0; s < BELOW_STATES; s++) {
+		struct below_message w = wait_of(50, 100 * SECOND + 1, 100 * SECOND + 2 + s, 3);
+
+		w.wait.state = (uint8_t)s;
+		say(&g, w);
+	}
+	mark(&g, 100 * SECOND + 99);
+	poll_at(&g, 101 * SECOND);
+	assert_int_equal(g.out.nrecords, BELOW_STATES);
+	for (uint32_t i = 0; i < g.out.nrecords; i++) {
+		text = label_text(&g, i);
+		len = strlen(text);
+		assert_true(len > strlen("append() at dd.c:27;fsync)"));
+		assert_string_equal(text + len - strlen("append() at dd.c:27;fsync)"),
+		    "append() at dd.c:27;fsync)");
+	}
+	stage_close(&g);
+}
+
 static void
 what_it_loses_is_a_loss_with_its_time_span(void **state)
 {
@@ -296,6 +338,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(while_none_runs_the_watermark_is_the_present),
 		cmocka_unit_test(a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark),
+		cmocka_unit_test(a_long_stack_is_cut_at_its_beginning),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
 		cmocka_unit_test(what_it_had_not_reported_when_it_was_ended_is_a_loss),
 		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
