@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <math.h>
 #include "cli/verdict_text.h"
 #include "cli/mistake_text.h"
 
@@ -179,7 +178,7 @@ state_text(const json_t *o)
 	return member(o, "state"); /* of a newer honed */
 }
 
-/* "flush_log() at journal.c:88, in futex", of "flush_log() at journal.c:88;futex" */
+/* "flush_log() at journal.c:88, in pthread_mutex_lock", of "flush_log() at journal.c:88;pthread_mutex_lock;futex_wait" */
 static void
 place_put(struct buf *out, const char *place)
 {
@@ -190,7 +189,7 @@ place_put(struct buf *out, const char *place)
 	else
 		buf_printf(out, "%.*s", (int)len, place);
 	if (place[len] != '\0')
-		buf_printf(out, ", in %s", place + len + 1);
+		buf_printf(out, ", in %.*s", (int)strcspn(place + len + 1, ";"), place + len + 1);
 }
 
 void

@@ -43,6 +43,26 @@ reads(const char *changes, const char *expected)
 #define PLACE "; no learned tracepoint is left inside this edge: instrument there"
 
 static void
+what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
+{
+	(void)state;
+
+	reads(
+	    "{\"below\":{\"requests\":151,\"missing\":\"\",\"top\":\"lock\",\"states\":["
+	    "{\"state\":\"ready\",\"share\":0.01,\"share_low\":0,\"share_high\":0.03},"
+	    "{\"state\":\"lock\",\"share\":0.78,\"share_low\":0.67,\"share_high\":0.88}],"
+	    "\"places\":[{\"state\":\"lock\",\"share\":0.76,\"of_edge\":0.97,\"place\":\"append() at "
+	    "dd.c:27;pthread_mutex_lock;futex_wait\"}],"
+	    "\"holders\":[{\"state\":\"disk\",\"share\":0.57,\"place\":\"write_out() at dd.c:9;fsync\"}]}}",
+	    SHARE PLACE
+	    "; below: ready 1 % [0 to 3], lock 78 % [67 to 88]; 151 requests"
+	    "; blocked by a lock in append() at dd.c:27, in pthread_mutex_lock: 97 % of the edge"
+	    "; held meanwhile blocked by the disk in write_out() at dd.c:9, in fsync: 75 % of it");
+	reads("{\"below\":{\"requests\":0,\"missing\":\"no CAP_BPF\"}}",
+	    SHARE PLACE "; below: not known: no CAP_BPF");
+}
+
+static void
 a_problem_that_has_stopped_is_told_with_its_time_and_edge(void **state)
 {
 	static const struct {
@@ -317,6 +337,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_below_the_edge_is_told_by_state_place_and_holder),
 		cmocka_unit_test(a_problem_that_has_stopped_is_told_with_its_time_and_edge),
 		cmocka_unit_test(the_share_of_a_separation_is_of_what_the_verdict_measures),
 		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
