@@ -185,7 +185,7 @@ static __attribute__((noinline)) int64_t
 rest_by_trial(int64_t net, int degree)
 {
 	uint64_t h = text_hash(&net, sizeof net, 1);
-	double until = h % 4 == 0 ? cpu_ms() + 15 * degree : 0;
+	double until = (h >> 32) % 4 == 0 ? cpu_ms() + 15 * degree : 0;
 
 	while (cpu_ms() < until)
 		h = text_hash(&h, sizeof h, 10);
