@@ -244,7 +244,7 @@ fail(struct source_below *s, struct mono now, const char *why)
 
 	err_set(&e, ERR_SYSTEM, "hone-below %s", why);
 	trouble_set(&s->losses, &e);
-	if (s->status.state == SOURCE_BELOW_ACTIVE && s->mark_ns != INT64_MIN)
+	if (s->status.state == SOURCE_BELOW_ACTIVE && s->nservices > 0 && s->mark_ns != INT64_MIN)
 		lose(s, 1, s->mark_ns, now.ns);
 	s->status.deaths++;
 	detach(s);
@@ -457,7 +457,8 @@ source_below_end(struct source_below *s, struct mono now)
 	if (s->socket < 0)
 		return;
 	source_below_send(s, &m);
-	if (s->mark_ns != INT64_MIN && s->mark_ns < now.ns) {
+	/* while it followed nothing, nothing was to be reported */
+	if (s->nservices > 0 && s->mark_ns != INT64_MIN && s->mark_ns < now.ns) {
 		s->ended_from_ns = s->ended_to_ns != 0 ? s->ended_from_ns : s->mark_ns;
 		s->ended_to_ns = now.ns;
 	}

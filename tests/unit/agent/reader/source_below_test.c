@@ -221,6 +221,8 @@ what_it_loses_is_a_loss_with_its_time_span(void **state)
 
 	stage_open(&g);
 	stage_attach(&g);
+	assert_true(source_below_follow(
+	    g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart"));
 	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
 	mark(&g, 100 * SECOND);
 	poll_at(&g, 100 * SECOND);
@@ -250,6 +252,8 @@ what_it_had_not_reported_when_it_was_ended_is_a_loss(void **state)
 
 	stage_open(&g);
 	stage_attach(&g);
+	assert_true(source_below_follow(
+	    g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart"));
 	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
 	mark(&g, 100 * SECOND);
 	poll_at(&g, 100 * SECOND);
@@ -261,6 +265,34 @@ what_it_had_not_reported_when_it_was_ended_is_a_loss(void **state)
 	poll_at(&g, 100 * SECOND + 90);
 	assert_int_equal(g.out.nlosses, 0);
 	stage_close(&g);
+}
+
+/* As the one that is started to find out what a node can do. */
+static void
+one_that_followed_nothing_loses_nothing_when_it_ends(void **state)
+{
+	(void)state;
+
+	for (int dies = 0; dies < 2; dies++) {
+		struct stage g;
+
+		stage_open(&g);
+		stage_attach(&g);
+		say(&g,
+		    (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+		mark(&g, 100 * SECOND);
+		poll_at(&g, 100 * SECOND);
+		if (dies) {
+			close(g.peer);
+			g.peer = -1;
+		} else {
+			source_below_end(g.below, (struct mono){ 100 * SECOND + 300 });
+		}
+		poll_at(&g, 100 * SECOND + 500);
+		assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+		assert_int_equal(g.out.nlosses, 0);
+		stage_close(&g);
+	}
 }
 
 static void
@@ -341,6 +373,7 @@ main(void)
 		cmocka_unit_test(a_long_stack_is_cut_at_its_beginning),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
 		cmocka_unit_test(what_it_had_not_reported_when_it_was_ended_is_a_loss),
+		cmocka_unit_test(one_that_followed_nothing_loses_nothing_when_it_ends),
 		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
 		cmocka_unit_test(a_malformed_message_ends_it),
 		cmocka_unit_test(its_cpu_time_is_summed_over_all_of_them),
