@@ -12,7 +12,7 @@ struct scene {
 	struct group *group;
 };
 
-/* A search that gathers, of a group with n traces; in three of ten `slow_ns` go to the edge. */
+/* A search that gathers, of a group with n traces (0: the caller adds them); in three of ten `slow_ns` go to the edge. */
 static void
 begin_with(struct scene *x, const char *path, int n, int64_t slow_ns)
 {
@@ -28,7 +28,8 @@ begin_with(struct scene *x, const char *path, int n, int64_t slow_ns)
 		time_ns[EDGE] += rng_below(&x->f.rng, 10) < 3 ? slow_ns + i * 1000 : 0;
 		x->group = paths_add(&x->f.paths, path, time_ns);
 	}
-	x->s->origin.group_id = x->group->shape.key;
+	if (n > 0)
+		x->s->origin.group_id = x->group->shape.key;
 }
 
 static void
