@@ -415,10 +415,14 @@ take_back(struct search_port *port, struct search *s, enum verdict_kind kind, en
 	                        : s->sides.followed == SIDE_SLOW ? s->sides.since
 	                                                         : *larger_gap(s);
 
-	if (s->layer.state == LAYER_FOUND)
+	if (s->layer.state == LAYER_FOUND) {
 		s->layer.state = LAYER_OPEN;
-	else if (s->sides.followed == SIDE_SLOW)
-		leave_side(s);
+	} else {
+		/* what was open, or separated, was the smaller edge; its labels would cut this one */
+		s->layer.state = LAYER_CLOSED;
+		if (s->sides.separation.label != LABEL_NONE)
+			leave_side(s);
+	}
 	s->at.most = s->at.gap = back;
 	disable_unneeded(port, s, reason);
 	search_set_task(s, TASK_FINAL_EDGE);

@@ -517,6 +517,33 @@ a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it(void **state)
 	end(&x);
 }
 
+/* What was open in the preload layer, or separated, was the smaller edge. */
+static void
+nothing_of_the_smaller_edge_cuts_the_larger_one(void **state)
+{
+	(void)state;
+
+	for (int separates = 0; separates < 2; separates++) {
+		struct scene x;
+
+		begin(&x);
+		x.s->cycle.deadline_passed = true;
+		assert_int_equal(enable_candidate(&x.f.port, x.s, x.f.paths.of['a'], NULL), 0);
+		x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
+		if (separates) {
+			x.s->sides.separation.label = x.f.paths.of['a'];
+		} else {
+			x.s->layer.state = LAYER_OPEN;
+			x.s->layer.above = paths_gap(&x.f.paths, 'a', 'b', 0, false);
+		}
+		assert_int_equal(
+		    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, 0, VERDICT_PLACE, NULL), 1);
+		assert_true(gap_same(&x.s->at.gap, &x.s->origin.gap));
+		assert_false(fake_wants(&x.f, 'a'));
+		end(&x);
+	}
+}
+
 static void
 from_the_preload_layer_it_goes_back_to_the_edge_above(void **state)
 {
@@ -593,6 +620,7 @@ main(void)
 		cmocka_unit_test(a_contradicted_search_of_slow_requests_goes_back_to_all_of_them),
 		cmocka_unit_test(
 		    a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it),
+		cmocka_unit_test(nothing_of_the_smaller_edge_cuts_the_larger_one),
 		cmocka_unit_test(from_the_preload_layer_it_goes_back_to_the_edge_above),
 		cmocka_unit_test(
 		    an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline),
