@@ -794,6 +794,5 @@ engine_labels(struct engine *g)
 bool
 engine_quiet(const struct engine *g)
 {
-	return plan_count(g->parts.plan) == 0 && nodes_confirmed(&g->parts.nodes, g->parts.plan) &&
-	       !nodes_unsaid(&g->parts.nodes);
+	return plan_count(g->parts.plan) == 0 && nodes_confirmed(&g->parts.nodes, g->parts.plan);
 }

@@ -118,8 +118,7 @@ const struct want *engine_want(struct engine *g, uint32_t node);
 struct engine_parts *engine_parts(struct engine *g);
 const struct engine_parts *engine_parts_of(const struct engine *g);
 
-/* No added tracepoint is in the plan, and every agent has confirmed that: also one that left with something enabled
- * counts as not confirmed until it is back. */
+/* No added tracepoint is in the plan, and every connected agent has confirmed that. */
 bool engine_quiet(const struct engine *g);
 
 #endif

@@ -44,7 +44,6 @@ nodes_join(struct nodes *nodes, const char *name, const char *version, struct mo
 	}
 	snprintf(n->version, sizeof n->version, "%s", version);
 	n->connected = true;
-	n->unsaid = false; /* nodes_confirmed() asks it */
 	n->heard = now;
 	n->confirmed_epoch = 0;
 	n->status = n->before = (struct status){ .tracer_ok = true };
@@ -58,13 +57,9 @@ nodes_join(struct nodes *nodes, const char *name, const char *version, struct mo
 void
 nodes_leave(struct nodes *nodes, uint32_t node, struct mono now)
 {
-	struct node *n = &nodes->items[node];
-
 	assert(node < nodes->n);
-	n->connected = false;
-	n->unsaid = n->want.ntoggles > 0 ||
-	            (n->want.epoch != 0 && n->confirmed_epoch != n->want.epoch);
-	n->heard = now;
+	nodes->items[node].connected = false;
+	nodes->items[node].heard = now;
 	nodes_changed(nodes);
 }
 
@@ -218,15 +213,6 @@ nodes_confirmed(const struct nodes *nodes, const struct plan *plan)
 			return false;
 	}
 	return true;
-}
-
-bool
-nodes_unsaid(const struct nodes *nodes)
-{
-	for (uint32_t i = 0; i < nodes->n; i++)
-		if (!nodes->items[i].connected && nodes->items[i].unsaid)
-			return true;
-	return false;
 }
 
 uint32_t

@@ -40,7 +40,6 @@ struct node {
 	struct arena want_arena;
 	struct want want;         /* in that arena; epoch 0: none was made yet */
 	uint64_t want_hash;       /* of its content */
-	bool unsaid;              /* it left before it confirmed that nothing added is enabled */
 	uint64_t want_revision;   /* nodes_revision() when it was made */
 	uint64_t confirmed_epoch; /* the latest that its agent reported DONE */
 	char failure[200];        /* the tracer's message for that epoch, or "" */
@@ -81,10 +80,6 @@ void nodes_changed(struct nodes *nodes);
 uint64_t nodes_revision(const struct nodes *nodes, const struct plan *plan);
 /* Every connected agent has confirmed its latest desired state. O(nodes). */
 bool nodes_confirmed(const struct nodes *nodes, const struct plan *plan);
-
-/* An agent left while something added was enabled at its node, or had not confirmed its latest desired state, and has
- * not come back. Its leases end by themselves; that they did, nobody has said. O(nodes). */
-bool nodes_unsaid(const struct nodes *nodes);
 
 uint32_t nodes_connected(const struct nodes *nodes);
 /* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */

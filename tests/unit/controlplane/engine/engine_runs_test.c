@@ -229,40 +229,6 @@ concurrent_diagnoses_share_tracepoints(void **state)
 	close_world(&w);
 }
 
-/* An agent that leaves before it has confirmed: nobody knows what is enabled there. */
-static void
-a_silent_node_is_not_said_to_be_off(void **state)
-{
-	struct node *n;
-	struct world w;
-	struct err e;
-	uint64_t id;
-	uint32_t node;
-	(void)state;
-
-	open_world(&w, 1, 3);
-	assert_int_equal(
-	    engine_start(w.stage.g, "A", &(struct start_options){ 0 },
-		(struct mono){ w.stage.now_ns }, (struct wall){ w.stage.now_ns }, &id, &e),
-	    0);
-	while (plan_count(engine_parts(w.stage.g)->plan) == 0)
-		stage_tick(&w.stage);
-	assert_int_equal(engine_stop(w.stage.g, "A", (struct wall){ w.stage.now_ns }, &e), 0);
-	engine_leave(w.stage.g, 0, (struct mono){ w.stage.now_ns });
-	assert_false(engine_quiet(w.stage.g));
-	n = &engine_parts(w.stage.g)->nodes.items[0];
-	assert_int_equal(
-	    engine_join(w.stage.g, n->name, n->version, (struct mono){ w.stage.now_ns }, &node, &e),
-	    0);
-	assert_false(engine_quiet(w.stage.g));
-	stage_tick(&w.stage);
-	stage_tick(&w.stage);
-	assert_true(engine_quiet(w.stage.g));
-	engine_leave(w.stage.g, 0, (struct mono){ w.stage.now_ns });
-	assert_true(engine_quiet(w.stage.g)); /* it had said so */
-	close_world(&w);
-}
-
 static void
 a_stopped_diagnosis_disables_its_tracepoints(void **state)
 {
@@ -340,7 +306,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(concurrent_diagnoses_share_tracepoints),
-		cmocka_unit_test(a_silent_node_is_not_said_to_be_off),
 		cmocka_unit_test(a_stopped_diagnosis_disables_its_tracepoints),
 		cmocka_unit_test(the_same_input_gives_the_same_wants),
 		cmocka_unit_test(places_that_a_diagnosis_records_are_learned_once),
