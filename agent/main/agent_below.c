@@ -9,6 +9,7 @@
 #include "agent/reader/source_set.h"
 #include "agent/system/process.h"
 #include "agent/system/thread_context.h"
+#include "agent/tracer/reconcile.h"
 
 #define RETRY_MIN_NS SECOND
 #define RETRY_MAX_NS (60 * SECOND)
@@ -27,7 +28,7 @@ below_want(struct agent *a, const struct want *w, struct mono now)
 		if ((b->wanted[b->nwanted] = arena_text(
 			 &b->names, w->below[i], strlen(w->below[i]))) != NULL)
 			b->nwanted++;
-	b->until.ns = now.ns + w->lease_ms * 1000000;
+	b->until.ns = now.ns + reconcile_lease_ms(w->lease_ms) * 1000000;
 	b->processes_due = true;
 }
 

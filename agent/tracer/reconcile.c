@@ -140,14 +140,18 @@ order_take(struct reconcile *r, const struct want *w)
 	return true;
 }
 
+int64_t
+reconcile_lease_ms(int64_t lease_ms)
+{
+	return lease_ms < 0                        ? 0
+	       : lease_ms > RECONCILE_LEASE_MAX_MS ? RECONCILE_LEASE_MAX_MS
+	                                           : lease_ms;
+}
+
 static void
 lease_take(struct reconcile *r, int64_t lease_ms, struct mono now)
 {
-	if (lease_ms < 0)
-		lease_ms = 0;
-	if (lease_ms > RECONCILE_LEASE_MAX_MS)
-		lease_ms = RECONCILE_LEASE_MAX_MS;
-	r->lease_until.ns = now.ns + lease_ms * 1000000;
+	r->lease_until.ns = now.ns + reconcile_lease_ms(lease_ms) * 1000000;
 }
 
 int

@@ -89,4 +89,7 @@ struct reconcile_stats {
 
 void reconcile_stats(const struct reconcile *r, struct mono now, struct reconcile_stats *ret);
 
+/* A controller's lease within its limits: 0 to RECONCILE_LEASE_MAX_MS. */
+int64_t reconcile_lease_ms(int64_t lease_ms);
+
 #endif
