@@ -28,7 +28,11 @@ must(int ok)
 static void
 forget(void)
 {
+	char knock[sizeof path + sizeof HONE_POLICY_KNOCK];
+
 	unlink(path);
+	snprintf(knock, sizeof knock, "%s" HONE_POLICY_KNOCK, path);
+	unlink(knock);
 }
 
 /* The input overwrites a part of a valid table, so that most inputs have our version. */

@@ -436,7 +436,7 @@ class Cell:
         mine = re.compile(r'hone-%s-%s(?!\d)' % (self.name, agent_pid))
         left = ['session ' + s for s in self.sessions() if s.startswith('hone-') and not mine.match(s)]
         for path in self.files() - self.before:
-            if path in ('/dev/shm/hone-agent', '/dev/shm/hone-policy') and agent_pid is not None:
+            if path in ('/dev/shm/hone-agent', '/dev/shm/hone-policy', '/dev/shm/hone-policy.knock') and agent_pid is not None:
                 continue
             pid_of = re.search(r'/[^/]*-(\d+)-\d{8}-\d{6}(/|$)', path)    # a traced program's own folder
             if path.startswith('/dev/shm/hone-agent/') and mine.match(path.split('/')[4]) and not (
