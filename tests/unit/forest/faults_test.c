@@ -19,6 +19,7 @@
 
 #include "tests/unit/forest/faults.h"
 #include "tests/unit/forest/made.h"
+#include "tests/unit/sanitized.h"
 
 enum { CYCLES = 4 };
 
@@ -103,7 +104,7 @@ kill_at_each(const struct place *p, enum fault what)
 
 	for (uint32_t i = 0; i <= CYCLES; i++)
 		want[i] = played(i);
-	for (n = 1; !done; n++) {
+	for (n = 1; !done; n += SANITIZED_STRIDE) {
 		uint32_t acknowledged, there;
 
 		forget_files(p);
@@ -158,7 +159,7 @@ full_at_each(const struct place *p, enum fault what)
 	uint64_t n, failures = 0;
 	bool refused = true;
 
-	for (n = 1; refused; n++) {
+	for (n = 1; refused; n += SANITIZED_STRIDE) {
 		forget_files(p);
 		refused = false;
 		f = forest_new();

@@ -22,16 +22,11 @@
 
 #include "controlplane/answers/answer.h"
 #include "tests/sim/stage.h"
+#include "tests/unit/sanitized.h"
 
 enum { NODES = 2, POINTS = 8, SLOW = 4, RATE = 40, RUNS_KEPT = 20, MORE_MAX = 16 << 10 };
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* slow: short "hours" */
-#define SANITIZED 1
-enum { HOURS = 4, MINUTES = 3 };
+enum { HOURS = 4, MINUTES = SANITIZED ? 3 : 60 };     /* short "hours" where an hour is slow */
 size_t __sanitizer_get_current_allocated_bytes(void); /* sanitizer/allocator_interface.h */
-#else
-#define SANITIZED 0
-enum { HOURS = 4, MINUTES = 60 };
-#endif
 
 #define STOP "{\"ask\":\"stop\"}"
 
