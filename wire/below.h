@@ -10,6 +10,7 @@
  *	  |                 <-- NAME, WAIT, SAMPLE, LOST   what threads of probed requests did
  *	  |                              <-- MARK, COST    each 100 ms
  *	  |--- END -->
+ *	  |                        <-- what there is, MARK   of the time of the END or later; then it ends
  *
  * A NAME comes before the first message with its id. Times are CLOCK_MONOTONIC.
  */

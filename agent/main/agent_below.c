@@ -199,6 +199,7 @@ note_death(struct agent *a, const struct source_below_status *s, struct mono now
  *	starting  lease                               lease
  *	active    lease, follow; end if it can        end
  *	          do nothing
+ *	ending    until its last records have come    the same
  */
 void
 below_turn(struct agent *a, struct mono now)
@@ -226,6 +227,8 @@ below_turn(struct agent *a, struct mono now)
 			choose_processes(a, now);
 		else
 			end(a, &s, now);
+		break;
+	case SOURCE_BELOW_ENDING:
 		break;
 	}
 }

@@ -57,7 +57,7 @@ struct source_below {
 	struct arena arena[2]; /* values of pending, and of what the last poll returned */
 	int turn;
 	struct source_losses losses;
-	int64_t ended_from_ns, ended_to_ns; /* a loss for the next poll; to 0: none */
+	int64_t end_ns; /* until when it has to report, while it is ending */
 	int64_t watermark_ns;
 	uint64_t records;
 };
@@ -240,13 +240,16 @@ detach(struct source_below *s)
 static void
 fail(struct source_below *s, struct mono now, const char *why)
 {
+	bool ending = s->status.state == SOURCE_BELOW_ENDING;
 	struct err e;
 
-	err_set(&e, ERR_SYSTEM, "hone-below %s", why);
-	trouble_set(&s->losses, &e);
-	if (s->status.state == SOURCE_BELOW_ACTIVE && s->nservices > 0 && s->mark_ns != INT64_MIN)
-		lose(s, 1, s->mark_ns, now.ns);
-	s->status.deaths++;
+	if (s->status.state != SOURCE_BELOW_STARTING && s->nservices > 0 && s->mark_ns != INT64_MIN)
+		lose(s, 1, s->mark_ns, ending ? s->end_ns : now.ns);
+	if (!ending) {
+		err_set(&e, ERR_SYSTEM, "hone-below %s", why);
+		trouble_set(&s->losses, &e);
+		s->status.deaths++;
+	}
 	detach(s);
 }
 
@@ -280,6 +283,8 @@ read_messages(struct source_below *s, struct mono now)
 		}
 	}
 	arena_release(&a);
+	if (s->status.state == SOURCE_BELOW_ENDING && s->mark_ns >= s->end_ns)
+		detach(s);
 	return more && s->socket >= 0;
 }
 
@@ -330,9 +335,6 @@ below_poll(void *state, struct mono now, struct source_output *ret, struct err *
 	(void)e;
 
 	losses_begin(&s->losses);
-	if (s->ended_to_ns != 0)
-		lose(s, 1, s->ended_from_ns, s->ended_to_ns);
-	s->ended_to_ns = 0;
 	if (s->socket >= 0)
 		more = read_messages(s, now);
 	s->watermark_ns = reached_ns(s, now);
@@ -454,15 +456,14 @@ source_below_end(struct source_below *s, struct mono now)
 {
 	const struct below_message m = { .kind = BELOW_END };
 
-	if (s->socket < 0)
+	if (s->socket < 0 || s->status.state == SOURCE_BELOW_ENDING)
 		return;
 	source_below_send(s, &m);
-	/* while it followed nothing, nothing was to be reported */
-	if (s->nservices > 0 && s->mark_ns != INT64_MIN && s->mark_ns < now.ns) {
-		s->ended_from_ns = s->ended_to_ns != 0 ? s->ended_from_ns : s->mark_ns;
-		s->ended_to_ns = now.ns;
-	}
-	detach(s);
+	s->end_ns = now.ns;
+	if (s->nservices > 0)
+		s->status.state = SOURCE_BELOW_ENDING;
+	else
+		detach(s); /* while it followed nothing, nothing was to be reported */
 }
 
 void

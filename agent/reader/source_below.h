@@ -3,7 +3,8 @@
  * What threads did below their tracepoints, as records: the messages of hone-below (wire/below.h). While none runs, the
  * source has no records and its watermark is the present, so it holds no other source back.
  *
- *	idle --source_below_attach()--> active --its socket ends, or source_below_end()--> idle
+ *	idle --source_below_attach()--> active --source_below_end()--> ending --it has reported all until then--> idle
+ *	                                  |--- its socket ends, it is silent, or sends what it must not ---> idle
  *
  *	WAIT   --> RECORD_WAIT    SERVICE/below:STATE(STACK)    at its end
  *	SAMPLE --> RECORD_SAMPLE  SERVICE/below:running(STACK)
@@ -23,6 +24,7 @@ enum source_below_state {
 	SOURCE_BELOW_IDLE,     /* none runs */
 	SOURCE_BELOW_STARTING, /* it has not said yet what it can do */
 	SOURCE_BELOW_ACTIVE,
+	SOURCE_BELOW_ENDING, /* it was asked to end; the poll that has its last records makes the source idle */
 };
 
 struct source_below_status {
@@ -48,7 +50,7 @@ bool source_below_send(struct source_below *s, const struct below_message *m);
 bool source_below_follow(struct source_below *s, const struct below_follow *f, const char *service);
 void source_below_unfollow(struct source_below *s, uint32_t pid);
 
-/* Asks it to end and is idle from now on. */
+/* Asks it to end. If it followed a process, its records until `now` still arrive; what does not is lost. */
 void source_below_end(struct source_below *s, struct mono now);
 
 void source_below_look(const struct source_below *s, struct source_below_status *ret);

@@ -20,7 +20,7 @@ struct agent_helper {
 	struct buf packet;
 	struct mono lease, told; /* when it ends; when the cost was told */
 	struct below_lost lost;  /* messages that the socket did not take */
-	bool ended;
+	bool ending, ended;      /* it was asked to end, and hands on what there is; it ends */
 };
 
 static bool
@@ -141,7 +141,7 @@ obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 		s->lease.ns = now.ns + m->lease_ms * INT64_C(1000000);
 		break;
 	case BELOW_END:
-		s->ended = true;
+		s->ending = true;
 		break;
 	case BELOW_FOLLOW:
 		follow(s, &m->follow);
@@ -163,7 +163,7 @@ read_agent(struct agent_helper *s, struct mono now, struct err *e)
 	struct arena a = { 0 };
 	int rc = 0;
 
-	while (rc == 0 && !s->ended) {
+	while (rc == 0 && !s->ended && !s->ending) {
 		struct below_message m;
 		ssize_t n = recv(s->socket, packet, sizeof packet, MSG_DONTWAIT);
 
@@ -212,7 +212,7 @@ helper_serve(int socket, struct err *e)
 		if (s.observer != NULL && rc == 0)
 			observer_read(s.observer, hand_on, &s);
 		put_cost(&s, now);
-		s.ended = s.ended || now.ns > s.lease.ns;
+		s.ended = s.ended || s.ending || now.ns > s.lease.ns;
 	}
 	observer_close(s.observer);
 	buf_release(&s.packet);

@@ -244,27 +244,48 @@ what_it_loses_is_a_loss_with_its_time_span(void **state)
 	stage_close(&g);
 }
 
+/* how: it reports all; it reports all in two polls; it dies before; it is silent. */
 static void
-what_it_had_not_reported_when_it_was_ended_is_a_loss(void **state)
+what_it_has_not_reported_when_it_was_ended_is_a_loss(void **state)
 {
-	struct stage g;
 	(void)state;
 
-	stage_open(&g);
-	stage_attach(&g);
-	assert_true(source_below_follow(
-	    g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart"));
-	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
-	mark(&g, 100 * SECOND);
-	poll_at(&g, 100 * SECOND);
-	source_below_end(g.below, (struct mono){ 100 * SECOND + 70 });
-	poll_at(&g, 100 * SECOND + 80);
-	assert_int_equal(g.out.nlosses, 1);
-	assert_true(
-	    g.out.losses[0].from_ns == 100 * SECOND && g.out.losses[0].to_ns == 100 * SECOND + 70);
-	poll_at(&g, 100 * SECOND + 90);
-	assert_int_equal(g.out.nlosses, 0);
-	stage_close(&g);
+	for (int how = 0; how < 4; how++) {
+		struct source_below_status s;
+		struct stage g;
+
+		stage_open(&g);
+		stage_attach(&g);
+		assert_true(source_below_follow(
+		    g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart"));
+		say(&g,
+		    (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+		mark(&g, 100 * SECOND);
+		poll_at(&g, 100 * SECOND);
+		source_below_end(g.below, (struct mono){ 100 * SECOND + 70 });
+		assert_int_equal(state_of(&g), SOURCE_BELOW_ENDING);
+		if (how < 2)
+			say(&g, wait_of(50, 100 * SECOND + 20, 100 * SECOND + 60, 0));
+		if (how == 1)
+			poll_at(&g, 100 * SECOND + 75);
+		if (how < 2) {
+			mark(&g, 100 * SECOND + 72);
+		} else if (how == 2) {
+			close(g.peer);
+			g.peer = -1;
+		}
+		poll_at(&g, how < 3 ? 100 * SECOND + 80 : 103 * SECOND);
+		assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+		assert_int_equal(g.out.nrecords, how < 2);
+		assert_int_equal(g.out.nlosses, how >= 2);
+		assert_true(how < 2 || (g.out.losses[0].from_ns == 100 * SECOND &&
+					   g.out.losses[0].to_ns == 100 * SECOND + 70));
+		poll_at(&g, 104 * SECOND);
+		assert_int_equal(g.out.nlosses, 0);
+		source_below_look(g.below, &s);
+		assert_int_equal(s.deaths, 0);
+		stage_close(&g);
+	}
 }
 
 /* As the one that is started to find out what a node can do. */
@@ -372,7 +393,7 @@ main(void)
 		cmocka_unit_test(a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark),
 		cmocka_unit_test(a_long_stack_is_cut_at_its_beginning),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
-		cmocka_unit_test(what_it_had_not_reported_when_it_was_ended_is_a_loss),
+		cmocka_unit_test(what_it_has_not_reported_when_it_was_ended_is_a_loss),
 		cmocka_unit_test(one_that_followed_nothing_loses_nothing_when_it_ends),
 		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
 		cmocka_unit_test(a_malformed_message_ends_it),
