@@ -31,6 +31,7 @@ struct below_list {
 	struct below_item items[BELOW_ITEMS_MAX];
 	struct texts *keys; /* "within/state/place": the number of an item */
 	struct texts *places;
+	struct below_parts *parts;
 };
 
 struct below_list *
@@ -43,7 +44,8 @@ below_list_new(void)
 	l->rows = calloc(BELOW_REQUESTS_MAX, sizeof *l->rows);
 	l->keys = texts_new();
 	l->places = texts_new();
-	if (l->rows != NULL && l->keys != NULL && l->places != NULL)
+	l->parts = below_parts_new();
+	if (l->rows != NULL && l->keys != NULL && l->places != NULL && l->parts != NULL)
 		return l;
 	below_list_free(l);
 	return NULL;
@@ -57,6 +59,7 @@ below_list_free(struct below_list *l)
 	free(l->rows);
 	texts_free(l->keys);
 	texts_free(l->places);
+	below_parts_free(l->parts);
 	free(l);
 }
 
@@ -64,6 +67,12 @@ uint32_t
 below_list_requests(const struct below_list *l)
 {
 	return l->nrows;
+}
+
+const struct below_parts *
+below_list_parts(const struct below_list *l)
+{
+	return l->parts;
 }
 
 uint64_t
@@ -144,7 +153,7 @@ below_list_add(
 				return false;
 	}
 	l->nrows++;
-	return true;
+	return below_parts_add(l->parts, total_ns, times, ntimes);
 }
 
 /* A group whose edges are the states, of all requests. */

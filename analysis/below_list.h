@@ -7,7 +7,7 @@
 #ifndef ANALYSIS_BELOW_LIST_H
 #define ANALYSIS_BELOW_LIST_H
 
-#include "analysis/below_time.h"
+#include "analysis/below_parts.h"
 #include "analysis/variance.h"
 
 enum {
@@ -28,6 +28,7 @@ bool below_list_add(
     struct below_list *l, int64_t total_ns, const struct below_time *times, uint32_t ntimes);
 
 uint32_t below_list_requests(const struct below_list *l);
+const struct below_parts *below_list_parts(const struct below_list *l); /* of the same requests */
 uint64_t below_list_records(const struct below_list *l); /* waits and samples in these */
 
 struct below_found {            /* a place in a state, or a holder of a lock at a place */

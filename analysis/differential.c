@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "analysis/differential.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,7 +344,7 @@ differential_of(struct differential *ret, const struct request_parts *requests, 
 	struct comparison c = { .names = texts_new() };
 	int rc;
 
-	*ret = (struct differential){ 0 };
+	*ret = (struct differential){ .confidence = confidence };
 	/* 1. What each request has of each item. */
 	if ((rc = collect(&c, requests, n, a)) != 0)
 		goto done;
@@ -446,4 +447,41 @@ differential_tree(struct difference_node **ret, uint32_t *count,
 	return 0;
 fail:
 	return err_set(e, ERR_MEMORY, "out of memory while stacks were counted");
+}
+
+/* The parents of nodes that were kept are at or before them. */
+static uint32_t
+shorten_tree(struct difference_node *tree, uint32_t count, double share_min)
+{
+	double least = share_min * fmax(tree[0].slow_ns, tree[0].usual_ns);
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0, was[DIFFERENTIAL_NODES_MAX]; i < count; i++) {
+		struct difference_node x = tree[i];
+		uint32_t parent = i > 0 ? was[x.parent] : 0;
+
+		was[i] = UINT32_MAX;
+		if (i > 0 && (parent == UINT32_MAX || fmax(x.slow_ns, x.usual_ns) < least))
+			continue;
+		x.parent = parent;
+		was[i] = kept;
+		tree[kept++] = x;
+	}
+	return kept;
+}
+
+void
+differential_shorten(struct differential *d, struct difference_node *tree, uint32_t *count,
+    double p_max, uint32_t functions, double share_min)
+{
+	uint32_t kept = 0, seen = 0;
+
+	assert(*count <= DIFFERENTIAL_NODES_MAX);
+	for (uint32_t i = 0; i < d->count; i++)
+		if (d->items[i].of == DIFFERENCE_STATE ||
+		    (d->items[i].p <= p_max && seen++ < functions))
+			d->items[kept++] = d->items[i];
+	d->count = kept;
+	if (*count > 0)
+		*count = shorten_tree(tree, *count, share_min);
 }

@@ -58,7 +58,10 @@ struct differential {             /* all in the arena */
 	struct difference *items; /* by slow_ns - usual_ns, the largest first */
 	uint32_t count, nslow, nusual;
 	double slow_ns, usual_ns; /* of the whole edge */
-	uint32_t left_out;        /* over DIFFERENTIAL_ITEMS_MAX */
+	double confidence;        /* of the intervals */
+	double
+	    slow_from_ns; /* the least response time of a slow request; differential_of() leaves it 0 */
+	uint32_t left_out; /* over DIFFERENTIAL_ITEMS_MAX */
 };
 
 /*
@@ -83,5 +86,10 @@ struct difference_node {          /* of a tree of stacks, which a flame graph sh
  * appearance. O(entries). ERR_MEMORY. */
 int differential_tree(struct difference_node **ret, uint32_t *count,
     const struct request_parts *requests, uint32_t n, struct arena *a, struct err *e);
+
+/* Leaves all states, the first `functions` functions with at most that p, and entries of the tree that have share_min of its root
+ * (0 to 1), if their parents have. In place, O(items + *count). */
+void differential_shorten(struct differential *d, struct difference_node *tree, uint32_t *count,
+    double p_max, uint32_t functions, double share_min);
 
 #endif

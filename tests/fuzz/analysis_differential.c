@@ -2,21 +2,38 @@
 /*
  * Folded stacks of any bytes, as records carry them: a line is a part; its first byte says state, whether its request is
  * slow and whether it begins one. Differences of states add up to that of the edge, and nodes of the tree hold their children.
+ * As text it is bounded, and read again; the bytes themselves as text are read or refused.
  */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/differential.h"
+#include "analysis/differential_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 enum { PARTS_MAX = 400 };
 
 static void
+check_text(struct differential *d, struct difference_node *nodes, uint32_t count, struct arena *a)
+{
+	struct difference_node *read_nodes;
+	struct differential read;
+	struct buf text = { 0 };
+	uint32_t read_count;
+
+	differential_write(&text, d, nodes, count, 0.5);
+	if (text.failed || text.len > DIFFERENTIAL_TEXT_MAX ||
+	    differential_read(&read, &read_nodes, &read_count, (char *)text.data, a, NULL) != 0 ||
+	    read.count != d->count || read_count == 0 || read_count > count)
+		abort();
+	buf_release(&text);
+}
+
+static void
 check_tree(
-    const struct request_parts *requests, uint32_t n, const struct differential *d, struct arena *a)
+    const struct request_parts *requests, uint32_t n, struct differential *d, struct arena *a)
 {
 	static double inner[DIFFERENTIAL_NODES_MAX];
 	struct difference_node *nodes;
@@ -36,6 +53,7 @@ check_tree(
 	for (uint32_t i = 0; i < count; i++)
 		if (inner[i] > nodes[i].usual_ns * (1 + 1e-9) + 1e-6)
 			abort();
+	check_text(d, nodes, count, a);
 }
 
 int
@@ -48,6 +66,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct differential d;
 	struct arena a = { 0 };
 	double states = 0, of_edge;
+	struct difference_node *nodes;
+	uint32_t count;
+	char *text;
+	int rc;
 
 	while (at < end && nparts < PARTS_MAX) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -76,6 +98,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	    fabs(states - of_edge) > 1e-6 * (d.slow_ns + d.usual_ns))
 		abort();
 	check_tree(requests, n, &d, &a);
+	text = arena_text(&a, (const char *)data, len);
+	if (text == NULL ||
+	    (rc = differential_read(&d, &nodes, &count, text, &a, NULL)) != 0 && rc != ERR_INPUT)
+		abort();
+	for (uint32_t i = 1; rc == 0 && i < count; i++)
+		if (nodes[i].parent >= i)
+			abort();
 	arena_release(&a);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "kit.h"
 
-#include "analysis/differential.h"
+#include "analysis/differential_text.h"
 #include "base/rng.h"
 
 enum { REQUESTS = 200, SLOW = 40, PARTS = 5, RUNNING = 0, DISK = 2, LOCK = 5, ROUNDS = 199 };
@@ -259,6 +259,163 @@ the_tree_has_all_time_at_its_root_and_children_within_their_parents(void **state
 	arena_release(&m.arena);
 }
 
+static struct difference_node *
+tree_of(uint32_t *count, struct made_requests *m)
+{
+	struct difference_node *nodes;
+	struct err e;
+
+	assert_int_equal(differential_tree(&nodes, count, m->requests, REQUESTS, &m->arena, &e), 0);
+	return nodes;
+}
+
+static void
+shortened_it_has_all_states_and_the_entries_that_have_enough_with_their_parents(void **state)
+{
+	struct difference_node *nodes;
+	struct made_requests m;
+	struct differential d;
+	uint32_t count, functions = 0;
+	(void)state;
+
+	make(&m, 3e6, 7);
+	d = compared(&m, 0.95, 1);
+	nodes = tree_of(&count, &m);
+	differential_shorten(&d, nodes, &count, 0.05, 3, 0.2);
+	assert_non_null(of(&d, DIFFERENCE_STATE, RUNNING, NULL));
+	assert_non_null(of(&d, DIFFERENCE_STATE, LOCK, NULL));
+	for (uint32_t i = 0; i < d.count; i++)
+		if (d.items[i].of != DIFFERENCE_STATE) {
+			assert_true(d.items[i].p <= 0.05);
+			functions++;
+		}
+	assert_int_equal(functions, 3);
+	assert_int_equal(count, 6); /* root main serve append:27 fsync lock_take */
+	assert_string_equal(nodes[3].text, "append() at dd.c:27");
+	assert_string_equal(nodes[4].text, "fsync");
+	assert_int_equal(nodes[4].parent, 3);
+	assert_string_equal(nodes[5].text, "lock_take");
+	assert_int_equal(nodes[5].parent, 2);
+	differential_shorten(&d, nodes, &count, 0, 0, 2);
+	assert_int_equal(count, 1);
+	assert_int_equal(d.count, 3); /* states */
+	count = 0;
+	differential_shorten(&d, nodes, &count, 0.05, 3, 0.2);
+	assert_int_equal(count, 0);
+	arena_release(&m.arena);
+}
+
+/* ---- as text ---- */
+
+static void
+what_was_written_is_read_again(void **state)
+{
+	struct difference_node *nodes, *read_nodes;
+	struct differential d, r;
+	struct made_requests m;
+	struct buf text = { 0 };
+	uint32_t count, read_count;
+	struct err e;
+	(void)state;
+
+	make(&m, 3e6, 8);
+	d = compared(&m, 0.95, 1);
+	d.slow_from_ns = 9e6;
+	nodes = tree_of(&count, &m);
+	differential_write(&text, &d, nodes, count, 0.05);
+	assert_int_equal(text.data[text.len - 1], 0);
+	assert_int_equal(
+	    differential_read(&r, &read_nodes, &read_count, (char *)text.data, &m.arena, &e), 0);
+	assert_int_equal(r.nslow, SLOW);
+	assert_int_equal(r.nusual, REQUESTS - SLOW);
+	assert_near(r.slow_ns, d.slow_ns, 1e-5 * d.slow_ns);
+	assert_true(r.confidence == 0.95 && r.slow_from_ns == 9e6);
+	assert_int_equal(r.count, d.count);
+	for (uint32_t i = 0; i < r.count; i++) {
+		const struct difference *x = &d.items[i], *y = &r.items[i];
+
+		assert_int_equal(x->of, y->of);
+		assert_int_equal(x->state, y->state);
+		if (x->of != DIFFERENCE_STATE)
+			assert_string_equal(x->function, y->function);
+		assert_near(x->more_ns.low, y->more_ns.low, 1e-5 * fabs(x->more_ns.low));
+		assert_near(x->p, y->p, 1e-5);
+		assert_true(x->slow == y->slow && x->usual == y->usual);
+	}
+	assert_int_equal(read_count, 9);
+	for (uint32_t i = 0; i < read_count; i++) {
+		assert_string_equal(read_nodes[i].text, nodes[i].text);
+		assert_int_equal(read_nodes[i].parent, nodes[i].parent);
+		assert_near(read_nodes[i].slow_ns, nodes[i].slow_ns, 1e-5 * nodes[i].slow_ns);
+	}
+	buf_release(&text);
+	arena_release(&m.arena);
+}
+
+static void
+a_large_tree_is_written_with_its_largest_entries(void **state)
+{
+	static char names[REQUESTS][120];
+	struct difference_node *nodes;
+	struct differential d, r;
+	struct made_requests m;
+	struct buf text = { 0 };
+	uint32_t count, kept;
+	bool found = false;
+	struct err e;
+	(void)state;
+
+	make(&m, 3e6, 9);
+	for (int i = 0; i < REQUESTS; i++) {
+		snprintf(names[i], sizeof names[i], "main;a\tb\n%0100d", i);
+		m.parts[i][0] = part(names[i], RUNNING, 1e7);
+	}
+	d = compared(&m, 0.95, 1);
+	nodes = tree_of(&count, &m);
+	assert_int_equal(count, 8 + REQUESTS);
+	buf_bytes(&text, "before", 6);
+	differential_write(&text, &d, nodes, count, 1);
+	assert_memory_equal(text.data, "before", 6);
+	assert_true(text.len - 6 <= DIFFERENTIAL_TEXT_MAX);
+	assert_int_equal(
+	    differential_read(&r, &nodes, &kept, (char *)text.data + 6, &m.arena, &e), 0);
+	assert_int_equal(kept, 8 + SLOW); /* those of slow requests are larger means */
+	assert_in_range(r.count, DIFFERENTIAL_FUNCTIONS_MAX, DIFFERENTIAL_FUNCTIONS_MAX + 3);
+	for (uint32_t i = 0; i < kept; i++)
+		found |= strcmp(nodes[i].text, "append() at dd.c:27") == 0;
+	assert_true(found);
+	for (uint32_t i = 0; i < r.count; i++)
+		assert_true(
+		    r.items[i].of == DIFFERENCE_STATE || strchr(r.items[i].function, '\t') == NULL);
+	buf_release(&text);
+	arena_release(&m.arena);
+}
+
+static void
+a_damaged_text_is_refused(void **state)
+{
+#define ALL "all\t20\t40\t1\t2\t3\t0.95\t\n"
+	static const char *const damaged[] = { "", "all", "all\n", "all\t1\t2\n", "at\t0\t1\t1\t\n",
+		"all\t-1\t40\t1\t2\t3\t0.95\t\n", "all\t20\tnan\t1\t2\t3\t0.95\t\n", ALL "state",
+		ALL "state\t1\t2\tlock\n", ALL "what\t1\t2\t3\n", ALL "at\t1\t1\t1\tx\n",
+		ALL "at\t0\t1\t1\t\nat\t1\t1\t1\tx\n", ALL "at\tnan\t1\t1\t\n",
+		ALL "self\t1\t2\t\n3\t4\t0.5\t6\t7\tf\n", ALL "self\t1\t2\t3\t4\t0.5\t6\t7\tf",
+		ALL "self\t1\t2\t3\t4\t0.5\t6\t9e99\tf\n", ALL "\n" };
+	struct difference_node *nodes;
+	struct differential d;
+	struct arena a = { 0 };
+	uint32_t count;
+	struct err e;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++)
+		if (differential_read(&d, &nodes, &count, damaged[i], &a, &e) != ERR_INPUT)
+			fail_msg("read: %s", damaged[i]);
+	assert_int_equal(differential_read(&d, &nodes, &count, ALL, &a, &e), 0);
+	assert_int_equal(d.count + count, 0);
+	arena_release(&a);
+}
+
 int
 main(void)
 {
@@ -273,6 +430,11 @@ main(void)
 		cmocka_unit_test(what_does_not_fit_is_left_out_and_counted),
 		cmocka_unit_test(
 		    the_tree_has_all_time_at_its_root_and_children_within_their_parents),
+		cmocka_unit_test(
+		    shortened_it_has_all_states_and_the_entries_that_have_enough_with_their_parents),
+		cmocka_unit_test(what_was_written_is_read_again),
+		cmocka_unit_test(a_large_tree_is_written_with_its_largest_entries),
+		cmocka_unit_test(a_damaged_text_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/below_json.h"
+#include "report/differential_json.h"
 
 enum { REQUESTS = 60, DISK = 2, RUNNING = 0 };
 
@@ -65,28 +65,30 @@ value(json_t *o, const char *member)
 }
 
 static void
-states_are_all_there_and_functions_that_differ(void **state)
+items_have_their_means_interval_and_counts(void **state)
 {
 	struct made_edge m;
 	json_t *o;
 	(void)state;
 
 	make(&m);
-	assert_non_null(o = below_json(&m.d, m.tree, m.count, 0.95, 0.05));
+	m.d.slow_from_ns = 7e6;
+	assert_non_null(o = differential_json(&m.d, m.tree, m.count));
 	assert_int_equal(value(o, "slow"), 20);
 	assert_int_equal(value(o, "usual"), 40);
+	assert_true(value(o, "slow_from_ms") == 7 && value(o, "confidence") == 0.95);
 	assert_non_null(item(o, "state", "disk"));
 	assert_non_null(item(o, "state", "running"));
 	assert_true(value(item(o, "self", "fsync"), "slow_ms") > 4.9);
 	assert_true(value(item(o, "self", "fsync"), "low_ms") > 2.9);
 	assert_true(value(item(o, "self", "fsync"), "p") < 0.01);
-	assert_null(item(o, "self", "parse"));
+	assert_int_equal(value(item(o, "inclusive", "append"), "slow"), 20);
 	json_decref(o);
 	arena_release(&m.arena);
 }
 
 static void
-each_entry_of_the_tree_follows_its_parent_and_small_ones_are_left_out(void **state)
+each_entry_of_the_tree_follows_its_parent(void **state)
 {
 	struct made_edge m;
 	json_t *o, *stacks, *x;
@@ -94,9 +96,9 @@ each_entry_of_the_tree_follows_its_parent_and_small_ones_are_left_out(void **sta
 	(void)state;
 
 	make(&m);
-	assert_non_null(o = below_json(&m.d, m.tree, m.count, 0.95, 0.05));
+	assert_non_null(o = differential_json(&m.d, m.tree, m.count));
 	stacks = json_object_get(o, "stacks");
-	assert_int_equal(json_array_size(stacks), 5); /* root main append fsync parse; not tiny */
+	assert_int_equal(json_array_size(stacks), 6); /* root main append fsync parse tiny */
 	json_array_foreach (stacks, i, x) {
 		json_t *parent = json_object_get(x, "parent");
 
@@ -106,7 +108,6 @@ each_entry_of_the_tree_follows_its_parent_and_small_ones_are_left_out(void **sta
 		else
 			assert_true(json_integer_value(parent) >= 0 &&
 				    (size_t)json_integer_value(parent) < i);
-		assert_string_not_equal(json_string_value(json_object_get(x, "entry")), "tiny");
 	}
 	json_decref(o);
 	arena_release(&m.arena);
@@ -122,7 +123,7 @@ without_slow_requests_there_are_no_items(void **state)
 
 	make(&m);
 	assert_int_equal(differential_of(&m.d, m.requests, 2, 0.95, 199, 1, &m.arena, &e), 0);
-	assert_non_null(o = below_json(&m.d, m.tree, 0, 0.95, 0.05));
+	assert_non_null(o = differential_json(&m.d, m.tree, 0));
 	assert_int_equal(json_array_size(json_object_get(o, "items")), 0);
 	assert_int_equal(json_array_size(json_object_get(o, "stacks")), 0);
 	json_decref(o);
@@ -133,9 +134,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(states_are_all_there_and_functions_that_differ),
-		cmocka_unit_test(
-		    each_entry_of_the_tree_follows_its_parent_and_small_ones_are_left_out),
+		cmocka_unit_test(items_have_their_means_interval_and_counts),
+		cmocka_unit_test(each_entry_of_the_tree_follows_its_parent),
 		cmocka_unit_test(without_slow_requests_there_are_no_items),
 	};
 
