@@ -175,7 +175,8 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN below_states TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_places TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_holders TEXT NOT NULL DEFAULT '';"
-	"ALTER TABLE verdict ADD COLUMN below_missing TEXT NOT NULL DEFAULT '';",
+	"ALTER TABLE verdict ADD COLUMN below_missing TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_differential TEXT NOT NULL DEFAULT '';",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

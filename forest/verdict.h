@@ -143,6 +143,8 @@ struct verdict {
 	uint32_t below_requests;
 	char *below_top; /* word of the state that stands out; empty: none does */
 	char *below_states, *below_places, *below_holders, *below_missing;
+	/* What slow requests have more of than the others: analysis/differential_text.h. "": they were not compared. */
+	char *below_differential;
 
 	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/differential_text.h"
 #include "base/array.h"
 
-enum { ROUNDS_BELOW = 200 };
+enum { ROUNDS_BELOW = 200, ROUNDS_DIFFERENTIAL = 199 };
+#define FUNCTION_P_MAX 0.05 /* of a function that slow requests have more of */
 
 static void
 service_of(char out[LABEL_TEXT_MAX + 1], const struct search_port *port, uint32_t label)
@@ -180,6 +182,26 @@ put_found(struct buf *out, const struct below_found *x, uint32_t n, double least
 	buf_u8(out, 0);
 }
 
+/* What slow requests have more of than the others. */
+static int
+find_differential(
+    struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
+{
+	struct difference_node *tree;
+	struct buf text = { 0 };
+	struct differential d;
+	uint32_t count;
+	int rc = below_parts_compare(&d, &tree, &count, below_list_parts(s->below.list),
+	    (int64_t)s->at.tail_ns, v->confidence, ROUNDS_DIFFERENTIAL, s->diagnosis->seed,
+	    port->scratch, e);
+
+	if (rc != 0 || d.count == 0)
+		return rc;
+	differential_write(&text, &d, tree, count, FUNCTION_P_MAX);
+	v->below_differential = (char *)text.data;
+	return text.failed ? search_no_memory(s, e) : 0;
+}
+
 int
 search_below_verdict(
     struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
@@ -213,5 +235,7 @@ search_below_verdict(
 	v->below_states = (char *)states.data;
 	v->below_places = (char *)places.data;
 	v->below_holders = (char *)holders.data;
-	return states.failed || places.failed || holders.failed ? search_no_memory(s, e) : rc;
+	if (states.failed || places.failed || holders.failed)
+		rc = search_no_memory(s, e);
+	return rc == 0 ? find_differential(v, port, s, e) : rc;
 }

@@ -701,5 +701,6 @@ end:
 	free(v.below_places);
 	free(v.below_holders);
 	free(v.below_missing);
+	free(v.below_differential);
 	return rc;
 }

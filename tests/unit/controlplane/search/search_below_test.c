@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fake_port.h"
 
+#include "analysis/differential_text.h"
 #include "controlplane/search/search_below.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_verdict.h"
@@ -137,6 +138,43 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 }
 
 static void
+the_verdict_says_what_slow_requests_have_more_of(void **state)
+{
+	const struct difference *most = NULL;
+	struct difference_node *tree;
+	struct arena a = { 0 };
+	const struct verdict *v;
+	struct differential d;
+	uint32_t count;
+	struct scene x;
+	struct err e;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	requests(&x, BELOW_PLENTY);
+	search_below_stop(&x.f.port, x.s);
+	judge(&x);
+	assert_non_null(v = x.s->outcome.verdict);
+	assert_int_equal(differential_read(&d, &tree, &count, v->below_differential, &a, &e), 0);
+	assert_int_equal(d.nslow, BELOW_PLENTY / 4);
+	assert_int_equal(d.nslow + d.nusual, BELOW_PLENTY);
+	assert_true(d.confidence == v->confidence);
+	for (uint32_t i = 0; i < d.count && most == NULL; i++)
+		if (d.items[i].of == DIFFERENCE_STATE)
+			most = &d.items[i];
+	assert_non_null(most);
+	assert_int_equal(most->state, BELOW_LOCK);
+	/* Uniform from 0.8 to 20.8 ms: the slowest quarter has 10 ms more than the others. */
+	assert_in_range((int64_t)(most->slow_ns - most->usual_ns), 9 * MS_NS, 11 * MS_NS);
+	assert_true(most->more_ns.low > 8e6 && most->p <= 0.01 && most->slow == d.nslow);
+	assert_int_equal(count, 4); /* root main flush_log futex */
+	assert_string_equal(tree[2].text, "flush_log() at journal.c:88");
+	arena_release(&a);
+	end(&x);
+}
+
+static void
 nodes_that_cannot_are_told_in_the_verdict(void **state)
 {
 	struct scene x;
@@ -168,6 +206,7 @@ without_any_record_the_search_does_not_wait_for_ever(void **state)
 	judge(&x);
 	assert_string_equal(x.s->outcome.verdict->below_missing, "no-records");
 	assert_string_equal(x.s->outcome.verdict->below_states, "");
+	assert_string_equal(x.s->outcome.verdict->below_differential, "");
 	end(&x);
 }
 
@@ -208,6 +247,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_says_what_threads_did_and_is_the_same_without_it),
+		cmocka_unit_test(the_verdict_says_what_slow_requests_have_more_of),
 		cmocka_unit_test(nodes_that_cannot_are_told_in_the_verdict),
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
 		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
