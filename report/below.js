@@ -41,7 +41,14 @@ function belowPart(e, w) {
 		root = stackTree(b),
 		rows = belowRows(b);
 	return [
-		h('h3', 'Below the tracepoints of ', code(between(e.from, e.to))),
+		h('h3', 'Below the tracepoints of ', code(between(b.from || e.from, b.to || e.to))),
+		h(
+			'p.small.soft',
+			'Slow are the ' + count(b.slow) + ' slowest of ' + count(b.slow + b.usual) + ' requests',
+			known(b.slow_from_ms) ? ', from ' + ms(b.slow_from_ms) + ' on' : null,
+			known(b.run) ? ', of diagnosis ' + count(b.run) : null,
+			'.'
+		),
 		root && root.kids.size > 0 && Math.max(root.slow, root.usual) > 0
 			? figure(
 					twoFlames(

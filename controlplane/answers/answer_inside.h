@@ -44,15 +44,23 @@ void answer_audit(struct forest *f, const struct answer_context *c, const json_t
     const json_t *answer, bool refused);
 
 /* ---- answer_runs.c: from the forest alone (except a run's phase), so the same after a restart ---- */
+/* tree: with all hypotheses, and whole verdicts. */
 json_t *answer_run(const struct engine *g, const struct forest *f, const struct run *r,
     const struct answer_context *c, bool tree);
 json_t *answer_reason(enum reason r); /* its word; null for REASON_NONE */
 json_t *answer_hypothesis(const struct hypothesis *h);
-json_t *answer_verdict(const struct engine *g, const struct verdict *v);
+/* whole: with the differential of what is below its edge, up to 100 KiB of JSON. */
+json_t *answer_verdict(const struct engine *g, const struct verdict *v, bool whole);
 /* The root of the tree of h; its group is that of the always-on tracepoints. NULL if h is NULL. */
 const struct hypothesis *answer_root(const struct forest *f, const struct hypothesis *h);
 /* The newest run of the type (NULL: of all) that has a verdict, or NULL. O(runs). */
 const struct run *answer_last_verdict(const struct forest *f, const char *type);
+
+/* ---- answer_below.c ---- */
+/* What threads did in the edge of the verdict, below its tracepoints; null: nobody looked. whole: as above. */
+json_t *answer_below(const struct verdict *v, bool whole);
+/* What slow requests have more of there; null: they were not compared, or the database is damaged there. NULL: out of memory. */
+json_t *answer_differential(const struct verdict *v);
 
 /* ---- answer_status.c ---- */
 json_t *answer_learning(const struct engine *g, const struct answer_context *c);

@@ -241,57 +241,6 @@ tail_json(const struct verdict *v)
 	    number_json(v->tail_carries), "has", tail_has_json(v));
 }
 
-/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a text; with the names of the numbers. */
-static json_t *
-below_lines_json(const char *lines, const char *const names[3], bool place)
-{
-	json_t *list = json_array();
-
-	for (const char *at = lines; at != NULL && *at != '\0';) {
-		const char *end = strchr(at, '\n');
-		size_t len = end != NULL ? (size_t)(end - at) : strlen(at);
-		double x[4] = { 0 };
-		char word[16];
-		int used = 0;
-
-		if (sscanf(at, "%15s%lf%lf%lf%n", word, &x[0], &x[1], &x[2], &used) >= 4 &&
-		    (size_t)used < len) {
-			json_t *o = json_pack(
-			    "{s:s, s:f, s:f}", "state", word, names[0], x[0], names[1], x[1]);
-
-			if (place) {
-				json_object_set_new(o, "mean_ms", number_json(x[2] / 1e6));
-				json_object_set_new(o, "place",
-				    json_stringn(at + used + 1, len - (size_t)used - 1));
-			} else {
-				json_object_set_new(o, names[2], number_json(x[2]));
-				json_object_set_new(
-				    o, "mean_ms", number_json(strtod(at + used, NULL) / 1e6));
-			}
-			json_array_append_new(list, o);
-		}
-		at = end != NULL ? end + 1 : NULL;
-	}
-	return list;
-}
-
-/* What threads did in the edge, below its tracepoints. */
-static json_t *
-below_json(const struct verdict *v)
-{
-	static const char *const STATE[3] = { "share", "share_low", "share_high" },
-				 *const PLACE[3] = { "share", "of_edge", "" };
-
-	if (v->below_requests == 0 && v->below_missing[0] == '\0')
-		return json_null();
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "requests",
-	    (json_int_t)v->below_requests, "top", text_or_null(v->below_top), "states",
-	    below_lines_json(v->below_states, STATE, false), "places",
-	    below_lines_json(v->below_places, PLACE, true), "holders",
-	    below_lines_json(v->below_holders, PLACE, true), "missing",
-	    text_or_null(v->below_missing));
-}
-
 static const char *
 measure_word(const struct verdict *v)
 {
@@ -299,7 +248,7 @@ measure_word(const struct verdict *v)
 }
 
 static void
-add_circumstances(json_t *j, const struct verdict *v)
+add_circumstances(json_t *j, const struct verdict *v, bool whole)
 {
 	json_t *more = json_pack(
 	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
@@ -309,7 +258,7 @@ add_circumstances(json_t *j, const struct verdict *v)
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
 	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
-	    below_json(v), "tail", tail_json(v));
+	    answer_below(v, whole), "tail", tail_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);
@@ -322,7 +271,7 @@ passing_json(const struct verdict *v)
 }
 
 json_t *
-answer_verdict(const struct engine *g, const struct verdict *v)
+answer_verdict(const struct engine *g, const struct verdict *v, bool whole)
 {
 	json_t *j = json_pack(
 	    "{s:I, s:i, s:s, s:s, s:o, s:{s:o, s:I, s:o, s:o, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
@@ -343,18 +292,18 @@ answer_verdict(const struct engine *g, const struct verdict *v)
 	    "when", wall_json(v->when));
 
 	if (j != NULL)
-		add_circumstances(j, v);
+		add_circumstances(j, v, whole);
 	return j;
 }
 
 static json_t *
-verdicts_json(const struct engine *g, const struct forest *f, const struct run *r)
+verdicts_json(const struct engine *g, const struct forest *f, const struct run *r, bool whole)
 {
 	const struct verdict *v;
 	json_t *all = json_array();
 
 	for (uint32_t rank = 1; (v = forest_verdict(f, r->id, rank)) != NULL; rank++)
-		json_array_append_new(all, answer_verdict(g, v));
+		json_array_append_new(all, answer_verdict(g, v, whole));
 	return all;
 }
 
@@ -527,7 +476,7 @@ json_t *
 answer_run(const struct engine *g, const struct forest *f, const struct run *r,
     const struct answer_context *c, bool tree)
 {
-	json_t *run = run_facts(g, r, c), *verdicts = verdicts_json(g, f, r), *all, *first;
+	json_t *run = run_facts(g, r, c), *verdicts = verdicts_json(g, f, r, tree), *all, *first;
 	const struct hypothesis *h;
 	uint64_t at = 0;
 

@@ -248,7 +248,7 @@ why_trace(
 		    "unknown trace: neither the evidence of a diagnosis nor the live report has it");
 	}
 	return json_pack("{s:o, s:o, s:o, s:o}", "trace", answer_id(id), "matches", matches, "live",
-	    live, "verdict", v != NULL ? answer_verdict(g, v) : json_null());
+	    live, "verdict", v != NULL ? answer_verdict(g, v, true) : json_null());
 }
 
 static json_t *

@@ -961,6 +961,104 @@ a_pipe_is_not_waited_for(void **state)
 	refused(h, question, "store", "is not a regular file");
 }
 
+/* A verdict with everything that is known below its edge. */
+static void
+plant_below(struct forest *f, const char *differential, const char *missing)
+{
+	struct run *r = run_of(f, "GET_HOME", RUN_FOUND);
+	struct hypothesis *h = hypothesis(f, r->id, 0, "", HYPOTHESIS_BOTTOM, 5);
+	struct verdict v = { .run = h->run,
+		.hypothesis = h->id,
+		.kind = VERDICT_PLACE,
+		.problem = PROBLEM_UNPREDICTABLE,
+		.from = "cart/a:b",
+		.to = "cart/a:c",
+		.path = "",
+		.below_requests = missing[0] == '\0' ? 150 : 0,
+		.below_top = missing[0] == '\0' ? "lock" : "",
+		.below_missing = (char *)(uintptr_t)missing,
+		.below_states = "running\t0.03\t0.01\t0.05\t1e6\nlock\t0.8\t0.7\t0.9\t5e6",
+		.below_places = "lock\t0.75\t0.9\t4e6\tappend() at dd.c:27;futex",
+		.below_holders =
+		    "disk\t0.5\t0.6\t3e6\twrite_out() at dd.c:9;fsync\nunknown\t0.1\t0.1\t1e5\t",
+		.below_differential = (char *)(uintptr_t)differential };
+
+	assert_non_null(forest_verdict_new(f, &v));
+}
+
+#define BELOW                                                    \
+	"all\t38\t112\t2.4e7\t3e6\t2.6e7\t0.95\t\n"              \
+	"state\t2.2e7\t1e6\t1.9e7\t2.3e7\t0.005\t38\t60\tlock\n" \
+	"self\t2.2e7\t1e6\t1.9e7\t2.3e7\t0.005\t38\t60\tfutex\n" \
+	"at\t0\t2.4e7\t3e6\t\nat\t0\t2.2e7\t1e6\tappend() at dd.c:27\nat\t1\t2.2e7\t1e6\tfutex\n"
+
+static void
+a_verdict_has_what_threads_did_below_its_edge(void **state)
+{
+	static const struct {
+		const char *path, *text;
+		double n;
+	} HAS[] = { { "requests", NULL, 150 }, { "top", "lock", 0 },
+		{ "states.0.state", "running", 0 }, { "states.1.state", "lock", 0 },
+		{ "states.1.share", NULL, 0.8 }, { "states.1.share_low", NULL, 0.7 },
+		{ "states.1.share_high", NULL, 0.9 }, { "states.1.mean_ms", NULL, 5 },
+		{ "places.0.state", "lock", 0 }, { "places.0.share", NULL, 0.75 },
+		{ "places.0.of_edge", NULL, 0.9 }, { "places.0.mean_ms", NULL, 4 },
+		{ "places.0.place", "append() at dd.c:27;futex", 0 },
+		{ "holders.0.state", "disk", 0 }, { "holders.1.state", "unknown", 0 },
+		{ "holders.1.place", "", 0 }, { "differential.slow", NULL, 38 },
+		{ "differential.usual", NULL, 112 }, { "differential.slow_from_ms", NULL, 26 },
+		{ "differential.confidence", NULL, 0.95 },
+		{ "differential.items.0.of", "state", 0 },
+		{ "differential.items.0.name", "lock", 0 },
+		{ "differential.items.0.slow_ms", NULL, 22 },
+		{ "differential.items.0.low_ms", NULL, 19 },
+		{ "differential.items.0.usual", NULL, 60 },
+		{ "differential.items.1.name", "futex", 0 },
+		{ "differential.stacks.2.entry", "futex", 0 },
+		{ "differential.stacks.2.parent", NULL, 1 } };
+	struct house *h = *state;
+	const json_t *below;
+	json_t *j;
+
+	plant_below(h->forest, BELOW, "");
+	j = told(h, "{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}");
+	below = at(j, "run.verdict.below");
+	for (size_t i = 0; i < sizeof HAS / sizeof *HAS; i++)
+		if (HAS[i].text != NULL)
+			says(below, HAS[i].path, HAS[i].text);
+		else
+			counts(below, HAS[i].path, HAS[i].n);
+	assert_true(json_is_null(at(below, "missing")));
+	assert_int_equal(json_array_size(at(below, "states")), 2);
+	assert_int_equal(json_array_size(at(below, "differential.stacks")), 3);
+	json_decref(j);
+}
+
+static void
+lists_of_runs_have_no_differential_and_damaged_ones_are_left_out(void **state)
+{
+	static const char VERDICT[] = "{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}";
+	struct house *h = *state;
+	json_t *j;
+
+	plant_below(h->forest, BELOW, "");
+	j = told(h, "{\"ask\":\"history\"}");
+	counts(j, "runs.0.verdict.below.requests", 150);
+	assert_true(json_is_null(at(j, "runs.0.verdict.below.differential")));
+	json_decref(j);
+	plant_below(h->forest, "all\t38\n", "");
+	j = told(h, VERDICT);
+	counts(j, "run.verdict.below.requests", 150);
+	assert_true(json_is_null(at(j, "run.verdict.below.differential")));
+	json_decref(j);
+	plant_below(h->forest, "", "no-records");
+	j = told(h, VERDICT);
+	says(j, "run.verdict.below.missing", "no-records");
+	assert_true(json_is_null(at(j, "run.verdict.below.top")));
+	json_decref(j);
+}
+
 int
 main(void)
 {
@@ -996,6 +1094,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    a_verdict_names_the_pool_that_is_waited_for, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_pipe_is_not_waited_for, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_verdict_has_what_threads_did_below_its_edge, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    lists_of_runs_have_no_differential_and_damaged_ones_are_left_out, build,
+		    tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

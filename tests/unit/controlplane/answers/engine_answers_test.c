@@ -642,6 +642,72 @@ all_requests_are_in_the_report_by_structure_alone(void **state)
 	refused(h, "{\"ask\":\"report\",\"type\":\"B\"}", "missing", "no request of this type");
 }
 
+/* A diagnosis of the group whose final edge has these ends, and that looked below it at that time. */
+static void
+diagnosed(struct house *h, const json_t *group, const char *to, int64_t at_ns)
+{
+	struct run *r = forest_run_new(h->forest, "A");
+	struct hypothesis *root = forest_hypothesis_new(h->forest, r->id, 0);
+	struct verdict v = { .run = r->id,
+		.hypothesis = root->id,
+		.from = "s/hone:request_begin(A)",
+		.to = (char *)(uintptr_t)to,
+		.below_requests = 150,
+		.below_differential = "all\t38\t112\t2.4e7\t3e6\t2.6e7\t0.95\t\n",
+		.when = { at_ns } };
+	unsigned long long key[2];
+
+	assert_int_equal(sscanf(text_in(group, "group"), "%16llx%16llx", &key[0], &key[1]), 2);
+	root->group_key[0] = key[0];
+	root->group_key[1] = key[1];
+	assert_true(hypothesis_text(&root->edge_from, "s/hone:request_begin(A)"));
+	assert_true(hypothesis_text(&root->edge_to, "s/hone:request_end(A)"));
+	assert_non_null(forest_verdict_new(h->forest, &v));
+}
+
+static json_t *
+first_group(const json_t *answer)
+{
+	const json_t *report = json_object_get(answer, "report");
+
+	return json_array_get(
+	    json_object_get(json_array_get(json_object_get(report, "types"), 0), "groups"), 0);
+}
+
+static void
+edges_of_the_report_have_what_diagnoses_saw_below_them(void **state)
+{
+	static const char QUESTION[] = "{\"ask\":\"report\",\"type\":\"A\"}";
+	struct house *h = *state;
+	const json_t *edge, *below;
+	json_t *j, *group, *other;
+
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, QUESTION);
+	group = json_deep_copy(first_group(j));
+	assert_null(json_object_get(json_array_get(json_object_get(group, "edges"), 0), "below"));
+	json_decref(j);
+	diagnosed(h, group, "s/hone:request_end(A)", 999999999); /* before the report began */
+	other = json_deep_copy(group);
+	json_object_set_new(other, "group", json_string("00000000000000010000000000000002"));
+	diagnosed(h, other, "s/hone:request_end(A)", 2000000000);
+	j = ask(h, QUESTION);
+	assert_null(
+	    json_object_get(json_array_get(json_object_get(first_group(j), "edges"), 0), "below"));
+	json_decref(j);
+	diagnosed(h, group, "s/hone:request_end(A)", 2000000000);
+	diagnosed(h, group, "s/app:p", 2000000001); /* inside it, and newer */
+	j = ask(h, QUESTION);
+	edge = json_array_get(json_object_get(first_group(j), "edges"), 0);
+	assert_non_null(below = json_object_get(edge, "below"));
+	assert_string_equal(text_in(below, "to"), "s/app:p");
+	assert_int_equal(json_integer_value(json_object_get(below, "slow")), 38);
+	assert_int_equal(json_integer_value(json_object_get(below, "run")), 4);
+	json_decref(j);
+	json_decref(group);
+	json_decref(other);
+}
+
 static void
 a_report_can_begin_again(void **state)
 {
@@ -760,6 +826,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    all_requests_are_in_the_report_by_structure_alone, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_report_can_begin_again, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    edges_of_the_report_have_what_diagnoses_saw_below_them, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    rules_of_labels_hold_for_the_report, build, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What threads did in the edge of a verdict, below its tracepoints. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/differential_text.h"
+#include "controlplane/answers/answer_inside.h"
+#include "report/differential_json.h"
+
+/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a text; with the names of the numbers. */
+static json_t *
+below_lines_json(const char *lines, const char *const names[3], bool place)
+{
+	json_t *list = json_array();
+
+	for (const char *at = lines; at != NULL && *at != '\0';) {
+		const char *end = strchr(at, '\n');
+		size_t len = end != NULL ? (size_t)(end - at) : strlen(at);
+		double x[4] = { 0 };
+		char word[16];
+		int used = 0;
+
+		if (sscanf(at, "%15s%lf%lf%lf%n", word, &x[0], &x[1], &x[2], &used) >= 4 &&
+		    (size_t)used < len) {
+			json_t *o = json_pack(
+			    "{s:s, s:f, s:f}", "state", word, names[0], x[0], names[1], x[1]);
+
+			if (place) {
+				json_object_set_new(o, "mean_ms", number_json(x[2] / 1e6));
+				json_object_set_new(o, "place",
+				    json_stringn(at + used + 1, len - (size_t)used - 1));
+			} else {
+				json_object_set_new(o, names[2], number_json(x[2]));
+				json_object_set_new(
+				    o, "mean_ms", number_json(strtod(at + used, NULL) / 1e6));
+			}
+			json_array_append_new(list, o);
+		}
+		at = end != NULL ? end + 1 : NULL;
+	}
+	return list;
+}
+
+json_t *
+answer_differential(const struct verdict *v)
+{
+	struct difference_node *tree;
+	struct arena a = { 0 };
+	struct differential d;
+	uint32_t count;
+	struct err e;
+	int rc = ERR_INPUT;
+	json_t *o;
+
+	if (v->below_differential[0] != '\0')
+		rc = differential_read(&d, &tree, &count, v->below_differential, &a, &e);
+	o = rc == 0 ? differential_json(&d, tree, count) : rc == ERR_MEMORY ? NULL : json_null();
+	arena_release(&a);
+	return o;
+}
+
+json_t *
+answer_below(const struct verdict *v, bool whole)
+{
+	static const char *const STATE[3] = { "share", "share_low", "share_high" },
+				 *const PLACE[3] = { "share", "of_edge", "" };
+	const char *top = v->below_top, *missing = v->below_missing;
+
+	if (v->below_requests == 0 && missing[0] == '\0')
+		return json_null();
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
+	    (json_int_t)v->below_requests, "top", top[0] != '\0' ? answer_text(top) : json_null(),
+	    "states", below_lines_json(v->below_states, STATE, false), "places",
+	    below_lines_json(v->below_places, PLACE, true), "holders",
+	    below_lines_json(v->below_holders, PLACE, true), "differential",
+	    whole ? answer_differential(v) : json_null(), "missing",
+	    missing[0] != '\0' ? answer_text(missing) : json_null());
+}
