@@ -246,6 +246,102 @@ verdict_below_holder_put(struct buf *out, const json_t *v)
 	}
 }
 
+/* ---- what slow requests have more of ---- */
+
+#define DIFFERS_P 0.05   /* by chance, at most */
+#define ON_ITS_STACK 0.8 /* of the difference of the edge */
+
+static double
+more_ms(const json_t *o)
+{
+	return number_of(o, "slow_ms") - number_of(o, "usual_ms");
+}
+
+/* Slow requests have more of it, and not by chance. */
+static bool
+is_more(const json_t *item, const char *of)
+{
+	return is_word(item, "of", of) && !is_null(item, "p") &&
+	       number_of(item, "p") <= DIFFERS_P && number_of(item, "low_ms") > 0;
+}
+
+static void
+more_put(struct buf *out, const json_t *item)
+{
+	buf_printf(out, "%+.3g ms [%.3g to %.3g]", more_ms(item), number_of(item, "low_ms"),
+	    number_of(item, "high_ms"));
+}
+
+/* The innermost place in the code on whose stack most of the difference is, from the root of the tree down; NULL: none. */
+static const char *
+place_of_difference(const json_t *differential)
+{
+	const json_t *stacks = json_object_get(differential, "stacks"), *entry;
+	double least = ON_ITS_STACK * more_ms(json_array_get(stacks, 0)), parent = 0;
+	const char *place = NULL;
+	size_t i;
+
+	if (least <= 0)
+		return NULL;
+	json_array_foreach (stacks, i, entry) /* callers come first */
+		if (i > 0 && number_of(entry, "parent") == parent && more_ms(entry) >= least) {
+			parent = (double)i;
+			if (strstr(member(entry, "entry"), "() at ") != NULL)
+				place = member(entry, "entry");
+		}
+	return place;
+}
+
+/* The item of the function of this place, and of all that it calls; NULL: it is not listed. */
+static const json_t *
+function_at(const json_t *items, const char *place)
+{
+	size_t len = strstr(place, "() at ") - place, i;
+	const json_t *item;
+
+	json_array_foreach (items, i, item)
+		if (is_more(item, "inclusive") && strlen(member(item, "name")) == len &&
+		    strncmp(member(item, "name"), place, len) == 0)
+			return item;
+	return NULL;
+}
+
+void
+verdict_below_differential_put(struct buf *out, const json_t *v)
+{
+	const json_t *d = json_object_get(json_object_get(v, "below"), "differential"),
+		     *items = json_object_get(d, "items"), *item, *self = NULL;
+	double slow = number_of(d, "slow"), usual = number_of(d, "usual");
+	const char *place = place_of_difference(d);
+	unsigned states = 0;
+	size_t i;
+
+	if (!json_is_object(d))
+		return;
+	buf_printf(out, "the %.0f slowest of %.0f requests (from %.3g ms on) take %+.3g ms there",
+	    slow, slow + usual, number_of(d, "slow_from_ms"), more_ms(d));
+	json_array_foreach (items, i, item) {
+		if (is_more(item, "state")) {
+			buf_printf(out, "%s%s ", states++ > 0 ? "; " : ": ", member(item, "name"));
+			more_put(out, item);
+			buf_printf(out, ", %.0f of %.0f have it, %.0f of %.0f others",
+			    number_of(item, "slow"), slow, number_of(item, "usual"), usual);
+		} else if (self == NULL && is_more(item, "self")) {
+			self = item;
+		}
+	}
+	if (states == 0)
+		buf_printf(out, "; no state differs by more than chance");
+	if (place != NULL && (item = function_at(items, place)) != NULL) {
+		buf_printf(out, "; %s with what it calls ", place);
+		more_put(out, item);
+	}
+	if (self != NULL) {
+		buf_printf(out, "; %s itself ", member(self, "name"));
+		more_put(out, self);
+	}
+}
+
 void
 verdict_unlearned_put(struct buf *out, const json_t *v)
 {
@@ -433,6 +529,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; below: ", verdict_below_put, v);
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
+	put_part(out, "; ", verdict_below_differential_put, v);
 	put_part(out, "; ", verdict_budget_put, v);
 	put_part(out, "; ", verdict_unlearned_put, v);
 }

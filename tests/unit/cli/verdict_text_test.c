@@ -62,6 +62,42 @@ what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
 	    SHARE PLACE "; below: not known: no CAP_BPF");
 }
 
+#define BELOW_BEFORE                                                                 \
+	"{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":{" \
+	"\"slow\":38,\"usual\":112,\"slow_ms\":24,\"usual_ms\":3,\"slow_from_ms\":26,"
+#define BELOW_SAID                                                 \
+	SHARE PLACE "; below: ; 150 requests: no state stands out" \
+		    "; the 38 slowest of 150 requests (from 26 ms on) take +21 ms there"
+#define ITEM(of, name, p)                                                           \
+	"{\"of\":\"" of "\",\"name\":\"" name "\",\"slow_ms\":22,\"usual_ms\":1.5," \
+	"\"low_ms\":19,\"high_ms\":23.2,\"p\":" p ",\"slow\":38,\"usual\":60}"
+#define ENTRY(entry, parent, slow) \
+	"{\"entry\":\"" entry "\",\"parent\":" parent ",\"slow_ms\":" slow ",\"usual_ms\":1}"
+
+static void
+what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is(void **state)
+{
+	(void)state;
+
+	reads(BELOW_BEFORE "\"items\":[" ITEM("inclusive", "main", "0.005") "," ITEM(
+		  "inclusive", "append", "0.005") "," ITEM("inclusive", "other",
+		  "0.005") "," ITEM("self", "futex", "0.005") "," ITEM("state", "lock",
+		  "0.005") "," ITEM("self", "later", "0.01") "," ITEM("state", "disk",
+		  "0.3") "],\"stacks\":[" ENTRY("", "null", "22") "," ENTRY("main", "0",
+		  "22") "," ENTRY("append() at dd.c:27", "1", "20") "," ENTRY("other() at dd.c:99",
+		  "1", "3") "," ENTRY("futex", "2", "20") "]}}}",
+	    BELOW_SAID ": lock +20.5 ms [19 to 23.2], 38 of 38 have it, 60 of 112 others"
+		       "; append() at dd.c:27 with what it calls +20.5 ms [19 to 23.2]"
+		       "; futex itself +20.5 ms [19 to 23.2]");
+	/* no more than by chance, and no place on the way to most of it */
+	reads(BELOW_BEFORE "\"items\":[" ITEM("state", "lock", "0.2") "],\"stacks\":[" ENTRY(
+		  "", "null", "22") "," ENTRY("f() at a.c:1", "0", "10") "," ENTRY("g() at a.c:2",
+		  "0", "10") "]}}}",
+	    BELOW_SAID "; no state differs by more than chance");
+	reads("{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":null}}",
+	    SHARE PLACE "; below: ; 150 requests: no state stands out");
+}
+
 static void
 a_problem_that_has_stopped_is_told_with_its_time_and_edge(void **state)
 {
@@ -338,6 +374,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_below_the_edge_is_told_by_state_place_and_holder),
+		cmocka_unit_test(
+		    what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is),
 		cmocka_unit_test(a_problem_that_has_stopped_is_told_with_its_time_and_edge),
 		cmocka_unit_test(the_share_of_a_separation_is_of_what_the_verdict_measures),
 		cmocka_unit_test(a_key_that_explains_little_is_no_cause),
