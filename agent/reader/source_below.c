@@ -182,7 +182,8 @@ take_can(struct source_below *s, const struct below_can *c)
 	s->status.known = true;
 	s->status.can = c->flags;
 	snprintf(s->status.missing, sizeof s->status.missing, "%s", c->missing);
-	s->status.state = SOURCE_BELOW_ACTIVE;
+	if (c->flags == 0) /* it will not send marks */
+		s->status.state = SOURCE_BELOW_ACTIVE;
 }
 
 /* False: it sent what only the agent sends. */
@@ -208,6 +209,8 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 	case BELOW_MARK:
 		if (m->mark_ns > s->mark_ns && m->mark_ns <= now.ns)
 			s->mark_ns = m->mark_ns;
+		if (s->status.state == SOURCE_BELOW_STARTING && s->status.known)
+			s->status.state = SOURCE_BELOW_ACTIVE;
 		s->heard = now;
 		break;
 	case BELOW_COST:
@@ -241,10 +244,11 @@ static void
 fail(struct source_below *s, struct mono now, const char *why)
 {
 	bool ending = s->status.state == SOURCE_BELOW_ENDING;
+	int64_t until_ns = ending ? s->end_ns : now.ns;
 	struct err e;
 
-	if (s->status.state != SOURCE_BELOW_STARTING && s->nservices > 0 && s->mark_ns != INT64_MIN)
-		lose(s, 1, s->mark_ns, ending ? s->end_ns : now.ns);
+	if (s->status.state != SOURCE_BELOW_STARTING && s->nservices > 0 && s->mark_ns < until_ns)
+		lose(s, 1, s->mark_ns, until_ns);
 	if (!ending) {
 		err_set(&e, ERR_SYSTEM, "hone-below %s", why);
 		trouble_set(&s->losses, &e);
@@ -265,8 +269,8 @@ read_messages(struct source_below *s, struct mono now)
 		struct below_message m;
 		ssize_t n = recv(s->socket, packet, sizeof packet, MSG_DONTWAIT | MSG_TRUNC);
 
-		if (n < 0 && errno == EINTR)
-			continue;
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
+			continue; /* reset, since it did not read all; once, before what it sent */
 		if (n < 0 && errno == EAGAIN) {
 			more = false;
 			break;

@@ -21,8 +21,10 @@
 struct source_below;
 
 enum source_below_state {
-	SOURCE_BELOW_IDLE,     /* none runs */
-	SOURCE_BELOW_STARTING, /* it has not said yet what it can do */
+	SOURCE_BELOW_IDLE, /* none runs */
+	/* It has not said yet what it can do, or has sent no mark: the watermark does not wait for it, so what it reported of
+	 * a process would be lost. */
+	SOURCE_BELOW_STARTING,
 	SOURCE_BELOW_ACTIVE,
 	SOURCE_BELOW_ENDING, /* it was asked to end; the poll that has its last records makes the source idle */
 };

@@ -59,7 +59,10 @@ found() {
 	[ "$code" = "$1" ] && jq -e "$2" "$D/check.json"
 }
 only() { echo "[.mistakes[].kind] | unique == [\"$1\"]"; }
-no_losses() { hone status --json | jq -e '.counts.lossy == 0 and .counts.lost_ring == 0'; }
+no_losses() { # says what there was, if it fails
+	hone status --json > "$D/status.json"
+	jq -e ".counts.lossy == 0 and .counts.lost_ring == 0" "$D/status.json"
+}
 
 check "both programs run with the right instrumentation" play "" check_back ""
 check "hone check says that the right program is right" found 0 '.mistakes == [] and .forks[0].begun > 100 and .forks[0].joined > 100'

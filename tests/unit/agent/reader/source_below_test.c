@@ -244,7 +244,7 @@ what_it_loses_is_a_loss_with_its_time_span(void **state)
 	stage_close(&g);
 }
 
-/* how: it reports all; it reports all in two polls; it dies before; it is silent. */
+/* how: it reports all and ends; it reports all, in two polls; it dies before; it is silent. */
 static void
 what_it_has_not_reported_when_it_was_ended_is_a_loss(void **state)
 {
@@ -268,9 +268,9 @@ what_it_has_not_reported_when_it_was_ended_is_a_loss(void **state)
 			say(&g, wait_of(50, 100 * SECOND + 20, 100 * SECOND + 60, 0));
 		if (how == 1)
 			poll_at(&g, 100 * SECOND + 75);
-		if (how < 2) {
+		if (how < 2)
 			mark(&g, 100 * SECOND + 72);
-		} else if (how == 2) {
+		if (how % 2 == 0) {
 			close(g.peer);
 			g.peer = -1;
 		}
@@ -286,6 +286,31 @@ what_it_has_not_reported_when_it_was_ended_is_a_loss(void **state)
 		assert_int_equal(s.deaths, 0);
 		stage_close(&g);
 	}
+}
+
+static void
+it_is_active_when_the_watermark_waits_for_it(void **state)
+{
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	for (int i = 0; i < 2; i++) { /* the second one's abilities are known before */
+		stage_attach(&g);
+		say(&g,
+		    (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+		poll_at(&g, (100 + i) * SECOND + 20);
+		assert_int_equal(state_of(&g), SOURCE_BELOW_STARTING);
+		assert_int_equal(g.out.watermark_ns, (100 + i) * SECOND + 20);
+		mark(&g, (100 + i) * SECOND + 30);
+		poll_at(&g, (100 + i) * SECOND + 40);
+		assert_int_equal(state_of(&g), SOURCE_BELOW_ACTIVE);
+		assert_int_equal(g.out.watermark_ns, (100 + i) * SECOND + 30);
+		source_below_end(g.below, g.now);
+		close(g.peer);
+		g.peer = -1;
+	}
+	stage_close(&g);
 }
 
 /* As the one that is started to find out what a node can do. */
@@ -394,6 +419,7 @@ main(void)
 		cmocka_unit_test(a_long_stack_is_cut_at_its_beginning),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
 		cmocka_unit_test(what_it_has_not_reported_when_it_was_ended_is_a_loss),
+		cmocka_unit_test(it_is_active_when_the_watermark_waits_for_it),
 		cmocka_unit_test(one_that_followed_nothing_loses_nothing_when_it_ends),
 		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
 		cmocka_unit_test(a_malformed_message_ends_it),
