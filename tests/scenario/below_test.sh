@@ -15,7 +15,7 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 25; }
 
-echo 1..33
+echo 1..34
 mkfifo "$D/in"
 "$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
 WORK=$!
@@ -37,32 +37,42 @@ check "nothing was lost" jq -e '.lost == 0' "$D/seen.json"
 # waits FUNCTION: those in that function, as {state: times}
 waits() { jq -c --arg f "$1" '[.rows[] | select((.place | startswith($f + "()")) and .state != "running" and .state != "ready")]
 	| group_by(.state) | map({key: .[0].state, value: (map(.count) | add)}) | from_entries' "$D/seen.json"; }
-# is PHASE STATE LEAST: at least LEAST waits there, and 99 % of their time in this state
+# is PHASE STATE LEAST: at least LEAST waits there, and 99 % of the time of those whose state is known in this state. How many
+# are unknown in all phases is a check of its own.
 is() {
 	local of=phase_$1
 	waits "$of"
 	jq -e --arg f "$of" --arg s "$2" --argjson least "$3" '[.rows[] | select((.place | startswith($f + "()")) and .state != "running"
-		and .state != "ready")] | (map(.ms) | add // 0) as $all | map(select(.state == $s))
+		and .state != "ready" and .state != "unknown")] | (map(.ms) | add // 0) as $all | map(select(.state == $s))
 		| (map(.count) | add // 0) >= $least and (map(.ms) | add // 0) >= 0.99 * $all' "$D/seen.json" > /dev/null
 }
-for it in "mutex lock 24" "pi_mutex lock 24" "read_lock lock 24" "timed_lock lock 24" "cond thread 24" "sem thread 24" "direct_read disk 24" \
-	"cold_read disk 20" "fsync disk 24" "fault fault 20" "sleep timer 24" "poll timer 24" "epoll timer 24" "tcp network 24" \
-	"unix thread 24" "pipe thread 24" "child thread 24"; do
+# On a busy machine what a thread would wait for is often there before it gets to wait: of the disk, memory and locks few remain.
+for it in "mutex lock 15" "pi_mutex lock 15" "read_lock lock 15" "timed_lock lock 15" "cond thread 20" "sem thread 20" "direct_read disk 8" \
+	"cold_read disk 5" "fsync disk 8" "fault fault 5" "sleep timer 24" "poll timer 24" "epoll timer 24" "tcp network 20" \
+	"unix thread 20" "pipe thread 20" "child thread 20"; do
 	read -r phase state least <<< "$it"
 	check "$phase: $state" is "$phase" "$state" "$least"
 done
+# 17 phases TIMES times
+few_unknown() {
+	jq -e --argjson all $((17 * TIMES)) '[.rows[] | select((.place | startswith("phase_")) and .state == "unknown") | .count] | (add // 0) <= 0.01 * $all' \
+		"$D/seen.json"
+}
+check "of all waits, at most 1 in 100 has an unknown state" few_unknown
 ms_of() { jq --arg f "$1" --arg s "$2" '[.rows[] | select((.place | startswith($f)) and .state == $s) | .ms] | add // 0' "$D/seen.json"; }
 # A computing thread shows in samples: TIMES times 5 ms, and half of 20 ms beside another thread.
 between() { jq -n -e --argjson x "$1" --argjson a "$2" --argjson b "$3" '$x >= $a and $x <= $b'; }
 spun() { between "$(jq '[.rows[] | select(.state == "running") | .ms] | add' "$D/seen.json")" $((TIMES * 5)) $((TIMES * 60)); }
 check "computing shows as running" spun
 check "a thread beside which another one computes is ready for a part of the time" between "$(ms_of "" ready)" $((TIMES * 5)) 1e9
-# holder PHASE FUNCTION STATE: for 9 of 10 waits of a lock, the holder is in this function, and in this state, or ready (on a busy
-# machine it gets the CPU late)
+# holder PHASE FUNCTION STATE: the kernel tells of a third of the waits of a lock at least what the holder does (on a busy machine it
+# may run, or be gone, when the waiter begins to wait), and then it is in this function, and in this state, or ready (it gets the
+# CPU late), in 24 of 25.
 holder() {
 	jq -e --arg f "phase_$1" --arg h "$2" --arg s "$3" '[.rows[] | select((.place | startswith($f + "()")) and .state == "lock")]
-		| (map(.count) | add) as $all | map(select((.holder.state == $s or .holder.state == "ready") and (.holder.place | startswith($h + "()")))) | (map(.count) | add // 0) >= 0.9 * $all' \
-		"$D/seen.json"
+		| (map(.count) | add // 0) as $all | map(select(.holder.state != null and .holder.state != "")) | (map(.count) | add // 0) as $told
+		| map(select((.holder.state == $s or .holder.state == "ready") and (.holder.place | startswith($h + "()"))))
+		| (map(.count) | add // 0) >= 0.96 * $told and $told >= 0.3 * $all and $told > 0' "$D/seen.json"
 }
 for phase in mutex pi_mutex; do check "$phase: its holder sleeps, and where" holder $phase hold_mutex timer; done
 check "read_lock: its holder sleeps, and where" holder read_lock hold_rwlock timer
