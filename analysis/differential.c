@@ -472,15 +472,22 @@ shorten_tree(struct difference_node *tree, uint32_t count, double share_min)
 
 void
 differential_shorten(struct differential *d, struct difference_node *tree, uint32_t *count,
-    double p_max, uint32_t functions, double share_min)
+    double p_max, uint32_t self, uint32_t inclusive, double share_min)
 {
-	uint32_t kept = 0, seen = 0;
+	uint32_t left[] = { [DIFFERENCE_STATE] = UINT32_MAX,
+		[DIFFERENCE_SELF] = self,
+		[DIFFERENCE_INCLUSIVE] = inclusive };
+	uint32_t kept = 0;
 
 	assert(*count <= DIFFERENTIAL_NODES_MAX);
-	for (uint32_t i = 0; i < d->count; i++)
-		if (d->items[i].of == DIFFERENCE_STATE ||
-		    (d->items[i].p <= p_max && seen++ < functions))
-			d->items[kept++] = d->items[i];
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct difference *x = &d->items[i];
+
+		if ((x->of == DIFFERENCE_STATE || x->p <= p_max) && left[x->of] > 0) {
+			left[x->of]--;
+			d->items[kept++] = *x;
+		}
+	}
 	d->count = kept;
 	if (*count > 0)
 		*count = shorten_tree(tree, *count, share_min);

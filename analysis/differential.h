@@ -87,9 +87,9 @@ struct difference_node {          /* of a tree of stacks, which a flame graph sh
 int differential_tree(struct difference_node **ret, uint32_t *count,
     const struct request_parts *requests, uint32_t n, struct arena *a, struct err *e);
 
-/* Leaves all states, the first `functions` functions with at most that p, and entries of the tree that have share_min of its root
- * (0 to 1), if their parents have. In place, O(items + *count). */
+/* Leaves all states, the first functions with at most that p, so many by self time and so many inclusive, and entries of the tree that have
+ * share_min of its root (0 to 1), if their parents have. In place, O(items + *count). */
 void differential_shorten(struct differential *d, struct difference_node *tree, uint32_t *count,
-    double p_max, uint32_t functions, double share_min);
+    double p_max, uint32_t self, uint32_t inclusive, double share_min);
 
 #endif

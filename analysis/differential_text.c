@@ -59,7 +59,8 @@ differential_write(struct buf *out, struct differential *d, struct difference_no
 
 	/* With share_min over 1 only the root is left, and items are at most 15 KiB: a name has at most 300 bytes. */
 	for (double share_min = SHARE_MIN; share_min < 4; share_min *= 2) {
-		differential_shorten(d, tree, &count, p_max, DIFFERENTIAL_FUNCTIONS_MAX, share_min);
+		differential_shorten(d, tree, &count, p_max, DIFFERENTIAL_SELF_MAX,
+		    DIFFERENTIAL_INCLUSIVE_MAX, share_min);
 		out->len = begun;
 		put_all(out, d, tree, count);
 		if (out->failed || out->len - begun <= DIFFERENTIAL_TEXT_MAX)

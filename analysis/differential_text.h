@@ -17,7 +17,9 @@
 
 enum {
 	DIFFERENTIAL_TEXT_MAX = 16384, /* bytes with the terminating 0 */
-	DIFFERENTIAL_FUNCTIONS_MAX = 32
+	/* of functions; each has its callers inclusive before it, with the same difference */
+	DIFFERENTIAL_SELF_MAX = 8,
+	DIFFERENTIAL_INCLUSIVE_MAX = 24,
 };
 
 /*

@@ -281,7 +281,7 @@ shortened_it_has_all_states_and_the_entries_that_have_enough_with_their_parents(
 	make(&m, 3e6, 7);
 	d = compared(&m, 0.95, 1);
 	nodes = tree_of(&count, &m);
-	differential_shorten(&d, nodes, &count, 0.05, 3, 0.2);
+	differential_shorten(&d, nodes, &count, 0.05, 1, 3, 0.2);
 	assert_non_null(of(&d, DIFFERENCE_STATE, RUNNING, NULL));
 	assert_non_null(of(&d, DIFFERENCE_STATE, LOCK, NULL));
 	for (uint32_t i = 0; i < d.count; i++)
@@ -289,18 +289,19 @@ shortened_it_has_all_states_and_the_entries_that_have_enough_with_their_parents(
 			assert_true(d.items[i].p <= 0.05);
 			functions++;
 		}
-	assert_int_equal(functions, 3);
+	assert_int_equal(functions, 4);
+	assert_non_null(of(&d, DIFFERENCE_SELF, 0, "fsync")); /* callers do not take its place */
 	assert_int_equal(count, 6); /* root main serve append:27 fsync lock_take */
 	assert_string_equal(nodes[3].text, "append() at dd.c:27");
 	assert_string_equal(nodes[4].text, "fsync");
 	assert_int_equal(nodes[4].parent, 3);
 	assert_string_equal(nodes[5].text, "lock_take");
 	assert_int_equal(nodes[5].parent, 2);
-	differential_shorten(&d, nodes, &count, 0, 0, 2);
+	differential_shorten(&d, nodes, &count, 0, 0, 0, 2);
 	assert_int_equal(count, 1);
 	assert_int_equal(d.count, 3); /* states */
 	count = 0;
-	differential_shorten(&d, nodes, &count, 0.05, 3, 0.2);
+	differential_shorten(&d, nodes, &count, 0.05, 1, 3, 0.2);
 	assert_int_equal(count, 0);
 	arena_release(&m.arena);
 }
@@ -380,7 +381,7 @@ a_large_tree_is_written_with_its_largest_entries(void **state)
 	assert_int_equal(
 	    differential_read(&r, &nodes, &kept, (char *)text.data + 6, &m.arena, &e), 0);
 	assert_int_equal(kept, 8 + SLOW); /* those of slow requests are larger means */
-	assert_in_range(r.count, DIFFERENTIAL_FUNCTIONS_MAX, DIFFERENTIAL_FUNCTIONS_MAX + 3);
+	assert_int_equal(r.count, 3 + DIFFERENTIAL_SELF_MAX + DIFFERENTIAL_INCLUSIVE_MAX);
 	for (uint32_t i = 0; i < kept; i++)
 		found |= strcmp(nodes[i].text, "append() at dd.c:27") == 0;
 	assert_true(found);
