@@ -249,6 +249,7 @@ verdict_below_holder_put(struct buf *out, const json_t *v)
 /* ---- what slow requests have more of ---- */
 
 #define DIFFERS_P 0.05   /* by chance, at most */
+#define STATE_TOLD 0.05  /* of the difference of the edge, that of a state at least */
 #define ON_ITS_STACK 0.8 /* of the difference of the edge */
 
 static double
@@ -272,13 +273,12 @@ more_put(struct buf *out, const json_t *item)
 	    number_of(item, "high_ms"));
 }
 
-/* The innermost place in the code on whose stack most of the difference is, from the root of the tree down; NULL: none. */
-static const char *
+/* The innermost entry with a place in the code on whose stack most of the difference is, from the root of the tree down; NULL: none. */
+static const json_t *
 place_of_difference(const json_t *differential)
 {
-	const json_t *stacks = json_object_get(differential, "stacks"), *entry;
+	const json_t *stacks = json_object_get(differential, "stacks"), *entry, *place = NULL;
 	double least = ON_ITS_STACK * more_ms(json_array_get(stacks, 0)), parent = 0;
-	const char *place = NULL;
 	size_t i;
 
 	if (least <= 0)
@@ -287,32 +287,36 @@ place_of_difference(const json_t *differential)
 		if (i > 0 && number_of(entry, "parent") == parent && more_ms(entry) >= least) {
 			parent = (double)i;
 			if (strstr(member(entry, "entry"), "() at ") != NULL)
-				place = member(entry, "entry");
+				place = entry;
 		}
 	return place;
 }
 
-/* The item of the function of this place, and of all that it calls; NULL: it is not listed. */
-static const json_t *
-function_at(const json_t *items, const char *place)
+/* The place with its difference; the interval is that of the function, where it is listed. */
+static void
+place_with_calls_put(struct buf *out, const json_t *items, const json_t *place)
 {
-	size_t len = strstr(place, "() at ") - place, i;
+	const char *text = member(place, "entry");
+	size_t len = (size_t)(strstr(text, "() at ") - text), i;
 	const json_t *item;
 
+	buf_printf(out, "; %s with what it calls ", text);
 	json_array_foreach (items, i, item)
 		if (is_more(item, "inclusive") && strlen(member(item, "name")) == len &&
-		    strncmp(member(item, "name"), place, len) == 0)
-			return item;
-	return NULL;
+		    strncmp(member(item, "name"), text, len) == 0) {
+			more_put(out, item);
+			return;
+		}
+	buf_printf(out, "%+.3g ms", more_ms(place));
 }
 
 void
 verdict_below_differential_put(struct buf *out, const json_t *v)
 {
 	const json_t *d = json_object_get(json_object_get(v, "below"), "differential"),
-		     *items = json_object_get(d, "items"), *item, *self = NULL;
+		     *items = json_object_get(d, "items"), *place = place_of_difference(d), *item,
+		     *self = NULL;
 	double slow = number_of(d, "slow"), usual = number_of(d, "usual");
-	const char *place = place_of_difference(d);
 	unsigned states = 0;
 	size_t i;
 
@@ -321,7 +325,7 @@ verdict_below_differential_put(struct buf *out, const json_t *v)
 	buf_printf(out, "the %.0f slowest of %.0f requests (from %.3g ms on) take %+.3g ms there",
 	    slow, slow + usual, number_of(d, "slow_from_ms"), more_ms(d));
 	json_array_foreach (items, i, item) {
-		if (is_more(item, "state")) {
+		if (is_more(item, "state") && more_ms(item) >= STATE_TOLD * more_ms(d)) {
 			buf_printf(out, "%s%s ", states++ > 0 ? "; " : ": ", member(item, "name"));
 			more_put(out, item);
 			buf_printf(out, ", %.0f of %.0f have it, %.0f of %.0f others",
@@ -331,11 +335,9 @@ verdict_below_differential_put(struct buf *out, const json_t *v)
 		}
 	}
 	if (states == 0)
-		buf_printf(out, "; no state differs by more than chance");
-	if (place != NULL && (item = function_at(items, place)) != NULL) {
-		buf_printf(out, "; %s with what it calls ", place);
-		more_put(out, item);
-	}
+		buf_printf(out, "; no state stands out");
+	if (place != NULL)
+		place_with_calls_put(out, items, place);
 	if (self != NULL) {
 		buf_printf(out, "; %s itself ", member(self, "name"));
 		more_put(out, self);
