@@ -192,6 +192,14 @@ requests_of(const struct below_parts *p, int64_t from_ns, uint32_t just, struct 
 	return requests;
 }
 
+/* What waits have at the end of their stacks, so that the tree tells them from time on a CPU. */
+static const char *const leaves[DIFFERENTIAL_STATES_MAX] = {
+#define STATE(name, number, word, text) \
+	[BELOW_##name] = BELOW_##name == BELOW_RUNNING ? NULL : "[" word "]",
+#include "wire/below_states.tbl.h"
+#undef STATE
+};
+
 int
 below_parts_compare(struct differential *ret, struct difference_node **tree, uint32_t *count,
     const struct below_parts *p, int64_t slow_over_ns, double confidence, uint32_t rounds,
@@ -212,5 +220,5 @@ below_parts_compare(struct differential *ret, struct difference_node **tree, uin
 	if ((rc = differential_of(ret, requests, p->n, confidence, rounds, seed, a, e)) != 0)
 		return rc;
 	ret->slow_from_ns = (double)from_ns;
-	return differential_tree(tree, count, requests, p->n, a, e);
+	return differential_tree(tree, count, requests, p->n, leaves, a, e);
 }

@@ -403,50 +403,65 @@ child(struct difference_node *nodes, uint32_t *count, struct hash_table *index, 
 	return (*count)++;
 }
 
+/* Adds a part at its entries and at its leaf. False: out of memory. */
+static bool
+add_to_tree(struct difference_node *nodes, uint32_t *count, struct hash_table *index,
+    const struct request_part *p, bool slow, const char *leaf, struct arena *a)
+{
+	const char *at = p->folded, *end = at != NULL ? at + p->len : NULL, *entry;
+	uint32_t node = 0, below;
+	size_t len;
+
+	for (int depth = 0;; depth++) {
+		*(slow ? &nodes[node].slow_ns : &nodes[node].usual_ns) += (double)p->ns;
+		if (at == NULL || depth >= DIFFERENTIAL_DEPTH_MAX ||
+		    !next_entry(&at, end, &entry, &len)) {
+			if (leaf == NULL)
+				return true;
+			entry = leaf;
+			len = strlen(leaf);
+			leaf = NULL;
+			at = NULL;
+		}
+		below = child(nodes, count, index, node, entry, len, a);
+		if (below == UINT32_MAX || below == node) /* it does not fit */
+			return below == node;
+		node = below;
+	}
+}
+
 int
 differential_tree(struct difference_node **ret, uint32_t *count,
-    const struct request_parts *requests, uint32_t n, struct arena *a, struct err *e)
+    const struct request_parts *requests, uint32_t n, const char *const *leaves, struct arena *a,
+    struct err *e)
 {
 	struct difference_node *nodes = arena_calloc(a, DIFFERENTIAL_NODES_MAX, sizeof *nodes);
 	struct hash_table index = { 0 };
 	double many[2] = { 0 };
-	const char *entry;
-	size_t len;
+	bool all = nodes != NULL && hash_table_in_arena(&index, a, DIFFERENTIAL_NODES_MAX);
 
 	*count = 0;
-	if (nodes == NULL || !hash_table_in_arena(&index, a, DIFFERENTIAL_NODES_MAX))
-		goto fail;
-	nodes[(*count)++].text = "";
+	if (all)
+		nodes[(*count)++].text = "";
 	for (uint32_t r = 0; r < n; r++) {
 		many[requests[r].slow]++;
-		for (uint32_t k = 0; k < requests[r].count; k++) {
+		for (uint32_t k = 0; k < requests[r].count && all; k++) {
 			const struct request_part *p = &requests[r].parts[k];
-			const char *at = p->folded, *end = at != NULL ? at + p->len : NULL;
-			uint32_t node = 0, below;
+			const char *leaf = leaves != NULL && p->state < DIFFERENTIAL_STATES_MAX
+			                       ? leaves[p->state]
+			                       : NULL;
 
-			for (int depth = 0; depth <= DIFFERENTIAL_DEPTH_MAX; depth++) {
-				*(requests[r].slow ? &nodes[node].slow_ns
-						   : &nodes[node].usual_ns) += (double)p->ns;
-				if (at == NULL || depth == DIFFERENTIAL_DEPTH_MAX ||
-				    !next_entry(&at, end, &entry, &len))
-					break;
-				below = child(nodes, count, &index, node, entry, len, a);
-				if (below == UINT32_MAX)
-					goto fail;
-				if (below == node) /* it does not fit */
-					break;
-				node = below;
-			}
+			all = add_to_tree(nodes, count, &index, p, requests[r].slow, leaf, a);
 		}
 	}
+	if (!all)
+		return err_set(e, ERR_MEMORY, "out of memory while stacks were counted");
 	for (uint32_t i = 0; i < *count; i++) {
 		nodes[i].slow_ns /= many[true] > 0 ? many[true] : 1;
 		nodes[i].usual_ns /= many[false] > 0 ? many[false] : 1;
 	}
 	*ret = nodes;
 	return 0;
-fail:
-	return err_set(e, ERR_MEMORY, "out of memory while stacks were counted");
 }
 
 /* The parents of nodes that were kept are at or before them. */

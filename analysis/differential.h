@@ -82,10 +82,12 @@ struct difference_node {          /* of a tree of stacks, which a flame graph sh
 };
 
 /* The tree of all stacks; node 0 is the root, whose times are those of the edge. A stack of an unknown place is in the root
- * only, as are entries that do not fit into DIFFERENTIAL_NODES_MAX in their parent only. Children are in order of their first
+ * only, as are entries that do not fit into DIFFERENTIAL_NODES_MAX in their parent only. leaves: DIFFERENTIAL_STATES_MAX texts,
+ * what parts in that state have as one more entry, innermost (NULL: nothing); or NULL. Children are in order of their first
  * appearance. O(entries). ERR_MEMORY. */
 int differential_tree(struct difference_node **ret, uint32_t *count,
-    const struct request_parts *requests, uint32_t n, struct arena *a, struct err *e);
+    const struct request_parts *requests, uint32_t n, const char *const *leaves, struct arena *a,
+    struct err *e);
 
 /* Leaves all states, the first functions with at most that p, so many by self time and so many inclusive, and entries of the tree that have
  * share_min of its root (0 to 1), if their parents have. In place, O(items + *count). */

@@ -62,7 +62,7 @@ function belowPart(e, w) {
 						'slow ones',
 						'Differential flame graphs of ' + edgeWords(e)
 					),
-					'Where threads were, running or not, between the two tracepoints: callers above what they call, mean times of a request, both to one scale. Colour: share of what slow requests have more; green: they have less.'
+					'Where threads were between the two tracepoints, and in brackets what they waited for there: callers above what they call, mean times of a request, both to one scale. Colour: share of what slow requests have more; green: they have less.'
 				)
 			: null,
 		rows.length

@@ -39,7 +39,7 @@ check_tree(
 	struct difference_node *nodes;
 	uint32_t count;
 
-	if (differential_tree(&nodes, &count, requests, n, a, NULL) != 0)
+	if (differential_tree(&nodes, &count, requests, n, NULL, a, NULL) != 0)
 		abort();
 	memset(inner, 0, sizeof inner);
 	if (fabs(nodes[0].slow_ns - d->slow_ns) > 1e-6 * d->slow_ns ||

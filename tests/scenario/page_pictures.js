@@ -287,11 +287,20 @@ function ownTimes(body, name, g) {
 
 /* ---- the differential flame graphs ---- */
 
+const event = label => label.replace(/^.*:/, '');
 function belowGraphs(entry, name, e) {
 	const b = e.below,
 		svg = all(entry, k => k.tagName === 'SVG' && /^Differential flame graphs/.test(k.attributes['aria-label']))[0],
 		table = all(entry, k => k.tagName === 'TABLE' && /^States and functions/.test(k.attributes['aria-label']))[0];
 	if (!svg || !table) return check(name + ': an edge with `below` has its pictures', 'there is none');
+	check(
+		name + ': it has the edge, the requests and the diagnosis of `below`',
+		all(entry, k => k.tagName === 'H3' && k.textContent === 'Below the tracepoints of ' + event(b.from) + ' → ' + event(b.to)).length === 1 &&
+			entry.textContent.includes('the ' + b.slow + ' slowest of ' + (b.slow + b.usual) + ' requests, from ') &&
+			entry.textContent.includes('of diagnosis ' + b.run + '.')
+			? ''
+			: all(entry, k => k.tagName === 'H3').map(k => k.textContent).join('; ')
+	);
 	const root = b.stacks[0],
 		scale = (n(svg, 'width') - 2) / Math.max(root.slow_ms, root.usual_ms),
 		heads = all(svg, k => k.tagName === 'TEXT' && k.classList.contains('b')),

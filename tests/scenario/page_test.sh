@@ -34,7 +34,7 @@ check "so would another mean" fails_at "the line has the mean" pictures made mea
 jq '(.types[0].groups[] | select(.problem == "unpredictable") | .edges[.top].tail.slow_ms) *= 1.05' "$D/made.json" >"$D/slow.json"
 check "and another time of an edge" fails_at "both totals are the sums" pictures made slow
 # What a diagnosis saw below the tracepoints of an edge, put into the document and its page.
-jq '(.types[0].groups[] | select(.problem == "unpredictable") | .edges[.top].below) = {slow: 40, usual: 160, slow_ms: 9, usual_ms: 6,
+jq '(.types[0].groups[] | select(.problem == "unpredictable") | .edges[.top].below) = {run: 3, from: "shop/a:b", to: "shop/a:c", slow: 40, usual: 160, slow_from_ms: 11, slow_ms: 9, usual_ms: 6,
   confidence: 0.95, items: [
   {of: "state", name: "disk", usual_ms: 2, slow_ms: 6, low_ms: 3.5, high_ms: 4.5, p: 0.005, slow: 40, usual: 150},
   {of: "self", name: "fsync", usual_ms: 2, slow_ms: 6, low_ms: 3.5, high_ms: 4.5, p: 0.005, slow: 40, usual: 150},

@@ -225,7 +225,8 @@ what_does_not_fit_is_left_out_and_counted(void **state)
 	d = compared(&m, 0.95, 1);
 	assert_int_equal(d.count, DIFFERENTIAL_ITEMS_MAX);
 	assert_true(d.left_out > 1000);
-	assert_int_equal(differential_tree(&nodes, &count, m.requests, REQUESTS, &m.arena, &e), 0);
+	assert_int_equal(
+	    differential_tree(&nodes, &count, m.requests, REQUESTS, NULL, &m.arena, &e), 0);
 	assert_int_equal(count, DIFFERENTIAL_NODES_MAX);
 	arena_release(&m.arena);
 }
@@ -243,7 +244,8 @@ the_tree_has_all_time_at_its_root_and_children_within_their_parents(void **state
 
 	make(&m, 3e6, 6);
 	d = compared(&m, 0.95, 1);
-	assert_int_equal(differential_tree(&nodes, &count, m.requests, REQUESTS, &m.arena, &e), 0);
+	assert_int_equal(
+	    differential_tree(&nodes, &count, m.requests, REQUESTS, NULL, &m.arena, &e), 0);
 	assert_int_equal(
 	    count, 9); /* root main serve parse append:27 fsync append:29 fsync lock_take */
 	assert_near(nodes[0].slow_ns, d.slow_ns, 1e-3);
@@ -265,7 +267,8 @@ tree_of(uint32_t *count, struct made_requests *m)
 	struct difference_node *nodes;
 	struct err e;
 
-	assert_int_equal(differential_tree(&nodes, count, m->requests, REQUESTS, &m->arena, &e), 0);
+	assert_int_equal(
+	    differential_tree(&nodes, count, m->requests, REQUESTS, NULL, &m->arena, &e), 0);
 	return nodes;
 }
 

@@ -42,7 +42,7 @@ make(struct made_edge *m)
 	assert_int_equal(
 	    differential_of(&m->d, m->requests, REQUESTS, 0.95, 199, 1, &m->arena, &e), 0);
 	assert_int_equal(
-	    differential_tree(&m->tree, &m->count, m->requests, REQUESTS, &m->arena, &e), 0);
+	    differential_tree(&m->tree, &m->count, m->requests, REQUESTS, NULL, &m->arena, &e), 0);
 }
 
 static json_t *

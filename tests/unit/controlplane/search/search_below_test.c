@@ -168,7 +168,7 @@ the_verdict_says_what_slow_requests_have_more_of(void **state)
 	/* Uniform from 0.8 to 20.8 ms: the slowest quarter has 10 ms more than the others. */
 	assert_in_range((int64_t)(most->slow_ns - most->usual_ns), 9 * MS_NS, 11 * MS_NS);
 	assert_true(most->more_ns.low > 8e6 && most->p <= 0.01 && most->slow == d.nslow);
-	assert_int_equal(count, 4); /* root main flush_log futex */
+	assert_int_equal(count, 5); /* root main flush_log futex [lock] */
 	assert_string_equal(tree[2].text, "flush_log() at journal.c:88");
 	arena_release(&a);
 	end(&x);
