@@ -4,3 +4,7 @@ $O/tests/scenario/below_work: tests/scenario/below_work.c
 below-scenario: $O/tests/scenario/below_work
 scenario: below-scenario
 .PHONY: below-scenario
+
+# What hone-below costs; see bench/below_cost.py.
+$O/bench/below_cost_program: $O/bench/below_cost_program.o
+	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What bench/below_cost.py observes. below_cost_program switch|requests SECONDS
+ *
+ *	switch    two threads on one processor hand a byte to and fro: as many context switches as there can be
+ *	requests  200 requests per second: 200 us of computing, a hand-over to another thread and back, 1 ms of sleep
+ *
+ * Prints for each line on its input, which begins a measurement: operations per second, processor time of one in us, mean time of
+ * one in us. It ends with its input.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REQUESTS_HZ = 200, COMPUTE_US = 200, SLEEP_US = 1000 };
+
+static int there[2], back[2];
+
+static int64_t
+now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void
+hand(int to, int from)
+{
+	char c = 0;
+
+	if (write(to, &c, 1) != 1 || read(from, &c, 1) != 1)
+		exit(1);
+}
+
+static void *
+other(void *unused)
+{
+	char c;
+
+	(void)unused;
+	while (read(there[0], &c, 1) == 1)
+		if (write(back[1], &c, 1) != 1)
+			break;
+	return NULL;
+}
+
+static void
+request(void)
+{
+	int64_t until_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) + COMPUTE_US * INT64_C(1000);
+
+	while (now_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
+		;
+	hand(there[1], back[0]);
+	usleep(SLEEP_US);
+}
+
+static void
+measure(bool requests, double seconds)
+{
+	int64_t begin_ns = now_ns(CLOCK_MONOTONIC), cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID),
+		until_ns = begin_ns + (int64_t)(seconds * 1e9), busy_ns = 0, end_ns;
+	uint64_t n = 0;
+
+	while ((end_ns = now_ns(CLOCK_MONOTONIC)) < until_ns) {
+		if (requests) {
+			int64_t at_ns = begin_ns + (int64_t)n * (1000000000 / REQUESTS_HZ);
+			struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
+
+			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+			at_ns = now_ns(CLOCK_MONOTONIC);
+			request();
+			busy_ns += now_ns(CLOCK_MONOTONIC) - at_ns;
+		} else {
+			hand(there[1], back[0]);
+			busy_ns += now_ns(CLOCK_MONOTONIC) - end_ns;
+		}
+		n++;
+	}
+	cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+	printf("%.1f %.4f %.4f\n", (double)n * 1e9 / (double)(end_ns - begin_ns),
+	    (double)cpu_ns / 1e3 / (double)n, (double)busy_ns / 1e3 / (double)n);
+	fflush(stdout);
+}
+
+int
+main(int argc, char **argv)
+{
+	char line[16];
+	pthread_t thread;
+	cpu_set_t one;
+
+	if (argc != 3 || pipe(there) != 0 || pipe(back) != 0)
+		return 2;
+	if (strcmp(argv[1], "switch") == 0) {
+		CPU_ZERO(&one);
+		CPU_SET(0, &one);
+		sched_setaffinity(0, sizeof one, &one);
+	}
+	if (pthread_create(&thread, NULL, other, NULL) != 0)
+		return 1;
+	while (fgets(line, sizeof line, stdin) != NULL)
+		measure(strcmp(argv[1], "requests") == 0, atof(argv[2]));
+	close(there[1]);
+	pthread_join(thread, NULL);
+	return 0;
+}
