@@ -14,10 +14,15 @@ struct below_row { /* a request */
 	int64_t total_ns, ns[BELOW_STATES];
 };
 
-struct below_item { /* a place in a state, or a holder at such a place */
-	enum below_state state;
-	uint32_t place;  /* in `texts` */
-	uint32_t within; /* of a holder: the place's item; else NO_ITEM */
+enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER };
+
+struct
+    below_item { /* a place in a state; a holder, or a type of requests that end waits, at such a place */
+	enum item_kind kind;
+	enum below_state state; /* of a waker: UNKNOWN */
+	uint32_t place;         /* in `places`; of a waker: its type as text */
+	uint32_t within;        /* the place's item; of a place: NO_ITEM */
+	uint32_t waits;         /* that it ended */
 	double sum_ns;
 	double sum_total; /* of its time x (response time - base_ns), ns^2 */
 };
@@ -29,7 +34,7 @@ struct below_list {
 	uint64_t records;
 	double base_ns; /* of the first request: products of differences keep their digits */
 	struct below_item items[BELOW_ITEMS_MAX];
-	struct texts *keys; /* "within/state/place": the number of an item */
+	struct texts *keys; /* "kind/within/state/place": the number of an item */
 	struct texts *places;
 	struct below_parts *parts;
 };
@@ -83,14 +88,14 @@ below_list_records(const struct below_list *l)
 
 /* The item, which is added while there is room; NO_ITEM: there is none. False: out of memory. */
 static bool
-item_of(uint32_t *ret, struct below_list *l, uint32_t within, enum below_state state,
-    const char *place, uint32_t len)
+item_of(uint32_t *ret, struct below_list *l, enum item_kind kind, uint32_t within,
+    enum below_state state, const char *place, uint32_t len)
 {
 	struct buf key = { 0 };
 	uint32_t known = texts_count(l->keys), text;
 	bool kept;
 
-	buf_printf(&key, "%u/%u/", within, (unsigned)state);
+	buf_printf(&key, "%u/%u/%u/", (unsigned)kind, within, (unsigned)state);
 	buf_bytes(&key, place, len);
 	kept = !key.failed;
 	*ret = NO_ITEM;
@@ -104,33 +109,65 @@ item_of(uint32_t *ret, struct below_list *l, uint32_t within, enum below_state s
 		return kept;
 	if ((text = texts_intern(l->places, place, len)) == UINT32_MAX)
 		return false;
-	l->items[*ret] = (struct below_item){ .state = state, .place = text, .within = within };
+	l->items[*ret] = (struct below_item){
+		.kind = kind, .state = state, .place = text, .within = within
+	};
+	return true;
+}
+
+static void
+add_time(struct below_list *l, uint32_t item, int64_t ns, double above_ns)
+{
+	if (item == NO_ITEM)
+		return;
+	l->items[item].sum_ns += (double)ns;
+	l->items[item].sum_total += (double)ns * above_ns;
+}
+
+static bool
+add_holder(struct below_list *l, const struct below_part *p, uint32_t place, double above_ns)
+{
+	uint32_t len = below_place_len(p->owner_place, p->owner_len), holder;
+
+	if (p->owner_state == BELOW_UNKNOWN && len == 0)
+		return true;
+	if (!item_of(&holder, l, ITEM_HOLDER, place, p->owner_state,
+		p->owner_place + p->owner_len - len, len))
+		return false;
+	add_time(l, holder, p->ns, above_ns);
+	return true;
+}
+
+static bool
+add_waker(struct below_list *l, const struct below_part *p, uint32_t place, double above_ns)
+{
+	char type[16];
+	uint32_t waker;
+
+	if (!p->woken_by_thread)
+		return true;
+	snprintf(type, sizeof type, "%u", p->waker_type);
+	if (!item_of(&waker, l, ITEM_WAKER, place, BELOW_UNKNOWN, type, (uint32_t)strlen(type)))
+		return false;
+	add_time(l, waker, p->ns, above_ns);
+	if (waker != NO_ITEM)
+		l->items[waker].waits++;
 	return true;
 }
 
 static bool
 add_part(struct below_list *l, const struct below_part *p, double above_ns)
 {
-	uint32_t len = below_place_len(p->stack, p->stack_len), at, holder;
+	uint32_t len = below_place_len(p->stack, p->stack_len), at;
 
 	if (len == 0)
 		return true;
-	if (!item_of(&at, l, NO_ITEM, p->state, p->stack + p->stack_len - len, len))
+	if (!item_of(&at, l, ITEM_PLACE, NO_ITEM, p->state, p->stack + p->stack_len - len, len))
 		return false;
-	if (at == NO_ITEM)
+	add_time(l, at, p->ns, above_ns);
+	if (at == NO_ITEM || p->state == BELOW_READY)
 		return true;
-	l->items[at].sum_ns += (double)p->ns;
-	l->items[at].sum_total += (double)p->ns * above_ns;
-	len = below_place_len(p->owner_place, p->owner_len);
-	if (p->state == BELOW_READY || (p->owner_state == BELOW_UNKNOWN && len == 0))
-		return true;
-	if (!item_of(&holder, l, at, p->owner_state, p->owner_place + p->owner_len - len, len))
-		return false;
-	if (holder == NO_ITEM)
-		return true;
-	l->items[holder].sum_ns += (double)p->ns;
-	l->items[holder].sum_total += (double)p->ns * above_ns;
-	return true;
+	return add_holder(l, p, at, above_ns) && add_waker(l, p, at, above_ns);
 }
 
 bool
@@ -219,10 +256,11 @@ found_of(
 		.of_edge = ratio(share, edge) };
 }
 
-/* The largest of those within that item. */
+/* The largest of this kind within that item. */
 static uint32_t
-find_largest(struct below_found out[BELOW_FOUND_MAX], const struct below_list *l, uint32_t within,
-    const struct scale *s, double edge, struct arena *a, uint32_t *top_item)
+find_largest(struct below_found out[BELOW_FOUND_MAX], const struct below_list *l,
+    enum item_kind kind, uint32_t within, const struct scale *s, double edge, struct arena *a,
+    uint32_t *top_item)
 {
 	uint32_t count = texts_count(l->keys), n = 0;
 	struct below_found *all = arena_alloc(a, (count + 1) * sizeof *all);
@@ -231,7 +269,7 @@ find_largest(struct below_found out[BELOW_FOUND_MAX], const struct below_list *l
 	if (all == NULL)
 		return UINT32_MAX;
 	for (uint32_t i = 0; i < count; i++) {
-		if (l->items[i].within != within)
+		if (l->items[i].kind != kind || l->items[i].within != within)
 			continue;
 		all[n] = found_of(l, &l->items[i], s, edge);
 		if (all[n].share > most) {
@@ -244,6 +282,42 @@ find_largest(struct below_found out[BELOW_FOUND_MAX], const struct below_list *l
 	n = n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
 	memcpy(out, all, n * sizeof *all);
 	return n;
+}
+
+static int
+most_first(const void *x, const void *y)
+{
+	const struct below_waker *a = x, *b = y;
+
+	return a->share != b->share ? (a->share < b->share ? 1 : -1)
+	                            : (a->type > b->type) - (a->type < b->type);
+}
+
+/* Those who ended the waits at that place, largest share first. False: out of memory. */
+static bool
+find_wakers(struct below_finding *ret, const struct below_list *l, uint32_t place,
+    const struct scale *s, struct arena *a)
+{
+	uint32_t count = texts_count(l->keys), n = 0;
+	struct below_waker *all = arena_alloc(a, (count + 1) * sizeof *all);
+
+	if (all == NULL)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct below_item *it = &l->items[i];
+		struct below_found f;
+
+		if (it->kind != ITEM_WAKER || it->within != place)
+			continue;
+		f = found_of(l, it, s, ret->share);
+		all[n++] = (struct below_waker){ (uint32_t)strtoul(f.place, NULL, 10), it->waits,
+			f.share, f.of_edge };
+		ret->waits += it->waits;
+	}
+	qsort(all, n, sizeof *all, most_first);
+	ret->nwakers = n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
+	memcpy(ret->wakers, all, ret->nwakers * sizeof *all);
+	return true;
 }
 
 int
@@ -281,11 +355,15 @@ below_list_find(struct below_finding *ret, const struct below_list *l, bool by_l
 	}
 	if ((rc = finding_intervals(&f, &g, confidence, rounds, seed, a, e)) != 0)
 		return rc;
-	ret->nplaces = find_largest(ret->places, l, NO_ITEM, &s, ret->share, a, &top_item);
-	if (ret->nplaces != UINT32_MAX && ret->nplaces > 0)
+	ret->nplaces = find_largest(
+	    ret->places, l, ITEM_PLACE, NO_ITEM, &s, ret->share, a, &top_item);
+	if (ret->nplaces == 0)
+		return 0;
+	if (ret->nplaces != UINT32_MAX)
 		ret->nholders = find_largest(
-		    ret->holders, l, top_item, &s, ret->share, a, &ignored);
-	if (ret->nplaces == UINT32_MAX || ret->nholders == UINT32_MAX)
+		    ret->holders, l, ITEM_HOLDER, top_item, &s, ret->share, a, &ignored);
+	if (ret->nplaces == UINT32_MAX || ret->nholders == UINT32_MAX ||
+	    !find_wakers(ret, l, top_item, &s, a))
 		return err_set(e, ERR_MEMORY, "out of memory for the places of an edge");
 	return 0;
 }

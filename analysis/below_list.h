@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the threads of many requests did in an edge: which state, which place, and which holder of a lock have how much of the
- * edge's part in the problem. As for edges, the share of a state is cov(its time, T) / var(T), or its mean by that of T; so the
+ * What the threads of many requests did in an edge: which state, which place, which holder of a lock, and which requests that
+ * ended the waits have how much of the edge's part in the problem. As for edges, the share of a state is cov(its time, T) / var(T), or its mean by that of T; so the
  * shares of the states add up to that of the edge, in the same requests.
  */
 #ifndef ANALYSIS_BELOW_LIST_H
@@ -13,7 +13,7 @@
 enum {
 	BELOW_REQUESTS_MAX = 1024, /* further requests are not taken */
 	BELOW_ITEMS_MAX =
-	    2048, /* places, and holders at places; the time of further ones has no place */
+	    2048, /* places, and holders and wakers at places; the time of further ones has no place */
 	BELOW_FOUND_MAX = 8
 };
 
@@ -38,14 +38,22 @@ struct below_found {            /* a place in a state, or a holder of a lock at 
 	double of_edge;         /* share by that of the edge */
 };
 
+struct below_waker {   /* the threads that ended waits at a place */
+	uint32_t type; /* hone_request_type() of the request that they served; 0: of none */
+	uint32_t waits;
+	double share, of_edge; /* of the time of these waits, as of a place */
+};
+
 struct below_finding {
 	uint32_t requests;
 	double share, mean_ns; /* of the edge: the sums over the states */
 	struct edge_share states[BELOW_STATES];
 	enum below_state top; /* the largest share */
-	uint32_t nplaces, nholders;
-	/* The largest shares; holders: of the waits at the first place. */
+	uint32_t nplaces, nholders, nwakers;
+	/* The largest shares; holders and wakers: of the waits at the first place. */
 	struct below_found places[BELOW_FOUND_MAX], holders[BELOW_FOUND_MAX];
+	struct below_waker wakers[BELOW_FOUND_MAX];
+	uint32_t waits; /* at the first place, that threads ended: the sum over all wakers */
 };
 
 /*

@@ -85,7 +85,7 @@ static bool
 read_wait(struct wait *w, const struct event *e, const struct label *l)
 {
 	const struct value *state = field(e, l, "owner_state"), *place = field(e, l, "owner_place");
-	int64_t off_ns, ready_ns;
+	int64_t off_ns, ready_ns, waker = 0, type = 0;
 
 	if (!number(&off_ns, e, l, "off_ns") || !number(&ready_ns, e, l, "ready_ns") ||
 	    ready_ns > off_ns)
@@ -98,6 +98,11 @@ read_wait(struct wait *w, const struct event *e, const struct label *l)
 		    .stack_len = l->name_len,
 		    .owner_state = BELOW_UNKNOWN,
 		    .owner_place = "" } };
+	if (number(&waker, e, l, "waker") && number(&type, e, l, "waker_type") &&
+	    type <= UINT32_MAX) {
+		w->part.woken_by_thread = waker != 0;
+		w->part.waker_type = (uint32_t)type;
+	}
 	if (state != NULL && state->type == VALUE_TEXT)
 		w->part.owner_state = below_state_of(state->text, state->len);
 	if (place != NULL && place->type == VALUE_TEXT) {

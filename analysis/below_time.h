@@ -23,6 +23,9 @@ struct below_part { /* texts are in the trace and its labels */
 	enum below_state owner_state;
 	const char *owner_place;
 	uint32_t owner_len;
+	/* Of a wait that a thread ended: the hone_request_type() of its request; 0: it served none. */
+	bool woken_by_thread;
+	uint32_t waker_type;
 };
 
 struct below_time {

@@ -246,6 +246,24 @@ verdict_below_holder_put(struct buf *out, const json_t *v)
 	}
 }
 
+void
+verdict_below_released_put(struct buf *out, const json_t *v)
+{
+	const json_t *below = json_object_get(v, "below"), *waker;
+	double of = number_of(json_array_get(json_object_get(below, "places"), 0), "share");
+	size_t i;
+
+	json_array_foreach (json_object_get(below, "released_by"), i, waker) {
+		const char *type = member(waker, "request_type");
+
+		buf_printf(out, "%s%s%s: %.0f waits", i > 0 ? "; " : "",
+		    type[0] != '\0' ? "by requests of type " : "by threads outside of requests",
+		    type, number_of(waker, "waits"));
+		if (of > 0)
+			buf_printf(out, ", %.0f %% of it", 100 * number_of(waker, "share") / of);
+	}
+}
+
 /* ---- what slow requests have more of ---- */
 
 #define DIFFERS_P 0.05   /* by chance, at most */
@@ -531,6 +549,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; below: ", verdict_below_put, v);
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
+	put_part(out, "; released ", verdict_below_released_put, v);
 	put_part(out, "; ", verdict_below_differential_put, v);
 	put_part(out, "; ", verdict_budget_put, v);
 	put_part(out, "; ", verdict_unlearned_put, v);

@@ -197,6 +197,7 @@ static const struct column verdict_columns[] = {
 	VER6("below_states", TEXT, below_states),
 	VER6("below_places", TEXT, below_places),
 	VER6("below_holders", TEXT, below_holders),
+	VER6("below_wakers", TEXT, below_wakers),
 	VER6("below_missing", TEXT, below_missing),
 	VER6("below_differential", TEXT, below_differential),
 };

@@ -175,6 +175,7 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN below_states TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_places TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_holders TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_wakers TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_missing TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_differential TEXT NOT NULL DEFAULT '';",
 };

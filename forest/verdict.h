@@ -139,10 +139,12 @@ struct verdict {
 	 * is why, or "". One line for each state that takes time: its word (wire/below_states.tbl.h), its share as `share`
 	 * has it, the interval, and its mean time in ns. One for each of the largest places, and of those that held the lock
 	 * at the first one: the word of its state (of a holder: what it did meanwhile), share, part of the edge's share,
-	 * mean ns, and the place to the end of the line. */
+	 * mean ns, and the place to the end of the line. One for each request type that ended the waits there: number of waits,
+	 * share and part of the edge's share of their time, and the type to the end of the line, empty for threads outside of
+	 * requests. */
 	uint32_t below_requests;
 	char *below_top; /* word of the state that stands out; empty: none does */
-	char *below_states, *below_places, *below_holders, *below_missing;
+	char *below_states, *below_places, *below_holders, *below_wakers, *below_missing;
 	/* What slow requests have more of than the others: analysis/differential_text.h. "": they were not compared. */
 	char *below_differential;
 

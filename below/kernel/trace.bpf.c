@@ -127,6 +127,20 @@ read_request(struct task_struct *t, const struct raw_process *p, struct raw_requ
 	return true;
 }
 
+/* The request that a thread serves, whether it is probed or not; nothing if it serves none or that cannot be read. */
+static __always_inline void
+read_waker(struct task_struct *t, const struct raw_process *p, struct raw_wait *w)
+{
+	u64 context = t->thread.fsbase + p->context;
+
+	if (p->all || p->context == 0)
+		return;
+	if (bpf_probe_read_user(&w->waker_type, 4, (void *)(context + p->request_type)) != 0)
+		w->waker_type = 0;
+	if (bpf_probe_read_user(&w->waker_trace_id, 8, (void *)(context + p->trace_id)) != 0)
+		w->waker_trace_id = 0;
+}
+
 struct stack_of {
 	u64 time_ns, trace_id, unit_id;
 	u32 when, for_tid, followed;
@@ -324,7 +338,6 @@ BPF_PROG(on_waking, struct task_struct *woken)
 	u32 zero = 0, pid, depth, owner;
 	struct interrupts *i;
 	struct raw_process *p;
-	struct raw_request request;
 
 	if (w == 0 || w->out_ns == 0 || w->woken_ns != 0)
 		return 0;
@@ -343,11 +356,8 @@ BPF_PROG(on_waking, struct task_struct *woken)
 	w->waker_tid = me->pid;
 	pid = me->tgid;
 	p = bpf_map_lookup_elem(&processes, &pid);
-	if (p != 0 && !p->all && p->context != 0 && read_request(me, p, &request) &&
-	    request.probed) {
-		w->waker_trace_id = request.trace_id;
-		w->waker_type = request.type;
-	}
+	if (p != 0)
+		read_waker(me, p, w);
 	return 0;
 }
 

@@ -42,6 +42,32 @@ below_lines_json(const char *lines, const char *const names[3], bool place)
 	return list;
 }
 
+/* The list of lines of three numbers and a request type. */
+static json_t *
+wakers_json(const char *lines)
+{
+	json_t *list = json_array();
+
+	for (const char *at = lines; at != NULL && *at != '\0';) {
+		const char *end = strchr(at, '\n');
+		size_t len = end != NULL ? (size_t)(end - at) : strlen(at);
+		unsigned waits;
+		double share, of_edge;
+		int used = 0;
+
+		if (sscanf(at, "%u %lf %lf%n", &waits, &share, &of_edge, &used) == 3 &&
+		    (size_t)used < len)
+			json_array_append_new(
+			    list, json_pack("{s:I, s:f, s:f, s:o}", "waits", (json_int_t)waits,
+				      "share", share, "of_edge", of_edge, "request_type",
+				      (size_t)used + 1 < len
+					  ? json_stringn(at + used + 1, len - (size_t)used - 1)
+					  : json_null()));
+		at = end != NULL ? end + 1 : NULL;
+	}
+	return list;
+}
+
 json_t *
 answer_differential(const struct verdict *v)
 {
@@ -69,11 +95,12 @@ answer_below(const struct verdict *v, bool whole)
 
 	if (v->below_requests == 0 && missing[0] == '\0')
 		return json_null();
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
 	    (json_int_t)v->below_requests, "top", top[0] != '\0' ? answer_text(top) : json_null(),
 	    "states", below_lines_json(v->below_states, STATE, false), "places",
 	    below_lines_json(v->below_places, PLACE, true), "holders",
-	    below_lines_json(v->below_holders, PLACE, true), "differential",
+	    below_lines_json(v->below_holders, PLACE, true), "released_by",
+	    wakers_json(v->below_wakers), "differential",
 	    whole ? answer_differential(v) : json_null(), "missing",
 	    missing[0] != '\0' ? answer_text(missing) : json_null());
 }

@@ -8,7 +8,10 @@
 
 #include "analysis/differential_text.h"
 #include "base/array.h"
+#include "instrument/policy.h"
 
+/* Of fewer waits it is not said who ended them. */
+enum { WAKERS_FEW = 20 };
 enum { ROUNDS_BELOW = 200, ROUNDS_DIFFERENTIAL = 199 };
 #define FUNCTION_P_MAX 0.05 /* of a function that slow requests have more of */
 
@@ -182,6 +185,49 @@ put_found(struct buf *out, const struct below_found *x, uint32_t n, double least
 	buf_u8(out, 0);
 }
 
+/* The request type that libhone publishes under this number; NULL: none that begins requests here. */
+static const struct label *
+label_of_type(const struct labels *labels, uint32_t type)
+{
+	for (uint32_t i = 0; i < labels_count(labels) && type != 0; i++) {
+		const struct label *l = labels_get(labels, i);
+		char name[LABEL_TEXT_MAX + 1];
+
+		if (l->kind != RECORD_REQUEST_BEGIN)
+			continue;
+		snprintf(name, sizeof name, "%.*s", (int)l->name_len, l->name);
+		if (hone_policy_type(name) == type)
+			return l;
+	}
+	return NULL;
+}
+
+/* A line for each that ended waits at the first place, with at least that share: waits, share, part of the edge, and the request
+ * type, which is empty for a thread that served none. Requests of an unknown type are left out. */
+static void
+put_wakers(
+    struct buf *out, const struct labels *labels, const struct below_finding *f, double least)
+{
+	for (uint32_t i = 0; i < f->nwakers && f->waits >= WAKERS_FEW; i++) {
+		const struct below_waker *w = &f->wakers[i];
+		const struct label *l = label_of_type(labels, w->type);
+
+		if (w->share > 0 && w->share >= least && (l != NULL || w->type == 0))
+			buf_printf(out, "%s%u\t%.6g\t%.6g\t%.*s", out->len > 0 ? "\n" : "",
+			    w->waits, w->share, w->of_edge, l != NULL ? (int)l->name_len : 0,
+			    l != NULL ? l->name : "");
+	}
+	buf_u8(out, 0);
+}
+
+/* A lock is released, and a thread that waits for another one is woken, by someone who can be named. */
+static bool
+has_wakers(const struct below_finding *f)
+{
+	return f->nplaces > 0 &&
+	       (f->places[0].state == BELOW_LOCK || f->places[0].state == BELOW_THREAD);
+}
+
 /* What slow requests have more of than the others. */
 static int
 find_differential(
@@ -207,7 +253,7 @@ search_below_verdict(
     struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
 {
 	const struct below_search *b = &s->below;
-	struct buf states = { 0 }, places = { 0 }, holders = { 0 };
+	struct buf states = { 0 }, places = { 0 }, holders = { 0 }, wakers = { 0 };
 	double isolate_min = port->settings.isolate_min;
 	const struct edge_share *top;
 	struct below_finding f;
@@ -230,12 +276,17 @@ search_below_verdict(
 	put_found(&places, f.places, stands_out ? f.nplaces : 0, isolate_min * f.share);
 	put_found(&holders, f.holders, stands_out && f.nplaces > 0 ? f.nholders : 0,
 	    isolate_min * f.places[0].share);
+	if (stands_out && has_wakers(&f))
+		put_wakers(&wakers, port->labels, &f, isolate_min * f.places[0].share);
+	else
+		buf_u8(&wakers, 0);
 	if (!hypothesis_text(&v->below_top, stands_out ? below_state_word(f.top) : ""))
 		rc = search_no_memory(s, e);
 	v->below_states = (char *)states.data;
 	v->below_places = (char *)places.data;
 	v->below_holders = (char *)holders.data;
-	if (states.failed || places.failed || holders.failed)
+	v->below_wakers = (char *)wakers.data;
+	if (states.failed || places.failed || holders.failed || wakers.failed)
 		rc = search_no_memory(s, e);
 	return rc == 0 ? find_differential(v, port, s, e) : rc;
 }

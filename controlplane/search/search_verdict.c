@@ -700,6 +700,7 @@ end:
 	free(v.below_states);
 	free(v.below_places);
 	free(v.below_holders);
+	free(v.below_wakers);
 	free(v.below_missing);
 	free(v.below_differential);
 	return rc;

@@ -5,7 +5,8 @@
 #include "analysis/below_list.h"
 #include "base/rng.h"
 
-static const char *const WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place" };
+static const char *const WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place",
+	"waker", "waker_type" };
 static const char *const SAMPLE_FIELDS[] = { "weight_ns" };
 
 enum { MOST = 64 };
@@ -13,7 +14,8 @@ enum { MOST = 64 };
 struct made {
 	struct labels *labels;
 	struct event events[MOST];
-	struct value values[MOST][4];
+	struct value values[MOST][6];
+	uint32_t waker, waker_type; /* of the next wait */
 	struct unit units[2];
 	struct trace trace;
 	struct arena arena;
@@ -71,11 +73,13 @@ wait(struct made *m, const char *text, int64_t begin, int64_t woken, int64_t end
 {
 	struct value *v = m->values[m->trace.nbelow];
 
-	add(m, RECORD_WAIT, 0, text, end, WAIT_FIELDS, 4);
+	add(m, RECORD_WAIT, 0, text, end, WAIT_FIELDS, 6);
 	v[0] = value_of(end - begin);
 	v[1] = value_of(end - woken);
 	v[2] = text_of(owner_state);
 	v[3] = text_of(owner_place);
+	v[4] = value_of(m->waker);
+	v[5] = value_of(m->waker_type);
 }
 
 static void
@@ -280,6 +284,10 @@ requests(uint32_t n, double *lock_share)
 		bool syncs = rng_below(&r, 10) < 8;
 		struct below_time t;
 
+		/* Requests of type 7 release it after long waits, threads outside of requests after others, and sometimes it is
+		 * not known. */
+		m->waker = i % 10 == 0 ? 0 : 44;
+		m->waker_type = x > 450000 ? 7 : 0;
 		wait(m, "s/below:lock(main;flush_log() at journal.c:88;futex)", 0, x, x,
 		    syncs ? "disk" : "running",
 		    syncs ? "write_out() at journal.c:131;fsync" : "fill() at journal.c:140");
@@ -323,6 +331,14 @@ shares_of_states_add_up_and_name_place_and_holder(void **state)
 	assert_int_equal(f.holders[0].state, BELOW_DISK);
 	assert_near(f.holders[0].mean_ns + f.holders[1].mean_ns, f.places[0].mean_ns, 1e-3);
 	assert_near(f.holders[0].mean_ns / f.places[0].mean_ns, 0.8, 0.06);
+	assert_int_equal(f.nwakers, 2);
+	assert_int_equal(f.waits, 360);
+	assert_int_equal(f.wakers[0].type, 7);
+	assert_int_equal(f.wakers[1].type, 0);
+	assert_int_equal(f.wakers[0].waits + f.wakers[1].waits, 360);
+	assert_in_range(f.wakers[0].waits, 160, 200);
+	assert_true(f.wakers[0].share > f.wakers[1].share);
+	assert_near(f.wakers[0].of_edge, f.wakers[0].share / f.share, 1e-9);
 	assert_int_equal(below_list_find(&f, l, true, 0.95, 200, 1, &a, &e), 0);
 	assert_int_equal(f.top, BELOW_LOCK);
 	assert_near(f.states[BELOW_LOCK].share, f.states[BELOW_LOCK].latency_share, 1e-12);

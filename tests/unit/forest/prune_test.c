@@ -343,7 +343,8 @@ take_back_6(const char *path)
 		"verdict DROP COLUMN tail_p", "verdict DROP COLUMN below_requests",
 		"verdict DROP COLUMN below_top", "verdict DROP COLUMN below_states",
 		"verdict DROP COLUMN below_places", "verdict DROP COLUMN below_holders",
-		"verdict DROP COLUMN below_missing", "verdict DROP COLUMN below_differential" };
+		"verdict DROP COLUMN below_wakers", "verdict DROP COLUMN below_missing",
+		"verdict DROP COLUMN below_differential" };
 
 	for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
 		char drop[80];

@@ -981,6 +981,7 @@ plant_below(struct forest *f, const char *differential, const char *missing)
 		.below_places = "lock\t0.75\t0.9\t4e6\tappend() at dd.c:27;futex",
 		.below_holders =
 		    "disk\t0.5\t0.6\t3e6\twrite_out() at dd.c:9;fsync\nunknown\t0.1\t0.1\t1e5\t",
+		.below_wakers = "53\t0.4\t0.5\tCHECKOUT\n7\t0.2\t0.25\t",
 		.below_differential = (char *)(uintptr_t)differential };
 
 	assert_non_null(forest_verdict_new(f, &v));
@@ -1006,7 +1007,10 @@ a_verdict_has_what_threads_did_below_its_edge(void **state)
 		{ "places.0.of_edge", NULL, 0.9 }, { "places.0.mean_ms", NULL, 4 },
 		{ "places.0.place", "append() at dd.c:27;futex", 0 },
 		{ "holders.0.state", "disk", 0 }, { "holders.1.state", "unknown", 0 },
-		{ "holders.1.place", "", 0 }, { "differential.slow", NULL, 38 },
+		{ "holders.1.place", "", 0 }, { "released_by.0.request_type", "CHECKOUT", 0 },
+		{ "released_by.0.waits", NULL, 53 }, { "released_by.0.share", NULL, 0.4 },
+		{ "released_by.0.of_edge", NULL, 0.5 }, { "released_by.1.waits", NULL, 7 },
+		{ "released_by.1.of_edge", NULL, 0.25 }, { "differential.slow", NULL, 38 },
 		{ "differential.usual", NULL, 112 }, { "differential.slow_from_ms", NULL, 26 },
 		{ "differential.confidence", NULL, 0.95 },
 		{ "differential.items.0.of", "state", 0 },

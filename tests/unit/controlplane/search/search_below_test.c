@@ -5,11 +5,16 @@
 #include "controlplane/search/search_below.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_verdict.h"
+#include "instrument/policy.h"
 
 /* The edge from 'b' to 'c' of "(abc)" has the problem: most of it is a lock. */
 enum { EDGE = 2, TRACES = 200 };
 
-static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place" };
+static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place", "waker",
+	"waker_type" };
+enum { NWAIT = sizeof WAIT_FIELDS / sizeof *WAIT_FIELDS };
+
+static const char CHECKOUT[] = "s/hone:request_begin(CHECKOUT)";
 
 struct scene {
 	struct fake f;
@@ -40,7 +45,9 @@ begin(struct scene *x, bool on, bool can)
 	}
 	x->s->origin.group_id = x->group->shape.key;
 	x->wait = labels_intern(
-	    x->f.paths.labels, RECORD_WAIT, text, sizeof text - 1, WAIT_FIELDS, 4);
+	    x->f.paths.labels, RECORD_WAIT, text, sizeof text - 1, WAIT_FIELDS, NWAIT);
+	labels_intern(
+	    x->f.paths.labels, RECORD_REQUEST_BEGIN, CHECKOUT, sizeof CHECKOUT - 1, NULL, 0);
 }
 
 static void
@@ -63,12 +70,14 @@ request(struct scene *x, int64_t lock_ns, bool recorded)
 {
 	static const char holder[] = "main;write_out() at journal.c:131;fsync";
 	const int64_t times_ns[] = { 0, 100, 200, 200 + 200000 + lock_ns, 300 + 200000 + lock_ns };
-	struct value v[4] = { { .type = VALUE_UINT, .u = (uint64_t)lock_ns },
+	struct value v[NWAIT] = { { .type = VALUE_UINT, .u = (uint64_t)lock_ns },
 		{ .type = VALUE_UINT }, { .type = VALUE_TEXT, .len = 4, .text = "disk" },
-		{ .type = VALUE_TEXT, .len = sizeof holder - 1, .text = holder } };
+		{ .type = VALUE_TEXT, .len = sizeof holder - 1, .text = holder },
+		{ .type = VALUE_UINT, .u = 77 },
+		{ .type = VALUE_UINT, .u = hone_policy_type("CHECKOUT") } };
 	struct event events[5] = { 0 }, below = { .time_ns = 1000 + 200 + 100000 + lock_ns,
 		.label = x->wait,
-		.nvalues = 4,
+		.nvalues = NWAIT,
 		.values = v };
 	struct unit unit = { .count = 5, .fork = TRACE_NONE };
 	struct trace t = { .type = x->f.paths.of['('],
@@ -133,6 +142,8 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	assert_non_null(strstr(v->below_places, "\tflush_log() at journal.c:88;futex"));
 	assert_memory_equal(v->below_holders, "disk\t", 5);
 	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync"));
+	assert_memory_equal(v->below_wakers, "150\t", 4);
+	assert_non_null(strstr(v->below_wakers, "\tCHECKOUT"));
 	end(&x);
 	end(&without);
 }
