@@ -291,49 +291,74 @@ more_put(struct buf *out, const json_t *item)
 	    number_of(item, "high_ms"));
 }
 
-/* The innermost entry with a place in the code on whose stack most of the difference is, from the root of the tree down; NULL: none. */
+/* The function of an entry of a stack, with all that it calls, where that has at least that difference; NULL: it has not. */
 static const json_t *
-place_of_difference(const json_t *differential)
+function_of(const json_t *items, const char *entry, double least_ms)
 {
-	const json_t *stacks = json_object_get(differential, "stacks"), *entry, *place = NULL;
-	double least = ON_ITS_STACK * more_ms(json_array_get(stacks, 0)), parent = 0;
-	size_t i;
-
-	if (least <= 0)
-		return NULL;
-	json_array_foreach (stacks, i, entry) /* callers come first */
-		if (i > 0 && number_of(entry, "parent") == parent && more_ms(entry) >= least) {
-			parent = (double)i;
-			if (strstr(member(entry, "entry"), "() at ") != NULL)
-				place = entry;
-		}
-	return place;
-}
-
-/* The place with its difference; the interval is that of the function, where it is listed. */
-static void
-place_with_calls_put(struct buf *out, const json_t *items, const json_t *place)
-{
-	const char *text = member(place, "entry");
-	size_t len = (size_t)(strstr(text, "() at ") - text), i;
+	const char *place = strstr(entry, "() at ");
+	size_t len = place != NULL ? (size_t)(place - entry) : strlen(entry), i;
 	const json_t *item;
 
-	buf_printf(out, "; %s with what it calls ", text);
 	json_array_foreach (items, i, item)
-		if (is_more(item, "inclusive") && strlen(member(item, "name")) == len &&
-		    strncmp(member(item, "name"), text, len) == 0) {
-			more_put(out, item);
-			return;
+		if (is_more(item, "inclusive") && more_ms(item) >= least_ms &&
+		    strlen(member(item, "name")) == len &&
+		    strncmp(member(item, "name"), entry, len) == 0)
+			return item;
+	return NULL;
+}
+
+/* The number of the entry that this one calls with the largest difference; 0: it calls none that has one. */
+static size_t
+largest_called(const json_t *stacks, size_t caller)
+{
+	const json_t *entry;
+	size_t i, largest = 0;
+	double most_ms = 0;
+
+	json_array_foreach (stacks, i, entry)
+		if (i > 0 && number_of(entry, "parent") == (double)caller &&
+		    more_ms(entry) > most_ms) {
+			most_ms = more_ms(entry);
+			largest = i;
 		}
-	buf_printf(out, "%+.3g ms", more_ms(place));
+	return largest;
+}
+
+/*
+ * The innermost function of the program whose calls have most of the difference. On the way down the tree, only the innermost
+ * entry of the program has a line, so what follows it is a library's. Of two stacks that are cut at different callers both have a
+ * part of the difference, so what counts is that of the function on all stacks.
+ */
+static void
+place_with_calls_put(struct buf *out, const json_t *d)
+{
+	const json_t *stacks = json_object_get(d, "stacks"), *items = json_object_get(d, "items"),
+		     *found = NULL, *item;
+	double least_ms = ON_ITS_STACK * more_ms(d);
+	const char *place = "";
+	bool with_line = false;
+
+	for (size_t at = largest_called(stacks, 0); at > 0 && !with_line;
+	     at = largest_called(stacks, at)) {
+		const char *entry = member(json_array_get(stacks, at), "entry");
+
+		with_line = strstr(entry, "() at ") != NULL;
+		if ((item = function_of(items, entry, least_ms)) != NULL) {
+			found = item;
+			place = entry;
+		}
+	}
+	if (found == NULL)
+		return;
+	buf_printf(out, "; %s with what it calls ", place);
+	more_put(out, found);
 }
 
 void
 verdict_below_differential_put(struct buf *out, const json_t *v)
 {
 	const json_t *d = json_object_get(json_object_get(v, "below"), "differential"),
-		     *items = json_object_get(d, "items"), *place = place_of_difference(d), *item,
-		     *self = NULL;
+		     *items = json_object_get(d, "items"), *item, *self = NULL;
 	double slow = number_of(d, "slow"), usual = number_of(d, "usual");
 	unsigned states = 0;
 	size_t i;
@@ -354,8 +379,7 @@ verdict_below_differential_put(struct buf *out, const json_t *v)
 	}
 	if (states == 0)
 		buf_printf(out, "; no state stands out");
-	if (place != NULL)
-		place_with_calls_put(out, items, place);
+	place_with_calls_put(out, d);
 	if (self != NULL) {
 		buf_printf(out, "; %s itself ", member(self, "name"));
 		more_put(out, self);

@@ -43,7 +43,8 @@ void verdict_below_put(struct buf *out, const json_t *v);
 void verdict_below_place_put(struct buf *out, const json_t *v);
 void verdict_below_holder_put(struct buf *out, const json_t *v);
 void verdict_below_released_put(struct buf *out, const json_t *v);
-/* What slow requests have more of there than the others: states, the place on whose stack most of it is, and the function itself. */
+/* What slow requests have more of there than the others: states, the innermost function of the program with what it calls, and
+ * the function that has most itself. */
 void verdict_below_differential_put(struct buf *out, const json_t *v);
 void verdict_pool_put(struct buf *out, const json_t *v);
 void verdict_budget_put(struct buf *out, const json_t *v);

@@ -100,13 +100,21 @@ what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is(void
 	    "{\"entry\":\"f() at a.c:1\",\"parent\":0,\"slow_ms\":10,\"usual_ms\":1},"
 	    "{\"entry\":\"g() at a.c:2\",\"parent\":0,\"slow_ms\":10,\"usual_ms\":1}"
 	    "]}}}";
-	static const char UNLISTED[] =
+	static const char CUT[] =
 	    "{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":{"
 	    "\"slow\":38,\"usual\":112,\"slow_ms\":24,\"usual_ms\":3,\"slow_from_ms\":26,\"items\":["
+	    "{\"of\":\"inclusive\",\"name\":\"trial\",\"slow_ms\":22,\"usual_ms\":1.5,\"low_ms\":19,\"high_ms\":23.2,\"p\":0.005,\"slow\":38,\"usual\":60},"
+	    "{\"of\":\"inclusive\",\"name\":\"hash\",\"slow_ms\":12,\"usual_ms\":1.5,\"low_ms\":9,\"high_ms\":13.2,\"p\":0.005,\"slow\":38,\"usual\":60},"
+	    "{\"of\":\"inclusive\",\"name\":\"sum\",\"slow_ms\":10,\"usual_ms\":1.5,\"low_ms\":7,\"high_ms\":11.2,\"p\":0.005,\"slow\":38,\"usual\":60},"
 	    "{\"of\":\"state\",\"name\":\"lock\",\"slow_ms\":22,\"usual_ms\":1.5,\"low_ms\":19,\"high_ms\":23.2,\"p\":0.005,\"slow\":38,\"usual\":60}"
 	    "],\"stacks\":["
-	    "{\"entry\":\"\",\"parent\":null,\"slow_ms\":22,\"usual_ms\":1},"
-	    "{\"entry\":\"f() at a.c:1\",\"parent\":0,\"slow_ms\":20,\"usual_ms\":1}"
+	    "{\"entry\":\"\",\"parent\":null,\"slow_ms\":24,\"usual_ms\":1},"
+	    "{\"entry\":\"lib+0x1\",\"parent\":0,\"slow_ms\":12,\"usual_ms\":1},"
+	    "{\"entry\":\"trial\",\"parent\":1,\"slow_ms\":12,\"usual_ms\":1},"
+	    "{\"entry\":\"hash() at t.c:1\",\"parent\":2,\"slow_ms\":12,\"usual_ms\":1},"
+	    "{\"entry\":\"memcpy\",\"parent\":3,\"slow_ms\":12,\"usual_ms\":1},"
+	    "{\"entry\":\"trial\",\"parent\":0,\"slow_ms\":10,\"usual_ms\":1},"
+	    "{\"entry\":\"sum() at t.c:2\",\"parent\":5,\"slow_ms\":10,\"usual_ms\":1}"
 	    "]}}}";
 	(void)state;
 
@@ -114,9 +122,8 @@ what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is(void
 			       "; append() at dd.c:27 with what it calls +20.5 ms [19 to 23.2]"
 			       "; futex itself +20.5 ms [19 to 23.2]");
 	reads(NOTHING, BELOW_SAID "; no state stands out");
-	reads(UNLISTED,
-	    BELOW_SAID ": lock +20.5 ms [19 to 23.2], 38 of 38 have it, 60 of 112 others"
-		       "; f() at a.c:1 with what it calls +19 ms");
+	reads(CUT, BELOW_SAID ": lock +20.5 ms [19 to 23.2], 38 of 38 have it, 60 of 112 others"
+			      "; trial with what it calls +20.5 ms [19 to 23.2]");
 	reads("{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":null}}",
 	    SHARE PLACE "; below: ; 150 requests: no state stands out");
 }
