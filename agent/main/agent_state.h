@@ -108,9 +108,8 @@ struct agent_report {
 	pid_t tracer_pid;
 	struct family tracer;
 	int64_t tracer_base_us, tracer_cpu_us;
-	struct mono spin_at; /* begin of the seconds in which its CPU time is compared */
-	int64_t spin_cpu_us; /* tracer_cpu_us then */
-	bool spins;          /* it took a whole core in those before */
+	struct family_demand demand; /* at the begin of the seconds that are looked at */
+	bool spins;                  /* in those before, one of its threads did not rest */
 };
 
 /* agent_below.c: hone-below. */

@@ -55,19 +55,15 @@ own_cpu_us(void)
 	       u.ru_stime.tv_usec;
 }
 
-/* Whether the tracer's daemons have taken a whole core for the last seconds. */
+/* Whether a thread of the tracer's daemons has run for the last seconds without rest, or wanted to: beside other programs it does not
+ * get a whole core. */
 static bool
 tracer_spins(struct agent *a, struct mono now)
 {
 	struct agent_report *r = &a->report;
-	int64_t since_ns = mono_since_ns(now, r->spin_at);
 
-	if (since_ns < SPIN_NS)
-		return r->spins;
-	r->spins = r->spin_at.ns != 0 && (double)(r->tracer_cpu_us - r->spin_cpu_us) * 1e3 >
-	                                     SPIN_SHARE * (double)since_ns;
-	r->spin_at = now;
-	r->spin_cpu_us = r->tracer_cpu_us;
+	if (mono_since_ns(now, r->demand.at) >= SPIN_NS)
+		r->spins = family_demand(&r->demand, &r->tracer, now) >= SPIN_SHARE;
 	return r->spins;
 }
 
@@ -78,7 +74,7 @@ consumer_is_broken(struct agent *a, struct mono now)
 {
 	const struct node_trouble *culprit = &a->records.culprit;
 
-	if (tracer_spins(a, now) && culprit->kind != NODE_TROUBLE_NONE)
+	if (culprit->kind != NODE_TROUBLE_NONE && tracer_spins(a, now))
 		return true;
 	return culprit->kind == NODE_TROUBLE_RING_DAMAGED &&
 	       a->tracing.trouble.kind == NODE_TROUBLE_TRACER &&

@@ -198,6 +198,62 @@ family_cpu_us(struct family *f, pid_t pid, struct mono now)
 	return sum_us;
 }
 
+static int64_t
+demand_before(const struct family_demand *d, pid_t tid)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->threads[i].tid == tid)
+			return d->threads[i].ns;
+	return INT64_MAX; /* it is new */
+}
+
+/* Of the threads of one process. Returns the largest demand since `before`. */
+static int64_t
+process_demand(struct family_demand *next, const struct family_demand *before, pid_t pid)
+{
+	char path[300], text[128];
+	struct dirent *entry;
+	int64_t most_ns = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+	if ((tasks = opendir(path)) == NULL)
+		return 0;
+	while (next->n < FAMILY_THREADS_MAX && (entry = readdir(tasks)) != NULL) {
+		long long ran_ns, ready_ns;
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		int64_t since_ns;
+
+		snprintf(
+		    path, sizeof path, "/proc/%ld/task/%s/schedstat", (long)pid, entry->d_name);
+		if (tid <= 0 || read_head(path, text, sizeof text) <= 0 ||
+		    sscanf(text, "%lld %lld", &ran_ns, &ready_ns) != 2)
+			continue;
+		next->threads[next->n].tid = tid;
+		next->threads[next->n++].ns = ran_ns + ready_ns;
+		since_ns = ran_ns + ready_ns - demand_before(before, tid);
+		if (since_ns > most_ns)
+			most_ns = since_ns;
+	}
+	closedir(tasks);
+	return most_ns;
+}
+
+double
+family_demand(struct family_demand *d, const struct family *f, struct mono now)
+{
+	struct family_demand next = { .at = now };
+	int64_t most_ns = 0, since_ns = d->at.ns != 0 ? mono_since_ns(now, d->at) : 0;
+
+	for (int i = 0; i < f->n; i++) {
+		int64_t its_ns = process_demand(&next, d, f->pids[i]);
+
+		most_ns = its_ns > most_ns ? its_ns : most_ns;
+	}
+	*d = next;
+	return since_ns <= 0 ? 0 : most_ns < since_ns ? (double)most_ns / (double)since_ns : 1;
+}
+
 pid_t
 socket_owner(const char *path)
 {

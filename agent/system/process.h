@@ -53,6 +53,22 @@ struct family {                 /* a process and its children; all zeroes: not l
  * the parent. */
 int64_t family_cpu_us(struct family *f, pid_t pid, struct mono now);
 
+enum { FAMILY_THREADS_MAX = 256 };
+
+struct family_demand { /* of processor time, by thread; all zeroes: not looked at yet */
+	uint32_t n;
+	struct {
+		pid_t tid;
+		int64_t ns;            /* since it began */
+	} threads[FAMILY_THREADS_MAX]; /* further ones do not count */
+	struct mono at;
+};
+
+/* The largest part of the time since the last call with this demand, 0 to 1, that one thread of the family ran or was ready to run:
+ * a thread without end is at 1, however many others share its processor. 0 in the first call, and where the kernel does
+ * not tell (/proc/PID/task/TID/schedstat). A file for each thread. */
+double family_demand(struct family_demand *d, const struct family *f, struct mono now);
+
 /* The process that called listen() on this Unix socket; 0: none, or it is not visible. Connects to
  * the socket and closes the connection without a byte. */
 pid_t socket_owner(const char *path);

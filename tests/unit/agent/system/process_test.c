@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -41,6 +42,43 @@ a_process_is_known_by_its_program_and_name_while_it_lives(void **state)
 	assert_true(process_program(child) == 0);
 	assert_false(process_is(child, "process_test"));
 	assert_int_equal(process_cpu_us(child), 0);
+}
+
+static void
+a_thread_without_rest_has_a_demand_of_1_whatever_else_runs(void **state)
+{
+	struct family_demand d = { 0 };
+	struct family f = { .n = 1 };
+	double spinning = 0, resting;
+	struct timespec part = { 0, 200000000 };
+	pid_t pids[3];
+	(void)state;
+
+	/* The third rests. */
+	for (int i = 0; i < 3; i++)
+		if ((pids[i] = fork()) == 0) {
+			while (i == 2)
+				pause();
+			for (;;)
+				;
+		}
+	f.pids[0] = pids[0];
+	assert_true(family_demand(&d, &f, clock_mono()) == 0);
+	for (int i = 0; i < 50 && spinning < 0.9; i++) { /* it may have begun late */
+		nanosleep(&part, NULL);
+		spinning = family_demand(&d, &f, clock_mono());
+	}
+	assert_true(spinning >= 0.9 && spinning <= 1);
+	f.pids[0] = pids[2];
+	d = (struct family_demand){ 0 };
+	family_demand(&d, &f, clock_mono());
+	nanosleep(&part, NULL);
+	resting = family_demand(&d, &f, clock_mono());
+	assert_true(resting < 0.5);
+	for (int i = 0; i < 3; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
 }
 
 static void
@@ -102,6 +140,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_known_by_its_program_and_name_while_it_lives),
+		cmocka_unit_test(a_thread_without_rest_has_a_demand_of_1_whatever_else_runs),
 		cmocka_unit_test(cpu_time_includes_that_of_children),
 		cmocka_unit_test(a_sockets_owner_is_the_process_that_listens),
 		cmocka_unit_test(own_memory_is_more_than_a_page),
