@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/texts.h"
 
-enum { SLOW_OF = 4 }; /* the slowest of so many */
+enum { SLOW_OF = 4 };                   /* the slowest of so many */
+static const double COMMON_PART = 0.95; /* of the stacks */
 
 struct kept_part {
 	uint32_t key;
@@ -162,20 +163,79 @@ find_slow(int64_t *from_ns, uint32_t *just, const struct below_parts *p, int64_t
 	return true;
 }
 
+/* Where a stack has this entry; NULL: nowhere. */
+static const char *
+entry_in(const char *stack, const char *entry, size_t len)
+{
+	for (const char *at = stack; *at != '\0';) {
+		size_t n = strcspn(at, ";");
+
+		if (n == len && memcmp(at, entry, n) == 0)
+			return at;
+		at += n + (at[n] == ';');
+	}
+	return NULL;
+}
+
+/* How many parts have each key; NULL: out of memory. */
+static uint32_t *
+count_parts(const struct below_parts *p, struct arena *a)
+{
+	uint32_t *uses = arena_calloc(a, BELOW_STACKS_MAX, sizeof *uses);
+
+	for (uint32_t i = 0; uses != NULL && i < p->nparts; i++)
+		uses[p->parts[i].key]++;
+	return uses;
+}
+
+/* The outermost entry, of the commonest stack, that nearly all stacks have; *len is 0: there is none. */
+static const char *
+common_entry(size_t *len, const struct below_parts *p, const uint32_t *uses)
+{
+	uint32_t n = texts_count(p->keys), commonest = BELOW_STATES, all = 0;
+	const char *at;
+
+	*len = 0;
+	for (uint32_t k = BELOW_STATES; k < n; k++) {
+		all += uses[k];
+		commonest = uses[k] > uses[commonest] ? k : commonest;
+	}
+	if (all == 0)
+		return NULL;
+	for (at = texts_get(p->keys, commonest) + 1; *at != '\0'; at += *len + (at[*len] == ';')) {
+		uint32_t have = 0;
+
+		*len = strcspn(at, ";");
+		for (uint32_t k = BELOW_STATES; k < n; k++)
+			if (uses[k] > 0 && entry_in(texts_get(p->keys, k) + 1, at, *len) != NULL)
+				have += uses[k];
+		if (have >= COMMON_PART * all)
+			return at;
+	}
+	*len = 0;
+	return NULL;
+}
+
 /* Of all requests, in the arena; those that came first are slow where too many have the same response time. NULL: out of memory. */
 static struct request_parts *
 requests_of(const struct below_parts *p, int64_t from_ns, uint32_t just, struct arena *a)
 {
 	struct request_parts *requests = arena_alloc(a, (p->n + 1) * sizeof *requests);
 	struct request_part *parts = arena_alloc(a, (p->nparts + 1) * sizeof *parts);
+	uint32_t *uses = count_parts(p, a);
+	const char *common;
+	size_t common_len;
 
-	if (requests == NULL || parts == NULL)
+	if (requests == NULL || parts == NULL || uses == NULL)
 		return NULL;
+	common = common_entry(&common_len, p, uses);
 	for (uint32_t i = 0; i < p->nparts; i++) {
 		const char *key = texts_get(p->keys, p->parts[i].key);
+		const char *from = common != NULL ? entry_in(key + 1, common, common_len) : NULL;
 
-		parts[i] = (struct request_part){ .folded = key + 1,
-			.len = strlen(key + 1),
+		from = from != NULL ? from : key + 1;
+		parts[i] = (struct request_part){ .folded = from,
+			.len = strlen(from),
 			.state = (uint32_t)(key[0] - 'A'),
 			.ns = p->parts[i].ns };
 	}

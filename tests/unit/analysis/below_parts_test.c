@@ -144,6 +144,36 @@ equal_response_times_are_divided_too_and_few_requests_are_not(void **state)
 }
 
 static void
+stacks_that_are_cut_at_different_callers_are_one_trunk(void **state)
+{
+	static const char *const STACKS[] = { "start;lib+1;lib+2;answer;work;futex",
+		"lib+1;lib+2;answer;work;read", "lib+2;answer;work;a() at a.c:1",
+		"lib+2;answer;lib+1;work" };
+	struct below_parts *p = below_parts_new();
+	struct compared c = { 0 };
+	(void)state;
+
+	for (int i = 0; i < 100; i++) {
+		const struct below_part parts[] = { part(BELOW_RUNNING, STACKS[0], MS),
+			part(BELOW_RUNNING, STACKS[1 + i % 3], MS * (i + 1)),
+			part(BELOW_RUNNING, i == 7 ? "other" : STACKS[0], MS) };
+
+		add(p, MS * (i + 3), parts, 3);
+	}
+	compare(&c, p, 0);
+	assert_string_equal(c.tree[1].text, "lib+2");
+	assert_near(c.tree[1].slow_ns, c.d.slow_ns, 1e-3);
+	assert_string_equal(c.tree[2].text, "answer");
+	assert_null(of(&c, DIFFERENCE_INCLUSIVE, 0, "start"));
+	assert_non_null(of(&c, DIFFERENCE_SELF, 0, "other"));
+	for (uint32_t i = 2; i < c.count; i++)
+		assert_true(c.tree[i].parent > 0 || strcmp(c.tree[i].text, "other") == 0);
+	assert_near(of(&c, DIFFERENCE_INCLUSIVE, 0, "work")->slow_ns, c.d.slow_ns, 1e-3);
+	arena_release(&c.arena);
+	below_parts_free(p);
+}
+
+static void
 what_does_not_fit_keeps_its_state_or_is_not_taken(void **state)
 {
 	enum { OTHERS = 100 };
@@ -192,6 +222,7 @@ main(void)
 		cmocka_unit_test(the_slowest_quarter_is_compared_with_the_others),
 		cmocka_unit_test(of_a_tail_those_beyond_it_are_slow_if_they_are_enough),
 		cmocka_unit_test(equal_response_times_are_divided_too_and_few_requests_are_not),
+		cmocka_unit_test(stacks_that_are_cut_at_different_callers_are_one_trunk),
 		cmocka_unit_test(what_does_not_fit_keeps_its_state_or_is_not_taken),
 	};
 
