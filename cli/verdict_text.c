@@ -327,9 +327,9 @@ largest_called(const json_t *stacks, size_t caller)
 /*
  * The innermost function of the program whose calls have most of the difference. On the way down the tree, only the innermost
  * entry of the program has a line, so what follows it is a library's. Of two stacks that are cut at different callers both have a
- * part of the difference, so what counts is that of the function on all stacks.
+ * part of the difference, so what counts is that of the function on all stacks. Returns its item; NULL: there is none.
  */
-static void
+static const json_t *
 place_with_calls_put(struct buf *out, const json_t *d)
 {
 	const json_t *stacks = json_object_get(d, "stacks"), *items = json_object_get(d, "items"),
@@ -348,10 +348,11 @@ place_with_calls_put(struct buf *out, const json_t *d)
 			place = entry;
 		}
 	}
-	if (found == NULL)
-		return;
-	buf_printf(out, "; %s with what it calls ", place);
-	more_put(out, found);
+	if (found != NULL) {
+		buf_printf(out, "; %s with what it calls ", place);
+		more_put(out, found);
+	}
+	return found;
 }
 
 void
@@ -379,8 +380,10 @@ verdict_below_differential_put(struct buf *out, const json_t *v)
 	}
 	if (states == 0)
 		buf_printf(out, "; no state stands out");
-	place_with_calls_put(out, d);
-	if (self != NULL) {
+	item = place_with_calls_put(out, d);
+	if (self != NULL &&
+	    (item == NULL || strcmp(member(self, "name"), member(item, "name")) != 0 ||
+		more_ms(self) < more_ms(item))) {
 		buf_printf(out, "; %s itself ", member(self, "name"));
 		more_put(out, self);
 	}

@@ -100,6 +100,16 @@ what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is(void
 	    "{\"entry\":\"f() at a.c:1\",\"parent\":0,\"slow_ms\":10,\"usual_ms\":1},"
 	    "{\"entry\":\"g() at a.c:2\",\"parent\":0,\"slow_ms\":10,\"usual_ms\":1}"
 	    "]}}}";
+	static const char ALONE[] =
+	    "{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":{"
+	    "\"slow\":38,\"usual\":112,\"slow_ms\":24,\"usual_ms\":3,\"slow_from_ms\":26,\"items\":["
+	    "{\"of\":\"state\",\"name\":\"lock\",\"slow_ms\":22,\"usual_ms\":1.5,\"low_ms\":19,\"high_ms\":23.2,\"p\":0.005,\"slow\":38,\"usual\":60},"
+	    "{\"of\":\"self\",\"name\":\"hash\",\"slow_ms\":22,\"usual_ms\":1.5,\"low_ms\":19,\"high_ms\":23.2,\"p\":0.005,\"slow\":38,\"usual\":60},"
+	    "{\"of\":\"inclusive\",\"name\":\"hash\",\"slow_ms\":22,\"usual_ms\":1.5,\"low_ms\":19,\"high_ms\":23.2,\"p\":0.005,\"slow\":38,\"usual\":60}"
+	    "],\"stacks\":["
+	    "{\"entry\":\"\",\"parent\":null,\"slow_ms\":24,\"usual_ms\":1},"
+	    "{\"entry\":\"hash() at t.c:1\",\"parent\":0,\"slow_ms\":22,\"usual_ms\":1}"
+	    "]}}}";
 	static const char CUT[] =
 	    "{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":{"
 	    "\"slow\":38,\"usual\":112,\"slow_ms\":24,\"usual_ms\":3,\"slow_from_ms\":26,\"items\":["
@@ -122,6 +132,8 @@ what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is(void
 			       "; append() at dd.c:27 with what it calls +20.5 ms [19 to 23.2]"
 			       "; futex itself +20.5 ms [19 to 23.2]");
 	reads(NOTHING, BELOW_SAID "; no state stands out");
+	reads(ALONE, BELOW_SAID ": lock +20.5 ms [19 to 23.2], 38 of 38 have it, 60 of 112 others"
+				"; hash() at t.c:1 with what it calls +20.5 ms [19 to 23.2]");
 	reads(CUT, BELOW_SAID ": lock +20.5 ms [19 to 23.2], 38 of 38 have it, 60 of 112 others"
 			      "; trial with what it calls +20.5 ms [19 to 23.2]");
 	reads("{\"below\":{\"requests\":150,\"top\":null,\"states\":[],\"differential\":null}}",
