@@ -14,10 +14,10 @@ struct below_row { /* a request */
 	int64_t total_ns, ns[BELOW_STATES];
 };
 
-enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER };
+enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER, ITEM_CALLER };
 
-struct
-    below_item { /* a place in a state; a holder, or a type of requests that end waits, at such a place */
+/* A place in a state; at such a place a holder, a type of requests that end waits, or a caller. */
+struct below_item {
 	enum item_kind kind;
 	enum below_state state; /* of a waker: UNKNOWN */
 	uint32_t place;         /* in `places`; of a waker: its type as text */
@@ -27,6 +27,7 @@ struct
 	double sum_total; /* of its time x (response time - base_ns), ns^2 */
 };
 #define NO_ITEM UINT32_MAX
+#define CALLER_LEAST 0.5 /* of a place's share, that of a caller that is told */
 
 struct below_list {
 	struct below_row *rows;
@@ -138,6 +139,22 @@ add_holder(struct below_list *l, const struct below_part *p, uint32_t place, dou
 	return true;
 }
 
+/* Who called that place, of which the stack has place_len bytes. */
+static bool
+add_caller(struct below_list *l, const struct below_part *p, uint32_t place_len, uint32_t place,
+    double above_ns)
+{
+	const char *text;
+	uint32_t len = below_caller_of(&text, p->stack, p->stack_len, place_len), caller;
+
+	if (len == 0)
+		return true;
+	if (!item_of(&caller, l, ITEM_CALLER, place, p->state, text, len))
+		return false;
+	add_time(l, caller, p->ns, above_ns);
+	return true;
+}
+
 static bool
 add_waker(struct below_list *l, const struct below_part *p, uint32_t place, double above_ns)
 {
@@ -165,7 +182,11 @@ add_part(struct below_list *l, const struct below_part *p, double above_ns)
 	if (!item_of(&at, l, ITEM_PLACE, NO_ITEM, p->state, p->stack + p->stack_len - len, len))
 		return false;
 	add_time(l, at, p->ns, above_ns);
-	if (at == NO_ITEM || p->state == BELOW_READY)
+	if (at == NO_ITEM)
+		return true;
+	if (!add_caller(l, p, len, at, above_ns))
+		return false;
+	if (p->state == BELOW_READY)
 		return true;
 	return add_holder(l, p, at, above_ns) && add_waker(l, p, at, above_ns);
 }
@@ -228,14 +249,6 @@ ratio(double x, double of)
 	return of > 0 ? x / of : 0;
 }
 
-static int
-largest_first(const void *x, const void *y)
-{
-	const struct below_found *a = x, *b = y;
-
-	return a->share != b->share ? (a->share < b->share ? 1 : -1) : strcmp(a->place, b->place);
-}
-
 struct scale { /* from the sums of an item to its share */
 	double n, mean_above, of;
 	bool by_latency;
@@ -251,37 +264,57 @@ found_of(
 
 	return (struct below_found){ .state = it->state,
 		.place = texts_get(l->places, it->place),
+		.caller = "",
 		.share = share,
 		.mean_ns = mean_ns,
 		.of_edge = ratio(share, edge) };
 }
 
-/* The largest of this kind within that item. */
+struct ranked_item {
+	struct below_found found;
+	uint32_t item;
+};
+
+static int
+largest_first(const void *x, const void *y)
+{
+	const struct below_found *a = &((const struct ranked_item *)x)->found,
+				 *b = &((const struct ranked_item *)y)->found;
+
+	return a->share != b->share ? (a->share < b->share ? 1 : -1) : strcmp(a->place, b->place);
+}
+
+/* Those of this kind within that item, the largest first, in the arena; how many of them are told. UINT32_MAX: out of memory. */
 static uint32_t
-find_largest(struct below_found out[BELOW_FOUND_MAX], const struct below_list *l,
-    enum item_kind kind, uint32_t within, const struct scale *s, double edge, struct arena *a,
-    uint32_t *top_item)
+rank(struct ranked_item **ret, const struct below_list *l, enum item_kind kind, uint32_t within,
+    const struct scale *s, double edge, struct arena *a)
 {
 	uint32_t count = texts_count(l->keys), n = 0;
-	struct below_found *all = arena_alloc(a, (count + 1) * sizeof *all);
-	double most = -INFINITY;
+	struct ranked_item *all = arena_alloc(a, (count + 1) * sizeof *all);
 
 	if (all == NULL)
 		return UINT32_MAX;
-	for (uint32_t i = 0; i < count; i++) {
-		if (l->items[i].kind != kind || l->items[i].within != within)
-			continue;
-		all[n] = found_of(l, &l->items[i], s, edge);
-		if (all[n].share > most) {
-			most = all[n].share;
-			*top_item = i;
-		}
-		n++;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		if (l->items[i].kind == kind && l->items[i].within == within)
+			all[n++] = (struct ranked_item){ found_of(l, &l->items[i], s, edge), i };
 	qsort(all, n, sizeof *all, largest_first);
-	n = n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
-	memcpy(out, all, n * sizeof *all);
-	return n;
+	*ret = all;
+	return n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
+}
+
+static bool
+find_caller(struct below_finding *ret, const struct below_list *l, struct below_found *place,
+    uint32_t item, const struct scale *s, struct arena *a)
+{
+	struct ranked_item *callers;
+	uint32_t n = rank(&callers, l, ITEM_CALLER, item, s, ret->share, a);
+
+	if (n == UINT32_MAX)
+		return false;
+	if (n > 0 && callers[0].found.share > 0 &&
+	    callers[0].found.share >= CALLER_LEAST * place->share)
+		place->caller = callers[0].found.place;
+	return true;
 }
 
 static int
@@ -320,6 +353,30 @@ find_wakers(struct below_finding *ret, const struct below_list *l, uint32_t plac
 	return true;
 }
 
+/* False: out of memory. */
+static bool
+find_places(
+    struct below_finding *ret, const struct below_list *l, const struct scale *s, struct arena *a)
+{
+	struct ranked_item *places, *holders;
+	uint32_t n = rank(&places, l, ITEM_PLACE, NO_ITEM, s, ret->share, a);
+
+	if (n == UINT32_MAX || n == 0)
+		return n == 0;
+	ret->nplaces = n;
+	for (uint32_t i = 0; i < n; i++) {
+		ret->places[i] = places[i].found;
+		if (!find_caller(ret, l, &ret->places[i], places[i].item, s, a))
+			return false;
+	}
+	if ((n = rank(&holders, l, ITEM_HOLDER, places[0].item, s, ret->share, a)) == UINT32_MAX)
+		return false;
+	ret->nholders = n;
+	for (uint32_t i = 0; i < n; i++)
+		ret->holders[i] = holders[i].found;
+	return find_wakers(ret, l, places[0].item, s, a);
+}
+
 int
 below_list_find(struct below_finding *ret, const struct below_list *l, bool by_latency,
     double confidence, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
@@ -327,7 +384,6 @@ below_list_find(struct below_finding *ret, const struct below_list *l, bool by_l
 	struct finding f = { .problem = by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE,
 		.nedges = BELOW_STATES };
 	struct scale s = { .n = (double)l->nrows, .by_latency = by_latency };
-	uint32_t top_item = NO_ITEM, ignored;
 	struct group g;
 	int rc;
 
@@ -355,15 +411,7 @@ below_list_find(struct below_finding *ret, const struct below_list *l, bool by_l
 	}
 	if ((rc = finding_intervals(&f, &g, confidence, rounds, seed, a, e)) != 0)
 		return rc;
-	ret->nplaces = find_largest(
-	    ret->places, l, ITEM_PLACE, NO_ITEM, &s, ret->share, a, &top_item);
-	if (ret->nplaces == 0)
-		return 0;
-	if (ret->nplaces != UINT32_MAX)
-		ret->nholders = find_largest(
-		    ret->holders, l, ITEM_HOLDER, top_item, &s, ret->share, a, &ignored);
-	if (ret->nplaces == UINT32_MAX || ret->nholders == UINT32_MAX ||
-	    !find_wakers(ret, l, top_item, &s, a))
+	if (!find_places(ret, l, &s, a))
 		return err_set(e, ERR_MEMORY, "out of memory for the places of an edge");
 	return 0;
 }

@@ -34,8 +34,10 @@ uint64_t below_list_records(const struct below_list *l); /* waits and samples in
 struct below_found {            /* a place in a state, or a holder of a lock at a place */
 	enum below_state state; /* of the thread; of a holder: what it did meanwhile */
 	const char *place;      /* "append() at dd.c:27;fsync", in the list; "": not known */
-	double share, mean_ns;  /* as of a state */
-	double of_edge;         /* share by that of the edge */
+	const char *
+	    caller; /* of a place, that with the largest share of it, at least half: "serve() at dd.c:88"; "": there is none */
+	double share, mean_ns; /* as of a state */
+	double of_edge;        /* share by that of the edge */
 };
 
 struct below_waker {   /* the threads that ended waits at a place */

@@ -48,6 +48,19 @@ below_place_len(const char *stack, uint32_t len)
 	return innermost;
 }
 
+uint32_t
+below_caller_of(const char **ret, const char *stack, uint32_t len, uint32_t place_len)
+{
+	uint32_t outside = len > place_len ? len - place_len - 1 : 0; /* without its semicolon */
+	uint32_t n = below_place_len(stack, outside);
+	const char *end;
+
+	*ret = &stack[outside - n];
+	if ((end = memchr(*ret, ';', n)) != NULL)
+		n = (uint32_t)(end - *ret);
+	return n == 3 && memcmp(*ret, "...", 3) == 0 ? 0 : n;
+}
+
 static const struct value *
 field(const struct event *e, const struct label *l, const char *name)
 {

@@ -49,4 +49,8 @@ enum below_state below_state_of(const char *word, size_t len);
  * one the innermost entry. Its length, of the last bytes of the stack. */
 uint32_t below_place_len(const char *stack, uint32_t len);
 
+/* Who called the place that begins place_len bytes before the end of the stack: the innermost entry outside it that has a file
+ * and a line, else the innermost entry; "": not known. Its length; *ret points into the stack. */
+uint32_t below_caller_of(const char **ret, const char *stack, uint32_t len, uint32_t place_len);
+
 #endif

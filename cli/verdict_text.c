@@ -228,6 +228,8 @@ verdict_below_place_put(struct buf *out, const json_t *v)
 		return;
 	buf_printf(out, "%s in ", state_text(place));
 	place_put(out, member(place, "place"));
+	if (member(place, "caller")[0] != '\0')
+		buf_printf(out, ", called from %s", member(place, "caller"));
 	buf_printf(out, ": %.0f %% of the edge", number_of(place, "of_edge") * 100);
 }
 

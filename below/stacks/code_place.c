@@ -57,13 +57,20 @@ code_is_library(const char *file_name)
 	return false;
 }
 
+static bool
+has_line(const struct code_frame *f)
+{
+	return last_part(f->file)[0] != '\0' && f->line != 0;
+}
+
 /* Writes the entries from the innermost to the outermost, from the end of the text to its front, as the innermost are
  * those that must not be lost. */
 static void
-fold(struct code_place *ret, const struct code_frame *frames, size_t n, size_t chosen)
+fold(
+    struct code_place *ret, const struct code_frame *frames, size_t n, size_t chosen, size_t caller)
 {
 	enum { MARK = 4 }; /* "...;" */
-	char text[PLACE_FOLDED_MAX + 1], entry[ENTRY_MAX + 1];
+	char text[PLACE_FOLDED_MAX + 1], entry[ENTRY_MAX + 1], file[PLACE_FILE_MAX + 1];
 	size_t at = sizeof text - 1, i;
 
 	text[at] = '\0';
@@ -71,9 +78,11 @@ fold(struct code_place *ret, const struct code_frame *frames, size_t n, size_t c
 		size_t len;
 
 		copy_clean(entry, frames[i].function, PLACE_FUNCTION_MAX);
-		if (i == chosen && ret->file[0] != '\0' && ret->line != 0)
+		if ((i == chosen || i == caller) && has_line(&frames[i])) {
+			copy_clean(file, last_part(frames[i].file), PLACE_FILE_MAX);
 			snprintf(entry + strlen(entry), sizeof entry - strlen(entry), "() at %s:%u",
-			    ret->file, ret->line);
+			    file, frames[i].line);
+		}
 		len = strlen(entry);
 		if (at < len + 1 + MARK)
 			break;
@@ -93,7 +102,7 @@ void
 code_place_make(struct code_place *ret, const struct code_frame *frames, size_t n,
     uint16_t nunwound, enum stack_end end)
 {
-	size_t chosen = 0;
+	size_t chosen = 0, caller;
 
 	memset(ret, 0, sizeof *ret);
 	ret->end = (uint8_t)end;
@@ -108,7 +117,10 @@ code_place_make(struct code_place *ret, const struct code_frame *frames, size_t 
 		ret->line = ret->file[0] != '\0' ? frames[chosen].line : 0;
 		if (chosen > 0)
 			copy_clean(ret->call, frames[chosen - 1].function, PLACE_FUNCTION_MAX);
-		fold(ret, frames, n, chosen);
+		caller = chosen + 1;
+		while (caller < n && (frames[caller].library || !has_line(&frames[caller])))
+			caller++;
+		fold(ret, frames, n, chosen, caller);
 	}
 	ret->key = hash_bytes(0, ret, sizeof *ret);
 }

@@ -29,9 +29,9 @@ enum stack_end {            /* how the unwinding of a stack ended */
 };
 
 struct code_place {
-	/* "_start;main;serve;append() at dd.c:27;fsync": the outermost function first; functions that are compiled
-	 * into others have entries of their own. Only the function of `function` has "() at FILE:LINE", where it is
-	 * known. If not all fits, outer entries are left out, and it begins with "...;". It also begins with
+	/* "_start;main;serve() at dd.c:88;append() at dd.c:27;fsync": the outermost function first; functions that are
+	 * compiled into others have entries of their own. Only the function of `function`, where its line is known, and the
+	 * innermost of its callers whose line is known, have "() at FILE:LINE". If not all fits, outer entries are left out, and it begins with "...;". It also begins with
 	 * "...;" if `end` is not STACK_COMPLETE. Semicolons and control characters in names are '_'. */
 	char folded[PLACE_FOLDED_MAX + 1];
 

@@ -8,7 +8,19 @@
 #include "controlplane/answers/answer_inside.h"
 #include "report/differential_json.h"
 
-/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a text; with the names of the numbers. */
+/* Adds members `place` and `caller`: two texts with a tab between them, or the first only. */
+static void
+put_place(json_t *o, const char *text, size_t len)
+{
+	const char *tab = memchr(text, '\t', len);
+	size_t place = tab != NULL ? (size_t)(tab - text) : len;
+
+	json_object_set_new(o, "place", json_stringn(text, place));
+	json_object_set_new(
+	    o, "caller", tab != NULL ? json_stringn(tab + 1, len - place - 1) : json_null());
+}
+
+/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a place; with the names of the numbers. */
 static json_t *
 below_lines_json(const char *lines, const char *const names[3], bool place)
 {
@@ -28,8 +40,7 @@ below_lines_json(const char *lines, const char *const names[3], bool place)
 
 			if (place) {
 				json_object_set_new(o, "mean_ms", number_json(x[2] / 1e6));
-				json_object_set_new(o, "place",
-				    json_stringn(at + used + 1, len - (size_t)used - 1));
+				put_place(o, at + used + 1, len - (size_t)used - 1);
 			} else {
 				json_object_set_new(o, names[2], number_json(x[2]));
 				json_object_set_new(

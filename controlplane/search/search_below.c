@@ -174,14 +174,15 @@ put_states(struct buf *out, const struct below_finding *f)
 	buf_u8(out, 0);
 }
 
-/* A line for each with at least that share: word of the state, share, part of the edge, mean ns, place. */
+/* A line for each with at least that share: word of the state, share, part of the edge, mean ns, place; after a tab who called it,
+ * if that is known. */
 static void
 put_found(struct buf *out, const struct below_found *x, uint32_t n, double least)
 {
 	for (uint32_t i = 0; i < n && x[i].share > 0 && x[i].share >= least; i++)
-		buf_printf(out, "%s%s\t%.6g\t%.6g\t%.6g\t%s", i > 0 ? "\n" : "",
+		buf_printf(out, "%s%s\t%.6g\t%.6g\t%.6g\t%s%s%s", i > 0 ? "\n" : "",
 		    below_state_word(x[i].state), x[i].share, x[i].of_edge, x[i].mean_ns,
-		    x[i].place);
+		    x[i].place, x[i].caller[0] != '\0' ? "\t" : "", x[i].caller);
 	buf_u8(out, 0);
 }
 

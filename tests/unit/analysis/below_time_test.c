@@ -264,6 +264,31 @@ the_place_is_the_innermost_line_of_the_program(void **state)
 	}
 }
 
+static void
+the_caller_is_the_innermost_line_outside_the_place(void **state)
+{
+	static const char *const stacks[][2] = {
+		{ "main;serve() at dd.c:88;append() at dd.c:27;fsync", "serve() at dd.c:88" },
+		{ "main() at a.c:1;sort() at a.c:5;qsort;compare() at a.c:9", "sort() at a.c:5" },
+		{ "main;serve;append() at dd.c:27;fsync", "serve" },
+		{ "main;program+0x1234", "main" },
+		{ "...;append() at dd.c:27", "" },
+		{ "append() at dd.c:27", "" },
+		{ ";one", "" },
+		{ "", "" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+		uint32_t len = (uint32_t)strlen(stacks[i][0]), n;
+		const char *caller;
+
+		n = below_caller_of(&caller, stacks[i][0], len, below_place_len(stacks[i][0], len));
+		assert_int_equal(n, strlen(stacks[i][1]));
+		assert_memory_equal(caller, stacks[i][1], n);
+	}
+}
+
 /* ---- of many requests ---- */
 
 /* Each request waits for a lock for x, runs for y, and spends z elsewhere. */
@@ -342,8 +367,43 @@ shares_of_states_add_up_and_name_place_and_holder(void **state)
 	assert_int_equal(below_list_find(&f, l, true, 0.95, 200, 1, &a, &e), 0);
 	assert_int_equal(f.top, BELOW_LOCK);
 	assert_near(f.states[BELOW_LOCK].share, f.states[BELOW_LOCK].latency_share, 1e-12);
+	assert_string_equal(f.places[0].caller, "main");
 	below_list_free(l);
 	arena_release(&a);
+}
+
+/* Half of the time of the place, or a third, is from its first caller; the others have few of it each. */
+static void
+a_caller_of_less_than_half_of_a_place_is_not_told(void **state)
+{
+	(void)state;
+
+	for (uint32_t of = 2; of <= 3; of++) {
+		struct below_list *l = below_list_new();
+		struct below_finding f;
+		struct arena a = { 0 };
+		struct err e;
+
+		for (uint32_t i = 0; i < 60; i++) {
+			struct made *m = made_new();
+			struct below_time t;
+			char text[80];
+
+			snprintf(text, sizeof text,
+			    "s/below:running(main;caller%u;hash() at text.c:141)",
+			    i % of == 0 ? 0 : i);
+			sample(m, text, 100, 10);
+			t = time_of(m, 0, 1000);
+			assert_true(below_list_add(l, 2000, &t, 1));
+			made_free(m);
+		}
+		assert_int_equal(below_list_find(&f, l, true, 0.95, 50, 1, &a, &e), 0);
+		assert_int_equal(f.nplaces, 1);
+		assert_string_equal(f.places[0].place, "hash() at text.c:141");
+		assert_string_equal(f.places[0].caller, of == 2 ? "caller0" : "");
+		below_list_free(l);
+		arena_release(&a);
+	}
 }
 
 static void
@@ -436,7 +496,9 @@ main(void)
 		cmocka_unit_test(samples_divide_the_running_time_by_their_weights),
 		cmocka_unit_test(any_waits_are_divided_as_nanosecond_by_nanosecond),
 		cmocka_unit_test(the_place_is_the_innermost_line_of_the_program),
+		cmocka_unit_test(the_caller_is_the_innermost_line_outside_the_place),
 		cmocka_unit_test(shares_of_states_add_up_and_name_place_and_holder),
+		cmocka_unit_test(a_caller_of_less_than_half_of_a_place_is_not_told),
 		cmocka_unit_test(requests_that_do_not_pass_the_edge_count_with_0),
 		cmocka_unit_test(waits_are_kept_with_their_unit_and_are_no_steps),
 	};

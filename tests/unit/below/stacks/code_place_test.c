@@ -25,8 +25,24 @@ the_place_is_the_innermost_function_of_the_program(void **state)
 	assert_int_equal(p.line, 27);
 	assert_string_equal(p.call, "pthread_mutex_lock");
 	assert_string_equal(p.folded,
-	    "_start;main;serve;append() at dd.c:27;pthread_mutex_lock;__futex_abstimed_wait");
+	    "_start;main;serve() at dd.c:60;append() at dd.c:27;pthread_mutex_lock;__futex_abstimed_wait");
 	assert_int_equal(p.frames, 5);
+}
+
+static void
+the_innermost_caller_with_a_known_line_has_it(void **state)
+{
+	static const struct code_frame sorts[] = { { "compare", "a.c", 3, false },
+		{ "qsort", "msort.c", 9, true }, { "order", "", 0, false },
+		{ "serve", "b.c", 4, false }, { "main", "b.c", 8, false } };
+	struct code_place p;
+	(void)state;
+
+	code_place_make(&p, sorts, 5, 5, STACK_COMPLETE);
+	assert_string_equal(p.folded, "main;serve() at b.c:4;order;qsort;compare() at a.c:3");
+	code_place_make(&p, &sorts[2], 3, 3, STACK_COMPLETE);
+	assert_string_equal(p.function, "order");
+	assert_string_equal(p.folded, "main;serve() at b.c:4;order");
 }
 
 static void
@@ -121,6 +137,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_place_is_the_innermost_function_of_the_program),
+		cmocka_unit_test(the_innermost_caller_with_a_known_line_has_it),
 		cmocka_unit_test(a_stack_of_libraries_only_has_its_innermost_function),
 		cmocka_unit_test(a_long_stack_keeps_its_inner_end),
 		cmocka_unit_test(names_hold_nothing_that_ends_an_entry_or_a_line),

@@ -978,7 +978,8 @@ plant_below(struct forest *f, const char *differential, const char *missing)
 		.below_top = missing[0] == '\0' ? "lock" : "",
 		.below_missing = (char *)(uintptr_t)missing,
 		.below_states = "running\t0.03\t0.01\t0.05\t1e6\nlock\t0.8\t0.7\t0.9\t5e6",
-		.below_places = "lock\t0.75\t0.9\t4e6\tappend() at dd.c:27;futex",
+		.below_places =
+		    "lock\t0.75\t0.9\t4e6\tappend() at dd.c:27;futex\tserve() at dd.c:88",
 		.below_holders =
 		    "disk\t0.5\t0.6\t3e6\twrite_out() at dd.c:9;fsync\nunknown\t0.1\t0.1\t1e5\t",
 		.below_wakers = "53\t0.4\t0.5\tCHECKOUT\n7\t0.2\t0.25\t",
@@ -1006,8 +1007,9 @@ a_verdict_has_what_threads_did_below_its_edge(void **state)
 		{ "places.0.state", "lock", 0 }, { "places.0.share", NULL, 0.75 },
 		{ "places.0.of_edge", NULL, 0.9 }, { "places.0.mean_ms", NULL, 4 },
 		{ "places.0.place", "append() at dd.c:27;futex", 0 },
-		{ "holders.0.state", "disk", 0 }, { "holders.1.state", "unknown", 0 },
-		{ "holders.1.place", "", 0 }, { "released_by.0.request_type", "CHECKOUT", 0 },
+		{ "places.0.caller", "serve() at dd.c:88", 0 }, { "holders.0.state", "disk", 0 },
+		{ "holders.1.state", "unknown", 0 }, { "holders.1.place", "", 0 },
+		{ "released_by.0.request_type", "CHECKOUT", 0 },
 		{ "released_by.0.waits", NULL, 53 }, { "released_by.0.share", NULL, 0.4 },
 		{ "released_by.0.of_edge", NULL, 0.5 }, { "released_by.1.waits", NULL, 7 },
 		{ "released_by.1.of_edge", NULL, 0.25 }, { "differential.slow", NULL, 38 },
@@ -1034,6 +1036,7 @@ a_verdict_has_what_threads_did_below_its_edge(void **state)
 		else
 			counts(below, HAS[i].path, HAS[i].n);
 	assert_true(json_is_null(at(below, "missing")));
+	assert_true(json_is_null(at(below, "holders.0.caller")));
 	assert_int_equal(json_array_size(at(below, "states")), 2);
 	assert_int_equal(json_array_size(at(below, "differential.stacks")), 3);
 	json_decref(j);
