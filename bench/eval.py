@@ -5,6 +5,7 @@ import argparse, html, json, os, secrets, statistics, sys
 
 RIGHT, AN_END = 0.95, 0.95	# targets: shares of runs
 TRACEPOINTS = {"shop": 0.03}	# target: median share of all tracepoints, where these are hundreds
+BELOW = "state", "function", "holder"	# what is judged below the tracepoints, where faults.json has it
 OUTCOMES = "right", "wrong", "not found", "unsure", "failed"
 
 args = argparse.ArgumentParser()
@@ -27,6 +28,7 @@ def judge(run):
     for part in ("service", "either", "both", "named"):
         run[part] = judged.get(part)
     run["key_right"] = judged.get("key")
+    run.update((f"below_{part}", (judged.get("below") or {}).get(part)) for part in BELOW)
     key = verdict and verdict["key"]
     run["key"] = key["name"] if key and key["name"] else None
     others = run.get("others") or {}
@@ -73,8 +75,8 @@ def share_words(rows):
 
 
 HEAD = ["fault", "planted in", *OUTCOMES[:4], "seconds", "slowest", "right service", "either end", "both ends", "also named", "key",
-        "share (95 %)", "cycles", "tracepoints enabled", "of all", "others' p50"]
-NUMBERS = [2, 3, 4, 5, 6, 7, 14, 15, 16, 17]
+        "right state", "right function", "right holder", "share (95 %)", "cycles", "tracepoints enabled", "of all", "others' p50"]
+NUMBERS = [2, 3, 4, 5, 6, 7, 17, 18, 19, 20]
 
 
 def count(rows, part):
@@ -89,7 +91,8 @@ def row(fault, rows):
             words("%.1f", median(seconds)), words("%.1f", max(seconds, default=None)),
             *(count(rows, w) if placed else "" for w in ("service", "either", "both")),
             count(rows, "named") if truth[fault].get("names") else "",
-            key_words(rows), share_words(rows), span([r.get("cycles") for r in rows]), span([r.get("tracepoints_used") for r in rows]),
+            key_words(rows), *(count(rows, f"below_{p}") if p in (truth[fault].get("below") or {}) else "" for p in BELOW),
+            share_words(rows), span([r.get("cycles") for r in rows]), span([r.get("tracepoints_used") for r in rows]),
             words("%.1f %%", median(r["on"] for r in rows), 100), words("%.2f", median(r["slower"] for r in rows))]
 
 
@@ -175,6 +178,7 @@ def as_json():
         seconds = [r["seconds"] for r in rows if r.get("seconds") is not None]
         return {"fault": fault, "runs": len(rows), **{o.replace(" ", "_"): sum(r["outcome"] == o for r in rows) for o in OUTCOMES},
                 "named": sum(bool(r["named"]) for r in rows) if truth[fault].get("names") else None,
+                "below": {p: sum(bool(r[f"below_{p}"]) for r in rows) for p in truth[fault].get("below") or {}} or None,
                 "seconds_median": median(seconds), "seconds_max": max(seconds, default=None),
                 "checks": [(r.get("judged") or {}).get("check") for r in rows]}
     return {"app": args.app, "faults": [fault_json(f, rows) for f, rows in by_fault.items()],

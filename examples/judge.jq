@@ -10,11 +10,13 @@
 #	begins_s, ends_s	when they are switched on and off, in seconds after `hone start`; default: before it, and at the end
 #	gone		true: the problem has ended before it can be examined: only an answer that says so is right
 #	names		what the JSON of the verdicts or the reason should contain (a regular expression), beside the place: counted, not required
+#	below		what the first verdict should say below its tracepoints: `state`, `function` (of the first place, or its caller), and
+#			`holder` (a function of the first holder, optional): counted, not required
 #	only		the degree, if all requests have this type (see demo.sh)
 #
 # Output: outcome, of the places alone ("right", "wrong", "unsure", "not found"); check ("right", or what is not, the key
 # included); named (true, false or null); of the first verdict: service, either, both (whether the service, one end, both
-# ends are right), key (whether it is right).
+# ends are right), key (whether it is right), below (null, or whether state, function and holder are right; null: none is expected).
 
 def at($labels; $name): any($labels[]; . as $l | $l == $name or ($l | endswith("/*")) and ($name | startswith($l[:-1])));
 def keys_of($c): if $c.key == null then [] elif ($c.key | type) == "array" then $c.key else [$c.key] end;
@@ -26,6 +28,13 @@ def place_why_not($c; $v):
   else null end;
 def why_not($c; $v): place_why_not($c; $v) //
   if key_right($c; $v) then null else "the key is \($v.key.name // "none"), not \(keys_of($c) | join(" or "))" end;
+
+def function: split(";")[0] | split("() at ")[0];
+def below_right($want; $below): {
+  state: ($below.top == $want.state),
+  function: ([$below.places[0]? | (.place, .caller) | values | function] | index($want.function) != null),
+  holder: (if $want.holder then [$below.holders[0]?.place | values | function] == [$want.holder] else null end)
+};
 
 . as $run | $run.verdict as $first | ($run.state == "found") as $found | ($want.plant == []) as $healthy |
 ($want.causes // [$want | select(.from)]) as $causes |
@@ -52,5 +61,6 @@ def why_not($c; $v): place_why_not($c; $v) //
   service: ($first != null and any($causes[]; .service as $s | [$first.edge.from, $first.edge.to] | any(startswith($s + "/")))),
   either: ($first != null and any($causes[]; at(.from; $first.edge.from) or at(.to; $first.edge.to))),
   both: ($first != null and any($causes[]; at(.from; $first.edge.from) and at(.to; $first.edge.to))),
-  key: ($first != null and any($causes[]; key_right(.; $first)))
+  key: ($first != null and any($causes[]; key_right(.; $first))),
+  below: (if $want.below then below_right($want.below; $first.below) else null end)
 }

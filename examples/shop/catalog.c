@@ -30,7 +30,8 @@ struct term_pairs {
 static const char *redis_arg, *database_arg;
 static struct dbpool *pool;
 static char names[GOODS_PRODUCTS + 1][48];
-static struct fault faults[] = { { "slow_node" }, { "input_dependent" }, { 0 } };
+static struct fault faults[] = { { "slow_node" }, { "input_dependent" }, { "noisy_neighbour" },
+	{ 0 } };
 
 /* ---- one record, from the cache or else the database ------------------------ */
 
@@ -250,6 +251,14 @@ compare_spelling(const char *words)
 		service_pause(0.8 * (double)strlen(words));
 }
 
+/* Computes as long for each query, without a tracepoint: about 6 ms of a CPU. */
+static __attribute__((noinline)) uint64_t
+weigh_spelling(void)
+{
+	return text_hash(names[1], 40, 2000) %
+	       1000; /* no tail call, which would take it off the stack */
+}
+
 static int
 score_names(const struct term_pairs *p, const char *words, int score[])
 {
@@ -264,6 +273,8 @@ score_names(const struct term_pairs *p, const char *words, int score[])
 		hits += score[id] > 0;
 	}
 	compare_spelling(words);
+	if (atomic_load(&faults[2].on))
+		hits += weigh_spelling() > 1000;
 	span_end(score_names, hits);
 	return hits;
 }

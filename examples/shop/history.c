@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "dbpool.h"
 #include "order.h"
+#include "receipts.h"
 
 enum { HISTORY = 12 };
 
@@ -147,6 +148,8 @@ order_history(struct exchange *x)
 
 	span_begin(history, user);
 	n = page_load(user, page_plan(user), past);
+	if (n > 0)
+		past[0].cents += receipts_read(user) & 1;
 	if (n >= 0)
 		history_print(past, n, timeline(past, n), &x->reply);
 	span_end(history, (int64_t)x->reply.length);

@@ -15,6 +15,7 @@
 #include "journal.h"
 #include "order.h"
 #include "peer.h"
+#include "receipts.h"
 #include "service.h"
 
 enum { POOL = 12, CREW = 12 };
@@ -26,7 +27,7 @@ struct order {
 	int reserved, authorized; /* set by the crew */
 };
 
-static const char *database_arg, *journal_arg, *cart_arg, *price_arg;
+static const char *database_arg, *journal_arg, *receipts_arg, *cart_arg, *price_arg;
 static struct dbpool *pool;
 static struct crew *crew;
 
@@ -36,7 +37,8 @@ small_pool_changed(int connections)
 	dbpool_limit(pool, connections > 0 && connections < POOL ? connections : POOL);
 }
 
-static struct fault faults[] = { { "small_pool", small_pool_changed }, { "slow_disk" }, { 0 } };
+static struct fault faults[] = { { "small_pool", small_pool_changed }, { "slow_disk" },
+	{ "page_cache", receipts_cold }, { 0 } };
 
 int
 order_slow_queries(void)
@@ -406,7 +408,7 @@ start(void)
 {
 	pool = dbpool_new(database_arg, POOL);
 	crew = crew_new(CREW);
-	return pool && crew ? journal_open(journal_arg) : -1;
+	return pool && crew && journal_open(journal_arg) == 0 ? receipts_open(receipts_arg) : -1;
 }
 
 int
@@ -420,6 +422,7 @@ main(int argc, char **argv)
 	static const struct flag flags[] = {
 		{ "database", &database_arg, "PostgreSQL, a libpq connection string" },
 		{ "journal", &journal_arg, "file that every order is written to" },
+		{ "receipts", &receipts_arg, "file of the receipts" },
 		{ "cart", &cart_arg, "port of shop-cart" },
 		{ "price", &price_arg, "port of shop-price" },
 		{ 0 },

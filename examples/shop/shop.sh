@@ -33,9 +33,9 @@ fault_nodes() {
   case $1 in
   slow_function|cpu_function) echo price ;;
   lock_contention|journal_fsync) echo cart ;;
-  small_pool|slow_disk) echo order ;;
+  small_pool|slow_disk|page_cache) echo order ;;
   slow_node) echo catalog-2 ;;
-  input_dependent) echo catalog-1 catalog-2 ;;
+  input_dependent|noisy_neighbour) echo catalog-1 catalog-2 ;;
   *) fail "no fault $1; there are $(sed -n 's|^  "\([a-z_]*\)": {|\1|p' "$here/faults.json" | tr '\n' ' ')" ;;
   esac
 }
@@ -65,7 +65,7 @@ start_services() {
   start_service "$dir" catalog-2 shop-catalog --redis "$redis" --database "$pg" --seed 12 &
   wait_all
   start_service "$dir" cart shop-cart --redis "$redis" --price "$(port "$dir" price)" --visits "$dir/visits"
-  start_service "$dir" order shop-order --database "$pg" --journal "$dir/journal" --cart "$(port "$dir" cart)" \
+  start_service "$dir" order shop-order --database "$pg" --journal "$dir/journal" --receipts "$dir/receipts" --cart "$(port "$dir" cart)" \
     --price "$(port "$dir" price)"
   start_service "$dir" front shop-front --catalog "$(port "$dir" catalog-1),$(port "$dir" catalog-2)" \
     --cart "$(port "$dir" cart)" --order "$(port "$dir" order)" --price "$(port "$dir" price)"
@@ -95,7 +95,7 @@ wait_all() {
 
 need() {
   local missing= p
-  for p in lttng-sessiond nginx redis-server redis-cli psql curl nsenter unshare setpriv; do
+  for p in lttng-sessiond nginx redis-server redis-cli psql curl nsenter unshare setpriv taskset; do
     command -v $p >/dev/null || missing="$missing $p"
   done
   [ -x "$(pg_bin)/initdb" ] || missing="$missing initdb"
@@ -163,8 +163,26 @@ stop() {
   done
   [ $rc = 0 ] || return 1
   [ ! -L "$dir/pg" ] || rm -rf "$(realpath "$dir/pg")"
-  rm -rf "$dir/pg" "$dir/redis.sock" "$dir/journal" "$dir/visits" "$dir/shop"
+  rm -rf "$dir/pg" "$dir/redis.sock" "$dir/journal" "$dir/visits" "$dir/receipts" "$dir/shop"
   rmdir --ignore-fail-on-non-empty "$dir"
+}
+
+# neighbours DIR N: ends those that run, then starts N processes of another application, on node catalog-1 and on one CPU, to
+# which the processes of shop-catalog are bound meanwhile. They have names of their own, and end with the node.
+neighbours() {
+  local dir=$1 cpus cpu i file
+  cpus=$(taskset -cp $$ | sed 's/.*: //')
+  cpu=${cpus##*[,-]}
+  [ "$2" != 0 ] || cpu=$cpus
+  for file in "$dir"/catalog-1/neighbour-*.pid; do
+    [ ! -e "$file" ] || { end_process "$file" shop-neighbour TERM; rm "$file"; }
+  done
+  for i in 1 2; do
+    taskset -acp "$cpu" "$(cat "$dir/catalog-$i/shop-catalog.pid")" >/dev/null || fail "shop-catalog cannot be bound to CPU $cpu"
+  done
+  for i in $(seq "$2"); do
+    node_run "$dir" catalog-1 "neighbour-$i" "$programs/shop-neighbour" "$cpu"
+  done
 }
 
 switch_fault() {
@@ -183,6 +201,7 @@ switch_fault() {
     curl -sf --noproxy '*' -X POST "http://127.0.0.1:$(port "$1" "$n")/fault?name=$2&on=$on" >/dev/null ||
       fail "the service on node $n does not switch $2"
   done
+  [ "$2" != noisy_neighbour ] || neighbours "$1" $((3 * on))
 }
 
 exec 3>&-	# what goes on running must not hold a caller's pipe open

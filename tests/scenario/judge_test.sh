@@ -39,7 +39,17 @@ news_plants() {
     while read -r f; do grep -q "^FAULT($f," examples/news/faults.tbl.h || { echo "no fault $f"; return 1; }; done
 }
 
-echo 1..15
+# below WANT BELOW RIGHT: what is said of a verdict with this below its tracepoints
+below() {
+  jq -n --argjson below "$2" '{state: "found", verdict: {edge: {from: "s/a", to: "s/b"}, key: null, below: $below}} | .verdicts = [.verdict]' |
+    jq --argjson want "${place%\}}, \"below\": $1}" "$(cat examples/judge.jq)" | tee /dev/stderr | jq -e --argjson right "$3" '.outcome == "right" and .below == $right'
+}
+lock='{"state": "lock", "function": "note", "holder": "write_out"}'
+ready='{"state": "ready", "function": "weigh"}'
+in_lock='{"top": "lock", "places": [{"place": "note() at c.c:1;pthread_mutex_lock", "caller": "add() at c.c:9"}], "holders": [{"place": "write_out() at c.c:7;fsync"}, {"place": "x"}]}'
+in_hash='{"top": "ready", "places": [{"place": "hash() at t.c:3", "caller": "weigh() at c.c:9"}, {"place": "note"}], "holders": []}'
+
+echo 1..18
 check "the place is right" gives right '^right$' "$place" found s/a s/b ''
 check "any label of a service may be an end" gives right '^right$' "$place" found s/a t/c ''
 check "another begin is wrong" gives wrong 'begins at s/b' "$place" found s/b s/b ''
@@ -53,6 +63,10 @@ check "of a healthy application \"found\" is wrong" gives wrong 'nothing was pla
 check "and no verdict is right" gives right '^right$' "$healthy" "not found"
 check "of two causes both must be named, in any order" eval "gives right '^right$' '$two' found t/a t/b '' s/a s/b '' && gives wrong 't/a' '$two' found s/a s/b ''"
 check "a problem that is gone must be told as such" eval "gone_run wrong found s/a s/b '' && gone_run 'not found' 'not found'"
+check "state, function and holder are counted" below "$lock" "$in_lock" '{"state": true, "function": true, "holder": true}'
+check "a caller is a right function, and a holder is judged only where there should be one" below "$ready" "$in_hash" '{"state": true, "function": true, "holder": null}'
+check "other states, functions, holders, and none at all, are not right" eval "below '$lock' '$in_hash' '{\"state\": false, \"function\": false, \"holder\": false}' &&
+  below '$lock' null '{\"state\": false, \"function\": false, \"holder\": false}'"
 check "each entry of the examples can be judged" eval "entries_of news READ SEARCH PUBLISH &&
   entries_of shop GET_HOME GET_PRODUCT SEARCH ADD_TO_CART CHECKOUT GET_ORDERS"
 check "each fault that the news site plants exists" news_plants
