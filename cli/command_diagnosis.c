@@ -259,6 +259,8 @@ start_question(const struct invocation *c)
 		json_object_set_new(q, "causes", json_integer((json_int_t)c->number[FLAG_CAUSES]));
 	if (q != NULL && c->value[FLAG_TAIL] != NULL)
 		json_object_set_new(q, "tail", json_real(c->number[FLAG_TAIL]));
+	if (q != NULL && (c->value[FLAG_BELOW] != NULL || c->value[FLAG_NO_BELOW] != NULL))
+		json_object_set_new(q, "below", json_boolean(c->value[FLAG_BELOW] != NULL));
 	return q;
 }
 
@@ -270,6 +272,9 @@ run_start(struct invocation *c)
 	enum exit_code code;
 	struct err e;
 
+	if (c->value[FLAG_BELOW] != NULL && c->value[FLAG_NO_BELOW] != NULL)
+		return call_misused(
+		    c, "--below and --no-below", "only one of them can be obeyed", NULL);
 	if (c->value[FLAG_WAIT] == NULL)
 		return call_ask_and_print(c, start_question(c), c->output->started);
 	if (call_connect(c, &client, &e) < 0)
@@ -297,7 +302,8 @@ const struct command command_start = {
 	.arguments_min = 1,
 	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
-	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT) | FLAG_BIT(CAUSES) | FLAG_BIT(TAIL),
+	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT) | FLAG_BIT(CAUSES) | FLAG_BIT(TAIL) |
+	         FLAG_BIT(BELOW) | FLAG_BIT(NO_BELOW),
 	.run = run_start,
 	.help = "start the diagnosis of a request type",
 	.more =

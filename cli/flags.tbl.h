@@ -31,6 +31,9 @@ FLAG(CAUSES, "--causes", "N",
     "search what a verdict leaves of the problem until so many causes are named, 1 to 32 (search.causes_max of honed)")
 FLAG(TAIL, "--tail", "QUANTILE",
     "search what requests beyond this quantile spend more time on, p90 to p99.99")
+FLAG(BELOW, "--below", NULL,
+    "go on below the tracepoints: states, places in the code, holders (search.below of honed)")
+FLAG(NO_BELOW, "--no-below", NULL, "do not go on below the tracepoints")
 FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")

@@ -49,6 +49,9 @@ start_options(struct start_options *o, const json_t *ask)
 	if (json_object_get(ask, "tail") != NULL &&
 	    !(o->tail_quantile >= TAIL_LEAST && o->tail_quantile <= TAIL_MOST))
 		return answer_refuse(ERR_INPUT, "\"tail\" must be from 0.9 to 0.9999");
+	o->below = json_object_get(ask, "below") == NULL         ? LOOK_BELOW_AS_CONFIGURED
+	           : json_is_true(json_object_get(ask, "below")) ? LOOK_BELOW
+	                                                         : LOOK_BELOW_NOT;
 	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
 		return answer_refuse(ERR_INPUT, "\"seed\" must be a whole number of at least 1");
 	o->seed = (uint64_t)seed;

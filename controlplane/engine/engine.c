@@ -673,6 +673,8 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 						       : usual->tracepoints_per_cycle);
 	d->seed = o->seed != 0 ? o->seed : usual->seed;
 	d->tail = (struct tail_state){ .quantile = o->tail_quantile };
+	d->below = o->below == LOOK_BELOW_AS_CONFIGURED ? g->parts.options.below
+	                                                : o->below == LOOK_BELOW;
 	d->begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
 	if (begin_run(g, type, d, o, when) != 0)

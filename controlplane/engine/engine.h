@@ -68,6 +68,9 @@ enum {
 	CAUSES_ASKED_MAX = 32
 };
 
+/* Whether a search whose place no tracepoint can cut goes on below the tracepoints. */
+enum look_below { LOOK_BELOW_AS_CONFIGURED, LOOK_BELOW, LOOK_BELOW_NOT };
+
 struct start_options {
 	const char *strategy;          /* NULL: flat */
 	int64_t tracepoints_per_cycle; /* 0: as configured */
@@ -76,6 +79,7 @@ struct start_options {
 	double effect_min;             /* verdict.h; 0: as configured */
 	int64_t causes_max;            /* rest_step(); 0: as configured */
 	double tail_quantile;          /* the tail beyond it is searched; 0: the variance is */
+	enum look_below below;
 };
 /* Begins a diagnosis of a request type, by name or "service/name". If the type has not been learned
  * it begins nevertheless, notes that in the run, and explores. ERR_MISSING: no agent, or no such

@@ -46,7 +46,7 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	const char *missing = "";
 
 	*rc = 0;
-	if (!port->settings.below || !is_for_below(port, s, v, group, edge))
+	if (!s->diagnosis->below || !is_for_below(port, s, v, group, edge))
 		return false;
 	b->state = BELOW_DONE;
 	service_of(service, port, group->shape.edges[edge].from);

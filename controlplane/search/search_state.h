@@ -225,6 +225,7 @@ struct diagnosis {
 	struct wait_list waits;
 	struct watched *watched; /* see watch.h */
 	struct tail_state tail;
+	bool below; /* its searches go on below the tracepoints */
 
 	struct search **searches; /* in the order of their making */
 	uint32_t nsearches, searches_cap;

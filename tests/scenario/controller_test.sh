@@ -32,7 +32,7 @@ second() {	# another controller, on the database $1, which must not start
     -o storage.database="$1" -o storage.space="$D/space2.db"
 }
 
-echo 1..21
+echo 1..23
 check "without a controller hone says where it looked and how to start one" says 1 honed "$O/bin/hone" status
 check "an unknown command is misuse, with the nearest one" says 2 status "$O/bin/hone" statsu
 check "an unknown flag is misuse" says 2 "--frobnicate" "$O/bin/hone" status --frobnicate
@@ -47,6 +47,9 @@ check "hone-agent -nv prints a file that it reads back" bash -c \
 
 check "honed starts with an empty database" up
 check "hone start without an agent fails and says so" says 1 "no agent is connected" "$O/bin/hone" start GET_HOME
+check "each of its flags arrives" says 1 "no agent is connected" "$O/bin/hone" start GET_HOME --strategy flat --k 2 --seed 1 --effort 3 \
+	--effect 30% --causes 2 --tail p99 --no-below
+check "--below and --no-below together are misused" says 2 "only one of them" "$O/bin/hone" start GET_HOME --below --no-below
 check "hone learn without a request fails and says so" says 1 "nothing to learn from" "$O/bin/hone" learn --seconds 1
 check "hone stop without a diagnosis fails and says so" says 1 "nothing runs" "$O/bin/hone" stop
 check "hone forest without a diagnosis fails and says so" says 1 "no diagnosis" "$O/bin/hone" forest GET_HOME

@@ -892,6 +892,10 @@ a_start_names_what_there_is_to_choose(void **state)
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effort\":0}", "input", "effort");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effect\":0}", "input", "effect");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effect\":1.5}", "input", "effect");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"causes\":0}", "input", "causes");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"causes\":\"all\"}", "input", "causes");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"tail\":0.5}", "input", "tail");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"below\":1}", "input", "below");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"seed\":-1}", "input", "seed");
 }
 

@@ -111,6 +111,10 @@ a_start_says_what_is_missing(void **state)
 	struct house *h = *state;
 
 	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing", "no agent is connected");
+	refused(h, /* each field is permitted */
+	    "{\"ask\":\"start\",\"type\":\"GET_HOME\",\"strategy\":\"flat\",\"k\":2,\"seed\":1,"
+	    "\"effort\":3,\"effect\":0.3,\"causes\":2,\"tail\":0.99,\"below\":false}",
+	    "missing", "no agent is connected");
 	join(h, "n1");
 	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing",
 	    "no request of any type has been seen");

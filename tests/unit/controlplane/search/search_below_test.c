@@ -30,9 +30,9 @@ begin(struct scene *x, bool on, bool can)
 	int64_t time_ns[PATH_MAX_STEPS];
 
 	fake_begin(&x->f, "(abc)");
-	x->f.port.settings.below = on;
 	x->f.can_look_below = can;
 	x->s = fake_search(&x->f, 'b', 'c');
+	x->f.d->below = on;
 	assert_true(label_set_add(&x->s->enabled.labels, x->f.paths.of[(int)'b']));
 	assert_true(label_set_add(&x->s->enabled.labels, x->f.paths.of[(int)'c']));
 	search_enter(x->s, SEARCH_SWITCHING);
