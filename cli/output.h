@@ -47,6 +47,9 @@ bool is_null(const json_t *o, const char *key); /* also true if the member is mi
 const char *event_of(const char *label);
 
 /* output_line.c */
+/* Of a status: who has confirmed that nothing added is enabled; and of a member of its "unknown", what is not known of that node. */
+const char *off_by_whom(const json_t *status);
+const char *unknown_words(struct pen *p, const json_t *node);
 void line_print(struct pen *p, const char *name, const char *words);    /* "  name       words" */
 void document_line(struct pen *p, const char *name, const char *words); /* "     name      words" */
 

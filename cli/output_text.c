@@ -74,7 +74,9 @@ print_queues(struct pen *p, const json_t *q)
 static void
 print_controller(struct pen *p, const json_t *a)
 {
-	const json_t *c = json_object_get(a, "controller"), *l = json_object_get(a, "learning");
+	const json_t *c = json_object_get(a, "controller"), *l = json_object_get(a, "learning"),
+		     *node;
+	size_t i;
 
 	head(p, "honed");
 	fprintf(p->out, "%s, process %.0f, up %s\n", text_of(p, c, "version"), number_of(c, "pid"),
@@ -86,12 +88,13 @@ print_controller(struct pen *p, const json_t *a)
 	head(p, "added");
 	if (number_of(a, "added") == 0)
 		fprintf(p->out, "all added tracepoints are off (%s)\n",
-		    is_true(a, "quiet") ? "confirmed by all agents"
-					: "not yet confirmed by all agents");
+		    is_true(a, "quiet") ? off_by_whom(a) : "not yet confirmed by all agents");
 	else
 		fprintf(p->out, "%.0f %s enabled: %s\n", number_of(a, "added"),
 		    plural(number_of(a, "added"), "tracepoint", "tracepoints"),
 		    list_of(p, a, "added_names"));
+	json_array_foreach (json_object_get(a, "unknown"), i, node)
+		warning(p, "not known", unknown_words(p, node));
 	if (json_is_object(l)) {
 		head(p, "learning");
 		fprintf(p->out, "%s left; %s traces, %s places%s\n",

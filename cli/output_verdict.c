@@ -151,11 +151,14 @@ static void
 print_after(struct pen *p, const json_t *after)
 {
 	double added = number_of(after, "added");
+	const json_t *node;
+	size_t i;
 
 	if (after == NULL)
 		return;
 	if (added == 0 && is_true(after, "quiet"))
-		line_print(p, "after", "all added tracepoints are off (confirmed by all agents)");
+		line_print(p, "after",
+		    pen_printf(p, "all added tracepoints are off (%s)", off_by_whom(after)));
 	else if (added == 0)
 		line_print(p, "after",
 		    "all added tracepoints are to be off; not every agent has confirmed it yet");
@@ -166,6 +169,8 @@ print_after(struct pen *p, const json_t *after)
 			json_array_size(json_object_get(after, "runs")) > 0
 			    ? ", other diagnoses run"
 			    : ""));
+	json_array_foreach (json_object_get(after, "unknown"), i, node)
+		line_print(p, "not known", unknown_words(p, node));
 }
 
 /* Prints which requests are slow, where a tail was searched. */

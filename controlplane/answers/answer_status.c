@@ -156,10 +156,30 @@ queues_json(const struct engine *g, const struct answer_context *c)
 	    answer_congestion(&engine_parts_of(g)->queues.shed), "congested", congested_json(g));
 }
 
+/* Nodes of which nobody knows whether added tracepoints are enabled there. */
+static json_t *
+unknown_json(const struct engine *g, const struct answer_context *c)
+{
+	const struct nodes *nodes = &engine_parts_of(g)->nodes;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		const struct node *n = &nodes->items[i];
+		int64_t left_ns;
+
+		if (node_is_unknown(n, c->now, &left_ns))
+			json_array_append_new(
+			    list, json_pack("{s:s, s:f, s:f}", "node", n->name, "since_s",
+				      (double)mono_since_ns(c->now, n->heard) / 1e9, "lease_left_s",
+				      (double)(left_ns > 0 ? left_ns : 0) / 1e9));
+	}
+	return list;
+}
+
 json_t *
 ask_status(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
-	json_t *types = json_array(), *runs = json_array(), *on = json_array();
+	json_t *types = json_array(), *runs = json_array(), *on = json_array(), *ret;
 	uint32_t agents = 0;
 
 	(void)ask;
@@ -178,7 +198,7 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 		if (d != NULL && d->phase != PHASE_ENDED)
 			json_array_append_new(runs, answer_run(g, f, d->run, c, false));
 	}
-	return json_pack(
+	ret = json_pack(
 	    "{s:{s:s, s:i, s:f, s:s, s:s, s:o, s:b, s:s}, s:b, s:o, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o,"
 	    " s:{s:I, s:f, s:f}, s:o}",
 	    "controller", "version", HONE_VERSION, "pid", (int)getpid(), "uptime_s",
@@ -196,6 +216,9 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	    (json_int_t)engine_parts_of(g)->delay.n, "p50_ms",
 	    sketch_quantile(&engine_parts_of(g)->delay, 0.5) / 1e6, "p99_ms",
 	    sketch_quantile(&engine_parts_of(g)->delay, 0.99) / 1e6, "queues", queues_json(g, c));
+	if (ret != NULL)
+		json_object_set_new(ret, "unknown", unknown_json(g, c));
+	return ret;
 }
 
 static double

@@ -106,6 +106,7 @@ desired_state(struct nodes *nodes, uint32_t node, const struct desired_facts *f)
 	n->want_arena = fresh;
 	n->want = w;
 	n->want_hash = hash;
+	n->maybe_on |= w.ntoggles > 0;
 	n->want_revision = revision;
 	return &n->want;
 }

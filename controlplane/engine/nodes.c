@@ -185,6 +185,8 @@ nodes_done(struct nodes *nodes, uint32_t node, const struct done *d, struct mono
 	assert(node < nodes->n);
 	n->heard = now;
 	n->confirmed_epoch = d->epoch;
+	if (d->epoch == n->want.epoch && n->want.ntoggles == 0)
+		n->maybe_on = false;
 	snprintf(n->failure, sizeof n->failure, "%s", d->failure);
 }
 
@@ -213,6 +215,13 @@ nodes_confirmed(const struct nodes *nodes, const struct plan *plan)
 			return false;
 	}
 	return true;
+}
+
+bool
+node_is_unknown(const struct node *n, struct mono now, int64_t *lease_left_ns)
+{
+	*lease_left_ns = n->want.lease_ms * 1000000 - mono_since_ns(now, n->heard);
+	return !n->connected && n->maybe_on;
 }
 
 uint32_t

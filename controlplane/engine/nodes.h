@@ -42,7 +42,9 @@ struct node {
 	uint64_t want_hash;       /* of its content */
 	uint64_t want_revision;   /* nodes_revision() when it was made */
 	uint64_t confirmed_epoch; /* the latest that its agent reported DONE */
-	char failure[200];        /* the tracer's message for that epoch, or "" */
+	bool
+	    maybe_on; /* a desired state had added tracepoints, and none without them was confirmed since */
+	char failure[200]; /* the tracer's message for that epoch, or "" */
 
 	/* queues.c: an agent that shed load has no added tracepoints until then */
 	bool backing_off;
@@ -80,6 +82,10 @@ void nodes_changed(struct nodes *nodes);
 uint64_t nodes_revision(const struct nodes *nodes, const struct plan *plan);
 /* Every connected agent has confirmed its latest desired state. O(nodes). */
 bool nodes_confirmed(const struct nodes *nodes, const struct plan *plan);
+
+/* Whether nobody knows if added tracepoints are enabled at the node: its agent left before it confirmed that they are not. Its lease
+ * ended, or ends, *lease_left_ns after `now`; then its agent or its guardian disables them. */
+bool node_is_unknown(const struct node *n, struct mono now, int64_t *lease_left_ns);
 
 uint32_t nodes_connected(const struct nodes *nodes);
 /* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */

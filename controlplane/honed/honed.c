@@ -10,6 +10,7 @@
 #include "base/stream.h"
 #include "base/tls.h"
 #include "controlplane/engine/engine.h"
+#include "controlplane/engine/parts.h"
 #include "controlplane/honed/agent_links.h"
 #include "controlplane/honed/doors.h"
 #include "controlplane/honed/folders.h"
@@ -299,6 +300,28 @@ wind_down(struct honed *h)
 	return false;
 }
 
+/* Of how many nodes it is not known whether added tracepoints are enabled. */
+static uint32_t
+log_unknown(const struct honed *h)
+{
+	const struct nodes *nodes = &engine_parts_of(h->engine)->nodes;
+	struct mono now = clock_mono();
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		int64_t left_ns;
+
+		if (!node_is_unknown(&nodes->items[i], now, &left_ns))
+			continue;
+		count++;
+		log_line(LOG_WARN,
+		    "agent %s left before it confirmed that its added tracepoints are disabled; their "
+		    "lease %s",
+		    nodes->items[i].name, left_ns > 0 ? "disables them" : "has ended");
+	}
+	return count;
+}
+
 bool
 honed_run(struct honed *h, const atomic_bool *stop)
 {
@@ -312,7 +335,10 @@ honed_run(struct honed *h, const atomic_bool *stop)
 	log_line(LOG_INFO, "stopping");
 	systemd_notify("STOPPING=1");
 	quiet = wind_down(h);
-	log_line(LOG_INFO,
-	    quiet ? "stopped; all added tracepoints are off (confirmed by all agents)" : "stopped");
+	log_line(LOG_INFO, "stopped%s%s",
+	    quiet ? "; all added tracepoints are off (confirmed by all " : "",
+	    !quiet               ? ""
+	    : log_unknown(h) > 0 ? "connected agents)"
+				 : "agents)");
 	return quiet;
 }

@@ -327,6 +327,32 @@ colours_are_printed_on_request(void **state)
 }
 
 static void
+a_node_that_left_is_not_said_to_be_off(void **state)
+{
+	json_t *a = answer_of("verdict"),
+	       *gone = json_pack("{s:i, s:b, s:[{s:s, s:f, s:f}, {s:s, s:f, s:f}]}", "added", 0,
+		   "quiet", 1, "unknown", "node", "n2", "since_s", 12.0, "lease_left_s", 3.0,
+		   "node", "n3", "since_s", 60.0, "lease_left_s", 0.0);
+	struct pen p = { .columns = 100 };
+	char *text = NULL;
+	size_t len;
+	(void)state;
+
+	p.out = open_memstream(&text, &len);
+	output_text.verdict(&p, a, gone);
+	fclose(p.out);
+	pen_release(&p);
+	assert_non_null(strstr(text, "confirmed by all connected agents"));
+	assert_non_null(strstr(text, "off on n2, whose agent left 12"));
+	assert_non_null(strstr(text, "its lease ends in 3"));
+	assert_non_null(strstr(text, "off on n3"));
+	assert_non_null(strstr(text, "its lease has ended"));
+	free(text);
+	json_decref(a);
+	json_decref(gone);
+}
+
+static void
 enabled_tracepoints_are_reported(void **state)
 {
 	json_t *a = answer_of("verdict"), *loud = json_pack("{s:i, s:b}", "added", 2, "quiet", 0);
@@ -429,6 +455,7 @@ main(void)
 		cmocka_unit_test(empty_answers_are_printed),
 		cmocka_unit_test(a_malformed_tree_ends),
 		cmocka_unit_test(colours_are_printed_on_request),
+		cmocka_unit_test(a_node_that_left_is_not_said_to_be_off),
 		cmocka_unit_test(enabled_tracepoints_are_reported),
 		cmocka_unit_test(json_is_the_answer_itself),
 		cmocka_unit_test(numbers_are_short),

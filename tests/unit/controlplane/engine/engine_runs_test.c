@@ -256,6 +256,47 @@ a_stopped_diagnosis_disables_its_tracepoints(void **state)
 	close_world(&w);
 }
 
+/* An agent that leaves before it has confirmed: nobody knows what is enabled there, until it is back and has. */
+static void
+of_a_node_that_left_with_something_enabled_nothing_is_known(void **state)
+{
+	struct node *n;
+	struct world w;
+	struct err e;
+	int64_t left_ns;
+	uint64_t id;
+	uint32_t node;
+	(void)state;
+
+	open_world(&w, 1, 3);
+	n = &engine_parts(w.stage.g)->nodes.items[0];
+	assert_int_equal(
+	    engine_start(w.stage.g, "A", &(struct start_options){ 0 },
+		(struct mono){ w.stage.now_ns }, (struct wall){ w.stage.now_ns }, &id, &e),
+	    0);
+	while (!n->maybe_on)
+		stage_tick(&w.stage);
+	assert_int_equal(engine_stop(w.stage.g, "A", (struct wall){ w.stage.now_ns }, &e), 0);
+	assert_false(node_is_unknown(n, (struct mono){ w.stage.now_ns }, &left_ns));
+	engine_leave(w.stage.g, 0, (struct mono){ w.stage.now_ns });
+	assert_true(engine_quiet(w.stage.g)); /* so that honed can end */
+	assert_true(node_is_unknown(n, (struct mono){ w.stage.now_ns }, &left_ns));
+	assert_true(left_ns > 0 && left_ns == n->want.lease_ms * 1000000);
+	assert_true(node_is_unknown(
+	    n, (struct mono){ w.stage.now_ns + n->want.lease_ms * 1000000 + 5 }, &left_ns));
+	assert_int_equal(left_ns, -5);
+	assert_int_equal(
+	    engine_join(w.stage.g, n->name, n->version, (struct mono){ w.stage.now_ns }, &node, &e),
+	    0);
+	assert_false(node_is_unknown(n, (struct mono){ w.stage.now_ns }, &left_ns));
+	assert_false(engine_quiet(w.stage.g));
+	while (!engine_quiet(w.stage.g))
+		stage_tick(&w.stage);
+	engine_leave(w.stage.g, 0, (struct mono){ w.stage.now_ns }); /* it has confirmed */
+	assert_false(node_is_unknown(n, (struct mono){ w.stage.now_ns }, &left_ns));
+	close_world(&w);
+}
+
 static void
 the_same_input_gives_the_same_wants(void **state)
 {
@@ -307,6 +348,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(concurrent_diagnoses_share_tracepoints),
 		cmocka_unit_test(a_stopped_diagnosis_disables_its_tracepoints),
+		cmocka_unit_test(of_a_node_that_left_with_something_enabled_nothing_is_known),
 		cmocka_unit_test(the_same_input_gives_the_same_wants),
 		cmocka_unit_test(places_that_a_diagnosis_records_are_learned_once),
 	};
