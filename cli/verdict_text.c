@@ -327,9 +327,10 @@ largest_called(const json_t *stacks, size_t caller)
 }
 
 /*
- * The innermost function of the program whose calls have most of the difference. On the way down the tree, only the innermost
- * entry of the program has a line, so what follows it is a library's. Of two stacks that are cut at different callers both have a
- * part of the difference, so what counts is that of the function on all stacks. Returns its item; NULL: there is none.
+ * The innermost function of the program whose calls have most of the difference. On the way down the tree, the innermost entry of
+ * the program with a line and its innermost caller have one; what has none after the first of them is a library's. Of two stacks
+ * that are cut at different callers both have a part of the difference, so what counts is that of the function on all stacks.
+ * Returns its item; NULL: there is none.
  */
 static const json_t *
 place_with_calls_put(struct buf *out, const json_t *d)
@@ -340,11 +341,13 @@ place_with_calls_put(struct buf *out, const json_t *d)
 	const char *place = "";
 	bool with_line = false;
 
-	for (size_t at = largest_called(stacks, 0); at > 0 && !with_line;
-	     at = largest_called(stacks, at)) {
+	for (size_t at = largest_called(stacks, 0); at > 0; at = largest_called(stacks, at)) {
 		const char *entry = member(json_array_get(stacks, at), "entry");
+		bool has_line = strstr(entry, "() at ") != NULL;
 
-		with_line = strstr(entry, "() at ") != NULL;
+		if (with_line && !has_line)
+			continue;
+		with_line |= has_line;
 		if ((item = function_of(items, entry, least_ms)) != NULL) {
 			found = item;
 			place = entry;

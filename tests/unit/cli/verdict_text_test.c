@@ -86,7 +86,7 @@ what_slow_requests_have_more_of_is_told_with_the_place_on_whose_stack_it_is(void
 	    "{\"of\":\"state\",\"name\":\"running\",\"slow_ms\":2.0,\"usual_ms\":1.5,\"low_ms\":0.1,\"high_ms\":3.2,\"p\":0.005,\"slow\":38,\"usual\":60}"
 	    "],\"stacks\":["
 	    "{\"entry\":\"\",\"parent\":null,\"slow_ms\":22,\"usual_ms\":1},"
-	    "{\"entry\":\"main\",\"parent\":0,\"slow_ms\":22,\"usual_ms\":1},"
+	    "{\"entry\":\"main() at dd.c:90\",\"parent\":0,\"slow_ms\":22,\"usual_ms\":1},"
 	    "{\"entry\":\"append() at dd.c:27\",\"parent\":1,\"slow_ms\":20,\"usual_ms\":1},"
 	    "{\"entry\":\"other() at dd.c:99\",\"parent\":1,\"slow_ms\":3,\"usual_ms\":1},"
 	    "{\"entry\":\"futex\",\"parent\":2,\"slow_ms\":20,\"usual_ms\":1}"
