@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "service.h"
 
-enum { PAGE = 4096, PAGES = 16384, READ = 150, DROP_EVERY_MS = 300 };
+enum { PAGE = 4096, PAGES = 16384, READ = 400, DROP_EVERY_MS = 300 };
 
 static int file = -1, filled;
 static atomic_int cold;
