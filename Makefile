@@ -193,11 +193,11 @@ examples: shop news
 
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
-# Each scenario has its own session daemons and mostly waits, so two run at a time, the longest first. Those that
+# Each scenario has its own session daemons and mostly waits, so three run at a time, the longest first. Those that
 # measure processor time, clocks, or how fast queues fill run alone.
-SCENARIO_JOBS ?= 2
+SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
-LONG      := $(call scenario_files,overhead kill bad_peer map agent below_agent guard report \
+LONG      := $(call scenario_files,map report kill overhead recovery check bad_peer agent below_agent guard report \
 	matrix budget nginx redis postgres)
 ALONE     := $(call scenario_files,below burst clock cost soak source questions demo news)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
