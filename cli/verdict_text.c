@@ -207,7 +207,10 @@ verdict_below_put(struct buf *out, const json_t *v)
 		    strcmp(why, "few-requests") == 0
 			? "too few requests came while their threads were followed"
 		    : strcmp(why, "no-records") == 0 ? "no node reported what threads did"
-						     : why);
+		    : strcmp(why, "no-node") == 0    ? "no connected node has the program"
+		    : strcmp(why, "no-status") == 0
+			? "a node with the program has not said yet what it can"
+			: why);
 		return;
 	}
 	json_array_foreach (json_object_get(below, "states"), i, state)
@@ -216,6 +219,8 @@ verdict_below_put(struct buf *out, const json_t *v)
 		    number_of(state, "share_low") * 100, number_of(state, "share_high") * 100);
 	buf_printf(out, "; %.0f requests%s", number_of(below, "requests"),
 	    member(below, "top")[0] == '\0' ? ": no state stands out" : "");
+	if (member(below, "missing")[0] != '\0')
+		buf_printf(out, "; not known of all: %s", member(below, "missing"));
 }
 
 void

@@ -136,7 +136,7 @@ struct verdict {
 	double tail_with, tail_without, tail_p;
 
 	/* [6] What threads did in the edge below its tracepoints, in so many requests; 0: not looked at, and below_missing
-	 * is why, or "". One line for each state that takes time: its word (wire/below_states.tbl.h), its share as `share`
+	 * is why, or ""; else below_missing is what a node could not say, or "". One line for each state that takes time: its word (wire/below_states.tbl.h), its share as `share`
 	 * has it, the interval, and its mean time in ns. One for each of the largest places, and of those that held the lock
 	 * at the first one: the word of its state (of a holder: what it did meanwhile), share, part of the edge's share,
 	 * mean ns, and the place to the end of the line. One for each request type that ended the waits there: number of waits,

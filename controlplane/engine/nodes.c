@@ -243,6 +243,33 @@ node_has_program(const struct node *n, const char *service)
 	return false;
 }
 
+/* All nodes with the program: on one that cannot, its threads would seem to run all the time. */
+bool
+nodes_below(const struct nodes *nodes, const char *service, char missing[BELOW_WHY_MAX + 1])
+{
+	bool any = false;
+
+	snprintf(missing, BELOW_WHY_MAX + 1, "no-node");
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		const struct node *n = &nodes->items[i];
+		bool can = n->status.below != BELOW_NODE_NONE &&
+		           n->status.below != BELOW_NODE_CANNOT;
+
+		if (!n->connected || !node_has_program(n, service))
+			continue;
+		if (!any || !can)
+			missing[0] = '\0';
+		if (missing[0] == '\0' && n->below_missing[0] != '\0')
+			snprintf(missing, BELOW_WHY_MAX + 1, "%s: %s", n->name, n->below_missing);
+		else if (!can)
+			snprintf(missing, BELOW_WHY_MAX + 1, "no-status");
+		if (!can)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 bool
 node_has_tracepoint(const struct node *n, const char *name)
 {

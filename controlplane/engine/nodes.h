@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/search/port.h"
 #include "controlplane/search/preload_labels.h"
 #include "searchspace/plan.h"
 #include "wire/agent_messages.h"
@@ -88,9 +89,11 @@ bool nodes_confirmed(const struct nodes *nodes, const struct plan *plan);
 bool node_is_unknown(const struct node *n, struct mono now, int64_t *lease_left_ns);
 
 uint32_t nodes_connected(const struct nodes *nodes);
-/* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */
+/* As `below` of struct search_port. O(nodes * programs). */
+bool nodes_below(const struct nodes *nodes, const char *service, char missing[BELOW_WHY_MAX + 1]);
 /* Whether a process with this name can be traced on the node. O(programs). */
 bool node_has_program(const struct node *n, const char *service);
+/* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */
 bool node_has_tracepoint(const struct node *n, const char *name);
 /* The same of a label's tracepoint `name`, in a program of the label's service; and the agent is
  * connected. O(programs). */

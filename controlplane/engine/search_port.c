@@ -115,27 +115,10 @@ port_mistaken(void *owner, uint32_t type, const uint32_t *path, uint32_t n, uint
 	return concerns;
 }
 
-/* All nodes with the program: on one that cannot, its threads would seem to run all the time. */
 static bool
-port_below(void *owner, const char *service, const char **missing)
+port_below(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1])
 {
-	const struct nodes *nodes = &parts_of(owner)->nodes;
-	bool any = false;
-
-	*missing = "";
-	for (uint32_t i = 0; i < nodes->n; i++) {
-		const struct node *n = &nodes->items[i];
-
-		if (!n->connected || !node_has_program(n, service))
-			continue;
-		if (n->status.below != BELOW_NODE_READY && n->status.below != BELOW_NODE_ACTIVE &&
-		    n->status.below != BELOW_NODE_UNKNOWN) {
-			*missing = n->status.below_missing != NULL ? n->status.below_missing : "";
-			return false;
-		}
-		any = true;
-	}
-	return any;
+	return nodes_below(&parts_of(owner)->nodes, service, missing);
 }
 
 static void

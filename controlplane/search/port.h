@@ -23,6 +23,10 @@
 #include "searchspace/plan.h"
 #include "searchspace/space.h"
 #include "wire/agent_messages.h"
+#include "wire/below.h"
+
+/* Bytes of what a node cannot say below the tracepoints, with its name. */
+enum { BELOW_WHY_MAX = NODE_NAME_MAX + 2 + BELOW_MISSING_MAX };
 
 /* From the configuration; constant while the engine lives. */
 struct search_settings {
@@ -71,9 +75,10 @@ struct search_calls {
 	 * type: see mistake_concerns(). False: none is known. */
 	bool (*mistaken)(void *owner, uint32_t type, const uint32_t *path, uint32_t n,
 	    uint32_t from, struct mono since, struct mono now, struct mistake *ret);
-	/* A node can say what threads of this program did below its tracepoints. False: none can, and
-	 * *missing is why, valid until the call returns to the owner. */
-	bool (*below)(void *owner, const char *service, const char **missing);
+	/* All connected nodes with this program can say what its threads did below its tracepoints, and `missing` is what one
+	 * of them cannot say, or "". False: not all can, or there is none, and `missing` is why. It is "NODE: TEXT", with
+	 * how to grant it, or "no-node", or "no-status": a node has not said yet. */
+	bool (*below)(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1]);
 	/* It is asked for, or no longer. Calls of several searches are counted. */
 	void (*look_below)(void *owner, const char *service, bool on);
 	/* A diagnosis has ended; what it enabled is out of the plan. */

@@ -43,17 +43,14 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 {
 	struct below_search *b = &s->below;
 	char service[LABEL_TEXT_MAX + 1];
-	const char *missing = "";
 
 	*rc = 0;
 	if (!s->diagnosis->below || !is_for_below(port, s, v, group, edge))
 		return false;
 	b->state = BELOW_DONE;
 	service_of(service, port, group->shape.edges[edge].from);
-	if (!port->calls->below(port->owner, service, &missing)) {
-		snprintf(b->missing, sizeof b->missing, "%s", missing);
+	if (!port->calls->below(port->owner, service, b->missing))
 		return false;
-	}
 	if ((b->list = below_list_new()) == NULL) {
 		*rc = search_no_memory(s, e);
 		return false;
@@ -127,7 +124,7 @@ bool
 search_below_ready(const struct search_port *port, struct search *s)
 {
 	struct below_search *b = &s->below;
-	const char *missing;
+	char missing[BELOW_WHY_MAX + 1];
 
 	if (b->seen && !b->timed) { /* traces come without a time */
 		b->begun = port->now;
@@ -135,21 +132,19 @@ search_below_ready(const struct search_port *port, struct search *s)
 	}
 	return below_list_requests(b->list) >= BELOW_PLENTY ||
 	       mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
-	       !port->calls->below(port->owner, b->service, &missing);
+	       !port->calls->below(port->owner, b->service, missing);
 }
 
 void
 search_below_stop(struct search_port *port, struct search *s)
 {
 	struct below_search *b = &s->below;
-	const char *missing = "";
 
 	if (b->state != BELOW_GATHERING)
 		return;
 	b->state = BELOW_DONE;
 	port->calls->look_below(port->owner, b->service, false);
-	if (!port->calls->below(port->owner, b->service, &missing)) {
-		snprintf(b->missing, sizeof b->missing, "%s", missing);
+	if (!port->calls->below(port->owner, b->service, b->missing)) {
 		below_list_free(b->list); /* of a part of the requests */
 		b->list = NULL;
 	} else if (below_list_requests(b->list) < BELOW_FEW)

@@ -155,8 +155,8 @@ struct below_search {
 	struct below_list *list; /* NULL: it was not asked for */
 	struct mono begun;       /* when it was asked for, or the first record came */
 	bool seen, timed;        /* a record came; `begun` is when that was seen */
-	char missing[BELOW_MISSING_MAX +
-		     1]; /* why there is nothing; "": there is, or it was not to be */
+	/* Why there is nothing, or what a node cannot say; "": there is all, or it was not to be. */
+	char missing[BELOW_WHY_MAX + 1];
 };
 
 struct search_outcome {

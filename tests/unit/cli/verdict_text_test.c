@@ -64,6 +64,15 @@ what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
 	    "; by threads outside of requests: 44 waits, 29 % of it");
 	reads("{\"below\":{\"requests\":0,\"missing\":\"no CAP_BPF\"}}",
 	    SHARE PLACE "; below: not known: no CAP_BPF");
+	reads("{\"below\":{\"requests\":0,\"missing\":\"no-node\"}}",
+	    SHARE PLACE "; below: not known: no connected node has the program");
+	reads("{\"below\":{\"requests\":0,\"missing\":\"no-status\"}}",
+	    SHARE PLACE "; below: not known: a node with the program has not said yet what it can");
+	reads(
+	    "{\"below\":{\"requests\":150,\"missing\":\"n1: no stacks\",\"top\":\"lock\",\"states\":["
+	    "{\"state\":\"lock\",\"share\":0.78,\"share_low\":0.67,\"share_high\":0.88}]}}",
+	    SHARE PLACE
+	    "; below: lock 78 % [67 to 88]; 150 requests; not known of all: n1: no stacks");
 }
 
 #define BELOW_SAID                                                 \

@@ -98,12 +98,58 @@ processes_of_one_service_count_once(void **state)
 	bench_free(one);
 }
 
+/* The node reports it. */
+static void
+says(struct nodes *nodes, uint32_t node, enum below_on_node below, const char *missing)
+{
+	struct status s = { .below = below, .below_missing = missing };
+
+	nodes_status(nodes, node, &s, (struct mono){ 1 });
+}
+
+static void
+all_nodes_of_a_program_have_to_say_what_is_below_and_the_reason_names_the_node(void **state)
+{
+	struct bench *b = bench_new(1, false);
+	char missing[BELOW_WHY_MAX + 1];
+	uint32_t other;
+	(void)state;
+
+	assert_false(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "no-node");
+	assert_int_equal(nodes_programs(&b->nodes, b->node, &b->programs, NULL), 0);
+	assert_false(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "no-status");
+	says(&b->nodes, b->node, BELOW_NODE_CANNOT, "CAP_BPF is needed");
+	assert_false(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "n: CAP_BPF is needed");
+	says(&b->nodes, b->node, BELOW_NODE_UNKNOWN, "");
+	assert_true(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "");
+	says(&b->nodes, b->node, BELOW_NODE_ACTIVE, "no samples");
+	assert_true(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "n: no samples");
+
+	assert_int_equal(nodes_join(&b->nodes, "m", "test", (struct mono){ 1 }, &other, NULL), 0);
+	says(&b->nodes, other, BELOW_NODE_NONE, "below.enabled is no");
+	assert_true(nodes_below(&b->nodes, "s0", missing)); /* it has other programs */
+	assert_int_equal(nodes_programs(&b->nodes, other, &b->programs, NULL), 0);
+	assert_false(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "m: below.enabled is no");
+	nodes_leave(&b->nodes, other, (struct mono){ 2 });
+	assert_true(nodes_below(&b->nodes, "s0", missing));
+	assert_string_equal(missing, "n: no samples");
+	bench_free(b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs_with_too_many_tracepoints_together_are_refused_at_once),
 		cmocka_unit_test(processes_of_one_service_count_once),
+		cmocka_unit_test(
+		    all_nodes_of_a_program_have_to_say_what_is_below_and_the_reason_names_the_node),
 	};
 
 	return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);

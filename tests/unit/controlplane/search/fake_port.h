@@ -28,8 +28,9 @@ struct fake {
 	struct rng rng;
 	/* what the port answers to the search */
 	bool confirmed, over_budget, any_fresh, can_look_below;
-	int below;                /* how often it is asked for */
-	struct label_set refused; /* labels that are over the overhead budget */
+	const char *below_missing; /* what a node cannot say; NULL: nothing */
+	int below;                 /* how often it is asked for */
+	struct label_set refused;  /* labels that are over the overhead budget */
 	const struct programs *programs;
 	const struct mistake *mistake; /* that concerns every path; NULL: none */
 	/* what the owner was asked */
@@ -135,12 +136,13 @@ fake_mistaken(void *owner, uint32_t type, const uint32_t *path, uint32_t n, uint
 }
 
 static inline bool
-fake_below(void *owner, const char *service, const char **missing)
+fake_below(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1])
 {
 	struct fake *f = owner;
 
 	assert_string_equal(service, "s");
-	*missing = "hone-below has no CAP_BPF on alpha";
+	snprintf(
+	    missing, BELOW_WHY_MAX + 1, "%s", f->below_missing != NULL ? f->below_missing : "");
 	return f->can_look_below;
 }
 

@@ -192,12 +192,50 @@ nodes_that_cannot_are_told_in_the_verdict(void **state)
 	(void)state;
 
 	begin(&x, true, false);
+	x.f.below_missing = "alpha: no CAP_BPF";
 	judge(&x);
 	assert_int_equal(x.s->phase, SEARCH_ENDED);
 	assert_int_equal(x.f.below, 0);
 	assert_int_equal(x.s->outcome.verdict->below_requests, 0);
-	assert_string_equal(
-	    x.s->outcome.verdict->below_missing, "hone-below has no CAP_BPF on alpha");
+	assert_string_equal(x.s->outcome.verdict->below_missing, "alpha: no CAP_BPF");
+	end(&x);
+}
+
+static void
+what_a_node_cannot_say_is_told_beside_what_it_says(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	x.f.below_missing = "alpha: no stacks";
+	judge(&x);
+	requests(&x, BELOW_PLENTY);
+	search_below_stop(&x.f.port, x.s);
+	judge(&x);
+	assert_int_equal(x.s->outcome.verdict->below_requests, BELOW_PLENTY);
+	assert_string_equal(x.s->outcome.verdict->below_top, "lock");
+	assert_string_equal(x.s->outcome.verdict->below_missing, "alpha: no stacks");
+	end(&x);
+}
+
+static void
+a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	requests(&x, BELOW_FEW);
+	x.f.can_look_below = false;
+	x.f.below_missing = "alpha: no CAP_BPF";
+	assert_true(search_below_ready(&x.f.port, x.s));
+	search_below_stop(&x.f.port, x.s);
+	assert_int_equal(x.f.below, 0);
+	judge(&x);
+	assert_int_equal(x.s->outcome.verdict->below_requests, 0);
+	assert_string_equal(x.s->outcome.verdict->below_missing, "alpha: no CAP_BPF");
 	end(&x);
 }
 
@@ -260,6 +298,8 @@ main(void)
 		cmocka_unit_test(a_verdict_says_what_threads_did_and_is_the_same_without_it),
 		cmocka_unit_test(the_verdict_says_what_slow_requests_have_more_of),
 		cmocka_unit_test(nodes_that_cannot_are_told_in_the_verdict),
+		cmocka_unit_test(what_a_node_cannot_say_is_told_beside_what_it_says),
+		cmocka_unit_test(a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason),
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
 		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
 		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
