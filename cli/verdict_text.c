@@ -192,6 +192,13 @@ place_put(struct buf *out, const char *place)
 		buf_printf(out, ", in %.*s", (int)strcspn(place + len + 1, ";"), place + len + 1);
 }
 
+/* Without "-0". */
+static double
+whole_pct(double share)
+{
+	return round(share * 100) + 0.0;
+}
+
 void
 verdict_below_put(struct buf *out, const json_t *v)
 {
@@ -215,8 +222,9 @@ verdict_below_put(struct buf *out, const json_t *v)
 	}
 	json_array_foreach (json_object_get(below, "states"), i, state)
 		buf_printf(out, "%s%s %.0f %% [%.0f to %.0f]", i > 0 ? ", " : "",
-		    member(state, "state"), number_of(state, "share") * 100,
-		    number_of(state, "share_low") * 100, number_of(state, "share_high") * 100);
+		    member(state, "state"), whole_pct(number_of(state, "share")),
+		    whole_pct(number_of(state, "share_low")),
+		    whole_pct(number_of(state, "share_high")));
 	buf_printf(out, "; %.0f requests%s", number_of(below, "requests"),
 	    member(below, "top")[0] == '\0' ? ": no state stands out" : "");
 	if (member(below, "missing")[0] != '\0')

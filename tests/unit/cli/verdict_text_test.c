@@ -49,7 +49,7 @@ what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
 
 	reads(
 	    "{\"below\":{\"requests\":151,\"missing\":\"\",\"top\":\"lock\",\"states\":["
-	    "{\"state\":\"ready\",\"share\":0.01,\"share_low\":0,\"share_high\":0.03},"
+	    "{\"state\":\"ready\",\"share\":0.01,\"share_low\":-0.001,\"share_high\":0.03},"
 	    "{\"state\":\"lock\",\"share\":0.78,\"share_low\":0.67,\"share_high\":0.88}],"
 	    "\"places\":[{\"state\":\"lock\",\"share\":0.76,\"of_edge\":0.97,\"place\":\"append() at "
 	    "dd.c:27;pthread_mutex_lock;futex_wait\",\"caller\":\"serve() at dd.c:88\"}],"
