@@ -8,7 +8,7 @@
 #
 # O=: where the programs were built. APP=: the application, shop (default) or news. KEEP=1: leave everything running and
 # print where. LEARN_SECONDS, RATE; DEGREE: the degree N of a fault that has one (the application's README.md).
-# ONLY=1: all requests have the type that the fault slows. STRATEGY, K: settings of the search.
+# ONLY=1: all requests have the type that the fault slows. STRATEGY, K, TAIL, CAUSES: settings of the search.
 # For the benchmarks: DELAY_TO=FILE receives the controller's status at the end; BEFORE_SECONDS: the fault is enabled
 # this long before the diagnosis begins, and the JSON gives the response times of other requests before and during it.
 set -euo pipefail
@@ -19,6 +19,8 @@ DEGREE=${DEGREE:-on}
 ONLY=${ONLY:-}
 STRATEGY=${STRATEGY:-}
 K=${K:-}
+TAIL=${TAIL:-}
+CAUSES=${CAUSES:-}
 BEFORE_SECONDS=${BEFORE_SECONDS:-0}
 APP=${APP:-shop}
 faults=$here/$APP/faults.json
@@ -43,7 +45,7 @@ type=$(of_fault .type)
 
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
   echo "demo: nodes are mount namespaces, which only root may create: continuing with sudo" >&2
-  exec sudo APP="$APP" O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" KEEP="${KEEP:-}" \
+  exec sudo APP="$APP" O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" TAIL="$TAIL" CAUSES="$CAUSES" KEEP="${KEEP:-}" \
     BEFORE_SECONDS="$BEFORE_SECONDS" "$0" "$@"
 fi
 [ $json = 0 ] || exec 3>&1 1>&2
@@ -133,7 +135,7 @@ step "hone start $type"
 [ "$begins" = null ] || { plant_meanwhile "$begins" "$(of_fault .ends_s)" & switcher=$!; }
 found=0
 begun_at=$EPOCHREALTIME
-hone start "$type" ${STRATEGY:+--strategy "$STRATEGY"} ${K:+--k "$K"} --wait || found=$?
+hone start "$type" ${STRATEGY:+--strategy "$STRATEGY"} ${K:+--k "$K"} ${TAIL:+--tail "$TAIL"} ${CAUSES:+--causes "$CAUSES"} --wait || found=$?
 ended_at=$EPOCHREALTIME
 hone forest "$type" --json >"$stage/verdict.json"
 [ -z "${DELAY_TO:-}" ] || hone status --json >"$DELAY_TO"
