@@ -84,6 +84,13 @@ known() {	# every trace and unit of the records is one of a probed request of th
 	echo "$(wc -l < "$D/seen") requests"
 	[ -s "$D/seen" ] && ! comm -23 "$D/seen" "$D/all" | grep .
 }
+released() {	# by both kinds of threads, and by no other
+	local hold
+	hold=$(sed -n 's/^hold //p' "$D/requests" | head -n 1)
+	since | grep -oP '^below .* released by \K[0-9]+(?= below_program/below:lock\(.*append)' | sort | uniq -c | tee "$D/released"
+	[ "$(awk '{ print $2 }' "$D/released")" = "$(printf '%s\n' 0 "$hold" | sort)" ]
+}
+check "these waits end by a thread in a request of type HOLD, and by one outside of requests" wait_for 20 released
 check "each of these records has the trace and the unit of a probed request" known
 bare() {	# no descriptor but the socket, the log and its own; two capabilities
 	local pid
