@@ -213,6 +213,11 @@ verdict_below_put(struct buf *out, const json_t *v)
 		buf_printf(out, "not known: %s",
 		    strcmp(why, "few-requests") == 0
 			? "too few requests came while their threads were followed"
+		    : strcmp(why, "over-budget") == 0
+			? "to follow threads cost more than the overhead budget"
+		    : strcmp(why, "congested") == 0 ? "agents were congested"
+		    : strcmp(why, "unconfirmed") == 0
+			? "an agent did not confirm in time that it follows threads"
 		    : strcmp(why, "no-records") == 0 ? "no node reported what threads did"
 		    : strcmp(why, "no-node") == 0    ? "no connected node has the program"
 		    : strcmp(why, "no-status") == 0

@@ -199,9 +199,18 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 	return 0;
 }
 
+/* What ends the gathering below early. */
+static const char *
+cut_word(enum phase_next next)
+{
+	return next == PHASE_NEXT_SPEND_LESS ? "over-budget"
+	       : next == PHASE_NEXT_GIVE_UP  ? "unconfirmed"
+	                                     : "congested";
+}
+
 /* The verdict is made of the traces that it was measured with, with what came from below its edge. */
 static int
-conclude_below(struct search_port *port, struct search *s, struct err *e)
+conclude_below(struct search_port *port, struct search *s, const char *cut, struct err *e)
 {
 	struct measure_input in;
 	struct group *group;
@@ -209,7 +218,7 @@ conclude_below(struct search_port *port, struct search *s, struct err *e)
 	uint32_t edge;
 	int rc;
 
-	search_below_stop(port, s);
+	search_below_stop(port, s, cut);
 	if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
 	    (rc = measure_gap(&m, &in, port->scratch, e)) != 0)
 		return rc;
@@ -426,7 +435,7 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 	int rc = 0;
 
 	if (search_below_gathers(s))
-		return search_below_ready(port, s) ? conclude_below(port, s, e) : 0;
+		return search_below_ready(port, s) ? conclude_below(port, s, NULL, e) : 0;
 	s->cycle.deadline_passed = late;
 	if (s->task == TASK_FINAL_EDGE)
 		return measure_final_edge(port, s, e);
@@ -587,6 +596,10 @@ phase_facts_of(const struct search_port *port, const struct search *s)
 	f.paused_long = port->paused &&
 	                mono_since_ns(port->now, port->paused_since) > port->settings.withdraw_ns;
 	f.over_budget = f.any_enabled && calls->over_budget(port->owner, s->diagnosis->type);
+	if (search_below_gathers(s)) { /* in the cycle of the final edge, which began earlier */
+		f.in_cycle_ns = mono_since_ns(port->now, s->below.asked);
+		f.over_budget &= f.in_cycle_ns > BELOW_START_NS;
+	}
 	return f;
 }
 
@@ -603,7 +616,7 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		if (search_below_gathers(s) &&
 		    (next == PHASE_NEXT_WITHDRAW || next == PHASE_NEXT_GIVE_UP ||
 			next == PHASE_NEXT_SPEND_LESS))
-			return conclude_below(port, s, e);
+			return conclude_below(port, s, cut_word(next), e);
 		switch (next) {
 		case PHASE_NEXT_NONE:
 			return 0;

@@ -58,7 +58,7 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	snprintf(b->service, sizeof b->service, "%s", service);
 	b->state = BELOW_GATHERING;
 	b->kind = v->kind;
-	b->begun = port->now;
+	b->begun = b->asked = port->now;
 	port->calls->look_below(port->owner, b->service, true);
 	search_enter(s, SEARCH_SWITCHING);
 	return true;
@@ -136,7 +136,7 @@ search_below_ready(const struct search_port *port, struct search *s)
 }
 
 void
-search_below_stop(struct search_port *port, struct search *s)
+search_below_stop(struct search_port *port, struct search *s, const char *cut)
 {
 	struct below_search *b = &s->below;
 
@@ -148,8 +148,10 @@ search_below_stop(struct search_port *port, struct search *s)
 		below_list_free(b->list); /* of a part of the requests */
 		b->list = NULL;
 	} else if (below_list_requests(b->list) < BELOW_FEW)
-		snprintf(
-		    b->missing, sizeof b->missing, "%s", b->seen ? "few-requests" : "no-records");
+		snprintf(b->missing, sizeof b->missing, "%s",
+		    cut != NULL ? cut
+		    : b->seen   ? "few-requests"
+				: "no-records");
 }
 
 /* ---- the verdict ---- */

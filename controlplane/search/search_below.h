@@ -17,6 +17,8 @@
 /* Requests that suffice; fewer after the deadline, since the first wait or sample came, or since it was asked for. */
 enum { BELOW_PLENTY = 150, BELOW_FEW = 30 };
 #define BELOW_MAX_NS INT64_C(30000000000)
+/* For hone-below to start, which costs more than what it does later: until then the overhead budget does not end it. */
+#define BELOW_START_NS INT64_C(6000000000)
 
 /* The final edge is measured, and its verdict would be this. True: it gathers what is below; the verdict is to be made again, of the
  * same groups, when search_below_ready(). Sets *rc: 0 or ERR_MEMORY. */
@@ -32,8 +34,9 @@ int search_below_trace(
 /* Enough requests came, or the deadline has passed. */
 bool search_below_ready(const struct search_port *port, struct search *s);
 
-/* It is not asked for any more; what came stays. Nothing happens if it does not gather. */
-void search_below_stop(struct search_port *port, struct search *s);
+/* It is not asked for any more; what came stays. cut: what ended it early, for the verdict if too little came ("over-budget", "congested",
+ * "unconfirmed"), or NULL. Nothing happens if it does not gather. */
+void search_below_stop(struct search_port *port, struct search *s, const char *cut);
 
 /* Fills the verdict's fields of what is below; their texts are the caller's, to free(). ERR_MEMORY. */
 int search_below_verdict(

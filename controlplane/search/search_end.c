@@ -21,7 +21,7 @@ search_end(struct search_port *port, struct search *s, enum reason reason)
 	struct search_enabled *x = &s->enabled;
 
 	assert(s->phase != SEARCH_ENDED);
-	search_below_stop(port, s);
+	search_below_stop(port, s, NULL);
 	while (x->n > 0) {
 		withdraw_unsettled(port, x->picks[x->n - 1].hypothesis, REASON_STOPPED);
 		disable(port, s, x->n - 1, REASON_STOPPED);

@@ -153,6 +153,7 @@ struct below_search {
 	enum verdict_kind kind; /* of the verdict that is to be made again */
 	char service[LABEL_TEXT_MAX + 1];
 	struct below_list *list; /* NULL: it was not asked for */
+	struct mono asked;       /* when it began to gather */
 	struct mono begun;       /* when it was asked for, or the first record came */
 	bool seen, timed;        /* a record came; `begun` is when that was seen */
 	/* Why there is nothing, or what a node cannot say; "": there is all, or it was not to be. */

@@ -126,7 +126,7 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	assert_false(search_below_ready(&x.f.port, x.s));
 	requests(&x, 1);
 	assert_true(search_below_ready(&x.f.port, x.s));
-	search_below_stop(&x.f.port, x.s);
+	search_below_stop(&x.f.port, x.s, NULL);
 	assert_int_equal(x.f.below, 0);
 	judge(&x);
 	assert_int_equal(x.s->phase, SEARCH_ENDED);
@@ -164,7 +164,7 @@ the_verdict_says_what_slow_requests_have_more_of(void **state)
 	begin(&x, true, true);
 	judge(&x);
 	requests(&x, BELOW_PLENTY);
-	search_below_stop(&x.f.port, x.s);
+	search_below_stop(&x.f.port, x.s, NULL);
 	judge(&x);
 	assert_non_null(v = x.s->outcome.verdict);
 	assert_int_equal(differential_read(&d, &tree, &count, v->below_differential, &a, &e), 0);
@@ -211,7 +211,7 @@ what_a_node_cannot_say_is_told_beside_what_it_says(void **state)
 	x.f.below_missing = "alpha: no stacks";
 	judge(&x);
 	requests(&x, BELOW_PLENTY);
-	search_below_stop(&x.f.port, x.s);
+	search_below_stop(&x.f.port, x.s, NULL);
 	judge(&x);
 	assert_int_equal(x.s->outcome.verdict->below_requests, BELOW_PLENTY);
 	assert_string_equal(x.s->outcome.verdict->below_top, "lock");
@@ -231,7 +231,7 @@ a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason(void **state)
 	x.f.can_look_below = false;
 	x.f.below_missing = "alpha: no CAP_BPF";
 	assert_true(search_below_ready(&x.f.port, x.s));
-	search_below_stop(&x.f.port, x.s);
+	search_below_stop(&x.f.port, x.s, NULL);
 	assert_int_equal(x.f.below, 0);
 	judge(&x);
 	assert_int_equal(x.s->outcome.verdict->below_requests, 0);
@@ -251,11 +251,37 @@ without_any_record_the_search_does_not_wait_for_ever(void **state)
 	assert_false(search_below_ready(&x.f.port, x.s));
 	x.f.port.now.ns += BELOW_MAX_NS + 1;
 	assert_true(search_below_ready(&x.f.port, x.s));
-	search_below_stop(&x.f.port, x.s);
+	search_below_stop(&x.f.port, x.s, NULL);
 	judge(&x);
 	assert_string_equal(x.s->outcome.verdict->below_missing, "no-records");
 	assert_string_equal(x.s->outcome.verdict->below_states, "");
 	assert_string_equal(x.s->outcome.verdict->below_differential, "");
+	end(&x);
+}
+
+static void
+what_it_costs_to_start_does_not_end_it(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	x.f.port.now.ns += 60 *
+	                   INT64_C(1000000000); /* the cycle of the final edge began long ago */
+	x.f.over_budget = true;
+	x.f.confirmed = false;
+	judge(&x);
+	assert_int_equal(search_step(&x.f.port, x.s, NULL), 0);
+	assert_true(search_below_gathers(x.s));
+	x.f.confirmed = true;
+	assert_int_equal(search_step(&x.f.port, x.s, NULL), 0);
+	assert_int_equal(x.s->phase, SEARCH_GATHERING);
+	x.f.port.now.ns += BELOW_START_NS;
+	assert_int_equal(search_step(&x.f.port, x.s, NULL), 0);
+	assert_true(search_below_gathers(x.s));
+	search_below_stop(&x.f.port, x.s, "over-budget");
+	judge(&x);
+	assert_string_equal(x.s->outcome.verdict->below_missing, "over-budget");
 	end(&x);
 }
 
@@ -269,7 +295,7 @@ nothing_stands_out_where_no_state_has_enough(void **state)
 	judge(&x);
 	for (int i = 0; i < BELOW_PLENTY; i++)
 		request(&x, 1000000, true); /* the lock always takes the same */
-	search_below_stop(&x.f.port, x.s);
+	search_below_stop(&x.f.port, x.s, NULL);
 	judge(&x);
 	assert_string_equal(x.s->outcome.verdict->below_top, "");
 	assert_string_equal(x.s->outcome.verdict->below_places, "");
@@ -301,6 +327,7 @@ main(void)
 		cmocka_unit_test(what_a_node_cannot_say_is_told_beside_what_it_says),
 		cmocka_unit_test(a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason),
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
+		cmocka_unit_test(what_it_costs_to_start_does_not_end_it),
 		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
 		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
 	};
