@@ -273,7 +273,7 @@ after_a_power_failure_at_each_write_all_that_was_acknowledged_is_there(void **st
 	rng_seed(&chance.rng, 11);
 	for (uint32_t i = 0; i <= CYCLES; i++)
 		want[i] = played(i);
-	for (uint32_t end = 0; end <= r->n; end += SANITIZED_STRIDE) {
+	for (uint32_t end = r->n % SANITIZED_STRIDE; end <= r->n; end += SANITIZED_STRIDE) {
 		while (acknowledged < CYCLES && r->acknowledged_at[acknowledged + 1] <= end)
 			acknowledged++;
 		for (size_t draw = 0; draw < DRAWS; draw++) {
