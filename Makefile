@@ -197,7 +197,7 @@ SIMS      := $(wildcard tests/sim/*.sim)
 # measure processor time, clocks, or how fast queues fill run alone.
 SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
-LONG      := $(call scenario_files,map report kill overhead recovery check bad_peer agent below_agent guard \
+LONG      := $(call scenario_files,map report kill overhead recovery bad_peer agent below_agent guard \
 	matrix budget nginx redis postgres)
 ALONE     := $(call scenario_files,below burst clock cost soak source questions demo news)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
