@@ -67,17 +67,17 @@ check "computing shows as running" spun
 check "a thread beside which another one computes is ready for a part of the time" between "$(ms_of "" ready)" $((TIMES * 5)) 1e9
 # holder PHASE FUNCTION STATE: the kernel tells of a third of the waits of a lock at least what the holder does (on a busy machine it
 # may run, or be gone, when the waiter begins to wait), and then it is in this function, and in this state, or ready (it gets the
-# CPU late), in 24 of 25.
+# CPU late), in 9 of 10.
 holder() {
 	jq -e --arg f "phase_$1" --arg h "$2" --arg s "$3" '[.rows[] | select((.place | startswith($f + "()")) and .state == "lock")]
 		| (map(.count) | add // 0) as $all | map(select(.holder.state != null and .holder.state != "")) | (map(.count) | add // 0) as $told
-		| map(select((.holder.state == $s or .holder.state == "ready") and (.holder.place | startswith($h + "()"))))
-		| (map(.count) | add // 0) >= 0.96 * $told and $told >= 0.3 * $all and $told > 0' "$D/seen.json"
+		| map(select((.holder.state | test("^(\($s)|ready)$")) and (.holder.place | startswith($h + "()"))))
+		| (map(.count) | add // 0) >= 0.9 * $told and $told >= 0.3 * $all and $told > 0' "$D/seen.json"
 }
 for phase in mutex pi_mutex; do check "$phase: its holder sleeps, and where" holder $phase hold_mutex timer; done
 check "read_lock: its holder sleeps, and where" holder read_lock hold_rwlock timer
-# its sleep has not ended when the other thread gives up
-check "timed_lock: where its holder is" holder timed_lock hold_mutex unknown
+# its sleep has not ended when the other thread gives up, unless that does so late
+check "timed_lock: where its holder is" holder timed_lock hold_mutex "unknown|timer"
 
 # ---- with less
 # As a user without rights but CAP_BPF and CAP_PERFMON: another user's program, mutexes only.
