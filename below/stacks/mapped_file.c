@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -17,15 +16,14 @@
 
 #include "below/stacks/code_file.h"
 
-struct
-    maps_query { /* struct procmap_query of <linux/fs.h> since Linux 6.11, which Debian 12 does not have */
+struct maps_query { /* struct procmap_query of <linux/fs.h> */
 	uint64_t size, query_flags, query_addr;
 	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
 	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
 	uint64_t vma_name_addr, build_id_addr;
 };
 
-#define MAPS_QUERY _IOWR('f', 17, struct maps_query)
+_Static_assert(sizeof(struct maps_query) == MAPPED_QUERY_BYTES, "the kernel's size");
 
 static struct build_id
 mapped_build_id(int maps_fd, const struct code_map *map)
@@ -36,7 +34,7 @@ mapped_build_id(int maps_fd, const struct code_map *map)
 		.build_id_size = BUILD_ID_MAX,
 		.build_id_addr = (uintptr_t)id.bytes };
 
-	if (maps_fd >= 0 && ioctl(maps_fd, MAPS_QUERY, &q) == 0 &&
+	if (maps_fd >= 0 && ioctl(maps_fd, MAPPED_QUERY, &q) == 0 &&
 	    q.build_id_size <= BUILD_ID_MAX && q.inode == map->inode)
 		id.len = (uint8_t)q.build_id_size;
 	return id;

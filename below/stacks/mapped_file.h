@@ -4,9 +4,14 @@
 #define BELOW_STACKS_MAPPED_FILE_H
 
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include "below/stacks/code_maps.h"
+
+/* PROCMAP_QUERY of <linux/fs.h> since Linux 6.11, which Debian 12 does not have; its argument has this many bytes. */
+enum { MAPPED_QUERY_BYTES = 104 };
+#define MAPPED_QUERY _IOWR('f', 17, char[MAPPED_QUERY_BYTES])
 
 enum mapped_state { MAPPED_OPEN, MAPPED_REPLACED, MAPPED_UNREADABLE };
 

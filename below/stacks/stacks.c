@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "below/stacks/code_reader.h"
+#include "below/stacks/reader_filter.h"
 
 enum request_kind { REQUEST_PLACE, REQUEST_FOLLOW, REQUEST_FORGET };
 
@@ -98,7 +99,7 @@ confine(const struct stacks *s, pid_t parent)
 	if (getppid() != parent)
 		_exit(0);
 	prctl(PR_SET_NAME, "hone-stacks");
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* also where the filter is not to be had */
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 	setrlimit(RLIMIT_AS, &limit);
 #else
@@ -114,6 +115,9 @@ confine(const struct stacks *s, pid_t parent)
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* of the terminal: ends the caller, and this with it */
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* their calls are many more */
+	reader_filter_begin(); /* a kernel without such filters: all of the above is left */
+#endif
 }
 
 static void

@@ -370,6 +370,38 @@ reader_of(void)
 	return pid;
 }
 
+/* As said in below/stacks/reader_filter.h. */
+static void
+the_reader_may_make_few_system_calls_and_gain_no_privilege(void **state)
+{
+	static struct code_place place;
+	bool filtered = false, no_new = false;
+	struct stacks *s = opened();
+	char path[64], line[256];
+	struct child c;
+	FILE *f;
+	(void)state;
+
+	start(&c, "blocked", "read");
+	place_of(s, &c, 16384, &place); /* so that it has begun */
+	snprintf(path, sizeof path, "/proc/%d/status", (int)reader_of());
+	assert_non_null(f = fopen(path, "r"));
+	while (fgets(line, sizeof line, f) != NULL) {
+		filtered |= strcmp(line, "Seccomp:\t2\n") == 0;
+		no_new |= strcmp(line, "NoNewPrivs:\t1\n") == 0;
+	}
+	fclose(f);
+	end(&c);
+	stacks_close(s);
+	assert_int_equal(place.end, STACK_COMPLETE);
+	assert_true(no_new);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+	assert_true(filtered);
+#else
+	(void)filtered;
+#endif
+}
+
 static void
 a_reader_that_dies_or_hangs_costs_one_sample(void **state)
 {
@@ -558,6 +590,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_stripped_program_has_offsets_from_where_its_functions_begin),
 		cmocka_unit_test(a_program_that_was_upgraded_is_never_named_by_the_new_file),
 		cmocka_unit_test(a_program_that_was_replaced_or_deleted_is_said_to_be),
+		cmocka_unit_test(the_reader_may_make_few_system_calls_and_gain_no_privilege),
 		cmocka_unit_test(a_reader_that_dies_or_hangs_costs_one_sample),
 		cmocka_unit_test(samples_from_before_an_exec_are_not_unwound_with_the_new_maps),
 		cmocka_unit_test(any_registers_and_bytes_end_in_a_place),
