@@ -36,6 +36,7 @@ link_for(struct agent_links *links, const char *name, uint32_t *tag, struct err 
 			return err_set(e, ERR_MEMORY, "the controller is out of memory");
 		links->items[i] = (struct agent_link){ 0 };
 		snprintf(links->items[i].name, sizeof links->items[i].name, "%s", name);
+		limited_log_init(&links->items[i].log, clock_mono());
 		links->n++;
 	}
 	*tag = i;
@@ -53,7 +54,8 @@ agent_links_joined(struct agent_links *links, const struct mail *m)
 	if (link_for(links, m->hello->node, &tag, &e) < 0 ||
 	    engine_join(links->engine, m->hello->node, m->hello->version, clock_mono(),
 		&links->items[tag].node, &e) < 0) {
-		log_line(LOG_WARN, "agent %s: refused: %s", m->hello->node, e.text);
+		limited_log(&links->refusals, clock_mono(), LOG_WARN, "agent %s: refused: %s",
+		    m->hello->node, e.text);
 		server_refuse(links->server, m->peer, e.text);
 		return;
 	}
@@ -63,7 +65,8 @@ agent_links_joined(struct agent_links *links, const struct mail *m)
 	a->nasked = 0;
 	a->shed = false;
 	engine_clock(links->engine, a->node, NULL, m->hello->clock_ns, m->at);
-	log_line(LOG_INFO, "agent %s (hone-agent %s) connected", a->name, m->hello->version);
+	limited_log(&a->log, clock_mono(), LOG_INFO, "agent %s (hone-agent %s) connected", a->name,
+	    m->hello->version);
 	server_welcome(links->server, m->peer, tag);
 }
 
@@ -84,7 +87,7 @@ agent_links_left(struct agent_links *links, const struct mail *m)
 						    .count = w->ntoggles });
 	engine_leave(links->engine, a->node, clock_mono());
 	a->peer = NULL;
-	log_line(LOG_WARN, "agent %s disconnected: %s", a->name,
+	limited_log(&a->log, clock_mono(), LOG_WARN, "agent %s disconnected: %s", a->name,
 	    m->text != NULL && m->text[0] != '\0' ? m->text : "it closed the connection");
 }
 
@@ -111,12 +114,12 @@ take_records(struct agent_links *links, const struct mail *m, struct err *e)
 static int
 take_clock(struct agent_links *links, const struct mail *m, struct err *e)
 {
-	const struct agent_link *a = &links->items[m->tag];
+	struct agent_link *a = &links->items[m->tag];
 	struct clock_echo clock;
 	int rc = clock_decode(&clock, m->data, m->len, e);
 
 	if (rc == 0 && engine_clock(links->engine, a->node, &clock, 0, m->at))
-		log_line(LOG_INFO,
+		limited_log(&a->log, clock_mono(), LOG_INFO,
 		    "agent %s: its clock has jumped; traces that are incomplete now are no evidence",
 		    a->name);
 	return rc;
@@ -261,6 +264,21 @@ agent_links_log_queues(struct agent_links *links)
 		log_line(LOG_INFO, "resumed after a pause of %.1f s",
 		    (double)mono_since_ns(clock_mono(), before->since) / 1e9);
 	links->reported = q;
+}
+
+void
+agent_links_log_left_out(struct agent_links *links)
+{
+	struct mono now = clock_mono();
+	char whose[NODE_NAME_MAX + 16];
+
+	for (uint32_t i = 0; i < links->n; i++) {
+		if (links->items[i].log.left_out == 0)
+			continue;
+		snprintf(whose, sizeof whose, "agent %s: ", links->items[i].name);
+		limited_log_flush(&links->items[i].log, now, whose);
+	}
+	limited_log_flush(&links->refusals, now, "agents refused: ");
 }
 
 void

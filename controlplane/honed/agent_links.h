@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "controlplane/engine/engine.h"
+#include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/want_sender.h"
 #include "controlplane/server/server.h"
 #include "forest/forest.h"
@@ -24,6 +25,9 @@ struct agent_link {
 	uint32_t
 	    quarantined; /* pid of the program that its last status reported in quarantine; 0: none */
 	bool shed;       /* its last status reported that it has shed load */
+	/* Lines that this node causes by connecting, leaving and the jumps of its clock: one node's do
+	 * not use up another's. */
+	struct limited_log log;
 };
 
 struct agent_links {
@@ -34,6 +38,7 @@ struct agent_links {
 	uint32_t n, cap;
 	struct arena scratch;          /* of one frame */
 	struct engine_queues reported; /* what was logged last; its texts are not kept */
+	struct limited_log refusals;   /* of nodes that the engine refuses: any number of names */
 };
 
 void agent_links_release(struct agent_links *links);
@@ -53,6 +58,8 @@ void agent_links_send(struct agent_links *links, bool safe);
 void agent_links_ask_clocks(struct agent_links *links);
 /* Logs congestion: when it begins and ends, and each agent that sheds load. */
 void agent_links_log_queues(struct agent_links *links);
+/* Logs how many lines about each node were left out, once there is room for it. O(nodes). */
+void agent_links_log_left_out(struct agent_links *links);
 /* Logs each connected agent as not having confirmed that its added tracepoints are disabled. */
 void agent_links_log_unconfirmed(const struct agent_links *links, int64_t lease_ns);
 

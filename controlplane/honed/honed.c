@@ -76,6 +76,7 @@ open_server(struct honed *h, struct err *e)
 	h->agents = (struct agent_links){
 		.engine = h->engine, .forest = h->keeper.forest, .server = h->server
 	};
+	limited_log_init(&h->agents.refusals, clock_mono());
 	return 0;
 }
 
@@ -149,10 +150,10 @@ take_refusal(struct honed *h, const struct mail *m)
 		   *others = m->times > 1 ? ", and others" : "";
 
 	if (m->who.pid >= 0)
-		limited_log(
-		    &h->peers, clock_mono(), "refused: %s (process %d%s)", why, m->who.pid, others);
+		limited_log(&h->peers, clock_mono(), LOG_WARN, "refused: %s (process %d%s)", why,
+		    m->who.pid, others);
 	else
-		limited_log(&h->peers, clock_mono(), "refused: %s%s", why, others);
+		limited_log(&h->peers, clock_mono(), LOG_WARN, "refused: %s%s", why, others);
 	questions_refused(&h->questions, &m->who, m->door == DOOR_AGENTS, m->times, why);
 }
 
@@ -163,7 +164,7 @@ take_frame(struct honed *h, const struct mail *m)
 
 	if (agent_links_frame(&h->agents, m, &e) == 0)
 		return;
-	limited_log(&h->peers, clock_mono(), "agent %s: %s: %s",
+	limited_log(&h->peers, clock_mono(), LOG_WARN, "agent %s: %s: %s",
 	    agent_links_name(&h->agents, m->tag), frame_kind_name(m->frame), e.text);
 	err_prefix(&e, "%s", frame_kind_name(m->frame));
 	server_refuse(h->server, m->peer, e.text);
@@ -186,7 +187,8 @@ take(struct honed *h, const struct mail *m)
 		answer(h, m);
 		break;
 	case MAIL_NOTE:
-		limited_log(&h->peers, clock_mono(), "%s", m->text != NULL ? m->text : "?");
+		limited_log(
+		    &h->peers, clock_mono(), LOG_WARN, "%s", m->text != NULL ? m->text : "?");
 		break;
 	case MAIL_REFUSED:
 		take_refusal(h, m);
@@ -261,7 +263,8 @@ step(struct honed *h)
 	doors_step(h->doors, clock_mono());
 	agent_links_ask_clocks(&h->agents);
 	audit_flush(&h->questions.book, h->keeper.forest, clock_mono(), clock_wall());
-	limited_log_flush(&h->peers, clock_mono());
+	limited_log_flush(&h->peers, clock_mono(), "");
+	agent_links_log_left_out(&h->agents);
 	/* 4. the database, and only then the agents */
 	committed = forest_keeper_commit(&h->keeper);
 	agent_links_send(&h->agents, take_statuses(h) && committed);

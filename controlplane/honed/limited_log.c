@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/log.h"
-
 #define LINES_PER_S 0.2
 enum { LINES_AT_ONCE = 50, LINE_BYTES = 640 };
 
@@ -18,7 +16,7 @@ limited_log_init(struct limited_log *l, struct mono now)
 }
 
 void
-limited_log(struct limited_log *l, struct mono now, const char *fmt, ...)
+limited_log(struct limited_log *l, struct mono now, enum log_level level, const char *fmt, ...)
 {
 	char text[LINE_BYTES];
 	va_list ap;
@@ -30,14 +28,15 @@ limited_log(struct limited_log *l, struct mono now, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	log_line(LOG_WARN, "%s", text);
+	log_line(level, "%s", text);
 }
 
 void
-limited_log_flush(struct limited_log *l, struct mono now)
+limited_log_flush(struct limited_log *l, struct mono now, const char *whose)
 {
 	if (l->left_out == 0 || bucket_wait_ns(&l->pace, now) > 0)
 		return;
-	log_line(LOG_WARN, "%" PRIu64 " more lines of this kind were left out", l->left_out);
+	log_line(
+	    LOG_WARN, "%s%" PRIu64 " more lines of this kind were left out", whose, l->left_out);
 	l->left_out = 0;
 }

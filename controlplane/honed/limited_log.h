@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "controlplane/server/bucket.h"
 
 struct limited_log {
@@ -15,10 +16,11 @@ struct limited_log {
 };
 
 void limited_log_init(struct limited_log *l, struct mono now);
-/* Logs a warning, or counts it. At most 639 bytes. */
-void limited_log(struct limited_log *l, struct mono now, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Logs how many were left out, once there is room for a line. To be called often. */
-void limited_log_flush(struct limited_log *l, struct mono now);
+/* Logs a line, or counts it. At most 639 bytes. */
+void limited_log(struct limited_log *l, struct mono now, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Logs how many were left out, once there is room for a line; `whose` stands in front of it. To be
+ * called often. */
+void limited_log_flush(struct limited_log *l, struct mono now, const char *whose);
 
 #endif

@@ -441,6 +441,36 @@ it_does_not_claim_a_confirmation_that_no_agent_sent(void **state)
 	assert_true(mono_since_ns(clock_mono(), began) > INT64_C(4000000000));
 }
 
+/* Its 50 lines; others' lines are not left out because of them. */
+static void
+a_node_that_connects_again_and_again_does_not_fill_the_log(void **state)
+{
+	struct house *h = *state;
+	FILE *log = tmpfile();
+	int before = dup(STDERR_FILENO), often = 0, others = 0;
+	char line[4096];
+
+	assert_non_null(log);
+	log_open("test", LOG_INFO);
+	dup2(fileno(log), STDERR_FILENO);
+	begin(h);
+	for (int i = 0; i < 100; i++)
+		stream_close(agent(h, "n1"));
+	stream_close(agent(h, "n2"));
+	end(h);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	log_open("test", LOG_ERROR);
+	rewind(log);
+	while (fgets(line, sizeof line, log) != NULL) {
+		often += strstr(line, "agent n1 ") != NULL;
+		others += strstr(line, "agent n2 ") != NULL && strstr(line, " connected") != NULL;
+	}
+	fclose(log);
+	assert_in_range(often, 50, 60);
+	assert_int_equal(others, 1);
+}
+
 #define PROMISE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* ---- versions of the application ---- */
@@ -623,6 +653,7 @@ main(void)
 		PROMISE(an_agent_is_asked_for_its_clock),
 		PROMISE(malformed_messages_of_an_agent_are_refused_with_the_reason),
 		PROMISE(questions_get_answers_or_errors),
+		PROMISE(a_node_that_connects_again_and_again_does_not_fill_the_log),
 		PROMISE(runs_left_active_by_a_crash_are_stopped),
 		PROMISE(a_second_controller_is_refused_and_does_not_affect_the_first),
 		PROMISE(a_file_that_is_no_database_is_refused),
