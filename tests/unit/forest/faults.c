@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/forest/faults.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -15,10 +16,12 @@ struct file {
 	const char *name; /* SQLite's, valid until it is closed; NULL: temporary */
 };
 
+static sqlite3_vfs ours, *theirs;
+
+/* A test changes these while another of its threads writes to a database. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*watcher)(void *ctx, const struct file_change *c);
 static void *watcher_ctx;
-
-static sqlite3_vfs ours, *theirs;
 static uint64_t count, at;
 static enum fault fault;
 static int happened;
@@ -36,22 +39,29 @@ die(void)
 static enum verdict_of_fault
 operation(void)
 {
+	enum verdict_of_fault verdict = REFUSE;
+
+	pthread_mutex_lock(&lock);
 	count++;
 	if (fault == FAULT_NONE || (fault == FAULT_FULL_FROM ? count < at : count != at))
-		return GO_ON;
-	if (fault == FAULT_KILL)
+		verdict = GO_ON;
+	else if (fault == FAULT_KILL)
 		die();
-	if (fault == FAULT_TORN)
-		return HALF;
-	happened++;
-	return REFUSE;
+	else if (fault == FAULT_TORN)
+		verdict = HALF;
+	else
+		happened++;
+	pthread_mutex_unlock(&lock);
+	return verdict;
 }
 
 void
 faults_watch(void (*see)(void *ctx, const struct file_change *c), void *ctx)
 {
+	pthread_mutex_lock(&lock);
 	watcher = see;
 	watcher_ctx = ctx;
+	pthread_mutex_unlock(&lock);
 }
 
 static void
@@ -59,8 +69,10 @@ watched(enum change_kind kind, const char *name, const void *data, int64_t len, 
 {
 	struct file_change c = { kind, name, data, len, offset };
 
+	pthread_mutex_lock(&lock);
 	if (watcher != NULL && name != NULL)
 		watcher(watcher_ctx, &c);
+	pthread_mutex_unlock(&lock);
 }
 
 static const char *
@@ -262,20 +274,32 @@ faults_at(uint64_t n, enum fault what)
 {
 	if (theirs == NULL)
 		install();
+	pthread_mutex_lock(&lock);
 	count = 0;
 	at = n;
 	fault = what;
 	happened = 0;
+	pthread_mutex_unlock(&lock);
 }
 
 uint64_t
 faults_count(void)
 {
-	return count;
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = count;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 int
 faults_happened(void)
 {
-	return happened;
+	int n;
+
+	pthread_mutex_lock(&lock);
+	n = happened;
+	pthread_mutex_unlock(&lock);
+	return n;
 }

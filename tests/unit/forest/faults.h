@@ -2,7 +2,7 @@
 /*
  * Injected faults: a VFS in front of SQLite's own, which counts the operations that change files
  * (write, sync, truncate, delete, in SQLite's order) and at the n-th kills the process or reports a
- * full disk. Linked into tests only.
+ * full disk. Linked into tests only. All of it may be called while other threads use databases.
  */
 #ifndef TESTS_UNIT_FOREST_FAULTS_H
 #define TESTS_UNIT_FOREST_FAULTS_H
@@ -33,7 +33,8 @@ struct file_change {
 	int64_t offset;
 };
 
-/* Calls see() for each operation that is not refused, before it is done; NULL: no longer. */
+/* Calls see() for each operation that is not refused, before it is done; NULL: no longer. When
+ * it returns, no call of the former see() is under way. */
 void faults_watch(void (*see)(void *ctx, const struct file_change *c), void *ctx);
 uint64_t faults_count(void); /* number of operations since then */
 int faults_happened(void);   /* number of operations that were refused since then */
