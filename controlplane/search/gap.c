@@ -176,11 +176,16 @@ mark_all(const struct shape *s, const struct gap *gap, struct marks ways[2])
 {
 	uint32_t begin = gap_begin(s, gap);
 	struct marks *own = &ways[gap->back];
+	bool any;
 
 	/* 1 */
-	if (gap->only && (mark_everywhere(s, gap, false, &ways[0]) |
-			     (gap->back && mark_everywhere(s, gap, true, &ways[1]))))
-		return;
+	if (gap->only) {
+		any = mark_everywhere(s, gap, false, &ways[0]);
+		if (gap->back)
+			any |= mark_everywhere(s, gap, true, &ways[1]);
+		if (any)
+			return;
+	}
 	/* 2 */
 	if (begin != UINT32_MAX && mark_position(s, begin, gap, gap->back, own->from, own->end))
 		return;

@@ -99,8 +99,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	check_tree(requests, n, &d, &a);
 	text = arena_text(&a, (const char *)data, len);
-	if (text == NULL ||
-	    (rc = differential_read(&d, &nodes, &count, text, &a, NULL)) != 0 && rc != ERR_INPUT)
+	if (text == NULL)
+		abort();
+	rc = differential_read(&d, &nodes, &count, text, &a, NULL);
+	if (rc != 0 && rc != ERR_INPUT)
 		abort();
 	for (uint32_t i = 1; rc == 0 && i < count; i++)
 		if (nodes[i].parent >= i)

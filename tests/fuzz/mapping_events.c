@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash_map.h"
+#include "mapping/map.h"
 #include "mapping/mapper.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
