@@ -11,7 +11,7 @@
 #include "base/texts.h"
 
 struct below_row { /* a request */
-	int64_t total_ns, ns[BELOW_STATES];
+	int64_t total_ns, ns[BELOW_STATES], unseen_ns;
 };
 
 enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER, ITEM_CALLER };
@@ -27,12 +27,15 @@ struct below_item {
 	double sum_total; /* of its time x (response time - base_ns), ns^2 */
 };
 #define NO_ITEM UINT32_MAX
+/* So much running time is sampled often enough to tell whether it was running. */
+#define RUNNING_PLENTY_NS (5 * BELOW_UNSEEN_NS)
 #define CALLER_LEAST 0.5 /* of a place's share, that of a caller that is told */
 
 struct below_list {
 	struct below_row *rows;
 	uint32_t nrows;
 	uint64_t records;
+	int64_t running_ns, weight_ns;
 	double base_ns; /* of the first request: products of differences keep their digits */
 	struct below_item items[BELOW_ITEMS_MAX];
 	struct texts *keys; /* "kind/within/state/place": the number of an item */
@@ -205,6 +208,9 @@ below_list_add(
 	for (uint32_t i = 0; i < ntimes; i++) {
 		for (unsigned s = 0; s < BELOW_STATES; s++)
 			row->ns[s] += times[i].ns[s];
+		row->unseen_ns += times[i].unseen_ns;
+		l->running_ns += times[i].ns[BELOW_RUNNING];
+		l->weight_ns += times[i].weight_ns;
 		l->records += times[i].waits + times[i].samples;
 		for (uint32_t p = 0; p < times[i].nparts; p++)
 			if (!add_part(l, &times[i].parts[p], (double)total_ns - l->base_ns))
@@ -216,7 +222,7 @@ below_list_add(
 
 /* A group whose edges are the states, of all requests. */
 static bool
-group_of(struct group *g, const struct below_list *l, struct arena *a)
+group_of(struct group *g, const struct below_list *l, bool unseen, struct arena *a)
 {
 	*g = (struct group){ .stands_for_more = true };
 	g->shape.nedges = BELOW_STATES;
@@ -232,6 +238,10 @@ group_of(struct group *g, const struct below_list *l, struct arena *a)
 			return false;
 		for (unsigned s = 0; s < BELOW_STATES; s++)
 			x[s] = (double)l->rows[i].ns[s];
+		if (unseen) {
+			x[BELOW_RUNNING] -= (double)l->rows[i].unseen_ns;
+			x[BELOW_UNKNOWN] += (double)l->rows[i].unseen_ns;
+		}
 		comoments_add_high(g->edges, x, BELOW_STATES, total, &g->total, &g->total_high);
 		moments_high_add(&g->total_high, &g->total, total);
 		moments_add(&g->total, total);
@@ -391,7 +401,8 @@ below_list_find(struct below_finding *ret, const struct below_list *l, bool by_l
 	if (l->nrows == 0)
 		return 0;
 	f.edges = ret->states;
-	if (!group_of(&g, l, a))
+	ret->unseen = l->running_ns >= RUNNING_PLENTY_NS && l->weight_ns < l->running_ns / 2;
+	if (!group_of(&g, l, ret->unseen, a))
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for the states of %u requests", l->nrows);
 	s.of = by_latency ? g.total.mean : moments_variance(&g.total);

@@ -51,6 +51,9 @@ struct below_finding {
 	double share, mean_ns; /* of the edge: the sums over the states */
 	struct edge_share states[BELOW_STATES];
 	enum below_state top; /* the largest share */
+	/* Samples stand for less than half of the time that would be running: threads were not on a CPU all of it, but detached. What
+	 * no sample saw is UNKNOWN then. */
+	bool unseen;
 	uint32_t nplaces, nholders, nwakers;
 	/* The largest shares; holders and wakers: of the waits at the first place. */
 	struct below_found places[BELOW_FOUND_MAX], holders[BELOW_FOUND_MAX];

@@ -8,14 +8,48 @@
 
 struct wait {
 	int64_t begin_ns, woken_ns, end_ns;
+	int64_t least_ns;       /* the earliest begin of this and the later ones of its unit */
 	struct below_part part; /* without ns */
+};
+
+struct cpu_sample {
+	int64_t time_ns, weight_ns;
+	const struct label *label;
+};
+
+struct unit_records {
+	struct wait *waits; /* by their ends */
+	struct cpu_sample *samples;
+	uint32_t nwaits, nsamples;
+	int64_t unreadable_to_ns; /* a wait that cannot be read ends then */
+};
+
+struct below_records {
+	uint32_t nunits;
+	struct unit_records *units;
 };
 
 struct division { /* of the time into parts */
 	struct below_time *time;
 	struct below_part *parts;
 	uint32_t cap;
+	const struct cpu_sample *samples; /* those in the time */
+	uint32_t nsamples, next;          /* next: the first that is not before what was divided */
+	int64_t running_ns,
+	    unseen_ns; /* unseen: UNKNOWN unless it is in a wait or sampled, from so long on */
 };
+
+static int64_t
+later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
 
 enum below_state
 below_state_of(const char *word, size_t len)
@@ -125,6 +159,91 @@ read_wait(struct wait *w, const struct event *e, const struct label *l)
 	return true;
 }
 
+/* Counts the records of each unit, and gives them room. False: out of memory. */
+static bool
+make_room(
+    struct below_records *r, const struct trace *t, const struct labels *labels, struct arena *a)
+{
+	struct wait *waits;
+	struct cpu_sample *samples;
+
+	r->nunits = t->nunits;
+	r->units = arena_calloc(a, t->nunits + 1, sizeof *r->units);
+	waits = arena_alloc(a, (t->nbelow + 1) * sizeof *waits);
+	samples = arena_alloc(a, (t->nbelow + 1) * sizeof *samples);
+	if (r->units == NULL || waits == NULL || samples == NULL)
+		return false;
+	for (uint32_t i = 0; i < t->nbelow; i++) {
+		struct unit_records *u = &r->units[t->below[i].unit];
+
+		if (labels_get(labels, t->below[i].label)->kind == RECORD_WAIT)
+			u->nwaits++;
+		else
+			u->nsamples++;
+	}
+	for (uint32_t i = 0; i < t->nunits; i++) {
+		struct unit_records *u = &r->units[i];
+
+		u->waits = waits;
+		u->samples = samples;
+		waits += u->nwaits;
+		samples += u->nsamples;
+		u->nwaits = u->nsamples = 0;
+		u->unreadable_to_ns = INT64_MIN;
+	}
+	return true;
+}
+
+static int
+earlier_end_first(const void *x, const void *y)
+{
+	const struct wait *a = x, *b = y;
+
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+int
+below_records_of(struct below_records **ret, const struct trace *t, const struct labels *labels,
+    struct arena *a, struct err *e)
+{
+	struct below_records *r = arena_alloc(a, sizeof *r);
+
+	if (r == NULL || !make_room(r, t, labels, a))
+		return err_set(e, ERR_MEMORY, "out of memory for %u waits and samples", t->nbelow);
+	for (uint32_t i = 0; i < t->nbelow; i++) {
+		const struct event *x = &t->below[i];
+		const struct label *l = labels_get(labels, x->label);
+		struct unit_records *u = &r->units[x->unit];
+		struct cpu_sample *s = &u->samples[u->nsamples];
+
+		if (l->kind == RECORD_WAIT) {
+			if (read_wait(&u->waits[u->nwaits], x, l))
+				u->nwaits++;
+			else
+				u->unreadable_to_ns = later(u->unreadable_to_ns, x->time_ns);
+		} else if (number(&s->weight_ns, x, l, "weight_ns")) {
+			s->time_ns = x->time_ns;
+			s->label = l;
+			u->nsamples++;
+		}
+	}
+	for (uint32_t i = 0; i < r->nunits; i++) {
+		struct unit_records *u = &r->units[i];
+		bool in_order = true;
+
+		for (uint32_t w = 1; w < u->nwaits; w++)
+			in_order &= u->waits[w - 1].end_ns <= u->waits[w].end_ns;
+		if (!in_order)
+			qsort(u->waits, u->nwaits, sizeof *u->waits, earlier_end_first);
+		for (uint32_t w = u->nwaits; w-- > 0;)
+			u->waits[w].least_ns = w + 1 < u->nwaits ? sooner(u->waits[w].begin_ns,
+								       u->waits[w + 1].least_ns)
+			                                         : u->waits[w].begin_ns;
+	}
+	*ret = r;
+	return 0;
+}
+
 static int
 earlier_first(const void *x, const void *y)
 {
@@ -153,18 +272,6 @@ put(struct division *d, const struct below_part *of, enum below_state state, int
 	d->time->nparts++;
 }
 
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The wait between from_ns and to_ns, which lie inside it. */
 static void
 put_wait(struct division *d, const struct wait *w, int64_t from_ns, int64_t to_ns)
@@ -175,16 +282,31 @@ put_wait(struct division *d, const struct wait *w, int64_t from_ns, int64_t to_n
 	put(d, &w->part, BELOW_READY, to_ns - woken_ns);
 }
 
+/* Time in no wait. */
+static void
+put_gap(struct division *d, int64_t from_ns, int64_t to_ns)
+{
+	bool seen = false;
+
+	while (d->next < d->nsamples && d->samples[d->next].time_ns <= to_ns)
+		seen |= d->samples[d->next++].time_ns >= from_ns;
+	if (!seen && to_ns - from_ns >= d->unseen_ns) {
+		put(d, NULL, BELOW_UNKNOWN, to_ns - from_ns);
+		return;
+	}
+	d->running_ns += to_ns - from_ns;
+	d->time->unseen_ns += seen ? 0 : to_ns - from_ns;
+}
+
 /*
  * The waits in the order of their begins, `open` being the one that reaches furthest and what it covers from `at_ns` on not
- * being put yet. A wait that begins before the open one ends overlaps it, until the first of both ends. Returns the time in
- * waits.
+ * being put yet. A wait that begins before the open one ends overlaps it, until the first of both ends.
  */
-static int64_t
+static void
 put_waits(struct division *d, const struct wait *w, uint32_t n, int64_t from_ns, int64_t to_ns)
 {
 	const struct wait *open = NULL;
-	int64_t at_ns = from_ns, open_to_ns = from_ns, waited_ns = 0;
+	int64_t at_ns = from_ns, open_to_ns = from_ns;
 
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t begin_ns = later(w[i].begin_ns, at_ns), end_ns = sooner(w[i].end_ns, to_ns);
@@ -195,7 +317,6 @@ put_waits(struct division *d, const struct wait *w, uint32_t n, int64_t from_ns,
 		if (open != NULL && begin_ns < open_to_ns) {
 			put_wait(d, open, at_ns, begin_ns);
 			put(d, NULL, BELOW_UNKNOWN, both_ns - begin_ns);
-			waited_ns += both_ns - at_ns;
 			at_ns = both_ns;
 			if (end_ns > open_to_ns) {
 				open = &w[i];
@@ -203,93 +324,118 @@ put_waits(struct division *d, const struct wait *w, uint32_t n, int64_t from_ns,
 			}
 			continue;
 		}
-		if (open != NULL) {
+		if (open != NULL)
 			put_wait(d, open, at_ns, open_to_ns);
-			waited_ns += open_to_ns - at_ns;
-		}
+		put_gap(d, open_to_ns, begin_ns);
 		open = &w[i];
 		at_ns = begin_ns;
 		open_to_ns = end_ns;
 	}
-	if (open != NULL) {
+	if (open != NULL)
 		put_wait(d, open, at_ns, open_to_ns);
-		waited_ns += open_to_ns - at_ns;
-	}
-	return waited_ns;
+	put_gap(d, open_to_ns, to_ns);
 }
 
 /* Divides the running time by the samples' weights; the last one has the rest. */
 static void
-put_running(struct division *d, const struct trace *t, const struct labels *labels, uint32_t unit,
-    int64_t from_ns, int64_t to_ns, int64_t running_ns)
+put_running(struct division *d)
 {
 	double weights = 0, before = 0;
 	int64_t given_ns = 0;
 
-	for (int round = 0; round < 2; round++)
-		for (uint32_t i = 0; i < t->nbelow; i++) {
-			const struct event *x = &t->below[i];
-			const struct label *l = labels_get(labels, x->label);
-			struct below_part p = { .stack = l->name,
-				.stack_len = l->name_len,
-				.owner_state = BELOW_UNKNOWN,
-				.owner_place = "" };
-			int64_t weight_ns, upto_ns;
+	for (uint32_t i = 0; i < d->nsamples; i++) {
+		weights += (double)d->samples[i].weight_ns;
+		d->time->weight_ns += d->samples[i].weight_ns;
+	}
+	for (uint32_t i = 0; i < d->nsamples; i++) {
+		const struct cpu_sample *s = &d->samples[i];
+		struct below_part p = { .stack = s->label->name,
+			.stack_len = s->label->name_len,
+			.owner_state = BELOW_UNKNOWN,
+			.owner_place = "" };
+		int64_t upto_ns;
 
-			if (l->kind != RECORD_SAMPLE || x->unit != unit || x->time_ns < from_ns ||
-			    x->time_ns > to_ns || !number(&weight_ns, x, l, "weight_ns"))
-				continue;
-			if (round == 0) {
-				weights += (double)weight_ns;
-				d->time->samples++;
-				continue;
-			}
-			before += (double)weight_ns;
-			upto_ns = weights > 0 && before < weights
-			              ? (int64_t)((double)running_ns * (before / weights))
-			              : running_ns;
-			upto_ns = sooner(later(upto_ns, given_ns), running_ns);
-			put(d, &p, BELOW_RUNNING, upto_ns - given_ns);
-			given_ns = upto_ns;
-		}
-	put(d, NULL, BELOW_RUNNING, running_ns - given_ns);
+		before += (double)s->weight_ns;
+		upto_ns = weights > 0 && before < weights
+		              ? (int64_t)((double)d->running_ns * (before / weights))
+		              : d->running_ns;
+		upto_ns = sooner(later(upto_ns, given_ns), d->running_ns);
+		put(d, &p, BELOW_RUNNING, upto_ns - given_ns);
+		given_ns = upto_ns;
+	}
+	put(d, NULL, BELOW_RUNNING, d->running_ns - given_ns);
+}
+
+/* Of n waits by their ends, the first that ends after from_ns. */
+static uint32_t
+first_after(const struct wait *w, uint32_t n, int64_t from_ns)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (w[middle].end_ns > from_ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Of n samples by time, the first that is not before at_ns. */
+static uint32_t
+first_at(const struct cpu_sample *s, uint32_t n, int64_t at_ns)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s[middle].time_ns >= at_ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
 }
 
 int
-below_time_of(struct below_time *ret, const struct trace *t, const struct labels *labels,
-    uint32_t unit, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e)
+below_time_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
+    enum below_side side, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e)
 {
-	struct division d = { .time = ret, .cap = 4 * t->nbelow + 4 };
-	struct wait *waits = arena_alloc(a, (t->nbelow + 1) * sizeof *waits);
-	bool readable = true, in_order = true;
+	struct division d = { .time = ret,
+		.unseen_ns = side == BELOW_INSIDE ? BELOW_UNSEEN_NS : 0 };
+	const struct unit_records *u = &r->units[unit];
+	uint32_t first, end, n = 0;
+	struct wait *waits;
 
-	assert(unit < t->nunits && from_ns <= to_ns);
+	assert(unit < r->nunits && from_ns <= to_ns);
 	*ret = (struct below_time){ 0 };
+	first = end = first_after(u->waits, u->nwaits, from_ns);
+	while (end < u->nwaits && u->waits[end].least_ns < to_ns)
+		end++;
+	d.samples = &u->samples[first_at(u->samples, u->nsamples, from_ns)];
+	while (&d.samples[d.nsamples] < &u->samples[u->nsamples] &&
+	       d.samples[d.nsamples].time_ns <= to_ns)
+		d.nsamples++;
+	d.cap = 5 * (end - first) + d.nsamples + 4;
+	waits = arena_alloc(a, (end - first + 1) * sizeof *waits);
 	d.parts = arena_alloc(a, d.cap * sizeof *d.parts);
 	if (waits == NULL || d.parts == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory for %u waits", t->nbelow);
+		return err_set(e, ERR_MEMORY, "out of memory for %u waits", end - first);
 	ret->parts = d.parts;
-	for (uint32_t i = 0; i < t->nbelow; i++) {
-		const struct event *x = &t->below[i];
-		const struct label *l = labels_get(labels, x->label);
-		struct wait *w = &waits[ret->waits];
-
-		if (l->kind != RECORD_WAIT || x->unit != unit || x->time_ns <= from_ns)
-			continue;
-		if (!read_wait(w, x, l)) {
-			readable = false;
-		} else if (w->begin_ns < to_ns) {
-			in_order &= ret->waits == 0 || earlier_first(&w[-1], w) <= 0;
-			ret->waits++;
-		}
-	}
-	if (!readable) {
+	for (uint32_t i = first; i < end; i++)
+		if (u->waits[i].begin_ns < to_ns)
+			waits[n++] = u->waits[i];
+	ret->waits = n;
+	ret->samples = d.nsamples;
+	if (u->unreadable_to_ns > from_ns) {
 		put(&d, NULL, BELOW_UNKNOWN, to_ns - from_ns);
 		return 0;
 	}
-	if (!in_order)
-		qsort(waits, ret->waits, sizeof *waits, earlier_first);
-	put_running(&d, t, labels, unit, from_ns, to_ns,
-	    to_ns - from_ns - put_waits(&d, waits, ret->waits, from_ns, to_ns));
+	qsort(waits, n, sizeof *waits, earlier_first);
+	put_waits(&d, waits, n, from_ns, to_ns);
+	put_running(&d);
 	return 0;
 }

@@ -3,9 +3,11 @@
  * What the thread of a unit did in a time, from the waits and samples of the trace: parts that add up to that time to the
  * nanosecond. Pure.
  *
- * A wait is blocked from its begin until it is woken, then ready until its end. Time in no wait is running. Where two waits of
- * one unit overlap, its records contradict each other: that time is UNKNOWN. If a wait cannot be read, all of the time is.
- * Records that were lost make the whole trace lossy, which is no evidence (trace_is_evidence()).
+ * A wait is blocked from its begin until it is woken, then ready until its end. Time in no wait is running, if a sample saw it,
+ * or if it is too short for one to be expected: a unit that is detached from its thread (an event loop's) has neither waits nor
+ * samples, and that time is UNKNOWN. So is time in which two waits of one unit overlap, since they contradict each other, and all
+ * time of a unit of which a wait cannot be read. Records that were lost make the whole trace lossy, which is no evidence
+ * (trace_is_evidence()).
  */
 #ifndef ANALYSIS_BELOW_TIME_H
 #define ANALYSIS_BELOW_TIME_H
@@ -32,15 +34,33 @@ struct below_time {
 	int64_t ns[BELOW_STATES];        /* by state; they add up to the time */
 	const struct below_part *parts;  /* in the arena; those with ns > 0 */
 	uint32_t nparts, waits, samples; /* those that touch the time */
+	/* Of the running time, what no sample saw though it is too short to expect one; and the weights of its samples. Over many
+	 * requests they tell whether it was running: below_list_find(). */
+	int64_t unseen_ns, weight_ns;
+};
+
+/* A thread that runs for so long has been sampled: it is ten of hone-below's periods. */
+#define BELOW_UNSEEN_NS INT64_C(10000000)
+
+struct below_records; /* the waits and samples of a trace, by unit and time */
+
+/* In the arena; points into the trace and its labels. O(units + records below, and n log n in the waits of a unit whose begins and
+ * ends differ in order). ERR_MEMORY. */
+int below_records_of(struct below_records **ret, const struct trace *t, const struct labels *labels,
+    struct arena *a, struct err *e);
+
+enum below_side {
+	BELOW_INSIDE,  /* the time passed inside the unit */
+	BELOW_BETWEEN, /* it passed between another unit and this one, which waited: what no wait or sample covers is UNKNOWN */
 };
 
 /*
  * From from_ns to to_ns, >= from_ns, of a unit of the trace. Samples divide the running time among their places, by their
- * weights; without samples its place is unknown. In the arena. O(records below of the trace), plus O(n log n) in the waits
- * of the unit where their order of begins and ends differs. ERR_MEMORY.
+ * weights; without samples its place is unknown. In the arena. O(log n) for n records of the unit, and O(those that touch the
+ * time x log). ERR_MEMORY.
  */
-int below_time_of(struct below_time *ret, const struct trace *t, const struct labels *labels,
-    uint32_t unit, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e);
+int below_time_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
+    enum below_side side, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e);
 
 /* The state of a word ("lock"), or UNKNOWN. */
 enum below_state below_state_of(const char *word, size_t len);

@@ -113,6 +113,11 @@ struct shape {
 int shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels,
     struct arena *a, struct err *e);
 
+/* The edge that leads to each step of the path: in the arena, [nsteps]; UINT32_MAX for the first. O(steps x loops that end at
+ * one token), and as shape_of(). ERR_MEMORY. */
+int shape_edges_of_steps(uint32_t **ret, const struct critpath *p, const struct shape *s,
+    struct arena *a, struct err *e);
+
 /* Whether the edges add up to the response time of the trace. They do for every trace; debug
  * builds (HONE_DEBUG) stop if not, others count it (groups_other.inexact, shown by `hone
  * status`). O(edges). */

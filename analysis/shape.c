@@ -43,6 +43,9 @@ struct fold {
 	struct row_loop *loops;
 	uint32_t nloops; /* created so far; some were merged into others */
 	uint32_t *slots, mask;
+	/* Of each step the token that it is on, as the next step on that token and the last one: a round that is merged
+	 * takes its steps along. NULL: not wanted. */
+	uint32_t *next_step, *last_step;
 };
 
 static int
@@ -138,6 +141,10 @@ take_round(struct fold *f, uint32_t k)
 			to->passes += f->row[i].passes;
 			to->time_ns += f->row[i].time_ns;
 		}
+		if (f->next_step != NULL) {
+			f->next_step[f->last_step[i - k]] = f->row[i].step;
+			f->last_step[i - k] = f->last_step[i];
+		}
 		for (uint32_t l = f->row[i].loops, next; l != NOWHERE; l = next) {
 			next = f->loops[l].next;
 			if (f->loops[l].first >= middle)
@@ -163,6 +170,10 @@ read_step(struct fold *f, const struct critpath *p, uint32_t step)
 	f->row[at] = (struct token){ word, step, before, NOWHERE, at > 0, s->within,
 		step > 0 ? s->time_ns - s[-1].time_ns : 0 };
 	*slot = at;
+	if (f->next_step != NULL) {
+		f->next_step[step] = NOWHERE;
+		f->last_step[at] = step;
+	}
 	for (; before != NOWHERE && at - before <= BODY_MAX; before = f->row[before].same_slot)
 		if (f->row[before].word == word && is_round(f, at - before, next) &&
 		    !is_crossed(f, at - before)) {
@@ -327,6 +338,41 @@ shape_of(struct shape *ret, const struct critpath *p, const struct labels *label
 	put_loops(ret, &f, p, found);
 	count_iterations(ret, words);
 	ret->key = shape_key(ret, labels, words);
+	return 0;
+}
+
+/* The loops' edge from one token back to another one. */
+static uint32_t
+edge_back(const struct shape *s, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = 0; i < s->nloops; i++)
+		if (s->loops[i].last == from && s->loops[i].first == to)
+			return s->loops[i].edge;
+	return UINT32_MAX;
+}
+
+int
+shape_edges_of_steps(
+    uint32_t **ret, const struct critpath *p, const struct shape *s, struct arena *a, struct err *e)
+{
+	uint32_t *of = arena_alloc(a, p->nsteps * sizeof *of), before, at;
+	struct fold f = { .next_step = arena_alloc(a, p->nsteps * sizeof *f.next_step),
+		.last_step = arena_alloc(a, p->nsteps * sizeof *f.last_step) };
+
+	if (of == NULL || f.next_step == NULL || f.last_step == NULL || fold_path(&f, p, a) != 0)
+		return err_set(e, ERR_MEMORY, "no memory for the edges of %u steps", p->nsteps);
+	assert(f.n == s->ntokens);
+	for (uint32_t t = 0; t < f.n; t++)
+		for (uint32_t i = f.row[t].step; i != NOWHERE; i = f.next_step[i])
+			of[i] = t;
+	before = of[0];
+	of[0] = UINT32_MAX;
+	for (uint32_t i = 1; i < p->nsteps; i++, before = at) {
+		at = of[i];
+		of[i] = at == before + 1 ? before : edge_back(s, before, at);
+		assert(of[i] != UINT32_MAX);
+	}
+	*ret = of;
 	return 0;
 }
 

@@ -16,6 +16,7 @@ struct made {
 	struct event events[MOST];
 	struct value values[MOST][6];
 	uint32_t waker, waker_type; /* of the next wait */
+	enum below_side side;
 	struct unit units[2];
 	struct trace trace;
 	struct arena arena;
@@ -95,10 +96,12 @@ static struct below_time
 time_of(struct made *m, int64_t from, int64_t to)
 {
 	struct below_time t;
+	struct below_records *r;
 	int64_t states = 0, parts = 0;
 	struct err e;
 
-	assert_int_equal(below_time_of(&t, &m->trace, m->labels, 0, from, to, &m->arena, &e), 0);
+	assert_int_equal(below_records_of(&r, &m->trace, m->labels, &m->arena, &e), 0);
+	assert_int_equal(below_time_of(&t, r, 0, m->side, from, to, &m->arena, &e), 0);
 	for (unsigned i = 0; i < BELOW_STATES; i++)
 		states += t.ns[i];
 	for (uint32_t i = 0; i < t.nparts; i++)
@@ -193,6 +196,30 @@ samples_divide_the_running_time_by_their_weights(void **state)
 	assert_int_equal(t.parts[0].ns, 75);
 	assert_memory_equal(t.parts[0].stack, "main;sort()", 11);
 	assert_int_equal(t.parts[1].ns, 26);
+	made_free(m);
+}
+
+static void
+time_in_which_nobody_saw_the_thread_is_not_said_to_be_running(void **state)
+{
+	const int64_t ms = 1000000, unseen = BELOW_UNSEEN_NS;
+	struct made *m = made_new();
+	struct below_time t;
+	(void)state;
+
+	assert_int_equal(time_of(m, 0, unseen - 1).ns[BELOW_RUNNING], unseen - 1);
+	assert_int_equal(time_of(m, 0, unseen).ns[BELOW_UNKNOWN], unseen);
+	sample(m, "s/below:running(main;sum() at a.c:8)", 3 * ms, ms);
+	wait(m, "s/below:disk(a)", 20 * ms, 30 * ms, 30 * ms, "unknown", "");
+	t = time_of(m, 0, 50 * ms); /* 20 ms with a sample, 20 ms of disk, 20 ms without */
+	assert_int_equal(t.ns[BELOW_RUNNING], 20 * ms);
+	assert_int_equal(t.ns[BELOW_DISK], 10 * ms);
+	assert_int_equal(t.ns[BELOW_UNKNOWN], 20 * ms);
+	m->side =
+	    BELOW_BETWEEN; /* it waited for another unit: nothing is taken for running without a sample */
+	assert_int_equal(time_of(m, 19 * ms, 31 * ms).ns[BELOW_UNKNOWN], 2 * ms);
+	assert_int_equal(time_of(m, 19 * ms, 31 * ms).ns[BELOW_DISK], 10 * ms);
+	assert_int_equal(time_of(m, 2 * ms, 5 * ms).ns[BELOW_RUNNING], 3 * ms);
 	made_free(m);
 }
 
@@ -454,6 +481,7 @@ waits_are_kept_with_their_unit_and_are_no_steps(void **state)
 		.records = records,
 		.nrecords = 5 };
 	struct kit *k = kit_new(&o);
+	struct below_records *below;
 	struct below_time time;
 	struct critpath path;
 	struct trace *t;
@@ -475,7 +503,9 @@ waits_are_kept_with_their_unit_and_are_no_steps(void **state)
 	assert_int_equal(t->nbelow, 1); /* that of an unknown unit is left out */
 	assert_int_equal(critpath_extract(&path, t, k->labels, NULL, &k->arena, &k->e), 0);
 	assert_int_equal(path.nsteps, 2);
-	assert_int_equal(below_time_of(&time, t, k->labels, 0, 100, 200, &k->arena, &k->e), 0);
+	assert_int_equal(below_records_of(&below, t, k->labels, &k->arena, &k->e), 0);
+	assert_int_equal(
+	    below_time_of(&time, below, 0, BELOW_INSIDE, 100, 200, &k->arena, &k->e), 0);
 	assert_int_equal(time.ns[BELOW_DISK], 20);
 	assert_int_equal(time.ns[BELOW_READY], 10);
 	assert_int_equal(time.ns[BELOW_RUNNING], 70);
@@ -494,6 +524,7 @@ main(void)
 		cmocka_unit_test(waits_that_contradict_each_other_are_unknown),
 		cmocka_unit_test(a_wait_that_cannot_be_read_makes_all_of_the_time_unknown),
 		cmocka_unit_test(samples_divide_the_running_time_by_their_weights),
+		cmocka_unit_test(time_in_which_nobody_saw_the_thread_is_not_said_to_be_running),
 		cmocka_unit_test(any_waits_are_divided_as_nanosecond_by_nanosecond),
 		cmocka_unit_test(the_place_is_the_innermost_line_of_the_program),
 		cmocka_unit_test(the_caller_is_the_innermost_line_outside_the_place),

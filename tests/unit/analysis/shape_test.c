@@ -182,6 +182,28 @@ loops_of_any_length_have_one_shape(void **state)
 	}
 }
 
+/* Each edge has the times and passes of the steps that lead over it. */
+static void
+steps_and_edges_agree(const struct critpath *p, const struct shape *s, struct arena *a)
+{
+	uint32_t *edges, *passes = arena_calloc(a, s->nedges + 1, sizeof *passes);
+	int64_t *times_ns = arena_calloc(a, s->nedges + 1, sizeof *times_ns);
+
+	assert_int_equal(shape_edges_of_steps(&edges, p, s, a, NULL), 0);
+	assert_int_equal(edges[0], UINT32_MAX);
+	for (uint32_t i = 1; i < p->nsteps; i++) {
+		assert_true(edges[i] < s->nedges);
+		assert_int_equal(s->edges[edges[i]].from, p->steps[i - 1].label);
+		assert_int_equal(s->edges[edges[i]].to, p->steps[i].label);
+		times_ns[edges[i]] += p->steps[i].time_ns - p->steps[i - 1].time_ns;
+		passes[edges[i]]++;
+	}
+	for (uint32_t i = 0; i < s->nedges; i++) {
+		assert_int_equal(times_ns[i], s->times_ns[i]);
+		assert_int_equal(passes[i], s->passes[i]);
+	}
+}
+
 /*
  * Any sequence of few letters: no step is lost, folding again changes no token, and the cost is
  * low.
@@ -213,6 +235,7 @@ folding_loses_no_step_of_any_path(void **state)
 		assert_int_equal(sum, p.steps[n - 1].time_ns);
 		for (uint32_t i = 0; i < s.nloops; i++)
 			assert_true(s.iterations[i] >= 2 && s.loops[i].first <= s.loops[i].last);
+		steps_and_edges_agree(&p, &s, &a);
 		arena_release(&a);
 		labels_free(l);
 	}
