@@ -59,11 +59,7 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 	if (s->phase != SEARCH_GATHERING || port->backing_off || !t->probed ||
 	    !port->calls->began_after(port->owner, t, c->ready.ns + SETTLE_NS))
 		return 0;
-	if (search_below_gathers(s)) {
-		rc = search_below_trace(port, s, t, e);
-		return rc == ERR_INPUT ? 0 : rc;
-	}
-	if ((rc = preload_note(port, s, t, e)) != 0)
+	if (!search_below_gathers(s) && (rc = preload_note(port, s, t, e)) != 0)
 		return rc;
 	if ((rc = critpath_extract(&path, t, port->labels, &s->enabled.labels, port->scratch, e)) ==
 		0 &&
@@ -71,6 +67,8 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 		bins_apply(port->bins, t, port->labels, &path);
 		rc = shape_of(&shape, &path, port->labels, port->scratch, e);
 	}
+	if (rc == 0 && search_below_gathers(s))
+		return search_below_trace(port, s, t, &path, &shape, e);
 	if (rc == 0 && port->history != NULL)
 		rc = wait_list_add(&s->diagnosis->waits, t, &path, &s->at.gap, e);
 	if (rc != 0)

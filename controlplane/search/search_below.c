@@ -23,18 +23,15 @@ service_of(char out[LABEL_TEXT_MAX + 1], const struct search_port *port, uint32_
 	snprintf(out, LABEL_TEXT_MAX + 1, "%.*s", (int)l->service_len, l->text);
 }
 
-/* A place that is certain, inside one unit, at one position of the path. */
+/* A place that is certain, where a unit is in its thread, or waits for another unit that has ended. Before a unit begins, its thread
+ * is in no request, or in another one. */
 static bool
 is_for_below(const struct search_port *port, const struct search *s, const struct verdict *v,
-    const struct group *group, uint32_t edge)
+    const struct shape_edge *edge)
 {
-	const struct shape_edge *x = &group->shape.edges[edge];
-	uint32_t before;
-
 	return s->below.state == BELOW_NOT_BEGUN && v->kind == VERDICT_PLACE && v->share_low > 0 &&
-	       !v->handed_over && x->from_unit == x->to_unit &&
-	       gap_positions(&group->shape, edge, &before) == 1 && !port->paused &&
-	       !port->backing_off;
+	       (!v->handed_over || labels_get(port->labels, edge->to)->kind == RECORD_JOIN) &&
+	       !port->paused && !port->backing_off;
 }
 
 bool
@@ -45,10 +42,10 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	char service[LABEL_TEXT_MAX + 1];
 
 	*rc = 0;
-	if (!s->diagnosis->below || !is_for_below(port, s, v, group, edge))
+	if (!s->diagnosis->below || !is_for_below(port, s, v, &group->shape.edges[edge]))
 		return false;
 	b->state = BELOW_DONE;
-	service_of(service, port, group->shape.edges[edge].from);
+	service_of(service, port, group->shape.edges[edge].to);
 	if (!port->calls->below(port->owner, service, b->missing))
 		return false;
 	if ((b->list = below_list_new()) == NULL) {
@@ -70,54 +67,47 @@ search_below_gathers(const struct search *s)
 	return s->below.state == BELOW_GATHERING;
 }
 
-struct passages {
-	struct below_time *times;
-	uint32_t n, cap;
-};
-
-/* The gap as one edge of the path, each time in one unit. */
+/* From one step of the path to the next one; times by the clock of the node. */
 static int
-find_passages(struct passages *p, const struct search_port *port, const struct search *s,
-    const struct trace *t, const struct critpath *path, struct err *e)
+time_of_passage(struct below_time *ret, const struct below_records *r, const struct trace *t,
+    const struct step *to, struct arena *a, struct err *e)
 {
-	const struct gap *gap = &s->at.gap;
-	int rc = 0;
+	const struct event *begin = &t->events[to[-1].event], *end = &t->events[to->event];
+	int64_t took_ns = to->time_ns - to[-1].time_ns;
 
-	for (uint32_t i = 1; i < path->nsteps && rc == 0; i++) {
-		const struct step *from = &path->steps[i - 1], *to = &path->steps[i];
-		const struct event *begin = &t->events[from->event], *end = &t->events[to->event];
-
-		if (from->label != gap->from || to->label != gap->to || begin->unit != end->unit ||
-		    from->unit_label != gap->from_unit || begin->time_ns > end->time_ns)
-			continue;
-		if (!array_reserve(p->times, p->cap, p->n + 1))
-			return search_no_memory(s, e);
-		rc = below_time_of(&p->times[p->n], t, port->labels, begin->unit, begin->time_ns,
-		    end->time_ns, port->scratch, e);
-		p->n += rc == 0;
-	}
-	return rc;
+	return below_time_of(ret, r, end->unit,
+	    begin->unit == end->unit ? BELOW_INSIDE : BELOW_BETWEEN, end->time_ns - took_ns,
+	    end->time_ns, a, e);
 }
 
 int
-search_below_trace(struct search_port *port, struct search *s, const struct trace *t, struct err *e)
+search_below_trace(struct search_port *port, struct search *s, const struct trace *t,
+    const struct critpath *path, const struct shape *shape, struct err *e)
 {
 	struct below_search *b = &s->below;
-	struct passages p = { 0 };
-	struct critpath path;
+	struct arena *a = port->scratch;
+	struct below_records *records;
+	struct below_time *times = arena_alloc(a, path->nsteps * sizeof *times);
+	bool *inside = arena_calloc(a, shape->nedges, sizeof *inside);
+	uint32_t *edges, n = 0;
 	int rc;
 
 	assert(search_below_gathers(s));
+	if (times == NULL || inside == NULL)
+		return search_no_memory(s, e);
 	if (!b->seen && t->nbelow == 0)
 		return 0; /* it may not have begun on the node */
 	b->seen = true;
-	rc = critpath_extract(&path, t, port->labels, &s->enabled.labels, port->scratch, e);
-	if (rc == 0)
-		rc = find_passages(&p, port, s, t, &path, e);
-	if (rc == 0 && !below_list_add(b->list, t->end_ns - t->begin_ns, p.times, p.n))
-		rc = search_no_memory(s, e);
-	free(p.times);
-	return rc;
+	gap_edges(shape, &s->at.gap, inside, a); /* of a path without the gap: none */
+	if ((rc = below_records_of(&records, t, port->labels, a, e)) != 0 ||
+	    (rc = shape_edges_of_steps(&edges, path, shape, a, e)) != 0)
+		return rc;
+	for (uint32_t i = 1; i < path->nsteps; i++)
+		if (inside[edges[i]] &&
+		    (rc = time_of_passage(&times[n++], records, t, &path->steps[i], a, e)) != 0)
+			return rc;
+	return below_list_add(b->list, t->end_ns - t->begin_ns, times, n) ? 0
+	                                                                  : search_no_memory(s, e);
 }
 
 bool
@@ -270,7 +260,8 @@ search_below_verdict(
 	/* As a part of a gap, a state takes over with isolate_min of the edge, and a place or a holder with so much of what it is
 	 * a part of. */
 	top = &f.states[f.top];
-	stands_out = top->interval.low > 0 && top->share >= isolate_min * f.share;
+	stands_out = f.top != BELOW_UNKNOWN && top->interval.low > 0 &&
+	             top->share >= isolate_min * f.share;
 	put_found(&places, f.places, stands_out ? f.nplaces : 0, isolate_min * f.share);
 	put_found(&holders, f.holders, stands_out && f.nplaces > 0 ? f.nholders : 0,
 	    isolate_min * f.places[0].share);
@@ -286,5 +277,5 @@ search_below_verdict(
 	v->below_wakers = (char *)wakers.data;
 	if (states.failed || places.failed || holders.failed || wakers.failed)
 		rc = search_no_memory(s, e);
-	return rc == 0 ? find_differential(v, port, s, e) : rc;
+	return rc == 0 && !f.unseen ? find_differential(v, port, s, e) : rc;
 }

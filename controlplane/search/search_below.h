@@ -27,9 +27,10 @@ bool search_below_begin(struct search_port *port, struct search *s, const struct
 
 bool search_below_gathers(const struct search *s);
 
-/* Takes a trace that began after the agents have confirmed. 0, ERR_MEMORY, or ERR_INPUT: it has no path. */
-int search_below_trace(
-    struct search_port *port, struct search *s, const struct trace *t, struct err *e);
+/* Takes a trace that began after the agents have confirmed, with its path of the enabled labels. The edges of its shape that the gap
+ * consists of are those that the search measures. O(steps x loops that end at one token + waits and samples). ERR_MEMORY. */
+int search_below_trace(struct search_port *port, struct search *s, const struct trace *t,
+    const struct critpath *path, const struct shape *shape, struct err *e);
 
 /* Enough requests came, or the deadline has passed. */
 bool search_below_ready(const struct search_port *port, struct search *s);

@@ -64,38 +64,58 @@ judge(struct scene *x)
 	    conclude(&x->f.port, x->s, x->f.paths.groups, x->group, EDGE, VERDICT_PLACE, NULL), 0);
 }
 
+/* A request along these letters; edge i takes takes_ns[i], and at its end it waits for waits_ns[i] of that. */
+static void
+request_along(
+    struct scene *x, const char *letters, const int64_t *takes_ns, const int64_t *waits_ns)
+{
+	static const char holder[] = "main;write_out() at journal.c:131;fsync";
+	struct value v[PATH_MAX_STEPS][NWAIT];
+	struct event events[PATH_MAX_STEPS] = { 0 }, below[PATH_MAX_STEPS] = { 0 };
+	struct unit unit = { .count = (uint32_t)strlen(letters), .fork = TRACE_NONE };
+	struct critpath path;
+	struct shape shape;
+	struct trace t = { .type = x->f.paths.of['('],
+		.begin_ns = 1000,
+		.probed = true,
+		.nevents = unit.count,
+		.nunits = 1,
+		.events = events,
+		.units = &unit,
+		.below = below };
+
+	for (uint32_t i = 0; i < t.nevents; i++) {
+		events[i].time_ns = i == 0 ? 1000 : events[i - 1].time_ns + takes_ns[i - 1];
+		events[i].label = x->f.paths.of[(int)letters[i]];
+		if (i == 0 || waits_ns[i - 1] == 0)
+			continue;
+		v[i][0] = (struct value){ .type = VALUE_UINT, .u = (uint64_t)waits_ns[i - 1] };
+		v[i][1] = (struct value){ .type = VALUE_UINT };
+		v[i][2] = (struct value){ .type = VALUE_TEXT, .len = 4, .text = "disk" };
+		v[i][3] = (struct value){
+			.type = VALUE_TEXT, .len = sizeof holder - 1, .text = holder
+		};
+		v[i][4] = (struct value){ .type = VALUE_UINT, .u = 77 };
+		v[i][5] = (struct value){ .type = VALUE_UINT, .u = hone_policy_type("CHECKOUT") };
+		below[t.nbelow++] = (struct event){ .time_ns = events[i].time_ns,
+			.label = x->wait,
+			.nvalues = NWAIT,
+			.values = v[i] };
+	}
+	t.end_ns = events[t.nevents - 1].time_ns;
+	assert_int_equal(critpath_extract(&path, &t, x->f.paths.labels, &x->s->enabled.labels,
+			     x->f.port.scratch, NULL),
+	    0);
+	assert_int_equal(shape_of(&shape, &path, x->f.paths.labels, x->f.port.scratch, NULL), 0);
+	assert_int_equal(search_below_trace(&x->f.port, x->s, &t, &path, &shape, NULL), 0);
+}
+
 /* A request whose edge takes 1 ms, of which it runs for 0.2 ms; or more, by the lock. */
 static void
 request(struct scene *x, int64_t lock_ns, bool recorded)
 {
-	static const char holder[] = "main;write_out() at journal.c:131;fsync";
-	const int64_t times_ns[] = { 0, 100, 200, 200 + 200000 + lock_ns, 300 + 200000 + lock_ns };
-	struct value v[NWAIT] = { { .type = VALUE_UINT, .u = (uint64_t)lock_ns },
-		{ .type = VALUE_UINT }, { .type = VALUE_TEXT, .len = 4, .text = "disk" },
-		{ .type = VALUE_TEXT, .len = sizeof holder - 1, .text = holder },
-		{ .type = VALUE_UINT, .u = 77 },
-		{ .type = VALUE_UINT, .u = hone_policy_type("CHECKOUT") } };
-	struct event events[5] = { 0 }, below = { .time_ns = 1000 + 200 + 100000 + lock_ns,
-		.label = x->wait,
-		.nvalues = NWAIT,
-		.values = v };
-	struct unit unit = { .count = 5, .fork = TRACE_NONE };
-	struct trace t = { .type = x->f.paths.of['('],
-		.begin_ns = 1000,
-		.end_ns = 1000 + times_ns[4],
-		.probed = true,
-		.nevents = 5,
-		.nunits = 1,
-		.events = events,
-		.units = &unit,
-		.below = &below,
-		.nbelow = recorded };
-
-	for (int i = 0; i < 5; i++) {
-		events[i].time_ns = 1000 + times_ns[i];
-		events[i].label = x->f.paths.of[(int)"(abc)"[i]];
-	}
-	assert_int_equal(search_below_trace(&x->f.port, x->s, &t, NULL), 0);
+	request_along(x, "(abc)", (const int64_t[]){ 100, 100, 200000 + lock_ns, 100 },
+	    (const int64_t[]){ 0, 0, recorded ? lock_ns : 0, 0 });
 }
 
 static void
@@ -303,6 +323,116 @@ nothing_stands_out_where_no_state_has_enough(void **state)
 	end(&x);
 }
 
+/* In 100 requests, the mean time that was found in the edge of the verdict, and of that in waits for the lock. */
+static void
+found_in(double *mean_ns, double *lock_ns, const char *letters,
+    struct gap (*of)(const struct paths *), const int64_t *takes_ns, const int64_t *waits_ns)
+{
+	struct below_finding f;
+	struct scene x;
+
+	begin(&x, true, true);
+	judge(&x);
+	x.s->at.gap = of(&x.f.paths);
+	assert_true(label_set_add(&x.s->enabled.labels, x.f.paths.of['a']));
+	for (int i = 0; i < 100; i++)
+		request_along(&x, letters, takes_ns, waits_ns);
+	assert_int_equal(
+	    below_list_find(&f, x.s->below.list, true, 0.95, 20, 1, x.f.port.scratch, NULL), 0);
+	*mean_ns = f.mean_ns;
+	*lock_ns = f.states[BELOW_LOCK].mean_ns;
+	search_below_stop(&x.f.port, x.s, NULL);
+	end(&x);
+}
+
+static struct gap
+second(const struct paths *p)
+{
+	return paths_gap(p, 'b', 'c', 1, false);
+}
+
+static struct gap
+anywhere(const struct paths *p)
+{
+	struct gap gap = paths_gap(p, 'b', 'c', 0, false);
+
+	gap.only = true;
+	return gap;
+}
+
+static void
+of_several_positions_only_those_of_the_verdict_count(void **state)
+{
+	const int64_t takes_ns[] = { 9, 5000, 7, 8, 30000, 6 },
+		      waits_ns[] = { 0, 4000, 0, 0, 20000, 0 };
+	double mean_ns, lock_ns;
+	(void)state;
+
+	found_in(&mean_ns, &lock_ns, "(bcabc)", second, takes_ns, waits_ns);
+	assert_near(mean_ns, 30000, 1e-6);
+	assert_near(lock_ns, 20000, 1e-6);
+	found_in(&mean_ns, &lock_ns, "(bcabc)", anywhere, takes_ns, waits_ns);
+	assert_near(mean_ns, 35000, 1e-6);
+	assert_near(lock_ns, 24000, 1e-6);
+}
+
+static void
+all_iterations_of_a_loop_count(void **state)
+{
+	const int64_t takes_ns[] = { 1, 100, 2, 200, 3, 300, 4 },
+		      waits_ns[] = { 0, 10, 0, 20, 0, 30, 0 };
+	double mean_ns, lock_ns;
+	(void)state;
+
+	found_in(&mean_ns, &lock_ns, "(bcbcbc)", anywhere, takes_ns, waits_ns);
+	assert_near(mean_ns, 600, 1e-9);
+	assert_near(lock_ns, 60, 1e-9);
+}
+
+/* Between a unit that has ended and the join the joining thread waits; before a unit begins, its thread does not serve it. */
+static void
+between_units_only_one_that_waits_for_another_is_looked_at(void **state)
+{
+	static const char join[] = "s/hone:join(kv.get)";
+	const struct verdict v = { .kind = VERDICT_PLACE, .share_low = 0.5, .handed_over = true };
+	struct scene x;
+	int rc;
+	(void)state;
+
+	begin(&x, true, true);
+	assert_false(search_below_begin(&x.f.port, x.s, &v, x.group, EDGE, &rc, NULL));
+	assert_int_equal(x.s->below.state, BELOW_NOT_BEGUN);
+	x.group->shape.edges[EDGE].to = labels_intern(
+	    x.f.paths.labels, RECORD_JOIN, join, sizeof join - 1, NULL, 0);
+	assert_true(search_below_begin(&x.f.port, x.s, &v, x.group, EDGE, &rc, NULL));
+	assert_true(search_below_gathers(x.s));
+	search_below_stop(&x.f.port, x.s, NULL);
+	end(&x);
+}
+
+static void
+a_state_that_nobody_saw_does_not_stand_out(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	for (int i = 0; i < BELOW_PLENTY;
+	     i++) /* detached for most of it, as far as anyone can tell */
+		request_along(&x, "(abc)",
+		    (const int64_t[]){
+			100, 100, 1000000 + (int64_t)rng_below(&x.f.rng, 8000000), 100 },
+		    (const int64_t[]){ 0, 0, 1000, 0 });
+	search_below_stop(&x.f.port, x.s, NULL);
+	judge(&x);
+	assert_string_equal(x.s->outcome.verdict->below_top, "");
+	assert_non_null(strstr(x.s->outcome.verdict->below_states, "unknown\t"));
+	assert_null(strstr(x.s->outcome.verdict->below_states, "running\t"));
+	assert_string_equal(x.s->outcome.verdict->below_differential, "");
+	end(&x);
+}
+
 static void
 it_is_not_asked_for_after_the_end_of_a_search(void **state)
 {
@@ -329,6 +459,10 @@ main(void)
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
 		cmocka_unit_test(what_it_costs_to_start_does_not_end_it),
 		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
+		cmocka_unit_test(of_several_positions_only_those_of_the_verdict_count),
+		cmocka_unit_test(all_iterations_of_a_loop_count),
+		cmocka_unit_test(between_units_only_one_that_waits_for_another_is_looked_at),
+		cmocka_unit_test(a_state_that_nobody_saw_does_not_stand_out),
 		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
 	};
 
