@@ -432,8 +432,10 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 	bool again = true;
 	int rc = 0;
 
-	if (search_below_gathers(s))
-		return search_below_ready(port, s) ? conclude_below(port, s, NULL, e) : 0;
+	if (search_below_gathers(s)) {
+		rc = search_below_ready(port, s, e);
+		return rc == 1 ? conclude_below(port, s, NULL, e) : rc;
+	}
 	s->cycle.deadline_passed = late;
 	if (s->task == TASK_FINAL_EDGE)
 		return measure_final_edge(port, s, e);

@@ -56,6 +56,7 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	b->state = BELOW_GATHERING;
 	b->kind = v->kind;
 	b->begun = b->asked = port->now;
+	b->wanted = BELOW_PLENTY;
 	port->calls->look_below(port->owner, b->service, true);
 	search_enter(s, SEARCH_SWITCHING);
 	return true;
@@ -110,19 +111,46 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 	                                                                  : search_no_memory(s, e);
 }
 
-bool
-search_below_ready(const struct search_port *port, struct search *s)
+/* As a part of a gap, a state takes over with isolate_min of the edge. */
+static bool
+stands_out(const struct search_port *port, const struct below_finding *f)
+{
+	const struct edge_share *top = &f->states[f->top];
+
+	return f->top != BELOW_UNKNOWN && top->interval.low > 0 &&
+	       top->share >= port->settings.isolate_min * f->share;
+}
+
+static int
+find(struct below_finding *f, const struct search_port *port, const struct search *s, struct err *e)
+{
+	return below_list_find(f, s->below.list, s->at.by_latency,
+	    port->settings.conditions.confidence, ROUNDS_BELOW, s->diagnosis->seed, port->scratch,
+	    e);
+}
+
+int
+search_below_ready(const struct search_port *port, struct search *s, struct err *e)
 {
 	struct below_search *b = &s->below;
+	uint32_t n = below_list_requests(b->list);
 	char missing[BELOW_WHY_MAX + 1];
+	struct below_finding f;
+	int rc;
 
 	if (b->seen && !b->timed) { /* traces come without a time */
 		b->begun = port->now;
 		b->timed = true;
 	}
-	return below_list_requests(b->list) >= BELOW_PLENTY ||
-	       mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
-	       !port->calls->below(port->owner, b->service, missing);
+	if (n >= BELOW_REQUESTS_MAX || mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
+	    !port->calls->below(port->owner, b->service, missing))
+		return 1;
+	if (n < b->wanted)
+		return 0;
+	if ((rc = find(&f, port, s, e)) != 0)
+		return rc;
+	b->wanted = 2 * n < BELOW_REQUESTS_MAX ? 2 * n : BELOW_REQUESTS_MAX;
+	return stands_out(port, &f);
 }
 
 void
@@ -243,33 +271,28 @@ search_below_verdict(
 	const struct below_search *b = &s->below;
 	struct buf states = { 0 }, places = { 0 }, holders = { 0 }, wakers = { 0 };
 	double isolate_min = port->settings.isolate_min;
-	const struct edge_share *top;
 	struct below_finding f;
-	bool stands_out;
+	bool told;
 	int rc;
 
 	if (!hypothesis_text(&v->below_missing, b->missing))
 		return search_no_memory(s, e);
 	if (b->list == NULL || below_list_requests(b->list) < BELOW_FEW)
 		return 0;
-	if ((rc = below_list_find(&f, b->list, s->at.by_latency, v->confidence, ROUNDS_BELOW,
-		 s->diagnosis->seed, port->scratch, e)) != 0)
+	if ((rc = find(&f, port, s, e)) != 0)
 		return rc;
 	v->below_requests = f.requests;
 	put_states(&states, &f);
-	/* As a part of a gap, a state takes over with isolate_min of the edge, and a place or a holder with so much of what it is
-	 * a part of. */
-	top = &f.states[f.top];
-	stands_out = f.top != BELOW_UNKNOWN && top->interval.low > 0 &&
-	             top->share >= isolate_min * f.share;
-	put_found(&places, f.places, stands_out ? f.nplaces : 0, isolate_min * f.share);
-	put_found(&holders, f.holders, stands_out && f.nplaces > 0 ? f.nholders : 0,
+	told = stands_out(port, &f);
+	/* A place or a holder takes over with so much of what it is a part of. */
+	put_found(&places, f.places, told ? f.nplaces : 0, isolate_min * f.share);
+	put_found(&holders, f.holders, told && f.nplaces > 0 ? f.nholders : 0,
 	    isolate_min * f.places[0].share);
-	if (stands_out && has_wakers(&f))
+	if (told && has_wakers(&f))
 		put_wakers(&wakers, port->labels, &f, isolate_min * f.places[0].share);
 	else
 		buf_u8(&wakers, 0);
-	if (!hypothesis_text(&v->below_top, stands_out ? below_state_word(f.top) : ""))
+	if (!hypothesis_text(&v->below_top, told ? below_state_word(f.top) : ""))
 		rc = search_no_memory(s, e);
 	v->below_states = (char *)states.data;
 	v->below_places = (char *)places.data;

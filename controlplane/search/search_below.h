@@ -14,7 +14,8 @@
 
 #include "controlplane/search/search_state.h"
 
-/* Requests that suffice; fewer after the deadline, since the first wait or sample came, or since it was asked for. */
+/* Requests that suffice if a state stands out in them; else twice as many, up to BELOW_REQUESTS_MAX: a cause that few requests have
+ * needs many. Fewer after the deadline, since the first wait or sample came, or since it was asked for. */
 enum { BELOW_PLENTY = 150, BELOW_FEW = 30 };
 #define BELOW_MAX_NS INT64_C(30000000000)
 /* For hone-below to start, which costs more than what it does later: until then the overhead budget does not end it. */
@@ -32,8 +33,9 @@ bool search_below_gathers(const struct search *s);
 int search_below_trace(struct search_port *port, struct search *s, const struct trace *t,
     const struct critpath *path, const struct shape *shape, struct err *e);
 
-/* Enough requests came, or the deadline has passed. */
-bool search_below_ready(const struct search_port *port, struct search *s);
+/* 1: enough requests came, or the deadline has passed; 0: not yet; ERR_MEMORY. O(1), and as below_list_find() when the requests have
+ * doubled. */
+int search_below_ready(const struct search_port *port, struct search *s, struct err *e);
 
 /* It is not asked for any more; what came stays. cut: what ended it early, for the verdict if too little came ("over-budget", "congested",
  * "unconfirmed"), or NULL. Nothing happens if it does not gather. */

@@ -156,6 +156,7 @@ struct below_search {
 	struct mono asked;       /* when it began to gather */
 	struct mono begun;       /* when it was asked for, or the first record came */
 	bool seen, timed;        /* a record came; `begun` is when that was seen */
+	uint32_t wanted; /* requests after which it is looked at whether a state stands out */
 	/* Why there is nothing, or what a node cannot say; "": there is all, or it was not to be. */
 	char missing[BELOW_WHY_MAX + 1];
 };

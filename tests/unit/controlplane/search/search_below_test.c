@@ -143,9 +143,9 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	request(&x, 5000, false); /* before the first record: it may not have begun */
 	assert_int_equal(below_list_requests(x.s->below.list), 0);
 	requests(&x, BELOW_PLENTY - 1);
-	assert_false(search_below_ready(&x.f.port, x.s));
+	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 0);
 	requests(&x, 1);
-	assert_true(search_below_ready(&x.f.port, x.s));
+	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 1);
 	search_below_stop(&x.f.port, x.s, NULL);
 	assert_int_equal(x.f.below, 0);
 	judge(&x);
@@ -250,7 +250,7 @@ a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason(void **state)
 	requests(&x, BELOW_FEW);
 	x.f.can_look_below = false;
 	x.f.below_missing = "alpha: no CAP_BPF";
-	assert_true(search_below_ready(&x.f.port, x.s));
+	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 1);
 	search_below_stop(&x.f.port, x.s, NULL);
 	assert_int_equal(x.f.below, 0);
 	judge(&x);
@@ -268,9 +268,9 @@ without_any_record_the_search_does_not_wait_for_ever(void **state)
 	begin(&x, true, true);
 	judge(&x);
 	request(&x, 5000, false);
-	assert_false(search_below_ready(&x.f.port, x.s));
+	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 0);
 	x.f.port.now.ns += BELOW_MAX_NS + 1;
-	assert_true(search_below_ready(&x.f.port, x.s));
+	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 1);
 	search_below_stop(&x.f.port, x.s, NULL);
 	judge(&x);
 	assert_string_equal(x.s->outcome.verdict->below_missing, "no-records");
@@ -433,6 +433,32 @@ a_state_that_nobody_saw_does_not_stand_out(void **state)
 	end(&x);
 }
 
+/* The lock holds one request in 50 up. */
+static void
+of_a_cause_that_few_requests_have_more_are_taken(void **state)
+{
+	struct scene x;
+	int n = 0;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	while (search_below_ready(&x.f.port, x.s, NULL) == 0) {
+		int64_t lock_ns = n++ % 50 == 0 ? 20000000 + n * 1000 : 0;
+
+		request_along(&x, "(abc)",
+		    (const int64_t[]){
+			1 + (int64_t)rng_below(&x.f.rng, 4000000), 100, 1000 + lock_ns, 100 },
+		    (const int64_t[]){ 0, 0, lock_ns, 0 });
+		assert_true(n <= BELOW_REQUESTS_MAX);
+	}
+	assert_true(n >= 2 * BELOW_PLENTY);
+	search_below_stop(&x.f.port, x.s, NULL);
+	judge(&x);
+	assert_string_equal(x.s->outcome.verdict->below_top, "lock");
+	end(&x);
+}
+
 static void
 it_is_not_asked_for_after_the_end_of_a_search(void **state)
 {
@@ -463,6 +489,7 @@ main(void)
 		cmocka_unit_test(all_iterations_of_a_loop_count),
 		cmocka_unit_test(between_units_only_one_that_waits_for_another_is_looked_at),
 		cmocka_unit_test(a_state_that_nobody_saw_does_not_stand_out),
+		cmocka_unit_test(of_a_cause_that_few_requests_have_more_are_taken),
 		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
 	};
 
