@@ -260,14 +260,14 @@ replace_reader(struct stacks *s, bool blame)
 	s->next_start_ns = start_reader(s, NULL) != 0 ? now_ns() + 1000000000 : 0;
 }
 
-/* CPU time of the reader; 0: it is gone. */
-static uint64_t
-reader_cpu_ns(const struct stacks *s)
+uint64_t
+stacks_cpu_ns(const struct stacks *s)
 {
 	struct timespec t;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(s->reader, &clock) != 0 || clock_gettime(clock, &t) != 0)
+	if (s->reader == 0 || clock_getcpuclockid(s->reader, &clock) != 0 ||
+	    clock_gettime(clock, &t) != 0)
 		return 0;
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
@@ -317,7 +317,7 @@ answer(struct stacks *s, uint64_t cpu_before_ns, struct stack_reply *ret)
 			replace_reader(s, true);
 			return false;
 		}
-		if (reader_cpu_ns(s) - cpu_before_ns >= budget) {
+		if (stacks_cpu_ns(s) - cpu_before_ns >= budget) {
 			replace_reader(s, true);
 			return false;
 		}
@@ -352,7 +352,7 @@ stacks_place(struct stacks *s, const struct stack_sample *sample, struct code_pl
 		.time_ns = sample->time_ns,
 		.nbytes = (uint32_t)(sample->nbytes < STACK_BYTES_MAX ? sample->nbytes
 								      : STACK_BYTES_MAX) };
-	uint64_t cpu_ns = reader_cpu_ns(s);
+	uint64_t cpu_ns = stacks_cpu_ns(s);
 	struct stack_reply reply;
 
 	memcpy(q.registers, sample->registers, sizeof q.registers);

@@ -49,6 +49,10 @@ void stacks_forget(struct stacks *s, pid_t pid, uint64_t since_ns);
  * limits.sample_ms. */
 void stacks_place(struct stacks *s, const struct stack_sample *sample, struct code_place *ret);
 
+/* CPU time in ns of the process that reads the files, since it was started; 0: there is none. Once it has been replaced it is a child that
+ * has ended (RUSAGE_CHILDREN). */
+uint64_t stacks_cpu_ns(const struct stacks *s);
+
 void stacks_counts(const struct stacks *s, struct stacks_counts *ret);
 
 #endif

@@ -471,6 +471,22 @@ samples_from_before_an_exec_are_not_unwound_with_the_new_maps(void **state)
 }
 
 static void
+the_cost_of_the_reader_is_known_while_it_lives(void **state)
+{
+	struct stacks *s = opened();
+	struct code_place p;
+	struct child c;
+	uint64_t before_ns = stacks_cpu_ns(s);
+	(void)state;
+
+	start(&c, "blocked", "read");
+	place_of(s, &c, 16384, &p);
+	assert_true(stacks_cpu_ns(s) > before_ns);
+	end(&c);
+	stacks_close(s);
+}
+
+static void
 any_registers_and_bytes_end_in_a_place(void **state)
 {
 	static struct sampled taken;
@@ -592,6 +608,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_program_that_was_replaced_or_deleted_is_said_to_be),
 		cmocka_unit_test(the_reader_may_make_few_system_calls_and_gain_no_privilege),
 		cmocka_unit_test(a_reader_that_dies_or_hangs_costs_one_sample),
+		cmocka_unit_test(the_cost_of_the_reader_is_known_while_it_lives),
 		cmocka_unit_test(samples_from_before_an_exec_are_not_unwound_with_the_new_maps),
 		cmocka_unit_test(any_registers_and_bytes_end_in_a_place),
 		cmocka_unit_test(a_hostile_file_ends_or_delays_only_the_process_that_reads_it),
