@@ -41,6 +41,8 @@ below_can_word(uint32_t flag)
 		return "faults";
 	case BELOW_CAN_HOLDERS:
 		return "holders";
+	case BELOW_CAN_SAMPLED:
+		return "sampled";
 	default:
 		return "unknown";
 	}

@@ -4,7 +4,7 @@
  * message, a byte of its kind and its fields. Both ends are of the same release and machine.
  *
  *	agent                                            hone-below
- *	  |                                  <-- CAN ---  once: what the kernel and the privileges permit
+ *	  |                                  <-- CAN ---  what the kernel and the privileges permit; again when that changes
  *	  |--- FOLLOW, UNFOLLOW -->                       processes
  *	  |--- LEASE, each second -->                     without one for its time, hone-below ends
  *	  |                 <-- NAME, WAIT, SAMPLE, LOST   what threads of probed requests did
@@ -69,7 +69,8 @@ enum below_can_flag {
 	BELOW_CAN_STACKS = 4,   /* places in the code */
 	BELOW_CAN_FAULTS = 8,   /* waits for page faults */
 	BELOW_CAN_HOLDERS = 16, /* what the holder of a lock did meanwhile */
-	BELOW_CAN_FLAGS = 31,
+	BELOW_CAN_SAMPLED = 32, /* all of this by looking at threads again and again, without BPF */
+	BELOW_CAN_FLAGS = 63,
 };
 
 /* Follow the threads of a process that are in probed requests. */

@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE /* ppoll() */
 #include "below/main/helper.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "agent/system/thread_context.h"
 #include "base/clock.h"
-#include "below/main/observe.h"
+#include "below/main/below_watch.h"
 
 /* Records are handed on each READ_MS. A full socket is waited for, and then what does not fit is lost. */
 enum { SAMPLES_HZ = 999, READ_MS = 50, FULL_MS = 100, COST_MS = 100 };
 
 struct agent_helper {
 	int socket;
-	struct observer *observer; /* NULL: nothing is permitted */
+	struct below_watch watch;
+	char told_missing[BELOW_MISSING_MAX + 1]; /* by the last CAN */
 	struct buf packet;
-	struct mono lease, told; /* when it ends; when the cost was told */
-	struct below_lost lost;  /* messages that the socket did not take */
-	bool ending, ended;      /* it was asked to end, and hands on what there is; it ends */
+	struct mono lease, told,
+	    read; /* when it ends; when the cost was told; when records were handed on */
+	struct below_lost lost; /* messages that the socket did not take */
+	bool ending, ended;     /* it was asked to end, and hands on what there is; it ends */
 };
 
 static bool
@@ -96,6 +101,8 @@ put_cost(struct agent_helper *s, struct mono now)
 		return;
 	s->told = now;
 	m.cost_cpu_us = cpu_us(RUSAGE_SELF) + cpu_us(RUSAGE_CHILDREN);
+	/* RUSAGE_CHILDREN has only those that have ended */
+	m.cost_cpu_us += (int64_t)(watch_reader_cpu_ns(&s->watch) / 1000);
 	put_packet(s, &m);
 }
 
@@ -129,8 +136,10 @@ follow(struct agent_helper *s, const struct below_follow *asked)
 {
 	struct below_follow f = *asked;
 
-	if (s->observer != NULL && find_context(&f))
-		observer_follow(s->observer, (pid_t)f.pid, &f, NULL);
+	if (!watch_is_open(&s->watch))
+		return;
+	if (s->watch.looks != NULL || find_context(&f)) /* looks find it themselves */
+		watch_follow(&s->watch, (pid_t)f.pid, &f, NULL);
 }
 
 static void
@@ -147,8 +156,8 @@ obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 		follow(s, &m->follow);
 		break;
 	case BELOW_UNFOLLOW:
-		if (s->observer != NULL)
-			observer_unfollow(s->observer, (pid_t)m->unfollow);
+		if (watch_is_open(&s->watch))
+			watch_unfollow(&s->watch, (pid_t)m->unfollow);
 		break;
 	default:
 		break;
@@ -181,17 +190,41 @@ read_agent(struct agent_helper *s, struct mono now, struct err *e)
 }
 
 static void
+put_can(struct agent_helper *s, const struct below_can *can)
+{
+	struct below_message m = { .kind = BELOW_CAN, .can = *can };
+
+	snprintf(s->told_missing, sizeof s->told_missing, "%s", can->missing);
+	put_packet(s, &m);
+}
+
+static void
 begin(struct agent_helper *s)
 {
 	const struct observer_options o = { .samples_hz = SAMPLES_HZ };
-	struct below_message m = { .kind = BELOW_CAN };
+	struct below_can can = { 0, "" };
 	struct err why;
 
-	if (observer_open(&s->observer, &o, &why) == 0)
-		m.can = observer_can(s->observer);
+	if (watch_open(&s->watch, &o, &why) == 0)
+		can = watch_can(&s->watch);
 	else
-		m.can = (struct below_can){ 0, why.text };
-	put_packet(s, &m);
+		can.missing = why.text;
+	put_can(s, &can);
+}
+
+/* Every READ_MS, and when it ends: what there is, and what it can if that has changed. */
+static void
+read_watch(struct agent_helper *s, struct mono now)
+{
+	struct below_can can;
+
+	if (!s->ending && mono_since_ns(now, s->read) < READ_MS * INT64_C(1000000))
+		return;
+	s->read = now;
+	watch_read(&s->watch, s->ending, hand_on, s);
+	can = watch_can(&s->watch);
+	if (strcmp(can.missing, s->told_missing) != 0)
+		put_can(s, &can);
 }
 
 int
@@ -204,17 +237,20 @@ helper_serve(int socket, struct err *e)
 	s.lease.ns = clock_mono().ns + BELOW_LEASE_MS * INT64_C(1000000);
 	begin(&s);
 	while (rc == 0 && !s.ended) {
+		int64_t wait_ns = watch_wait_ns(&s.watch, READ_MS * INT64_C(1000000));
 		struct mono now;
 
-		poll(&agent, 1, READ_MS);
+		ppoll(&agent, 1, &(struct timespec){ .tv_nsec = wait_ns }, NULL);
 		now = clock_mono();
 		rc = read_agent(&s, now, e);
-		if (s.observer != NULL && rc == 0)
-			observer_read(s.observer, hand_on, &s);
+		if (watch_is_open(&s.watch) && rc == 0) {
+			watch_turn(&s.watch, hand_on, &s);
+			read_watch(&s, now);
+		}
 		put_cost(&s, now);
 		s.ended = s.ended || s.ending || now.ns > s.lease.ns;
 	}
-	observer_close(s.observer);
+	watch_close(&s.watch);
 	buf_release(&s.packet);
 	return rc;
 }

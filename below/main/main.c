@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +11,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/system/thread_context.h"
 #include "base/clock.h"
-#include "below/main/observe.h"
 #include "below/main/helper.h"
 #include "below/main/table.h"
+#include "below/main/below_watch.h"
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, AGENT_SOCKET = 3, READ_MS = 50, SAMPLES_HZ = 999 };
 
@@ -46,12 +46,13 @@ usage(FILE *out)
 	    "       hone-below --can [--json]\n"
 	    "\n"
 	    "What the threads of a process do in probed requests: on a CPU, ready, or waiting, for what, and where in the\n"
-	    "code. Without arguments it is hone-agent's helper. Needs CAP_BPF and CAP_PERFMON.\n"
+	    "code. Without arguments it is hone-agent's helper. With CAP_BPF and CAP_PERFMON it sees all of that; without, what looks\n"
+	    "at /proc again and again can tell of programs of the same user.\n"
 	    "\n"
 	    "  --pid N         the process\n"
 	    "  --seconds S     how long to observe it (10)\n"
 	    "  --all           all of its threads at all times, not only those in probed requests\n"
-	    "  --without LIST  as if the kernel could not do these: samples, stacks, holders\n"
+	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders\n"
 	    "  --can           print what this machine and these privileges permit\n"
 	    "  --json          print JSON\n"
 	    "  --help          print this text\n"
@@ -75,7 +76,7 @@ parse_without(char *list, uint32_t *ret)
 		const char *word;
 		uint32_t flag;
 	} WORDS[] = { { "samples", BELOW_CAN_SAMPLES }, { "stacks", BELOW_CAN_STACKS },
-		{ "holders", BELOW_CAN_HOLDERS } };
+		{ "holders", BELOW_CAN_HOLDERS }, { "bpf", WATCH_WITHOUT_BPF } };
 	char *rest = list, *word;
 
 	while ((word = strsep(&rest, ",")) != NULL) {
@@ -121,7 +122,7 @@ parse(int argc, char **argv, struct arguments *a)
 		case 'w':
 			if (!parse_without(optarg, &a->without))
 				return misused(
-				    "--without: must be samples, stacks or holders, with commas between",
+				    "--without: must be bpf, samples, stacks or holders, with commas between",
 				    NULL);
 			break;
 		case 'a':
@@ -168,12 +169,14 @@ print_can(const struct arguments *a)
 		{ BELOW_CAN_FAULTS, "faults", "waits for page faults" },
 		{ BELOW_CAN_SAMPLES, "samples", "samples on the CPU" },
 		{ BELOW_CAN_STACKS, "stacks", "places in the code" },
-		{ BELOW_CAN_HOLDERS, "holders", "what the holder of a lock does" } };
+		{ BELOW_CAN_HOLDERS, "holders", "what the holder of a lock does" },
+		{ BELOW_CAN_SAMPLED, "sampled",
+		    "all of this by looks at /proc, again and again" } };
 	const struct observer_options o = { SAMPLES_HZ, a->without };
-	struct observer *x = NULL;
+	struct below_watch w;
 	struct err e;
-	bool opened = observer_open(&x, &o, &e) == 0;
-	struct below_can can = opened ? observer_can(x) : (struct below_can){ 0, e.text };
+	bool opened = watch_open(&w, &o, &e) == 0;
+	struct below_can can = opened ? watch_can(&w) : (struct below_can){ 0, e.text };
 	json_t *list = json_object();
 
 	for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
@@ -189,7 +192,7 @@ print_can(const struct arguments *a)
 	else if (can.missing[0] != '\0')
 		printf("%s\n", can.missing);
 	json_decref(list);
-	observer_close(x);
+	watch_close(&w);
 	return opened ? DONE : FAILED;
 }
 
@@ -228,7 +231,7 @@ observe(const struct arguments *a)
 {
 	const struct observer_options o = { SAMPLES_HZ, a->without };
 	struct below_follow f;
-	struct observer *x = NULL;
+	struct below_watch w = { 0 };
 	struct table *t = table_new();
 	struct mono begun;
 	double seconds = 0;
@@ -236,24 +239,30 @@ observe(const struct arguments *a)
 	int rc = DONE;
 
 	if (t == NULL || (!a->all && find_context(a->pid, &f, &e) != 0) ||
-	    observer_open(&x, &o, &e) != 0 ||
-	    observer_follow(x, (pid_t)a->pid, a->all ? NULL : &f, &e) != 0) {
+	    watch_open(&w, &o, &e) != 0 ||
+	    watch_follow(&w, (pid_t)a->pid, a->all ? NULL : &f, &e) != 0) {
 		rc = failed(t != NULL ? &e : &(struct err){ ERR_MEMORY, "out of memory" });
 		goto end;
 	}
 	fprintf(stderr, "hone-below: observing process %ld for %g s\n", a->pid, a->seconds);
 	begun = clock_mono();
 	while (!ended && seconds < a->seconds && is_alive(a->pid)) {
-		poll(NULL, 0, READ_MS);
-		observer_read(x, table_take, t);
+		int64_t wait_ns = watch_wait_ns(&w, READ_MS * INT64_C(1000000));
+
+		nanosleep(&(struct timespec){ .tv_nsec = wait_ns }, NULL);
+		watch_turn(&w, table_take, t);
+		watch_read(&w, false, table_take, t);
 		seconds = (double)mono_since_ns(clock_mono(), begun) / 1e9;
 	}
+	watch_read(&w, true, table_take, t);
+	if (watch_can(&w).flags & BELOW_CAN_SAMPLED)
+		fprintf(stderr, "hone-below: %s\n", watch_can(&w).missing);
 	if (a->json)
 		rc = table_json(t, stdout, seconds) == 0 ? DONE : FAILED;
 	else
 		table_print(t, stdout, seconds);
 end:
-	observer_close(x);
+	watch_close(&w);
 	table_free(t);
 	return rc;
 }

@@ -8,11 +8,10 @@
 #include "below/stacks/stacks.h"
 #include "kernel/off_cpu.h"
 
-/* Threads whose last stack, and whose lock's holder is remembered; and names. */
+/* Threads whose last stack, and whose lock's holder is remembered. */
 enum {
 	THREADS = 4096,
 	HELD_MAX = 8,
-	PLACES = 65536,
 	SOFTIRQ_TIMER = 1,
 	SOFTIRQ_NET_TX,
 	SOFTIRQ_NET_RX,
@@ -43,39 +42,12 @@ struct observer {
 	struct stacks *stacks;
 	uint32_t samples_hz;
 	struct thread_notes *threads; /* [THREADS] */
-	uint64_t *places;             /* [PLACES] keys; the id of a place is its slot + 1 */
-	uint32_t nplaces;
-	observer_take *take;
+	struct places *places;
+	below_take *take;
 	void *of;
 };
 
 /* ---- places ---- */
-
-/* The id of a place; it is named when it is new. 0: there are too many. */
-static uint32_t
-place_id(struct observer *x, const struct code_place *p)
-{
-	uint64_t key = p->key != 0 ? p->key : 1;
-	uint32_t at = (uint32_t)(key % PLACES);
-	struct below_message m = { .kind = BELOW_NAME };
-
-	while (x->places[at] != 0 && x->places[at] != key)
-		at = (at + 1) % PLACES;
-	if (x->places[at] == key)
-		return at + 1;
-	if (x->nplaces >= PLACES / 2)
-		return 0;
-	x->nplaces++;
-	x->places[at] = key;
-	m.name = (struct below_name){ .id = at + 1,
-		.folded = p->folded,
-		.function = p->function,
-		.file = p->file,
-		.called = p->call,
-		.line = p->line };
-	x->take(x->of, &m);
-	return at + 1;
-}
 
 /* Registers of struct pt_regs (r15, r14, r13, r12, rbp, rbx, r11 to r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, flags,
  * rsp, ss) in the order of DWARF. */
@@ -93,7 +65,7 @@ place_of(struct observer *x, const struct raw_stack *s)
 	for (int i = 0; i < STACK_REGISTERS; i++)
 		sample.registers[i] = s->registers[AT[i]];
 	stacks_place(x->stacks, &sample, &place);
-	return place.function[0] != '\0' ? place_id(x, &place) : 0;
+	return places_id(x->places, &place, x->take, x->of);
 }
 
 /* ---- threads ---- */
@@ -297,7 +269,7 @@ take_record(void *of, const void *record, size_t len)
 }
 
 void
-observer_read(struct observer *x, observer_take *take, void *of)
+observer_read(struct observer *x, below_take *take, void *of)
 {
 	struct mono now = clock_mono();
 	struct below_message m = { .kind = BELOW_LOST };
@@ -345,6 +317,12 @@ observer_can(const struct observer *x)
 	return (struct below_can){ trace_bpf_can(x->trace), trace_bpf_missing(x->trace) };
 }
 
+uint64_t
+observer_reader_cpu_ns(const struct observer *x)
+{
+	return stacks_cpu_ns(x->stacks);
+}
+
 int
 observer_open(struct observer **ret, const struct observer_options *o, struct err *e)
 {
@@ -353,7 +331,7 @@ observer_open(struct observer **ret, const struct observer_options *o, struct er
 	int rc = 0;
 
 	if (x == NULL || (x->threads = calloc(THREADS, sizeof *x->threads)) == NULL ||
-	    (x->places = calloc(PLACES, sizeof *x->places)) == NULL)
+	    (x->places = places_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	if (rc == 0 && (rc = stacks_open(&x->stacks, &(struct stacks_limits){ 0 }, e)) == 0)
 		rc = trace_bpf_open(&x->trace, &to, e);
@@ -374,6 +352,6 @@ observer_close(struct observer *x)
 	trace_bpf_close(x->trace);
 	stacks_close(x->stacks);
 	free(x->threads);
-	free(x->places);
+	places_free(x->places);
 	free(x);
 }

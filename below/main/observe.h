@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "below/kernel/trace_bpf.h"
+#include "below/main/places.h"
 #include "wire/below.h"
 
 struct observer;
@@ -18,9 +19,6 @@ struct observer;
 struct observer_options {
 	uint32_t samples_hz, without; /* as in trace_bpf.h */
 };
-
-/* Gets every message; texts are valid during the call. */
-typedef void observer_take(void *of, const struct below_message *m);
 
 /* As trace_bpf_open() and stacks_open(). */
 int observer_open(struct observer **ret, const struct observer_options *o, struct err *e);
@@ -33,7 +31,10 @@ struct below_can observer_can(
 int observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, struct err *e);
 void observer_unfollow(struct observer *x, pid_t pid);
 
+/* CPU time in ns of the process that unwinds stacks, which is a child of this one. */
+uint64_t observer_reader_cpu_ns(const struct observer *x);
+
 /* Hands on what there is: NAME, WAIT, SAMPLE, LOST; then a MARK. O(records). */
-void observer_read(struct observer *x, observer_take *take, void *of);
+void observer_read(struct observer *x, below_take *take, void *of);
 
 #endif

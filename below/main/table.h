@@ -13,7 +13,7 @@ struct table;
 struct table *table_new(void); /* NULL: out of memory */
 void table_free(struct table *t);
 
-/* As observer_take; `of` is the table. What does not fit (1024 rows, 65536 names) is added to rows without a place. O(1) on average. */
+/* As below_take (below/main/places.h); `of` is the table. What does not fit (1024 rows, 65536 names) is added to rows without a place. O(1) on average. */
 void table_take(void *of, const struct below_message *m);
 
 /* The rows with most time first. */

@@ -216,9 +216,11 @@ static void
 take_below(const struct record *r, const struct batch_label *l)
 {
 	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
-		printf("below trace %llu unit %llu pid %u ms %.3f released by %llu %.*s\n",
+		printf(
+		    "below trace %llu unit %llu pid %u ms %.3f ready %.3f released by %llu %.*s\n",
 		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id, r->pid,
 		    (double)r->values[0].u / 1e6,
+		    l->kind == RECORD_WAIT ? (double)r->values[1].u / 1e6 : 0,
 		    (unsigned long long)(l->kind == RECORD_WAIT && r->nvalues > 8 ? r->values[8].u
 										  : 0),
 		    (int)l->len, l->text);
