@@ -193,6 +193,11 @@ a_peer_cannot_acknowledge_what_was_not_sent(void **state)
 	assert_int_equal(outbox_ack(o, 2, &e), ERR_INPUT);
 	assert_int_equal(outbox_ack(o, 1, &e), 0);
 	assert_int_equal(outbox_first(o), 2);
+	assert_true(send_one(o, &c, 9, true));
+	assert_int_equal(
+	    outbox_restart(o, 1, &e), 0); /* another connection: it was not sent on this one */
+	assert_int_equal(outbox_ack(o, 2, &e), ERR_INPUT);
+	assert_int_equal(outbox_first(o), 2);
 	outbox_free(o);
 }
 

@@ -88,7 +88,9 @@ no_record_comes_before_its_watermark(void **state)
 
 			values[i] = (struct value){ .type = VALUE_UINT, .u = (uint64_t)which };
 			if (i >= t.nlate)
-				time_ns += 1 + (int64_t)rng_below(&r, 3) * (i > t.nlate);
+				time_ns += i == t.nlate ? 1
+				                        : (int64_t)rng_below(
+							      &r, 3); /* several of one time */
 			list[i] = (struct record){ .trace_id = 1,
 				.label = (uint32_t)which,
 				.nvalues = 1,

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -155,6 +156,37 @@ old_mappings_stay_valid_when_an_agent_restarts(void **state)
 	assert_int_equal(find(t, "GET")->probe_until_ns, 6000);
 	rates_close(r, true);
 	leave(t);
+}
+
+/* Agent and guardian are killed at once, with leases that would last for a long time. */
+static void
+the_table_of_a_killed_agent_is_silent_when_the_next_one_has_it(void **state)
+{
+	struct rate list[] = { { "GET", 1, 1 } };
+	struct want w = { .sampled = 1, .nrates = 1, .rates = list };
+	const struct hone_policy *t;
+	struct rates *r;
+	struct err e;
+	pid_t child = fork();
+	int status;
+	(void)state;
+
+	if (child == 0)
+		_exit(rates_open(&r, path, &e) != 0 ||
+		      rates_apply(r, &w, (struct mono){ INT64_MAX }, &e) != 0 ||
+		      (rates_renew(r, (struct mono){ INT64_MAX }),
+			  rates_choose(r, "GET", (struct mono){ 1 }, 0) != RATES_PROBE));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	t = look();
+	assert_int_equal(t->sample_until_ns, INT64_MAX);
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	assert_int_equal(t->sample_until_ns, 0);
+	assert_true(find(t, "GET")->probe_until_ns == 0 && find(t, "GET")->probe_rate == 0);
+	assert_int_equal(rates_choose(r, "GET", (struct mono){ 1 }, 0), RATES_SKIP);
+	leave(t);
+	rates_close(r, true);
 }
 
 static void
@@ -397,6 +429,8 @@ main(void)
 		cmocka_unit_test_setup(programs_read_the_written_rates, each),
 		cmocka_unit_test_setup(a_symbolic_link_in_place_of_the_table_is_replaced, each),
 		cmocka_unit_test_setup(old_mappings_stay_valid_when_an_agent_restarts, each),
+		cmocka_unit_test_setup(
+		    the_table_of_a_killed_agent_is_silent_when_the_next_one_has_it, each),
 		cmocka_unit_test_setup(a_guardian_silences_a_dead_agents_table, each),
 		cmocka_unit_test_setup(two_agents_do_not_share_a_table, each),
 		cmocka_unit_test_setup(

@@ -142,6 +142,41 @@ a_lease_that_is_not_renewed_ends(void **state)
 	reconcile_free(r);
 }
 
+/* Between the end of the lease and the change that disables it, a tracepoint is still on. */
+static void
+after_a_lease_has_ended_nothing_is_confirmed(void **state)
+{
+	struct reconcile *r = reconcile_new();
+	struct lttng_tracer t = { 0 };
+	struct done d;
+	(void)state;
+
+	want(r, 1, 500, "ab", 0);
+	apply(r, &t, 0);
+	assert_true(done(r, 1, "a", &d));
+	reconcile_programs_changed(r); /* a result is another one now */
+	assert_false(done(r, 500, "ab", &d));
+	assert_on(&t, "ab");
+	want(r, 1, 500, "ab", 600);
+	assert_true(done(r, 601, "ab", &d));
+	reconcile_free(r);
+}
+
+static void
+a_lease_lasts_ten_minutes_at_most(void **state)
+{
+	struct reconcile *r = reconcile_new();
+	struct lttng_tracer t = { 0 };
+	(void)state;
+
+	want(r, 1, INT64_MAX / 2000000, "a", 0);
+	apply(r, &t, 0);
+	assert_int_equal(apply(r, &t, RECONCILE_LEASE_MAX_MS - 1), 0);
+	assert_int_equal(apply(r, &t, RECONCILE_LEASE_MAX_MS), 1);
+	assert_on(&t, "");
+	reconcile_free(r);
+}
+
 static void
 done_has_the_result_of_each_tracepoint(void **state)
 {
@@ -385,6 +420,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_are_the_difference_to_the_desired_state),
 		cmocka_unit_test(a_lease_that_is_not_renewed_ends),
+		cmocka_unit_test(after_a_lease_has_ended_nothing_is_confirmed),
+		cmocka_unit_test(a_lease_lasts_ten_minutes_at_most),
 		cmocka_unit_test(done_has_the_result_of_each_tracepoint),
 		cmocka_unit_test(shed_load_stays_until_a_newer_epoch),
 		cmocka_unit_test(an_older_epoch_counts_only_from_a_new_controller),
