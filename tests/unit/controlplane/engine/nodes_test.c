@@ -142,6 +142,90 @@ all_nodes_of_a_program_have_to_say_what_is_below_and_the_reason_names_the_node(v
 	bench_free(b);
 }
 
+/* ---- what is known of nodes ---- */
+
+struct few {
+	struct nodes nodes;
+	struct plan *plan;
+	uint32_t a, b;
+};
+
+static void
+few_init(struct few *f)
+{
+	*f = (struct few){ .plan = plan_new() };
+	assert_int_equal(nodes_join(&f->nodes, "a", "test", (struct mono){ 1 }, &f->a, NULL), 0);
+	assert_int_equal(nodes_join(&f->nodes, "b", "test", (struct mono){ 1 }, &f->b, NULL), 0);
+}
+
+static void
+few_release(struct few *f)
+{
+	nodes_release(&f->nodes);
+	plan_free(f->plan);
+}
+
+/* The newest desired state was sent to the node: nothing is to be on. */
+static void
+sent_off(struct few *f, uint32_t node, uint64_t epoch)
+{
+	struct node *n = &f->nodes.items[node];
+
+	n->want = (struct want){ .epoch = epoch, .lease_ms = 1000 };
+	n->want_revision = nodes_revision(&f->nodes, f->plan);
+}
+
+static void
+confirm(struct few *f, uint32_t node, uint64_t epoch)
+{
+	nodes_done(
+	    &f->nodes, node, &(struct done){ .epoch = epoch, .failure = "" }, (struct mono){ 2 });
+}
+
+static void
+a_state_is_confirmed_when_every_agent_has_confirmed_the_newest(void **state)
+{
+	struct few f;
+	(void)state;
+
+	few_init(&f);
+	sent_off(&f, f.a, 5);
+	sent_off(&f, f.b, 9);
+	assert_false(nodes_confirmed(&f.nodes, f.plan));
+	confirm(&f, f.a, 5);
+	assert_false(nodes_confirmed(&f.nodes, f.plan));
+	confirm(&f, f.b, 8); /* an older one */
+	assert_false(nodes_confirmed(&f.nodes, f.plan));
+	confirm(&f, f.b, 9);
+	assert_true(nodes_confirmed(&f.nodes, f.plan));
+	nodes_changed(&f.nodes); /* there is something that was not sent yet */
+	assert_false(nodes_confirmed(&f.nodes, f.plan));
+	few_release(&f);
+}
+
+static void
+a_node_that_has_not_confirmed_that_all_is_off_is_unknown_when_it_leaves(void **state)
+{
+	struct few f;
+	int64_t left_ns;
+	(void)state;
+
+	few_init(&f);
+	f.nodes.items[f.a].maybe_on = f.nodes.items[f.b]
+	                                  .maybe_on = true; /* by what was sent before */
+	sent_off(&f, f.a, 6);
+	sent_off(&f, f.b, 6);
+	confirm(&f, f.a, 5); /* that is the state with something on */
+	confirm(&f, f.b, 6);
+	assert_false(node_is_unknown(&f.nodes.items[f.a], (struct mono){ 3 }, &left_ns));
+	nodes_leave(&f.nodes, f.a, (struct mono){ 3 });
+	nodes_leave(&f.nodes, f.b, (struct mono){ 3 });
+	assert_true(node_is_unknown(&f.nodes.items[f.a], (struct mono){ 3 }, &left_ns));
+	assert_int_equal(left_ns, 1000000000);
+	assert_false(node_is_unknown(&f.nodes.items[f.b], (struct mono){ 3 }, &left_ns));
+	few_release(&f);
+}
+
 int
 main(void)
 {
@@ -150,6 +234,9 @@ main(void)
 		cmocka_unit_test(processes_of_one_service_count_once),
 		cmocka_unit_test(
 		    all_nodes_of_a_program_have_to_say_what_is_below_and_the_reason_names_the_node),
+		cmocka_unit_test(a_state_is_confirmed_when_every_agent_has_confirmed_the_newest),
+		cmocka_unit_test(
+		    a_node_that_has_not_confirmed_that_all_is_off_is_unknown_when_it_leaves),
 	};
 
 	return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);
