@@ -140,6 +140,12 @@ $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 $O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)
 $O/tests/unit/below/stacks/blocked $O/tests/unit/below/stacks/blocked_other: tests/unit/below/stacks/blocked.c
 	@mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -fomit-frame-pointer -Wall -Wextra $(if $(findstring other,$@),-DOTHER) -o $@ $< -pthread
+# Its subject is how much work a trace takes: what it passes is compiled so that it counts its basic blocks.
+COUNTED := $(addprefix analysis/,assemble trace_builder thread_units retired_ids heap always_on_path critpath done_units shape) \
+	$(addprefix base/,hash_table hash_map)
+$O/tests/unit/analysis/work_test: $(COUNTED:%=$O/counted/%.o)
+$O/counted/%.o: %.c
+	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -fsanitize-coverage=trace-pc -c -o $@ $<
 # Its subject is what libhone publishes.
 $O/tests/unit/agent/system/thread_context_test: | $O/lib/libhone.so
 
