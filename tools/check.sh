@@ -3,6 +3,7 @@
 # tools/check.sh FOLDER "STAGE: MAKE-ARGUMENTS" ...: runs the stages one after the other with make, and continues when
 # one fails, so that one run shows all failures; only a failed stage named "build" ends it. Stages whose tests write TAP
 # (tools/tap.sh) leave it in FOLDER/STAGE; any other stage counts as one check. Ends with the line of tools/summary.sh.
+[ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
 set -u
 folder=$1
 shift

@@ -4,6 +4,7 @@
 # target that finds a fault ends the run; its output and the input that caused it are printed.
 #
 #   tools/fuzz.sh SECONDS FOLDER TARGET...      seeds: tests/fuzz/corpus/TARGET; new inputs are kept in FOLDER
+[ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
 set -eu
 if [ "$1" != one ]; then
   seconds=$1 kept=$2

@@ -12,6 +12,7 @@
 #   stale	the patch does not apply, or the result does not compile: the patch has to follow the code
 #
 # Exit 0: all were killed; 1: otherwise. Before the first mutation, the tests must pass.
+[ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1
@@ -26,7 +27,7 @@ tar -C "$build" --exclude=./mutate --exclude='*_test' -cf - . | tar -C "$copy/bu
 test_of() { sed -n 's/^test: //p; /^---/q' "$1"; }
 title_of() { sed -n 1p "$1"; }
 make_test() { make -s -C "$copy" CC="${CC:-cc}" CXX="${CXX:-c++}" O=build "build/tests/unit/$1_test" > "$copy/make.log" 2>&1; }
-run_test() { (cd "$copy" && timeout -k 5 "${MUTATE_SECONDS:-120}" "build/tests/unit/$1_test" > test.log 2>&1); }
+run_test() { (cd "$copy" && tools/together.pl --seconds "${MUTATE_SECONDS:-120}" "build/tests/unit/$1_test" > test.log 2>&1); }
 
 for test in $(for patch; do test_of "$patch"; done | sort -u); do
 	make_test "$test" && run_test "$test" || { echo "without a mutation, $test fails: $copy/make.log, $copy/test.log"; exit 1; }

@@ -6,6 +6,7 @@
 # output is in OUT/scenarios, and is printed again at the end if a check failed. TAP: the folder for tools/tap.sh; the
 # second runs are in its folder "retry", so that the summary of `make check` names them: each of them deserves
 # attention.
+[ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
 set -u
 out=$1 jobs=$2 beside=$3 alone=$4 AGAIN=3
 tap=${TAP:-$out/tap/scenario} first=$out/scenarios second=$out/scenarios.again state=$out/scenarios.state
