@@ -101,6 +101,19 @@ sketch_quantile_most(const struct sketch *s, double q)
 	return fmin(sketch_quantile(s, q) / 0.99, (double)s->max_ns);
 }
 
+void
+sketch_counts(const struct sketch *s, const int64_t *upto_ns, uint32_t n, uint64_t *counts)
+{
+	uint64_t seen = 0;
+	uint32_t bucket = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t last = bucket_of(upto_ns[i]); bucket <= last; bucket++)
+			seen += s->buckets[bucket];
+		counts[i] = seen;
+	}
+}
+
 double
 sketch_tail_carries(const struct sketch *s, double part)
 {

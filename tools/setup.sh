@@ -54,6 +54,7 @@ iproute2:cmd:ip
 wrk:cmd:wrk
 nodejs:cmd:node
 python3:cmd:python3
+prometheus:cmd:promtool
 '
 # For make ganesha
 GANESHA_NEEDS='

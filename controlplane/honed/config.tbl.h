@@ -28,6 +28,11 @@ KEY(controller, mailbox_max, mailbox_max, BYTES, "64MiB", 1 * MIB, 16384 * MIB,
 KEY(controller, silent_after, silent_after, TIME, "5s", 1 * S, 600 * S,
     "An agent that has sent nothing for this long is disconnected. Agents send a status every second.")
 
+KEY(metrics, listen, metrics_listen, TEXT, "", 0, 0,
+    "Where metrics are served by HTTP, as address:port, such as 127.0.0.1:9464 or [::1]:9464; the path is /metrics. They have names of "
+    "nodes, services, request types and tracepoints, and there is no encryption and no login: whoever reaches the address reads them. "
+    "Empty: nowhere.")
+
 KEY(operators, look, look, TEXT, "", 0, 0,
     "Users and @groups, separated by blanks, that may ask every question that changes nothing. root and the user of honed may "
     "do everything. While this and operators.diagnose are empty, nobody else can open the socket: its mode is 0600, otherwise 0666.")

@@ -72,6 +72,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"controller.user=nobody",
 		"controller.connections_max=17",
 		"controller.strangers_max=19",
+		"metrics.listen=[::1]:9464",
 		"operators.look=root @root",
 		"operators.diagnose=nobody",
 		"operators.questions_per_second=77",
