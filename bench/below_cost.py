@@ -83,7 +83,7 @@ def main():
     idle = subprocess.Popen(['sleep', '3600'])
     print('%-9s %-9s %-24s %s' % ('program', 'hone-below', 'ratio to without', '95 % interval'))
     try:
-        for mode in ('switch', 'requests'):
+        for mode in ('switch', 'paced', 'requests'):
             program = subprocess.Popen([O + '/bench/below_cost_program', mode, str(SECONDS)], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
             run(program, None)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What bench/below_cost.py observes. below_cost_program switch|requests SECONDS
+ * What bench/below_cost.py observes. below_cost_program switch|paced|requests SECONDS
  *
  *	switch    two threads on one processor hand a byte to and fro: as many context switches as there can be
+ *	paced     the same 50 times each millisecond: 100,000 context switches a second
  *	requests  200 requests per second: 200 us of computing, a hand-over to another thread and back, 1 ms of sleep
  *
  * Prints for each line on its input, which begins a measurement: operations per second, processor time of one in us, mean time of
@@ -11,7 +12,6 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REQUESTS_HZ = 200, COMPUTE_US = 200, SLEEP_US = 1000 };
+enum { REQUESTS_HZ = 200, PACES_HZ = 1000, HANDS_OF_PACE = 50, COMPUTE_US = 200, SLEEP_US = 1000 };
+
+enum mode { SWITCH, PACED, REQUESTS };
 
 static int there[2], back[2];
 
@@ -66,25 +68,28 @@ request(void)
 }
 
 static void
-measure(bool requests, double seconds)
+measure(enum mode mode, double seconds)
 {
 	int64_t begin_ns = now_ns(CLOCK_MONOTONIC), cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID),
 		until_ns = begin_ns + (int64_t)(seconds * 1e9), busy_ns = 0, end_ns;
 	uint64_t n = 0;
 
 	while ((end_ns = now_ns(CLOCK_MONOTONIC)) < until_ns) {
-		if (requests) {
-			int64_t at_ns = begin_ns + (int64_t)n * (1000000000 / REQUESTS_HZ);
+		if (mode != SWITCH && (mode == REQUESTS || n % HANDS_OF_PACE == 0)) {
+			int64_t at_ns = begin_ns + (mode == REQUESTS
+							   ? (int64_t)n * (1000000000 / REQUESTS_HZ)
+							   : (int64_t)n / HANDS_OF_PACE *
+								 (1000000000 / PACES_HZ));
 			struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
 
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-			at_ns = now_ns(CLOCK_MONOTONIC);
-			request();
-			busy_ns += now_ns(CLOCK_MONOTONIC) - at_ns;
-		} else {
-			hand(there[1], back[0]);
-			busy_ns += now_ns(CLOCK_MONOTONIC) - end_ns;
+			end_ns = now_ns(CLOCK_MONOTONIC);
 		}
+		if (mode == REQUESTS)
+			request();
+		else
+			hand(there[1], back[0]);
+		busy_ns += now_ns(CLOCK_MONOTONIC) - end_ns;
 		n++;
 	}
 	cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
@@ -97,12 +102,16 @@ int
 main(int argc, char **argv)
 {
 	char line[16];
+	enum mode mode;
 	pthread_t thread;
 	cpu_set_t one;
 
 	if (argc != 3 || pipe(there) != 0 || pipe(back) != 0)
 		return 2;
-	if (strcmp(argv[1], "switch") == 0) {
+	mode = strcmp(argv[1], "switch") == 0  ? SWITCH
+	       : strcmp(argv[1], "paced") == 0 ? PACED
+	                                       : REQUESTS;
+	if (mode != REQUESTS) {
 		CPU_ZERO(&one);
 		CPU_SET(0, &one);
 		sched_setaffinity(0, sizeof one, &one);
@@ -110,7 +119,7 @@ main(int argc, char **argv)
 	if (pthread_create(&thread, NULL, other, NULL) != 0)
 		return 1;
 	while (fgets(line, sizeof line, stdin) != NULL)
-		measure(strcmp(argv[1], "requests") == 0, atof(argv[2]));
+		measure(mode, atof(argv[2]));
 	close(there[1]);
 	pthread_join(thread, NULL);
 	return 0;

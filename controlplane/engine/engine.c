@@ -46,6 +46,7 @@ connect_parts(struct engine *g)
 		.revise = &p->nodes,
 		.types = &p->types,
 		.plan = p->plan,
+		.below = &p->below,
 		.clocks = p->clocks,
 		.preload = &g->preload,
 		.space = &p->learned.space,

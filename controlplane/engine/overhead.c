@@ -19,6 +19,9 @@
  * node over its budget has a share that falls. */
 #define UNFILTERED_SAVES 0.01
 
+/* Not a tracepoint: the records of hone-below, in units of records of tracepoints. */
+#define BELOW_POINT "hone-below"
+
 /* The number of probed traces after which the measured rate replaces the learned one. */
 enum { PASSES_SURE = 10 };
 enum { POINT_NONE = (1 << 30) - 1 };
@@ -112,6 +115,7 @@ struct overhead {
 
 	struct budget *budget, *learn_budget;
 	struct texts *points; /* "provider:event" */
+	uint32_t below_point;
 	struct type_cost types[TYPES_MAX];
 	struct counters came;    /* traces with a unit on the node, ever */
 	struct counters records; /* of this window */
@@ -148,9 +152,12 @@ overhead_new(const struct overhead_facts *facts)
 	bo.share = facts->learn_share;
 	o->learn_budget = budget_new(&bo);
 	o->points = texts_new();
+	o->below_point = o->points != NULL
+	                     ? texts_intern(o->points, BELOW_POINT, strlen(BELOW_POINT))
+	                     : UINT32_MAX;
 	for (uint32_t i = 0; i < TYPES_MAX; i++)
 		o->types[i].wanted = 1;
-	if (o->budget != NULL && o->learn_budget != NULL && o->points != NULL)
+	if (o->budget != NULL && o->learn_budget != NULL && o->below_point != UINT32_MAX)
 		return o;
 	overhead_free(o);
 	return NULL;
@@ -204,6 +211,20 @@ count_event(struct overhead *o, uint32_t type, const struct event *v)
 	return 0;
 }
 
+/* Waits and samples, which cost more than records of tracepoints. */
+static int
+count_below(struct overhead *o, uint32_t type, const struct event *v)
+{
+	struct counter *c = counter_of(&o->records, counter_key(type, o->below_point, v->node));
+	bool assumed;
+
+	if (c == NULL)
+		return ERR_MEMORY;
+	c->n += (uint64_t)fmax(
+	    1, round(OVERHEAD_BELOW_NS / overhead_record_ns(o, v->node, &assumed)));
+	return 0;
+}
+
 /* A trace counts once on each node. */
 static int
 count_nodes(struct overhead *o, uint32_t type, const struct trace *t)
@@ -235,6 +256,8 @@ overhead_trace(
 		k->probed += t->probed;
 		for (uint32_t i = 0; t->probed && rc == 0 && i < t->nevents; i++)
 			rc = count_event(o, type->index, &t->events[i]);
+		for (uint32_t i = 0; t->probed && rc == 0 && i < t->nbelow; i++)
+			rc = count_below(o, type->index, &t->below[i]);
 	}
 	return rc == 0 ? 0 : err_set(e, rc, "budget: out of memory");
 }
@@ -319,6 +342,18 @@ learned_first(const struct type_cost *k, uint32_t point)
 	return low;
 }
 
+/* Whether a program of the node is looked below. */
+static bool
+is_below(const struct overhead *o, uint32_t node)
+{
+	const struct below_asked *b = o->is.below;
+
+	for (uint32_t i = 0; i < b->n; i++)
+		if (node_has_program(&o->is.nodes->items[node], b->items[i].service))
+			return true;
+	return false;
+}
+
 /* Records a second of a tracepoint on the node if all requests of the type were probed: 1. as
  * measured while it was enabled; 2. as learned; 3. as assumed. O(log places), and nodes x services.
  */
@@ -333,6 +368,12 @@ predict(const struct overhead *o, const struct request_type *type, uint32_t poin
 
 	if (was != NULL && was->traces >= PASSES_SURE)
 		return (double)was->n / (double)was->traces * type->offered;
+	if (point == o->below_point) {
+		bool assumed;
+
+		return OVERHEAD_BELOW_WAITS * OVERHEAD_BELOW_NS /
+		       overhead_record_ns(o, node, &assumed) * type->offered;
+	}
 	for (uint32_t i = learned_first(k, point); i < k->nlearned && k->learned[i].point == point;
 	     i++) {
 		const struct label *l = labels_get(o->is.labels, k->learned[i].label);
@@ -416,6 +457,18 @@ cost_tracepoint(
 	return rc;
 }
 
+/* What is looked below costs each request of the type that comes by the node. */
+static int
+cost_below(struct overhead *o, const struct request_type *type, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t n = 0; rc == 0 && n < o->is.nodes->n; n++)
+		if (is_below(o, n))
+			rc = cost_on_node(o, type, o->below_point, n, e);
+	return rc;
+}
+
 /* Wildcards are those of learning, which has a budget of its own. */
 static int
 cost_type(struct overhead *o, const struct request_type *type, struct err *e)
@@ -429,7 +482,7 @@ cost_type(struct overhead *o, const struct request_type *type, struct err *e)
 		if (name[strlen(name) - 1] != '*')
 			rc = cost_tracepoint(o, type, name, e);
 	}
-	return rc;
+	return rc == 0 ? cost_below(o, type, e) : rc;
 }
 
 int
@@ -454,8 +507,12 @@ cost_all(struct overhead *o, struct err *e)
 	for (uint32_t i = 0; i < o->ncosted; i++) {
 		const struct request_type *type = type_at(o, o->costed[i].type);
 
-		if (!request_type_diagnosed(type) ||
-		    !plan_wants(o->is.plan, texts_get(o->points, o->costed[i].point)))
+		bool wanted = o->costed[i].point == o->below_point
+		                  ? is_below(o, o->costed[i].node)
+		                  : plan_wants(
+					o->is.plan, texts_get(o->points, o->costed[i].point));
+
+		if (!request_type_diagnosed(type) || !wanted)
 			budget_drop(o->budget, type->label, o->costed[i].point);
 	}
 	o->ncosted = 0;

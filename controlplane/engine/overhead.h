@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The overhead of added tracepoints: what those that are enabled cost each node, and how many
+ * The overhead of added tracepoints and of looking below them: what those that are enabled cost each node, and how many
  * requests may be probed for them (searchspace/budget.h solves for that).
  *
  *	learned space, requests a second  -->  predicted rates  --\
@@ -22,6 +22,7 @@
 #include "analysis/clocks.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/engine/below_asked.h"
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/request_types.h"
 #include "searchspace/plan.h"
@@ -40,6 +41,14 @@
 #define OVERHEAD_PASSES 4.0
 #define OVERHEAD_PRELOAD_PASSES 32.0
 
+/*
+ * What threads do below the tracepoints costs, too: a wait that hone-below records costs the program 2 us and hone-below 1 us, and of
+ * requests that are not probed a fraction of that, as records of tracepoints do (bench/below_cost.py). So they are counted as so many
+ * records. Until that is measured each request is taken to have so many waits.
+ */
+#define OVERHEAD_BELOW_NS 3000.0
+#define OVERHEAD_BELOW_WAITS 8.0
+
 struct overhead;
 
 /* All are borrowed and outlive it; `space` points to the pointer to the space in use. */
@@ -49,6 +58,7 @@ struct overhead_facts {
 	struct nodes *revise; /* the same nodes: nodes_changed() when a share changes */
 	const struct request_types *types;
 	const struct plan *plan;
+	const struct below_asked *below;
 	const struct clocks *clocks;
 	const struct preload_labels *preload;
 	struct space *const *space;
