@@ -238,6 +238,9 @@ invalid_samples_are_refused(void **state)
 	assert_false(clocks_sample(c, 0, &(struct clock_sample){ 11 * S, 10 * S, 20 * S, 20 * S }));
 	assert_false(clocks_sample(
 	    c, 0, &(struct clock_sample){ 11 * S, 11 * S + 100, 21 * S + 60, 21 * S + 40 }));
+	/* the agent took longer for its reply than the round trip lasted */
+	assert_false(clocks_sample(
+	    c, 0, &(struct clock_sample){ 11 * S, 11 * S + 100, 21 * S, 21 * S + 200 }));
 	clocks_state(c, 0, 10 * S + 100, &look);
 	assert_int_equal(look.uncertain_ns, 50);
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0];

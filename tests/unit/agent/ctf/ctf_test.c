@@ -376,13 +376,20 @@ a_cut_packet_yields_its_whole_records(void **state)
 static void
 invalid_packets_are_refused(void **state)
 {
+	const uint64_t bits = (4096 + 8) * 8;
 	struct ctf_trace t;
+	struct ctf_packet p;
 	struct rng rng;
+	struct err e;
 	size_t len;
-	char *data = load("tests/data/ctf-kinds.packets", &len);
+	char *data = load("tests/data/ctf-kinds.packets", &len), longer[4096];
 	(void)state;
 
 	load_trace(&t);
+	memcpy(longer, data, sizeof longer);
+	memcpy(longer + t.streams[0].content_at, &bits, sizeof bits); /* more than there is */
+	memcpy(longer + t.streams[0].size_at, &bits, sizeof bits);
+	assert_int_equal(ctf_packet_open(&p, &t, longer, sizeof longer, &e), ERR_INPUT);
 	rng_seed(&rng, 7);
 	for (int i = 0; i < 20000; i++) {
 		char copy[4096];
@@ -463,6 +470,14 @@ compact_headers_extend_their_times(void **state)
 	assert_int_equal(ctf_packet_take(&p, &r, v, &e), 0);
 	assert_int_equal(r.nvalues, 0);
 	assert_int_equal(ctf_packet_next(&p, &e), 0);
+
+	memcpy(at - sizeof begin, &begin, sizeof begin); /* the last one is before the others */
+	assert_int_equal(ctf_packet_open(&p, &t, packet, (size_t)(at - packet), &e), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ctf_packet_next(&p, &e), 1);
+		assert_int_equal(ctf_packet_take(&p, &r, v, &e), 0);
+	}
+	assert_int_equal(ctf_packet_next(&p, &e), ERR_INPUT);
 	ctf_trace_release(&t);
 }
 

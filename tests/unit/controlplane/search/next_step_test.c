@@ -326,7 +326,11 @@ a_problem_that_went_away_is_no_verdict(void **state)
 static void
 a_verdict_that_is_not_sure_waits_until_the_deadline(void **state)
 {
-	struct verdict_facts f = { .share = 0.5, .share_low = -0.1, .share_high = 0.9 };
+	struct verdict_facts f = { .share = 0.5,
+		.share_low = -0.1,
+		.share_high = 0.9,
+		.effective = VERDICT_EFFECTIVE_MIN,
+		.traces = DECIDE_MANY };
 	(void)state;
 
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
