@@ -310,7 +310,7 @@ eval: setup-tests	# all faults of an example, ROUNDS times each
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) APP=$(or $(APP),shop) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(if $(JSON),--json) $(FAULT)
 MUTATIONS ?= $(wildcard tests/mutations/*.patch)
-mutate: unit-build	# in a copy of the tree; too long for `make check`: about ten minutes
+mutate: unit-build	# in a copy of the tree; too long for `make check`: about twenty minutes
 	@CC="$(CC)" CXX="$(CXX)" tools/mutate.sh $O $(MUTATIONS)
 
 bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader_read

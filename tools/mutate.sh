@@ -21,7 +21,8 @@ shift
 copy=$(realpath -m "$build")/mutate
 survived=0 stale=0 killed=0
 
-mkdir -p "$copy/build" && git ls-files -z | xargs -0 cp -p --parents -t "$copy" || exit 1
+# What the last run compiled may have a mutation in it, and is newer than its source.
+rm -rf "$copy" && mkdir -p "$copy/build" && git ls-files -z | xargs -0 cp -p --parents -t "$copy" || exit 1
 # What is compiled already saves minutes.
 tar -C "$build" --exclude=./mutate --exclude='*_test' -cf - . | tar -C "$copy/build" -xf - || exit 1
 test_of() { sed -n 's/^test: //p; /^---/q' "$1"; }

@@ -8,7 +8,7 @@
 # Scripts begin with: [ -n "${HONE_TOGETHER:-}" ] || exec tools/together.pl "$0" "$@"
 use strict;
 use warnings;
-use POSIX ':sys_wait_h';
+use POSIX qw(:sys_wait_h :signal_h);
 use Time::HiRes qw(sleep time);
 
 my $limit;
@@ -49,16 +49,19 @@ sub end_all {
 my $command = fork // die "fork: $!\n";
 if ($command == 0) {
 	$ENV{HONE_TOGETHER} = 1;
+	setpgrp 0, 0 if defined $limit;	# what a test does to its process group ends the test alone
 	exec { $ARGV[0] } @ARGV or print STDERR "$ARGV[0]: $!\n";
 	POSIX::_exit(127);
 }
 for my $signal (qw(INT TERM HUP)) {
+	next if $signal eq 'HUP' && ($SIG{HUP} // '') eq 'IGNORE';	# as nohup does
 	$SIG{$signal} = sub {
 		$SIG{$_} = 'IGNORE' for qw(INT TERM HUP);
 		end_all();
 		$SIG{$signal} = 'DEFAULT';
+		my $number = { INT => SIGINT, TERM => SIGTERM, HUP => SIGHUP }->{$signal};
+		sigprocmask(SIG_UNBLOCK, POSIX::SigSet->new($number));	# Perl blocks it meanwhile
 		kill $signal, $$;
-		sleep 1;
 	};
 }
 $SIG{ALRM} = sub { end_all(); exit 124 };

@@ -22,6 +22,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 O=$(realpath "${O:-build}")
 export O
 ARGUMENTS=("$@")
+# An interrupt ends all that a scenario has started, too.
+[ -n "${HONE_TOGETHER:-}" ] || exec tools/together.pl bash "tests/scenario/${0##*/}" "$@"
 # A private network: its ports are free, also those that an earlier scenario has just closed.
 if [ -z "${HONE_NETWORK:-}" ] && [ "$(id -u)" = 0 ] && unshare --net ip link set lo up 2> /dev/null; then
 	HONE_NETWORK=$$ exec unshare --net bash -c 'ip link set lo up && exec bash "$@"' - "tests/scenario/${0##*/}" "$@"
