@@ -155,8 +155,8 @@ frames_per_second_are_limited_except_records(void **state)
 	conn_release(&c);
 	/* a clock that stands still or goes back permits no further frame */
 	conn_init(&c, DOOR_AGENTS, &LIMITS, at(S));
-	for (taken = 0;
-	     taken < 1000 && conn_slow_ns(&c, FRAME_STATUS, at(taken % 2 ? 0 : S)) == 0; taken++)
+	for (taken = 0; taken < 1000 && conn_slow_ns(&c, FRAME_STATUS, at(taken % 2 ? 0 : S)) == 0;
+	     taken++)
 		;
 	assert_int_equal(taken, 20);
 	conn_release(&c);
