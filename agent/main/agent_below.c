@@ -15,7 +15,9 @@
 #define RETRY_MAX_NS (60 * SECOND)
 #define LIVED_NS (60 * SECOND) /* one that lived for so long is started again after RETRY_MIN_NS */
 
-static char FOLLOWED, REFUSED; /* values in `processes` */
+enum { INSIDE_MAX = 16 }; /* processes with the same name and pid, of as many containers */
+
+static char LOOKED_FOR; /* the value in `reported` */
 
 void
 below_want(struct agent *a, const struct want *w, struct mono now)
@@ -53,6 +55,7 @@ static void
 forget_processes(struct agent_below *b)
 {
 	map_release(&b->processes);
+	map_release(&b->reported);
 	b->processes_due = true;
 }
 
@@ -100,23 +103,27 @@ renew_lease(struct agent_below *b, struct mono now)
 		b->leased_at = now;
 }
 
-/* Follows a process, if its name is that of the service: a program in a container may have another pid here. */
-static void
-follow(struct agent *a, const struct source_process *p)
+/* What `processes` has: the pid that the tracer reports, and whether it is followed. */
+static void *
+followed_of(uint32_t reported, bool followed)
+{
+	return (void *)(uintptr_t)((uint64_t)reported << 1 | followed);
+}
+
+/* Follows the process, of whom the tracer reports that pid, or finds that it cannot be. False: hone-below was not told. */
+static bool
+follow(struct agent *a, const struct source_process *p, uint32_t pid)
 {
 	struct agent_below *b = &a->below;
 	struct hone_context_place place = { 0 };
-	struct below_follow f = { .pid = p->pid };
-	enum thread_context c;
+	struct below_follow f = { .pid = pid };
+	enum thread_context c = thread_context_find((pid_t)pid, &place, &f.address);
 
-	if (!process_is((pid_t)p->pid, p->service))
-		return;
-	c = thread_context_find((pid_t)p->pid, &place, &f.address);
 	if (c == THREAD_CONTEXT_NONE || c == THREAD_CONTEXT_BAD) {
 		agent_log(a, LOG_INFO, "%s (%u) is not followed below its tracepoints: %s",
-		    p->service, p->pid, thread_context_text(c));
-		map_put(&b->processes, p->pid, &REFUSED);
-		return;
+		    p->service, pid, thread_context_text(c));
+		map_put(&b->processes, pid, followed_of(p->pid, false));
+		return true;
 	}
 	if (c == THREAD_CONTEXT_FOUND) {
 		f.offset = place.offset;
@@ -125,8 +132,29 @@ follow(struct agent *a, const struct source_process *p)
 		f.request_type = place.request_type;
 		f.probed = place.probed;
 	}
-	if (source_below_follow(b->source, &f, p->service))
-		map_put(&b->processes, p->pid, &FOLLOWED);
+	if (!source_below_follow(b->source, &f, p->service))
+		return false;
+	map_put(&b->processes, pid, followed_of(p->pid, true));
+	return true;
+}
+
+/* The tracer reports the pid that a process sees itself, which in a container is another one than here. All that may be it are
+ * followed: they have the same name. */
+static void
+look_for(struct agent *a, const struct source_process *p)
+{
+	pid_t pids[INSIDE_MAX] = { (pid_t)p->pid };
+	uint32_t n = process_is((pid_t)p->pid, p->service)
+	                 ? 1
+	                 : process_inside((pid_t)p->pid, p->service, pids, INSIDE_MAX);
+
+	bool told = true;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (map_get(&a->below.processes, (uint32_t)pids[i]) == NULL)
+			told &= follow(a, p, (uint32_t)pids[i]);
+	if (told)
+		map_put(&a->below.reported, p->pid, &LOOKED_FOR);
 }
 
 /* Those that have died, or whose service is not wanted any more. */
@@ -138,18 +166,21 @@ unfollow_others(struct agent *a)
 	struct map live = { 0 };
 	uint64_t pid;
 	size_t at = 0;
-	const char *what;
+	const void *what;
 
 	for (uint32_t i = 0; i < s->nprocesses; i++)
 		if (s->processes[i].pid != 0 && is_wanted(b, s->processes[i].service))
-			map_put(&live, s->processes[i].pid, &FOLLOWED);
+			map_put(&live, s->processes[i].pid, &LOOKED_FOR);
 	while ((what = map_next(&b->processes, &at, &pid)) != NULL) {
-		if (map_get(&live, pid) != NULL)
+		if (map_get(&live, (uintptr_t)what >> 1) != NULL)
 			continue;
-		if (what == &FOLLOWED)
+		if (((uintptr_t)what & 1) != 0)
 			source_below_unfollow(b->source, (uint32_t)pid);
 		map_take(&b->processes, pid);
 	}
+	for (at = 0; map_next(&b->reported, &at, &pid) != NULL;)
+		if (map_get(&live, pid) == NULL)
+			map_take(&b->reported, pid);
 	map_release(&live);
 }
 
@@ -168,8 +199,8 @@ choose_processes(struct agent *a, struct mono now)
 	unfollow_others(a);
 	for (uint32_t i = 0; i < s->nprocesses; i++)
 		if (s->processes[i].pid != 0 && is_wanted(b, s->processes[i].service) &&
-		    map_get(&b->processes, s->processes[i].pid) == NULL)
-			follow(a, &s->processes[i]);
+		    map_get(&b->reported, s->processes[i].pid) == NULL)
+			look_for(a, &s->processes[i]);
 }
 
 /* Notes that it has ended by itself. */
@@ -299,6 +330,7 @@ below_release(struct agent *a)
 	struct agent_below *b = &a->below;
 
 	map_release(&b->processes);
+	map_release(&b->reported);
 	arena_release(&b->names);
 	if (b->start != NULL)
 		below_start_end(b->start);

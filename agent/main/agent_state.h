@@ -120,9 +120,11 @@ struct agent_below {
 	char why_not[400]; /* why there is no starter; "": there is one */
 	const char *wanted[WANT_BELOW_MAX];
 	uint32_t nwanted;
-	struct arena names;   /* of wanted */
-	struct mono until;    /* end of their lease */
-	struct map processes; /* pid -> followed or not, of those that are wanted */
+	struct arena names; /* of wanted */
+	struct mono until;  /* end of their lease */
+	struct map
+	    reported; /* pid, as the tracer reports it, of those that are wanted and were looked for */
+	struct map processes; /* pid here -> followed_of() */
 	bool processes_due;
 	uint64_t process_changes;
 	struct mono looked_at, leased_at, began, retry_at;

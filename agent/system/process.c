@@ -121,6 +121,41 @@ process_is(pid_t pid, const char *comm)
 	return process_look(pid, &look) && strcmp(look.comm, comm) == 0;
 }
 
+/* Its id in the innermost pid namespace that it is in; 0: it is in none of its own, or has ended. */
+static pid_t
+innermost_id(pid_t pid)
+{
+	char path[64], text[8192];
+	const char *at;
+	int ids = 0, len;
+	pid_t id = 0;
+
+	snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+	if (read_head(path, text, sizeof text) <= 0 || (at = strstr(text, "\nNSpid:")) == NULL)
+		return 0;
+	for (at += strlen("\nNSpid:"); *at != '\n' && sscanf(at, "%d%n", &id, &len) == 1; at += len)
+		ids++;
+	return ids > 1 ? id : 0;
+}
+
+uint32_t
+process_inside(pid_t inner, const char *comm, pid_t *ret, uint32_t max)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	uint32_t n = 0;
+
+	while (d != NULL && n < max && (entry = readdir(d)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && process_is(pid, comm) && innermost_id(pid) == inner)
+			ret[n++] = pid;
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
 bool
 process_user(pid_t pid, const char *comm, uint32_t *ret)
 {

@@ -35,6 +35,10 @@ bool process_look(pid_t pid, struct process_look *ret);
 bool process_user(pid_t pid, const char *comm, uint32_t *ret);
 bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) is this */
 
+/* The processes of this name that have this id in a pid namespace of their own, as in a container, by their ids here: *ret has the
+ * first `max` of them; returns how many. Reads /proc/PID/stat of all processes, and the status of those with the name. */
+uint32_t process_inside(pid_t inner, const char *comm, pid_t *ret, uint32_t max);
+
 /* CPU time of the process since it began, exact. 0: there is no such process. One system call. */
 int64_t process_cpu_us(pid_t pid);
 

@@ -107,6 +107,18 @@ want
 check "it ends when no program is wanted any more" wait_for 10 all_gone "$pid" "$programs" "$links"
 want below_program
 wait_for 10 helper > /dev/null
+kill "$PROGRAM"
+wait "$PROGRAM" 2> /dev/null
+: > "$D/requests"
+inside() { exec unshare --pid --fork --kill-child "$O/tests/scenario/below_program" "$D/requests"; }
+inside 9>&- &
+PROGRAM=$!
+mark
+check "of a program with a pid namespace of its own, waits come, too" wait_for 20 after 'below trace .* below_program/below:thread\(.*append'
+check "with the trace and the unit of a probed request" known
+kill -9 "$PROGRAM"	# unshare ignores SIGTERM
+wait "$PROGRAM" 2> /dev/null
+program_start
 pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
 say silent
 check "it ends when the lease of the desired state ends" wait_for 10 all_gone "$pid" "$programs" "$links"

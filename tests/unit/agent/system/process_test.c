@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -135,6 +137,51 @@ own_memory_is_more_than_a_page(void **state)
 	assert_true(process_memory_bytes() > 4096);
 }
 
+/* The child of a process that made a pid namespace is 1 in it. Without that right there is nothing to find. */
+static void
+a_process_in_a_pid_namespace_of_its_own_is_found_by_its_id_there(void **state)
+{
+	static const char NAME[] = "inside-a-test";
+	int told[2];
+	pid_t child, found[4] = { 0 };
+	int id = 0;
+	(void)state;
+
+	assert_int_equal(pipe(told), 0);
+	if ((child = fork()) == 0) {
+		int ready = 0;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (unshare(CLONE_NEWPID) == 0 && (ready = fork()) == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			prctl(PR_SET_NAME, NAME);
+			ready = 1;
+			if (write(told[1], &ready, sizeof ready) == sizeof ready)
+				pause();
+			_exit(0);
+		}
+		if (ready == 0 && write(told[1], &ready, sizeof ready) != sizeof ready)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(told[0], &id, sizeof id), sizeof id);
+	if (id == 1) {
+		assert_int_equal(process_inside(1, NAME, found, 4), 1);
+		assert_true(found[0] > 1);
+		assert_true(process_is(found[0], NAME));
+		assert_int_equal(process_inside(2, NAME, found, 4), 0);
+		assert_int_equal(process_inside(1, "another", found, 4), 0);
+	}
+	assert_int_equal(process_inside(getpid(), "process_test", found, 4), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(told[0]);
+	close(told[1]);
+	if (id != 1)
+		skip();
+}
+
 int
 main(void)
 {
@@ -143,6 +190,7 @@ main(void)
 		cmocka_unit_test(a_thread_without_rest_has_a_demand_of_1_whatever_else_runs),
 		cmocka_unit_test(cpu_time_includes_that_of_children),
 		cmocka_unit_test(a_sockets_owner_is_the_process_that_listens),
+		cmocka_unit_test(a_process_in_a_pid_namespace_of_its_own_is_found_by_its_id_there),
 		cmocka_unit_test(own_memory_is_more_than_a_page),
 	};
 
