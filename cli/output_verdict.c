@@ -48,7 +48,7 @@ print_share(struct pen *p, const json_t *v)
 		interval,
 		is_true(v, "sure") || !is_null(v, "mistake")
 		    ? ""
-		    : ": not sure, the interval includes 0"));
+		    : pen_printf(p, ": not sure, %s", verdict_doubt_text(v))));
 	if (!is_null(v, "mistake"))
 		line_print(p, "not sure",
 		    pen_printf(p, "the instrumentation is wrong: %s (hone check)",

@@ -548,7 +548,15 @@ put_part(struct buf *out, const char *separator, void (*put)(struct buf *out, co
 		out->len = len;
 }
 
-/* Why the verdict is not sure: a mistake of the instrumentation, else its interval. */
+const char *
+verdict_doubt_text(const json_t *v)
+{
+	return is_word(v, "kind", "spread") && number_of(v, "share_low") > 0
+	           ? "the edge is the whole request, and no part of it was found"
+	           : "the interval includes 0";
+}
+
+/* Why the verdict is not sure: a mistake of the instrumentation, else its edge or its interval. */
 static void
 put_doubt(struct buf *out, const json_t *v)
 {
@@ -559,7 +567,7 @@ put_doubt(struct buf *out, const json_t *v)
 		mistake_text_put(out, mistake);
 		buf_printf(out, " (hone check)");
 	} else if (json_is_false(json_object_get(v, "sure"))) {
-		buf_printf(out, "; not sure: the interval includes 0");
+		buf_printf(out, "; not sure: %s", verdict_doubt_text(v));
 	}
 }
 

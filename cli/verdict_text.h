@@ -47,6 +47,8 @@ void verdict_below_released_put(struct buf *out, const json_t *v);
  * the function that has most itself. */
 void verdict_below_differential_put(struct buf *out, const json_t *v);
 void verdict_pool_put(struct buf *out, const json_t *v);
+/* Why a verdict that is not sure, without a mistake, is not. */
+const char *verdict_doubt_text(const json_t *v);
 void verdict_budget_put(struct buf *out, const json_t *v);
 /* How the search ended inside the edge, by kind. */
 void verdict_end_put(struct buf *out, const json_t *run, const json_t *v);

@@ -13,7 +13,7 @@
 #include "forest/hypothesis.h"
 #include "forest/verdict.h"
 
-/* RUN_UNSURE: it has verdicts, and all intervals of their shares include 0. RUN_NOTHING: some do not, and
+/* RUN_UNSURE: it has verdicts, and none of them is sure: verdict_sure(). RUN_NOTHING: some do not, and
  * no verdict that is sure has an effect that is worth mending. RUN_GONE: the problem was there from problem_from to
  * problem_to, and is not any more; it may have verdicts. */
 enum run_state {

@@ -69,10 +69,25 @@ pool_word(enum pool_state s)
 	return (unsigned)s < sizeof pools / sizeof pools[0] ? pools[s] : "?";
 }
 
+static bool
+is_of(const char *label, const char *event)
+{
+	return label != NULL && strstr(label, event) != NULL;
+}
+
+bool
+verdict_is_whole(const struct verdict *v)
+{
+	return v->kind == VERDICT_SPREAD && is_of(v->from, "/hone:request_begin(") &&
+	       is_of(v->to, "/hone:request_end(") && (v->key == NULL || v->key[0] == '\0') &&
+	       (v->tail_key == NULL || v->tail_key[0] == '\0');
+}
+
 bool
 verdict_sure(const struct verdict *v)
 {
-	return v->share_low > 0 && (v->mistake == NULL || v->mistake[0] == '\0');
+	return v->share_low > 0 && (v->mistake == NULL || v->mistake[0] == '\0') &&
+	       !verdict_is_whole(v);
 }
 
 bool

@@ -160,7 +160,10 @@ struct verdict {
 	struct wall when;
 };
 
-/* The interval of its share lies above 0: the edge has some of the problem; and no mistake of the
+/* SPREAD over all of the request, from its begin to its end, and no key explains it: it names nothing that was not known before. */
+bool verdict_is_whole(const struct verdict *v);
+
+/* The interval of its share lies above 0: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 

@@ -607,7 +607,7 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.share_high = v->share_high,
 		.root_share = s->origin.share,
 		.can_take_back = can_take_back(s),
-		.sure = verdict_sure(v),
+		.sure = v->share_low > 0,
 		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
 		.traces = v->traces,
 		.effective = v->effective_traces,

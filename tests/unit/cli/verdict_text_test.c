@@ -265,6 +265,9 @@ each_field_has_its_text(void **state)
 	    "\"others\":0.33,\"p\":0.005}}}",
 	    TAIL_SHARE PLACE
 	    "; 98 % of the slow requests have node of store = store2, and 33 % of the others (p = 0.005)");
+	reads("{\"sure\":false,\"kind\":\"spread\"}",
+	    SHARE "; not sure: the edge is the whole request, and no part of it was found"
+		  "; no part inside this edge has most of it");
 	reads("{\"sure\":false}", SHARE "; not sure: the interval includes 0" PLACE);
 	reads("{\"position\":{\"number\":1,\"of\":2,\"loop_back\":true}}",
 	    SHARE ", occurrence 1 of 2 on the critical path (the way back of a loop)" PLACE);

@@ -276,6 +276,26 @@ verdicts_that_are_sure_come_before_those_that_are_not(void **state)
 	forest_free(f);
 }
 
+static void
+a_verdict_of_the_whole_request_that_names_nothing_is_not_sure(void **state)
+{
+	char begin[] = "s/hone:request_begin(A)", end[] = "s/hone:request_end(A)",
+	     step[] = "s/p:step", key[] = "s/p:step.size";
+	struct verdict v = { .kind = VERDICT_SPREAD, .share_low = 0.9, .from = begin, .to = end };
+	(void)state;
+
+	assert_true(verdict_is_whole(&v));
+	assert_false(verdict_sure(&v));
+	v.key = key;
+	assert_true(verdict_sure(&v));
+	v.key = NULL;
+	v.to = step;
+	assert_true(verdict_sure(&v));
+	v.to = end;
+	v.kind = VERDICT_PLACE;
+	assert_true(verdict_sure(&v));
+}
+
 /* ---- evidence, and the log ---- */
 
 static int
@@ -528,6 +548,7 @@ main(void)
 		cmocka_unit_test(putting_back_keeps_ids_and_refuses_what_cannot_be),
 		cmocka_unit_test(verdicts_are_ranked_by_cost_however_they_come),
 		cmocka_unit_test(verdicts_that_are_sure_come_before_those_that_are_not),
+		cmocka_unit_test(a_verdict_of_the_whole_request_that_names_nothing_is_not_sure),
 		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
 		cmocka_unit_test(the_evidence_of_a_hypothesis_is_bounded),
 		cmocka_unit_test(the_log_is_asked_by_tracepoint_and_outlives_being_written),
