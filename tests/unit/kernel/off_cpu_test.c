@@ -103,6 +103,8 @@ the_cause_is_what_the_kernel_shows(void **state)
 		{ FUTEX, WAKE_TASK, false, false, 42, FUTEX_LOCK_PI_PRIVATE, BELOW_LOCK },
 		{ FUTEX, WAKE_TASK, false, false, 42, FUTEX_WAKE_OPERATION, BELOW_THREAD },
 		{ RECVFROM, WAKE_INTERRUPT, false, false, 0, 0, BELOW_NETWORK },
+		{ RECVFROM, WAKE_UNKNOWN, false, false, 0, 0, BELOW_UNKNOWN },
+		{ RECVFROM, WAKE_KERNEL_TASK, false, false, 0, 0, BELOW_UNKNOWN },
 		{ READ, WAKE_INTERRUPT, false, false, 0, 0, BELOW_UNKNOWN },
 		{ SYSCALL_UNKNOWN, WAKE_UNKNOWN, false, true, 0, 0, BELOW_UNKNOWN },
 	};
