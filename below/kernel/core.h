@@ -31,7 +31,17 @@ struct thread_struct {
 	unsigned long fsbase;
 } BY_BTF;
 
+struct upid {
+	int nr;
+} BY_BTF;
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+} BY_BTF;
+
 struct task_struct {
+	struct pid *thread_pid;
 	int pid, tgid, on_cpu;
 	unsigned int __state, flags;
 	struct thread_struct thread;

@@ -12,8 +12,10 @@
 enum {
 	PROCESSES_MAX = 1024,
 	HOLDERS_MAX = 4096,
+	INNER_MAX = 16384,
 	RING_BYTES = 16 << 20,
 	DEPTH_MAX = 16,
+	LEVELS_MAX = 32, /* of pid namespaces */
 	KERNEL_THREAD = 0x00200000
 };
 #define CONTEXT_MAGIC 0x31585443454e4f48ull /* HONE_CONTEXT_MAGIC */
@@ -43,6 +45,18 @@ struct { /* threads that own a lock for which a followed thread waits, and that 
 	__type(key, u32);
 	__type(value, u32);
 } holders SEC(".maps");
+
+struct inner_id { /* of a thread, in the pid namespace that it is in */
+	u32 pid, tid;
+};
+
+struct
+{ /* threads of processes that have a pid namespace of their own, as in a container: their ids here */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, INNER_MAX);
+	__type(key, struct inner_id);
+	__type(value, u32);
+} inner_threads SEC(".maps");
 
 struct interrupts { /* that a CPU is in, one inside the other */
 	u32 depth;
@@ -237,6 +251,47 @@ note_out(struct raw_wait *w, struct task_struct *t, u64 now)
 	w->out_ns = now;
 }
 
+/* The id that a thread has in its own pid namespace, and knows itself by; 0: it has none of its own. */
+static __always_inline u32
+inner_tid(struct task_struct *t)
+{
+	struct pid *p = t->thread_pid;
+	u32 level = p != 0 ? p->level : 0, id = 0;
+
+	if (level == 0 || level > LEVELS_MAX)
+		return 0;
+	bpf_probe_read_kernel(&id, sizeof id,
+	    (void *)p + bpf_core_field_offset(struct pid, numbers) +
+		(u64)level * bpf_core_type_size(struct upid) +
+		bpf_core_field_offset(struct upid, nr));
+	return id;
+}
+
+/* Notes the thread for who finds its id in the word of a lock. */
+static __always_inline u32
+note_inner(struct task_struct *t)
+{
+	struct inner_id key = { t->tgid, inner_tid(t) };
+	u32 tid = t->pid, *known;
+
+	if (key.tid == 0)
+		return 0;
+	known = bpf_map_lookup_elem(&inner_threads, &key);
+	if (known == 0 || *known != tid)
+		bpf_map_update_elem(&inner_threads, &key, &tid, BPF_ANY);
+	return key.tid;
+}
+
+/* The owner's id here; 0: it has not left a CPU since the process is followed. */
+static __always_inline u32
+outer_tid(u32 pid, u32 owner)
+{
+	struct inner_id key = { pid, owner };
+	u32 *tid = bpf_map_lookup_elem(&inner_threads, &key);
+
+	return tid != 0 ? *tid : 0;
+}
+
 /* The owner shares the memory of the thread that waits for it, so its stack can be read while it is off the CPU itself. The rest of its
  * wait is recorded, too. */
 static __always_inline bool
@@ -277,13 +332,16 @@ follow_holder(struct task_struct *waiter, u32 owner, u64 now)
 static __always_inline void
 leave(struct task_struct *prev, bool preempted, u32 state)
 {
-	u32 pid = prev->tgid, tid = prev->pid, *holds;
+	u32 pid = prev->tgid, tid = prev->pid, inner, *holds;
 	struct raw_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct raw_request request;
 	struct raw_wait *w;
 	u64 now;
 
-	if (p == 0 || !find_context(p) || !read_request(prev, p, &request))
+	if (p == 0)
+		return;
+	inner = note_inner(prev);
+	if (!find_context(p) || !read_request(prev, p, &request))
 		return;
 	holds = bpf_map_lookup_elem(&holders, &tid);
 	if (!request.probed && holds == 0)
@@ -303,6 +361,8 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	if (!w->preempted && w->syscall == RAW_FUTEX && !without.holders) {
 		u32 owner = owner_of(w->arguments[0], w->arguments[1]);
 
+		if (inner != 0 && owner != 0)
+			owner = outer_tid(pid, owner);
 		if (owner != 0 && owner != tid && follow_holder(prev, owner, now))
 			w->owner = owner;
 	}

@@ -114,7 +114,7 @@ inside() { exec unshare --pid --fork --kill-child "$O/tests/scenario/below_progr
 inside 9>&- &
 PROGRAM=$!
 mark
-check "of a program with a pid namespace of its own, waits come, too" wait_for 20 after 'below trace .* below_program/below:thread\(.*append'
+check "of a program with a pid namespace of its own, waits come, too" wait_for 20 after 'below trace .* below_program/below:lock\(.*append'
 check "with the trace and the unit of a probed request" known
 kill -9 "$PROGRAM"	# unshare ignores SIGTERM
 wait "$PROGRAM" 2> /dev/null
