@@ -42,9 +42,9 @@
 #define OVERHEAD_PRELOAD_PASSES 32.0
 
 /*
- * What threads do below the tracepoints costs, too: a wait that hone-below records costs the program 2 us and hone-below 1 us, and of
- * requests that are not probed a fraction of that, as records of tracepoints do (bench/below_cost.py). So they are counted as so many
- * records. Until that is measured each request is taken to have so many waits.
+ * What threads do below the tracepoints costs, too: a wait that hone-below records costs the program 2 to 3 us, and of requests that
+ * are not probed a fraction of that, as records of tracepoints do (bench/below_cost.py). So they are counted as so many records. What
+ * hone-below takes itself is a part of the agent's cost (spend.h). Until that is measured each request is taken to have so many waits.
  */
 #define OVERHEAD_BELOW_NS 3000.0
 #define OVERHEAD_BELOW_WAITS 8.0
