@@ -14,7 +14,14 @@
 
 #include "instrument/hone.h"
 
-enum { HELD_US = 45000, SLEEP_US = 40000, COMPUTE_US = 20000, FREE_US = 3000, PAUSE_US = 10000 };
+enum {
+	HELD_MIN_US = 10000,
+	HELD_MOST_US = 90000,
+	SLEEP_US = 40000,
+	COMPUTE_US = 20000,
+	FREE_US = 3000,
+	PAUSE_US = 10000
+};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static FILE *requests;
@@ -28,12 +35,15 @@ now_ns(clockid_t clock)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+/* For times that differ, so that requests do. */
 static void *
 hold(void *unused)
 {
+	unsigned seed = 1;
+
 	for (;;) {
 		pthread_mutex_lock(&mutex);
-		usleep(HELD_US);
+		usleep(HELD_MIN_US + (useconds_t)rand_r(&seed) % (HELD_MOST_US - HELD_MIN_US));
 		pthread_mutex_unlock(&mutex);
 		usleep(FREE_US);
 	}

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A node without CAP_BPF and CAP_PERFMON: hone-below looks at threads in /proc, says so, and what it says of a program of the same user is
-# right within the time between two looks; of a program of another user it says that it cannot. O: the folder of `make agent-scenario`.
+# right within the time between two looks; of a program of another user it says that it cannot.
+# A verdict of honed says that it was sampled. O: the folder of `make agent-scenario`.
 . "$(dirname "$0")/lib.sh"
-needs root lttng lttng-sessiond setpriv awk
+needs root lttng lttng-sessiond setpriv awk jq
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
 scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2> /dev/null || echo 0)
 [ "$scope" = 0 ] || skip "kernel.yama.ptrace_scope is $scope"
@@ -101,5 +102,34 @@ mark
 "$O/tests/scenario/below_sampled" "$D/requests" 9>&- &
 PROGRAM=$!
 check "of a program of another user, it says that it cannot, and why" wait_for 20 is 'cannot ".*threads may not be looked at in /proc'
+# ---- with honed: the verdict
+export HONE_SOCKET=ipc://$D/operators.sock
+hone() { "$O/bin/hone" "$@"; }
+kill "$AGENT" "$PROGRAM" "$CONTROLLER"
+wait_for 10 gone "$AGENT" && wait_for 10 gone "$PROGRAM"
+wait "$AGENT" "$PROGRAM" "$CONTROLLER" 2> /dev/null
+"$O/bin/honed" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
+	-o storage.database="$D/forest.db" -o storage.space="$D/space.db" "${ALL_TRACED[@]}" >> "$D/honed.log" 2>&1 9>&- &
+CONTROLLER=$!
+wait_for 20 hone status > /dev/null
+chown 65534 "$D/requests"
+URL=ipc://$D/agents.sock
+agent_start
+nobody "$O/tests/scenario/below_sampled" "$D/requests" 9>&- &
+PROGRAM=$!
+known() { hone agents --json | jq -e '.agents[] | select(.connected and .tracer_ok and .programs == 1) | .below.can | index("sampled")'; }
+check "hone agents says that it is sampled" wait_for 30 known
+wait_for 20 eval 'hone status --json | jq -e "[.types[] | select(.type == \"WORK\" and .traces > 20)] | length == 1"' > /dev/null
+hone start WORK --wait --json > "$D/start.json" 2> "$D/start.err"
+told() { jq -c '[.. | objects | select(has("below")) | .below | select(. != null)][0] | del(.differential)' "$D/start.json"; }
+# mean NAME MS: the verdict's mean of that state is right within an interval for each of its ends, and 2 ms for late wake-ups
+mean() {
+	told
+	told | jq -e --arg s "$1" --argjson ms "$2" '(.missing | capture("each (?<ms>[0-9]+) ms").ms | tonumber) as $i
+		| ([.states[] | select(.state == $s) | .mean_ms] | add // 0) as $mean | $mean > $ms - 2 * $i - 2 and $mean < $ms + 2 * $i + 2'
+}
+check "a verdict that looked below says that it was sampled, and how often" eval 'told | jq -e ".requests > 0 and (.missing | test(\"^n1: sampled: .* each [0-9]+ ms\"))"'
+check "and how long requests slept" mean timer 40
+check "and how long they computed" mean running 20
 echo "1..$N"
 exit $FAILED
