@@ -242,13 +242,13 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bise
 	    echo "ok - random applications" >$(TAP)/random.tap; } | tee $(TAP)/random.txt; \
 	[ -e $(TAP)/random.tap ] || { echo "not ok - random applications" >$(TAP)/random.tap; exit 1; }
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
-	@TAP=$(TAP) tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
+	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
 fuzz:	# clang's libFuzzer; its objects are separate
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" \
 	    CFLAGS=-fsanitize-coverage=trace-pc LDFLAGS="$(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))" fuzzers
 $(FUZZERS): $O/tests/fuzz/common/work.o
 fuzzers: $(FUZZERS)
-	@tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
+	@exec tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
 rooms: $(foreach r,$(ROOMS),$(call archive,$r))
 	@WITHOUT_CIRCLES="$(WITHOUT_CIRCLES)" tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
 man:
@@ -281,7 +281,7 @@ setup-tests:
 JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
 # All tests, those that fail soonest first; the last line counts what passed, failed, was retried and was skipped.
 check: setup-tests
-	+@tools/check.sh $(abspath $O)/check \
+	+@exec tools/check.sh $(abspath $O)/check \
 	    "build: $(JOBS) all unit-build" \
 	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
@@ -292,7 +292,7 @@ check: setup-tests
 	    "scenario: scenario"
 # During development: tests that start no real processes, in under 3 minutes.
 quick: setup-tests
-	+@tools/check.sh $(abspath $O)/check "build: $(JOBS) all unit-build" "rooms: rooms" "man: man" "docs: docs-check" \
+	+@exec tools/check.sh $(abspath $O)/check "build: $(JOBS) all unit-build" "rooms: rooms" "man: man" "docs: docs-check" \
 	    "format: format-check" "habits: habits" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 SEEDS=1 sim"
 demo: setup
 	@$(MAKE) --no-print-directory $(JOBS) all
@@ -311,7 +311,7 @@ eval: setup-tests	# all faults of an example, ROUNDS times each
 	@O=$(abspath $O) APP=$(or $(APP),shop) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(if $(JSON),--json) $(FAULT)
 MUTATIONS ?= $(wildcard tests/mutations/*.patch)
 mutate: unit-build	# in a copy of the tree; too long for `make check`: about twenty minutes
-	@CC="$(CC)" CXX="$(CXX)" tools/mutate.sh $O $(MUTATIONS)
+	@CC="$(CC)" CXX="$(CXX)" exec tools/mutate.sh $O $(MUTATIONS)
 
 bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader_read
 	@O=$(abspath $O) bench/bench.sh
