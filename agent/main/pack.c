@@ -213,7 +213,8 @@ pack_due_ms(const struct pack *p, struct mono now)
 void
 pack_forget_labels(struct pack *p)
 {
-	memset(p->seen, 0, p->nseen * sizeof *p->seen);
+	if (p->nseen > 0)
+		memset(p->seen, 0, p->nseen * sizeof *p->seen);
 }
 
 int64_t
