@@ -109,7 +109,7 @@ counts_json(const struct engine *g)
 }
 
 static json_t *
-with_clocks(json_t *counts, const struct engine *g)
+with_others(json_t *counts, const struct engine *g)
 {
 	struct clocks_counts n;
 
@@ -117,6 +117,8 @@ with_clocks(json_t *counts, const struct engine *g)
 	json_object_set_new(counts, "clock_corrected", json_integer((json_int_t)n.corrected));
 	json_object_set_new(
 	    counts, "clock_contradictory", json_integer((json_int_t)n.contradictory));
+	json_object_set_new(
+	    counts, "types_replaced", json_integer((json_int_t)engine_parts_of(g)->types.replaced));
 	return counts;
 }
 
@@ -212,7 +214,7 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	    "agents", (int)agents, "added", (int)plan_count(engine_parts_of(g)->plan),
 	    "added_names", on, "quiet", engine_quiet(g), "learning", answer_learning(g, c), "cost",
 	    answer_costs(g, c), "types", types, "runs", runs, "counts",
-	    with_clocks(counts_json(g), g), "delay", "batches",
+	    with_others(counts_json(g), g), "delay", "batches",
 	    (json_int_t)engine_parts_of(g)->delay.n, "p50_ms",
 	    sketch_quantile(&engine_parts_of(g)->delay, 0.5) / 1e6, "p99_ms",
 	    sketch_quantile(&engine_parts_of(g)->delay, 0.99) / 1e6, "queues", queues_json(g, c));

@@ -335,13 +335,31 @@ count_instrumentation(struct engine *g, const struct trace *t, struct mono now, 
 	           : err_set(e, ERR_MEMORY, "out of memory for facts of the instrumentation");
 }
 
+/* The type with this label of a request_begin. NULL: it has none, and there is no place for it. While it is learned which records a type
+ * has, its costs belong to the type: none is replaced. */
+static struct request_type *
+type_of(struct engine *g, uint32_t label, struct mono now)
+{
+	struct engine_parts *p = &g->parts;
+	uint32_t known = p->types.n;
+	bool replaced;
+	struct request_type *type = request_types_of(
+	    &p->types, p->labels, label, now, !p->learning.active, &replaced);
+
+	if (replaced) {
+		overhead_forget_type(p->overhead, type->index);
+		sampler_forget_type(p->sampler, type->index);
+	}
+	if (replaced || p->types.n > known)
+		nodes_changed(&p->nodes); /* while learning, the new type is probed as well */
+	return type;
+}
+
 /* A trace that was given up: of a diagnosis of its type, it counts as a request without evidence. */
 static int
 take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct err *e)
 {
-	struct request_type *type = t->type == LABEL_NONE ? NULL
-	                                                  : request_types_of(&g->parts.types,
-								g->parts.labels, t->type);
+	struct request_type *type = t->type == LABEL_NONE ? NULL : type_of(g, t->type, now);
 
 	if (type != NULL && request_type_diagnosed(type))
 		diagnose_incomplete(type->diagnosis, t);
@@ -354,16 +372,13 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	const struct always_on_path *path;
 	struct always_on_path extracted;
 	struct engine_parts *p = &g->parts;
-	uint32_t known = p->types.n;
-	struct request_type *type = request_types_of(&p->types, p->labels, t->type);
+	struct request_type *type = type_of(g, t->type, now);
 	int rc = 0;
 
 	if (type == NULL) {
 		p->types.untyped++;
 		return 0;
 	}
-	if (p->types.n > known)
-		nodes_changed(&p->nodes); /* while learning, the new type is probed as well */
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
 	request_type_trace(type, t, engine_sampled(g, type), now);

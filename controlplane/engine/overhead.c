@@ -431,6 +431,25 @@ overhead_exceeded(const struct overhead *o, uint32_t type)
 	       budget_probed(o->budget, type) < OVERHEAD_PROBED_MIN;
 }
 
+static void
+counters_forget(struct counters *c, uint32_t type)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i].key >> 54 == type)
+			c->items[i].n = c->items[i].traces = 0;
+}
+
+/* A type without a diagnosis has no entry in the budget. */
+void
+overhead_forget_type(struct overhead *o, uint32_t type)
+{
+	free(o->types[type].learned);
+	o->types[type] = (struct type_cost){ .wanted = 1 };
+	counters_forget(&o->came, type);
+	counters_forget(&o->records, type);
+	counters_forget(&o->passes, type);
+}
+
 /* ---- the budget's entries: what is enabled ---- */
 
 static int

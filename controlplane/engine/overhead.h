@@ -112,7 +112,9 @@ void overhead_forget(struct overhead *o);
 
 /* ---- for desired states, and for display ---- */
 double overhead_probed(const struct overhead *o, const struct request_type *type); /* share, 0..1 */
-double overhead_probed_least(const struct overhead *o);         /* of all types; 1 without any */
+double overhead_probed_least(const struct overhead *o); /* of all types; 1 without any */
+void overhead_forget_type(
+    struct overhead *o, uint32_t type); /* by its index: another type has its place; O(counters) */
 double overhead_spent(const struct overhead *o, uint32_t node); /* share of one core, now */
 /* Of that, what filters take to reject records of requests that are not probed. */
 double overhead_rejected(const struct overhead *o, uint32_t node);

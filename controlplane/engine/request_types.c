@@ -14,17 +14,20 @@
 #define CHANCE 5.0
 #define OFFERED_NEW 0.2 /* weight of one window beside those before it */
 
+static void
+type_release(struct request_type *type)
+{
+	diagnosis_free(type->diagnosis);
+	free(type->name);
+	free(type->sketch);
+	hash_table_release(&type->learned);
+}
+
 void
 request_types_release(struct request_types *types)
 {
-	for (uint32_t i = 0; i < types->n; i++) {
-		struct request_type *type = &types->items[i];
-
-		diagnosis_free(type->diagnosis);
-		free(type->name);
-		free(type->sketch);
-		hash_table_release(&type->learned);
-	}
+	for (uint32_t i = 0; i < types->n; i++)
+		type_release(&types->items[i]);
 	hash_table_release(&types->by_label);
 	types->n = 0;
 }
@@ -37,29 +40,107 @@ request_types_known(struct request_types *types, uint32_t label)
 	return at != HASH_TABLE_NONE ? &types->items[at] : NULL;
 }
 
-struct request_type *
-request_types_of(struct request_types *types, const struct labels *labels, uint32_t label)
+static bool
+of_one_service(const struct labels *labels, uint32_t a, uint32_t b)
 {
-	struct request_type *type = request_types_known(types, label);
+	const struct label *x = labels_get(labels, a), *y = labels_get(labels, b);
+
+	return x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0;
+}
+
+/* The label of a type of the service that has more than half of all places; LABEL_NONE: none has. By voting (Boyer and Moore, MJRTY,
+ * 1981). */
+static uint32_t
+crowding_service(const struct request_types *types, const struct labels *labels)
+{
+	uint32_t label = LABEL_NONE, votes = 0, count = 0;
+
+	for (uint32_t i = 0; i < types->n; i++) {
+		if (votes == 0)
+			label = types->items[i].label;
+		votes += of_one_service(labels, label, types->items[i].label) ? 1 : -1;
+	}
+	for (uint32_t i = 0; i < types->n; i++)
+		count += of_one_service(labels, label, types->items[i].label);
+	return count > TYPES_MAX / 2 ? label : LABEL_NONE;
+}
+
+/* The type that has been idle for longest, without a diagnosis; of the service of that label, if it is one. */
+static uint32_t
+longest_idle(const struct request_types *types, const struct labels *labels, uint32_t of)
+{
+	uint32_t oldest = UINT32_MAX;
+
+	for (uint32_t i = 0; i < types->n; i++) {
+		const struct request_type *type = &types->items[i];
+
+		/* 1 */
+		if (type->diagnosis == NULL &&
+		    (of == LABEL_NONE || of_one_service(labels, of, type->label)) &&
+		    (oldest == UINT32_MAX || type->last.ns < types->items[oldest].last.ns))
+			oldest = i;
+	}
+	return oldest;
+}
+
+uint32_t
+request_types_oldest(
+    const struct request_types *types, const struct labels *labels, uint32_t label, struct mono now)
+{
+	uint32_t oldest = longest_idle(types, labels, LABEL_NONE), crowding;
+
+	/* 2 */
+	if (oldest != UINT32_MAX && mono_since_ns(now, types->items[oldest].last) >= TYPE_IDLE_NS)
+		return oldest;
+	/* 3 */
+	crowding = crowding_service(types, labels);
+	return crowding != LABEL_NONE && !of_one_service(labels, crowding, label)
+	           ? longest_idle(types, labels, crowding)
+	           : UINT32_MAX;
+}
+
+static void
+leave_place(struct request_types *types, uint32_t at)
+{
+	uint64_t hash = hash_multiply(types->items[at].label);
+
+	hash_table_remove(&types->by_label, hash_table_first(&types->by_label, hash));
+	type_release(&types->items[at]);
+}
+
+struct request_type *
+request_types_of(struct request_types *types, const struct labels *labels, uint32_t label,
+    struct mono now, bool may_replace, bool *replaced)
+{
+	struct request_type *type = request_types_known(types, label),
+			    new = { .label = label, .last = now };
 	const struct label *l;
 
+	*replaced = false;
 	if (type != NULL)
 		return type;
-	if (types->n == TYPES_MAX)
+	new.index = types->n < TYPES_MAX ? types->n
+	            : may_replace        ? request_types_oldest(types, labels, label, now)
+	                                 : UINT32_MAX;
+	if (new.index == UINT32_MAX)
 		return NULL;
 	l = labels_get(labels, label);
-	type = &types->items[types->n];
-	*type = (struct request_type){ .index = types->n, .label = label };
-	type->name = strndup(l->name, l->name_len);
-	type->sketch = calloc(1, sizeof *type->sketch);
-	if (type->name == NULL || type->sketch == NULL ||
-	    !hash_table_put(&types->by_label, hash_multiply(label), types->n)) {
-		free(type->name);
-		free(type->sketch);
+	new.name = strndup(l->name, l->name_len);
+	new.sketch = calloc(1, sizeof *new.sketch);
+	if (new.name == NULL || new.sketch == NULL ||
+	    !hash_table_put(&types->by_label, hash_multiply(label), new.index)) {
+		type_release(&new);
 		return NULL;
 	}
-	types->n++;
-	return type;
+	*replaced = new.index < types->n;
+	if (*replaced) {
+		leave_place(types, new.index);
+		types->replaced++;
+	} else {
+		types->n++;
+	}
+	types->items[new.index] = new;
+	return &types->items[new.index];
 }
 
 /* "name", or "service/name". */
@@ -143,6 +224,7 @@ request_type_trace(
 	int64_t took_ns = t->end_ns - t->begin_ns;
 
 	assert(t->type == type->label);
+	type->last = now;
 	type->traces++;
 	type->window_traces++;
 	if (mono_since_ns(now, type->window) >= WINDOW_NS)

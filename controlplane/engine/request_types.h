@@ -13,6 +13,8 @@
 #include "base/hash_table.h"
 
 enum { TYPES_MAX = 512 };
+/* When all places are taken, a type without a trace for so long gives its place to a new one. */
+#define TYPE_IDLE_NS INT64_C(60000000000)
 
 struct diagnosis; /* controlplane/search/diagnose.h */
 
@@ -24,6 +26,7 @@ struct request_type {
 	struct moments total; /* response time, ns */
 	struct sketch *sketch;
 
+	struct mono last;       /* when its last trace came */
 	double per_second;      /* traces, in the last window of a second */
 	double offered;         /* requests a second, sampled or not: an estimate */
 	uint64_t window_traces; /* of the window that lasts */
@@ -45,14 +48,30 @@ struct request_types { /* all zeroes is empty */
 	struct request_type items[TYPES_MAX];
 	uint32_t n;
 	struct hash_table by_label;
-	uint64_t untyped; /* traces of types beyond TYPES_MAX */
+	uint64_t untyped;  /* traces of types beyond TYPES_MAX */
+	uint64_t replaced; /* types that gave their place to another one */
 };
 
 void request_types_release(struct request_types *types); /* with their diagnoses */
-/* The type with this label of a request_begin; a new one is made. NULL: TYPES_MAX are known, or out
- * of memory. O(1). */
-struct request_type *request_types_of(
-    struct request_types *types, const struct labels *labels, uint32_t label);
+/*
+ * Which type gives its place to a new one with this label; UINT32_MAX: none does. Programs name request types as they like, so
+ * one that invents them must not keep out those of others until honed is started again.
+ *
+ * 1. A type that has or had a diagnosis keeps its place.
+ * 2. The type that has been idle for longest, if that is TYPE_IDLE_NS or more.
+ * 3. A service has more than half of the places, and the new type is of another one: of that service, the one that has been idle
+ *    for longest.
+ *
+ * O(types).
+ */
+uint32_t request_types_oldest(const struct request_types *types, const struct labels *labels,
+    uint32_t label, struct mono now);
+
+/* The type with this label of a request_begin; a new one is made. *replaced: it has the place of another type, of which everything
+ * that is kept by its index is to be forgotten; that happens only if may_replace. NULL: TYPES_MAX are known and none gives its
+ * place, or out of memory. O(1), but O(types) for a new type when all places are taken. */
+struct request_type *request_types_of(struct request_types *types, const struct labels *labels,
+    uint32_t label, struct mono now, bool may_replace, bool *replaced);
 /* The type with this label, or NULL. O(1). */
 struct request_type *request_types_known(struct request_types *types, uint32_t label);
 /* The type of that name, or of "service/name". ERR_MISSING: there is none; ERR_INPUT: several

@@ -209,6 +209,18 @@ window_take(struct sampler *s)
 			rate_measure(s, l);
 }
 
+void
+sampler_forget_type(struct sampler *s, uint32_t type)
+{
+	struct node_rate *l;
+
+	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
+		if (l->type == type)
+			*l = (struct node_rate){ .type = type, .node = l->node };
+	if (type < s->ntypes)
+		s->types[type].share = s->types[type].type.most;
+}
+
 /* ---- deciding ---- */
 
 /*

@@ -55,6 +55,9 @@ void sampler_node(struct sampler *s, uint32_t node, bool there);
 int sampler_records(
     struct sampler *s, uint32_t type, uint32_t node, uint64_t records, struct err *e);
 
+/* Another type has the place of this one: it begins with the most that is sampled of it. O(types x nodes). */
+void sampler_forget_type(struct sampler *s, uint32_t type);
+
 /* Decides at the end of a window, or when other types are under diagnosis. extra: share of a core
  * beyond core_max, for a diagnosis. hold: nothing is decided, and no window counts (while learning).
  * *changed: some share has changed. O(types x nodes) at the end of a window, else O(types).
