@@ -8,8 +8,11 @@
 #include "wire/frame.h"
 #include "wire/question.h"
 
+enum { TRIES = 4 };
+
 struct client {
 	struct stream *stream;
+	bool unheard; /* the last refusal says that nothing was read */
 	const char *url;
 	int timeout_ms;
 };
@@ -103,6 +106,7 @@ read_answer(struct client *c, char **text, struct frame *f, struct err *e)
 	}
 	if (f->kind == FRAME_ANSWER)
 		return 0;
+	c->unheard = f->kind == FRAME_REFUSE && strcmp(*text, REFUSED_UNHEARD) == 0;
 	if (f->kind == FRAME_REFUSE)
 		rc = err_set(e, ERR_PEER, "%s: honed refuses: %.300s", c->url, *text);
 	else
@@ -131,29 +135,57 @@ check_answer(json_t *answer, struct err *e)
 	    e, ERR_PEER, "%s", reason != NULL ? reason : "honed refused without a reason");
 }
 
+/* Sends the text and reads the answer to it. */
+static int
+ask_once(struct client *c, const char *text, char **answer, struct err *e)
+{
+	struct err unsent = { 0 };
+	struct frame f;
+	int rc;
+
+	c->unheard = false;
+	/* honed may close a refused connection before the question is sent; its reason can still be
+	 * read then. */
+	rc = send_question(c, text, &unsent);
+	if (read_answer(c, answer, &f, e) == 0)
+		return 0;
+	if (rc < 0 && e->code != ERR_PEER)
+		*e = unsent;
+	return e->code;
+}
+
+static int
+dial_again(struct client *c, struct err *e)
+{
+	stream_close(c->stream);
+	c->stream = NULL;
+	return stream_dial(&c->stream, c->url, c->timeout_ms, e);
+}
+
 int
 client_ask(struct client *c, const json_t *question, json_t **answer, struct err *e)
 {
-	char *text = json_dumps(question, JSON_COMPACT);
-	struct err unsent = { 0 };
+	char *text = json_dumps(question, JSON_COMPACT), *got = NULL;
 	json_error_t trouble;
-	struct frame f;
 	int rc;
 
 	*answer = NULL;
 	if (text == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	/* honed may close a refused connection before the question is sent; its reason can still be
-	 * read then. */
-	rc = send_question(c, text, &unsent);
+	rc = c->stream != NULL ? 0
+	                       : dial_again(c, e); /* an earlier question could not be sent again */
+	if (rc == 0)
+		rc = ask_once(c, text, &got, e);
+	for (int i = 1; rc < 0 && c->unheard && i < TRIES; i++)
+		if ((rc = dial_again(c, e)) == 0)
+			rc = ask_once(c, text, &got, e);
+		else
+			c->unheard = false;
 	free(text);
-	if (read_answer(c, &text, &f, e) < 0) {
-		if (rc < 0 && e->code != ERR_PEER)
-			*e = unsent;
-		return e->code;
-	}
-	*answer = json_loads(text, JSON_REJECT_DUPLICATES, &trouble);
-	free(text);
+	if (rc < 0)
+		return rc;
+	*answer = json_loads(got, JSON_REJECT_DUPLICATES, &trouble);
+	free(got);
 	if (*answer == NULL)
 		return err_set(e, ERR_INPUT, "the answer of honed is malformed JSON (line %d: %s)",
 		    trouble.line, trouble.text);

@@ -18,7 +18,8 @@ int client_open(struct client **ret, const char *url, int timeout_ms, struct err
 void client_close(struct client *c); /* NULL is fine */
 
 /*
- * Sends the question, which stays the caller's, and waits for the answer. 0: *answer is the
+ * Sends the question, which stays the caller's, and waits for the answer. If honed closes the connection before it has read anything,
+ * since too many others say nothing, it connects and sends again, three times at most. 0: *answer is the
  * caller's to json_decref(). ERR_PEER with the text of "error": the answer has "ok": false, and
  * *answer is the caller's, too. ERR_VERSION, and ERR_INPUT for an answer that is not an object,
  * also leave *answer to the caller. Other errors leave it NULL.

@@ -22,6 +22,9 @@
 
 enum { FRAME_VERSION = 8, FRAME_HEADER_BYTES = 24 };
 
+/* Text of REFUSE: honed closes the connection and has read nothing from it, so the peer may connect and send it again. */
+#define REFUSED_UNHEARD "too many connections have sent nothing"
+
 enum frame_kind {
 #define KIND(name, number, max_bytes, help) FRAME_##name = number,
 #include "wire/kinds.tbl.h"

@@ -98,7 +98,7 @@ static void
 close_stranger(struct server *s, struct peer *p)
 {
 	if (strangers(s, p->conn.door, true) < s->options.strangers_max) {
-		peer_hang_up(p, "too many connections have sent nothing");
+		peer_hang_up(p, REFUSED_UNHEARD);
 		return;
 	}
 	peer_hang_up(p, NULL);
