@@ -214,7 +214,7 @@ verdict_below_put(struct buf *out, const json_t *v)
 		    strcmp(why, "few-requests") == 0
 			? "too few requests came while their threads were followed"
 		    : strcmp(why, "over-budget") == 0
-			? "to follow threads cost more than the overhead budget"
+			? "to follow threads costs more than the overhead budget"
 		    : strcmp(why, "congested") == 0 ? "agents were congested"
 		    : strcmp(why, "unconfirmed") == 0
 			? "an agent did not confirm in time that it follows threads"

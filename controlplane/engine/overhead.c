@@ -389,24 +389,45 @@ predict(const struct overhead *o, const struct request_type *type, uint32_t poin
 	return sum;
 }
 
+/* All types under diagnosis, and this one, pass it: records a second on the node if all of their requests were probed. */
+static double
+predict_all(struct overhead *o, uint32_t type, uint32_t point, uint32_t node)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < o->is.types->n; i++) {
+		const struct request_type *t = type_at(o, i);
+
+		if ((request_type_diagnosed(t) || t->label == type) &&
+		    take_learned(o, t, NULL) == 0)
+			sum += predict(o, t, point, node);
+	}
+	return sum;
+}
+
 static bool
 fits(struct overhead *o, uint32_t type, uint32_t point)
 {
 	if (point == UINT32_MAX || plan_wants(o->is.plan, texts_get(o->points, point)))
 		return true;
 	for (uint32_t n = 0; n < o->is.nodes->n; n++) {
-		double sum = 0;
+		double sum = predict_all(o, type, point, n);
 
-		for (uint32_t i = 0; i < o->is.types->n; i++) {
-			const struct request_type *t = type_at(o, i);
-
-			if ((request_type_diagnosed(t) || t->label == type) &&
-			    take_learned(o, t, NULL) == 0)
-				sum += predict(o, t, point, n);
-		}
 		if (sum > 0 && !budget_fits(o->budget, type, point, n, sum))
 			return false;
 	}
+	return true;
+}
+
+/* Where another search looks below already, its entries are in the budget. */
+bool
+overhead_fits_below(struct overhead *o, uint32_t type, const char *service)
+{
+	for (uint32_t n = 0; n < o->is.nodes->n; n++)
+		if (node_has_program(&o->is.nodes->items[n], service) && !is_below(o, n) &&
+		    !budget_fits(o->budget, type, o->below_point, n,
+			predict_all(o, type, o->below_point, n)))
+			return false;
 	return true;
 }
 

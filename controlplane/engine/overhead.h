@@ -86,6 +86,8 @@ bool overhead_fits(struct overhead *o, uint32_t type, uint32_t label);
 /* The same of a tracepoint ("provider:event") that the space has not learned: until it is measured
  * every request is taken to pass it OVERHEAD_PASSES times. */
 bool overhead_fits_unknown(struct overhead *o, uint32_t type, const char *name);
+/* The same of what threads of the program do below their tracepoints, on the nodes that have it. */
+bool overhead_fits_below(struct overhead *o, uint32_t type, const char *service);
 /* The tracepoint is in the plan from now on: overhead_fits() in the same step counts it.
  * ERR_MEMORY.
  */

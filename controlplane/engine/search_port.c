@@ -35,6 +35,12 @@ port_affordable_unknown(void *owner, uint32_t type, const char *name)
 	return overhead_fits_unknown(parts_of(owner)->overhead, type, name);
 }
 
+static bool
+port_affordable_below(void *owner, uint32_t type, const char *service)
+{
+	return overhead_fits_below(parts_of(owner)->overhead, type, service);
+}
+
 static int
 port_enabled(void *owner, const char *name, struct err *e)
 {
@@ -147,6 +153,7 @@ static const struct search_calls CALLS = {
 	.began_after = port_began_after,
 	.affordable = port_affordable,
 	.affordable_unknown = port_affordable_unknown,
+	.affordable_below = port_affordable_below,
 	.enabled = port_enabled,
 	.over_budget = port_over_budget,
 	.costs_measured = port_costs_measured,

@@ -56,6 +56,8 @@ struct search_calls {
 	bool (*affordable)(void *owner, uint32_t type, uint32_t label);
 	/* The same of a tracepoint ("provider:event") that the space has not learned. */
 	bool (*affordable_unknown)(void *owner, uint32_t type, const char *name);
+	/* Whether what threads of the program do in requests of the type may be recorded on all nodes that have it. */
+	bool (*affordable_below)(void *owner, uint32_t type, const char *service);
 	/* It was put into the plan: it counts in what is asked for next. ERR_MEMORY. */
 	int (*enabled)(void *owner, const char *name, struct err *e);
 	/* What is enabled costs more than the budget, as measured. */

@@ -48,6 +48,10 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	service_of(service, port, group->shape.edges[edge].to);
 	if (!port->calls->below(port->owner, service, b->missing))
 		return false;
+	if (!port->calls->affordable_below(port->owner, s->diagnosis->type, service)) {
+		snprintf(b->missing, sizeof b->missing, "over-budget");
+		return false;
+	}
 	if ((b->list = below_list_new()) == NULL) {
 		*rc = search_no_memory(s, e);
 		return false;

@@ -64,8 +64,8 @@ what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
 	    "; by threads outside of requests: 44 waits, 29 % of it");
 	reads("{\"below\":{\"requests\":0,\"missing\":\"no CAP_BPF\"}}",
 	    SHARE PLACE "; below: not known: no CAP_BPF");
-	reads("{\"below\":{\"requests\":0,\"missing\":\"over-budget\"}}",
-	    SHARE PLACE "; below: not known: to follow threads cost more than the overhead budget");
+	reads("{\"below\":{\"requests\":0,\"missing\":\"over-budget\"}}", SHARE PLACE
+	    "; below: not known: to follow threads costs more than the overhead budget");
 	reads("{\"below\":{\"requests\":0,\"missing\":\"no-node\"}}",
 	    SHARE PLACE "; below: not known: no connected node has the program");
 	reads("{\"below\":{\"requests\":0,\"missing\":\"no-status\"}}",

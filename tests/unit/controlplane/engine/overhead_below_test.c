@@ -197,10 +197,29 @@ what_was_measured_below_takes_the_place_of_what_was_assumed(void **state)
 	assert_true(probed(h) == 1);
 }
 
+static void
+a_look_that_would_be_over_the_budget_does_not_fit(void **state)
+{
+	struct house *h = *state;
+	struct overhead *o = engine_parts(h->engine)->overhead;
+
+	h->type->offered = 200;
+	assert_true(overhead_fits_below(o, h->type->label, "shop"));
+	h->type->offered = 1e9;
+	assert_false(overhead_fits_below(o, h->type->label, "shop"));
+	assert_true(overhead_fits_below(o, h->type->label, "elsewhere"));
+	below_asked_set(&engine_parts(h->engine)->below, "shop",
+	    true); /* by another search: it is in the budget */
+	assert_true(overhead_fits_below(o, h->type->label, "shop"));
+	below_asked_set(&engine_parts(h->engine)->below, "shop", false);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    a_look_that_would_be_over_the_budget_does_not_fit, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_look_below_within_the_budget_probes_all_requests, build, tear_down),
 		cmocka_unit_test_setup_teardown(

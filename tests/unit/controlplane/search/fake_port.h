@@ -27,7 +27,7 @@ struct fake {
 	struct diagnosis *d;
 	struct rng rng;
 	/* what the port answers to the search */
-	bool confirmed, over_budget, any_fresh, can_look_below;
+	bool confirmed, over_budget, any_fresh, can_look_below, below_too_dear;
 	const char *below_missing; /* what a node cannot say; NULL: nothing */
 	int below;                 /* how often it is asked for */
 	struct label_set refused;  /* labels that are over the overhead budget */
@@ -67,6 +67,16 @@ fake_affordable_unknown(void *owner, uint32_t type, const char *name)
 	(void)type;
 	(void)name;
 	return true;
+}
+
+static inline bool
+fake_affordable_below(void *owner, uint32_t type, const char *service)
+{
+	struct fake *f = owner;
+
+	assert_int_equal(type, f->d->type);
+	assert_string_equal(service, "s");
+	return !f->below_too_dear;
 }
 
 static inline int
@@ -172,9 +182,9 @@ static inline void
 fake_begin(struct fake *f, const char *letters)
 {
 	static const struct search_calls CALLS = { fake_confirmed, fake_began_after,
-		fake_affordable, fake_affordable_unknown, fake_enabled, fake_over_budget,
-		fake_costs_measured, fake_any_fresh, fake_programs, fake_retired, fake_audit,
-		fake_mistaken, fake_below, fake_look_below, fake_ended };
+		fake_affordable, fake_affordable_unknown, fake_affordable_below, fake_enabled,
+		fake_over_budget, fake_costs_measured, fake_any_fresh, fake_programs, fake_retired,
+		fake_audit, fake_mistaken, fake_below, fake_look_below, fake_ended };
 	static const char *const NODES[] = { "alpha" };
 	struct diagnosis *d;
 

@@ -222,6 +222,21 @@ nodes_that_cannot_are_told_in_the_verdict(void **state)
 }
 
 static void
+what_would_be_over_the_budget_is_not_begun(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, true, true);
+	x.f.below_too_dear = true;
+	judge(&x);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_int_equal(x.f.below, 0);
+	assert_string_equal(x.s->outcome.verdict->below_missing, "over-budget");
+	end(&x);
+}
+
+static void
 what_a_node_cannot_say_is_told_beside_what_it_says(void **state)
 {
 	struct scene x;
@@ -480,6 +495,7 @@ main(void)
 		cmocka_unit_test(a_verdict_says_what_threads_did_and_is_the_same_without_it),
 		cmocka_unit_test(the_verdict_says_what_slow_requests_have_more_of),
 		cmocka_unit_test(nodes_that_cannot_are_told_in_the_verdict),
+		cmocka_unit_test(what_would_be_over_the_budget_is_not_begun),
 		cmocka_unit_test(what_a_node_cannot_say_is_told_beside_what_it_says),
 		cmocka_unit_test(a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason),
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
