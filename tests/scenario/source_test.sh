@@ -43,7 +43,8 @@ session_start() {
 # Stops tracing, waits until the reader has read everything, and sets its numbers as shell variables.
 session_read() {
 	lttng -n stop "$S" > /dev/null
-	DISCARDED=$(lttng -n list "$S" | sed -n 's/.*Discarded events: *//p' | head -n 1)
+	# Where the count in a packet is lower than the one before, LTTng takes that for a wrap-around and adds 2^63.
+	DISCARDED=$(($(lttng -n list "$S" | sed -n 's/.*Discarded events: *//p' | head -n 1) & ~(1 << 63)))
 	touch $D/until
 	wait_for 30 gone $DUMP || echo "# the reader does not end"
 	wait $DUMP
@@ -143,7 +144,7 @@ brief() {
 	eval "$(cat $D/brief.sums)"
 	cat $D/brief.missing
 	check "brief runs: every record in the files was delivered" is "$undelivered" = 0
-	check "brief runs: every firing of an enabled tracepoint was recorded" is "$unwritten" = 0
+	check "brief runs: every firing of an enabled tracepoint was recorded or is reported as lost" is "$unwritten" -le "$lost_ring"
 	check "brief runs: the time from main() to the end of a program that ran untraced is reported as lost" is $((told + unseen)) = "$unarmed"
 	check "brief runs: at most six ran untraced without a report (an exec, or a wait for the daemon of a few ms)" is "$unseen" -le 6
 	check "brief runs: records are in order under an exact watermark" sound 20
