@@ -231,6 +231,7 @@ print_end(struct invocation *c, struct client *client, double id)
 		state = json_string_value(json_object_get(json_object_get(answer, "run"), "state"));
 		code = state == NULL                              ? FAILED
 		       : strcmp(state, "found") == 0              ? DONE
+		       : strcmp(state, "baseline") == 0           ? DONE
 		       : strcmp(state, "nothing stands out") == 0 ? NOTHING_FOUND
 		       : strcmp(state, "gone") == 0               ? PROBLEM_GONE
 		                                                  : FAILED;
@@ -261,7 +262,25 @@ start_question(const struct invocation *c)
 		json_object_set_new(q, "tail", json_real(c->number[FLAG_TAIL]));
 	if (q != NULL && (c->value[FLAG_BELOW] != NULL || c->value[FLAG_NO_BELOW] != NULL))
 		json_object_set_new(q, "below", json_boolean(c->value[FLAG_BELOW] != NULL));
+	if (q != NULL && c->value[FLAG_HEALTHY] != NULL)
+		json_object_set_new(q, "healthy", json_true());
+	if (q != NULL && c->value[FLAG_NO_BASELINE] != NULL)
+		json_object_set_new(q, "baseline", json_false());
 	return q;
+}
+
+/* With --healthy nothing is searched, so flags of a search have no meaning. */
+static enum exit_code
+check_healthy(struct invocation *c)
+{
+	static const enum flag of_searches[] = { FLAG_STRATEGY, FLAG_K, FLAG_SEED, FLAG_EFFORT,
+		FLAG_EFFECT, FLAG_CAUSES, FLAG_TAIL, FLAG_BELOW, FLAG_NO_BELOW, FLAG_NO_BASELINE };
+
+	for (size_t i = 0; i < sizeof of_searches / sizeof of_searches[0]; i++)
+		if (c->value[of_searches[i]] != NULL)
+			return call_misused(c, flag_texts[of_searches[i]].name,
+			    "with --healthy nothing is searched", NULL);
+	return DONE;
 }
 
 static enum exit_code
@@ -275,6 +294,8 @@ run_start(struct invocation *c)
 	if (c->value[FLAG_BELOW] != NULL && c->value[FLAG_NO_BELOW] != NULL)
 		return call_misused(
 		    c, "--below and --no-below", "only one of them can be obeyed", NULL);
+	if (c->value[FLAG_HEALTHY] != NULL && (code = check_healthy(c)) != DONE)
+		return code;
 	if (c->value[FLAG_WAIT] == NULL)
 		return call_ask_and_print(c, start_question(c), c->output->started);
 	if (call_connect(c, &client, &e) < 0)
@@ -303,7 +324,7 @@ const struct command command_start = {
 	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
 	         FLAG_BIT(EFFORT) | FLAG_BIT(EFFECT) | FLAG_BIT(CAUSES) | FLAG_BIT(TAIL) |
-	         FLAG_BIT(BELOW) | FLAG_BIT(NO_BELOW),
+	         FLAG_BIT(BELOW) | FLAG_BIT(NO_BELOW) | FLAG_BIT(HEALTHY) | FLAG_BIT(NO_BASELINE),
 	.run = run_start,
 	.help = "start the diagnosis of a request type",
 	.more =

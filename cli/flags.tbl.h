@@ -34,6 +34,9 @@ FLAG(TAIL, "--tail", "QUANTILE",
 FLAG(BELOW, "--below", NULL,
     "go on below the tracepoints: states, places in the code, holders (search.below of honed)")
 FLAG(NO_BELOW, "--no-below", NULL, "do not go on below the tracepoints")
+FLAG(HEALTHY, "--healthy", NULL,
+    "search nothing: the type is healthy now, and later diagnoses are compared with it")
+FLAG(NO_BASELINE, "--no-baseline", NULL, "compare with no earlier diagnosis")
 FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")

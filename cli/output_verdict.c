@@ -201,6 +201,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	print_part(p, "slow ones", verdict_tail_put, v);
 	print_part(p, "waited for", verdict_waited_put, v);
 	print_part(p, "threads", verdict_pool_put, v);
+	print_part(p, "new", verdict_new_put, v);
 	if (separated)
 		line_print(p, "separated",
 		    pen_printf(p, "requests with %s are %s; each side alone is predictable",
@@ -341,6 +342,7 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 		if (gone[0] != '\0')
 			fprintf(p->out, "%s: %s\n\n", text_of(p, run, "type"), gone);
 		print_verdicts(p, run, v);
+		print_part(p, "compared", run_compared_put, run);
 		print_part(p, "left", run_left_put, run);
 	} else {
 		pen_put(p, BOLD, text_of(p, run, "type"));

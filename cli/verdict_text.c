@@ -161,6 +161,20 @@ verdict_pool_put(struct buf *out, const json_t *v)
 			buf_printf(out, "%s", states[i].text);
 }
 
+void
+verdict_new_put(struct buf *out, const json_t *v)
+{
+	const json_t *new = json_object_get(v, "new");
+
+	if (!json_is_object(new))
+		return;
+	if (number_of(new, "part") <= 0)
+		buf_printf(out, "nothing: the baseline has as much of the variance here");
+	else
+		buf_printf(out, "%.0f %% of it (at least %.0f %%): the baseline has less here",
+		    number_of(new, "part") * 100, number_of(new, "at_least") * 100);
+}
+
 static const char *
 state_text(const json_t *o)
 {
@@ -604,6 +618,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; ", verdict_tail_put, v);
 	put_part(out, "; ", verdict_waited_put, v);
 	put_part(out, "; ", verdict_pool_put, v);
+	put_part(out, "; ", verdict_new_put, v);
 	put_part(out, "; below: ", verdict_below_put, v);
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
@@ -637,12 +652,56 @@ largest_effect(const json_t *run, bool usual)
 }
 
 void
+run_compared_put(struct buf *out, const json_t *run)
+{
+	const json_t *with = json_object_get(run, "compared");
+
+	if (json_is_object(with))
+		buf_printf(out, "with run %.0f%s%s%s", number_of(with, "run"),
+		    is_null(with, "when") ? "" : " of ", member(with, "when"),
+		    json_is_true(json_object_get(with, "healthy"))
+			? ", when the type was said to be healthy"
+			: ", which found nothing that stands out");
+}
+
+static void
+put_nothing_new(struct buf *out, const json_t *run)
+{
+	const json_t *all = json_object_get(run, "verdicts"), *most = NULL, *new = NULL;
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *v = json_array_get(all, i), *x = json_object_get(v, "new");
+
+		if (number_of(v, "effect") * number_of(x, "part") >
+		    (most != NULL ? number_of(most, "effect") * number_of(new, "part") : 0)) {
+			most = v;
+			new = x;
+		}
+	}
+	buf_printf(out, "compared ");
+	run_compared_put(out, run);
+	if (most == NULL)
+		buf_printf(out, ", no edge carries more of the variance of requests %s",
+		    member(run, "type"));
+	else
+		buf_printf(out,
+		    ", the edge with most that is new carries %.0f %% of the variance of requests %s, of which "
+		    "%.0f %% are new, and certainly %.0f %%",
+		    number_of(most, "effect") * 100, member(run, "type"),
+		    number_of(new, "part") * 100, number_of(new, "at_least") * 100);
+}
+
+void
 run_nothing_put(struct buf *out, const json_t *run)
 {
 	const json_t *wait, *edge;
 
 	if (!is_word(run, "state", "nothing stands out"))
 		return;
+	if (json_is_object(json_object_get(run, "compared"))) {
+		put_nothing_new(out, run);
+		return;
+	}
 	if ((wait = largest_effect(run, true)) != NULL) {
 		buf_printf(out,
 		    "%.0f %% of the variance of requests %s is that of waits for threads, as their load leads to: ",
@@ -711,6 +770,10 @@ run_text_put(struct buf *out, const json_t *run)
 
 	run_nothing_put(out, run);
 	run_gone_put(out, run);
+	if (is_word(run, "state", "baseline"))
+		buf_printf(out,
+		    "what the edges of %s carry in %.0f requests is kept; later diagnoses are compared with it",
+		    member(run, "type"), number_of(run, "requests"));
 	if (out->len != begun)
 		return;
 

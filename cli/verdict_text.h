@@ -21,6 +21,8 @@ void verdict_text_put(struct buf *out, const json_t *run, const json_t *v);
 void run_nothing_put(struct buf *out, const json_t *run);
 /* Of a run whose problem has stopped: when it was there, and where; else no text. */
 void run_gone_put(struct buf *out, const json_t *run);
+/* Of a run that is compared with a baseline: which one; else no text. */
+void run_compared_put(struct buf *out, const json_t *run);
 /* Of a run that found something: how much of the problem its verdicts leave, and why no more is searched; else
  * no text. */
 void run_left_put(struct buf *out, const json_t *run);
@@ -46,6 +48,8 @@ void verdict_below_released_put(struct buf *out, const json_t *v);
 /* What slow requests have more of there than the others: states, the innermost function of the program with what it calls, and
  * the function that has most itself. */
 void verdict_below_differential_put(struct buf *out, const json_t *v);
+/* What of it was not there in the baseline; no text without a baseline. */
+void verdict_new_put(struct buf *out, const json_t *v);
 void verdict_pool_put(struct buf *out, const json_t *v);
 /* Why a verdict that is not sure, without a mistake, is not. */
 const char *verdict_doubt_text(const json_t *v);

@@ -24,6 +24,7 @@ run_word(enum run_state s)
 		[RUN_UNSURE] = "unsure",
 		[RUN_NOTHING] = "nothing stands out",
 		[RUN_GONE] = "gone",
+		[RUN_BASELINE] = "baseline",
 	};
 
 	return (unsigned)s < RUN_STATES ? words[s] : "?";
@@ -52,6 +53,7 @@ run_release(struct run *r)
 	free(r->version);
 	free(r->by);
 	free(r->ended_programs);
+	free(r->baseline);
 	memset(r, 0, sizeof *r);
 }
 
@@ -174,7 +176,7 @@ forest_run_new(struct forest *f, const char *type)
 	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.subject, NULL) ||
 	    !hypothesis_text(&r->run.text, NULL) || !hypothesis_text(&r->run.by, NULL) ||
 	    !hypothesis_text(&r->run.ended_programs, NULL) ||
-	    !hypothesis_text(&r->run.version, NULL)) {
+	    !hypothesis_text(&r->run.baseline, NULL) || !hypothesis_text(&r->run.version, NULL)) {
 		run_free(r);
 		return NULL;
 	}
@@ -317,6 +319,19 @@ forest_run_latest(const struct forest *f, const char *type)
 		if (type == NULL || strcmp(f->runs[i - 1]->run.type, type) == 0)
 			return &f->runs[i - 1]->run;
 	return NULL;
+}
+
+struct run *
+forest_run_baseline(const struct forest *f, const char *type)
+{
+	struct run *r, *best = NULL;
+	uint64_t at = 0;
+
+	while ((r = forest_run_next(f, &at)) != NULL)
+		if (r->baseline[0] != '\0' && strcmp(r->type, type) == 0 &&
+		    (best == NULL || r->healthy >= best->healthy))
+			best = r;
+	return best;
 }
 
 struct hypothesis *

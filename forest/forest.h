@@ -15,7 +15,7 @@
 
 /* RUN_UNSURE: it has verdicts, and none of them is sure: verdict_sure(). RUN_NOTHING: some do not, and
  * no verdict that is sure has an effect that is worth mending. RUN_GONE: the problem was there from problem_from to
- * problem_to, and is not any more; it may have verdicts. */
+ * problem_to, and is not any more; it may have verdicts. RUN_BASELINE: its type was said to be healthy, and its baseline is kept. */
 enum run_state {
 	RUN_ACTIVE,
 	RUN_FOUND,
@@ -24,10 +24,11 @@ enum run_state {
 	RUN_UNSURE,
 	RUN_NOTHING,
 	RUN_GONE,
+	RUN_BASELINE,
 	RUN_STATES
 };
 
-/* "active", "found", "not found", "stopped", "unsure", "nothing stands out", "gone"; "?" for other numbers. */
+/* "active", "found", "not found", "stopped", "unsure", "nothing stands out", "gone", "baseline"; "?" for other numbers. */
 const char *run_word(enum run_state s);
 
 enum { RUN_PROGRAMS_MAX = 8 };
@@ -63,6 +64,11 @@ struct run {
 	/* Programs of the request type that ended while it was active, at most RUN_PROGRAMS_MAX: a line
 	 * "PID NODE SERVICE" for each, separated by tabs; "". */
 	char *ended_programs;
+	bool healthy; /* [7] its type was said to be healthy: it only keeps a baseline */
+	/* [7] What the edges carried, if later runs may compare with it (controlplane/search/baseline.h has the form); "". */
+	char *baseline;
+	uint64_t
+	    compared; /* [7] the run whose baseline its verdicts are compared with; 0: there was none */
 };
 
 /* An entry of the log of switches: a change that was sent to the agents, or is about to be. */
@@ -154,6 +160,10 @@ struct hypothesis *forest_get(const struct forest *f, uint64_t id);
 /* The newest run of the type, or (NULL) of all. NULL: there is none. O(runs). */
 struct run *forest_run_latest(const struct forest *f, const char *type);
 
+/* The run with whose baseline a run of this type is compared: the newest that was told that the type is healthy, else the newest
+ * that has one. NULL: there is none. O(runs). */
+struct run *forest_run_baseline(const struct forest *f, const char *type);
+
 /* Copies the verdict and gives it its rank in the run: those whose interval excludes 0 first, then
  * by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
  * Preconditions: the hypothesis is of the run and has no verdict yet. NULL: out of memory. O(verdicts
@@ -197,8 +207,8 @@ void store_close(struct store *s); /* NULL is permitted */
  * durable when it returns 0. On failure (ERR_FULL, ERR_STORE, ERR_BUSY) nothing is written, and the
  * next call tries again. ERR_STORE: the database has rows that were not loaded. O(changes). */
 int store_commit(struct store *s, struct forest *f, struct err *e);
-/* Reads into an empty forest all runs that began in the last `days` days (0: all) or have not ended,
- * with their rows; new ids continue after the largest in the database. After a failure the forest
+/* Reads into an empty forest all runs that began in the last `days` days (0: all), have not ended, or have a baseline, with their
+ * rows; new ids continue after the largest in the database. After a failure the forest
  * must be freed. O(rows). */
 int store_load(struct store *s, struct forest *f, unsigned days, struct err *e);
 
@@ -207,7 +217,7 @@ int store_newest(struct store *s, struct wall *ret, struct err *e);
 
 /* Deletes whole runs that have ended, oldest first, from the database and from *f: those that ended
  * before `before` (ns 0: none), and others while the used part of the file exceeds max_bytes (0: no
- * limit); never the newest of a type, which an engine may hold. Switches of no run and audit rows go
+ * limit); never the newest of a type, which an engine may hold, and those of forest_run_baseline(). Switches of no run and audit rows go
  * with the runs of their time; if the file is too large and no run can go, the oldest audit rows go.
  * Freed pages are returned to the file system. A call deletes a few runs and pages in one
  * transaction of some ms. Returns the number of runs, or a negative code: call it until it returns

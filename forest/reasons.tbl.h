@@ -15,6 +15,7 @@ REASON(LOST_RECORDS,      6, "lost-records",      "most traces had lost records 
 REASON(PATH_GONE,         7, "path-gone",         "the critical path that had the problem did not come back")
 REASON(SAME_EDGE,         8, "same-edge",         "another search has reached the same edge")
 REASON(PROBLEM_GONE,      9, "problem-gone",      "the requests under diagnosis stopped coming, or their problem went away")
+REASON(AS_BASELINE,      55, "as-baseline",       "the response times vary as they did in the baseline")
 REASON(PROBLEM_STOPPED,  54, "problem-stopped",   "the problem was there for a time, and has stopped ({})")
 REASON(END_OVER_BUDGET,  10, "end-over-budget",   "{}, an end of the edge, is over the overhead budget; raise search.budget")
 REASON(UNCONFIRMED,      11, "unconfirmed",       "an agent did not confirm that its tracepoints are enabled; `hone agents` shows which")

@@ -43,7 +43,7 @@ struct table_info {
 };
 
 extern const struct table_info store_tables[TABLES];
-enum { STORE_SCHEMA = 6 };
+enum { STORE_SCHEMA = 7 };
 
 /* What schema 4 keeps as a number, from the text that older ones kept, where that is exact. `it`
  * names the table. */

@@ -41,13 +41,16 @@ used_bytes(struct store *s, int64_t *ret, struct err *e)
 	return 0;
 }
 
-/* The oldest runs that have ended. The newest run of each type stays: the engine may hold it. */
+/* The oldest runs that have ended. The newest run of each type stays: the engine may hold it. So does what later runs of the
+ * type are compared with: forest_run_baseline(). */
 static int
 choose(struct store *s, struct prunable *g, int64_t before_ns, struct err *e)
 {
 	static const char sql[] =
 	    "SELECT id, ended_ns FROM run WHERE ended_ns <> 0 AND ended_ns < ?"
-	    " AND id NOT IN (SELECT max(id) FROM run GROUP BY type) ORDER BY ended_ns, id LIMIT ?";
+	    " AND id NOT IN (SELECT max(id) FROM run GROUP BY type)"
+	    " AND id NOT IN (SELECT max(id) FROM run WHERE baseline <> '' GROUP BY type, healthy)"
+	    " ORDER BY ended_ns, id LIMIT ?";
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(s->db, s->path, sql, &q, e), step = SQLITE_ERROR;
 

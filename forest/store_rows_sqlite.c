@@ -40,6 +40,9 @@ static const struct column run_columns[] = {
 	RUN("tail_quantile", REAL, tail_quantile, 6),
 	RUN("problem_from_ns", U64, problem_from.ns, 6),
 	RUN("problem_to_ns", U64, problem_to.ns, 6),
+	RUN("healthy", FLAG, healthy, 7),
+	RUN("baseline", TEXT, baseline, 7),
+	RUN("compared", U64, compared, 7),
 };
 
 #define HYP(name, type, member, since)                                       \
@@ -98,6 +101,10 @@ static const struct column hypothesis_columns[] = {
 #define VER6(name, type, member)                                      \
 	{                                                             \
 		name, type, offsetof(struct verdict, member), 6, NULL \
+	}
+#define VER7(name, type, member)                                      \
+	{                                                             \
+		name, type, offsetof(struct verdict, member), 7, NULL \
 	}
 static const struct column verdict_columns[] = {
 	VER("hypothesis", U64, hypothesis),
@@ -200,6 +207,8 @@ static const struct column verdict_columns[] = {
 	VER6("below_wakers", TEXT, below_wakers),
 	VER6("below_missing", TEXT, below_missing),
 	VER6("below_differential", TEXT, below_differential),
+	VER7("new_part", REAL, new_part),
+	VER7("new_low", REAL, new_low),
 };
 
 #define SWI(name, type, member)                                        \

@@ -178,6 +178,12 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN below_wakers TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_missing TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN below_differential TEXT NOT NULL DEFAULT '';",
+	/* What was there before is no cause of what is there now. */
+	"ALTER TABLE run ADD COLUMN healthy INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN baseline TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE run ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN new_part REAL;"
+	"ALTER TABLE verdict ADD COLUMN new_low REAL;",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");
@@ -473,21 +479,23 @@ read_rows(struct store *s, sqlite3_stmt *q, enum store_table t, struct forest *f
 	return step == SQLITE_DONE ? 0 : store_failed(s, database_err(e, s->db, s->path), e);
 }
 
+/* Runs since a time, active ones, and those that later ones are compared with. */
+#define LOADED(run) "(" run ".begun_ns >= ?1 OR " run ".ended_ns = 0 OR " run ".baseline <> '')"
+
 static int
 load(struct store *s, struct forest *f, enum store_table t, int64_t since_ns, struct err *e)
 {
 	static const char *const which[TABLES] = {
-		[TABLE_RUN] = "WHERE it.begun_ns >= ?1 OR it.ended_ns = 0 ORDER BY it.id",
-		[TABLE_HYPOTHESIS] =
-		    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.id",
-		[TABLE_VERDICT] =
-		    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0"
-		    " ORDER BY it.run, it.rank",
+		[TABLE_RUN] = "WHERE " LOADED("it") " ORDER BY it.id",
+		[TABLE_HYPOTHESIS] = "JOIN run ON run.id = it.run WHERE " LOADED(
+		    "run") " ORDER BY it.id",
+		[TABLE_VERDICT] = "JOIN run ON run.id = it.run WHERE " LOADED(
+		    "run") " ORDER BY it.run, it.rank",
 		[TABLE_SWITCHED] =
 		    "LEFT JOIN run ON run.id = it.run WHERE (it.run IS NULL AND it.when_ns >= ?1)"
-		    " OR run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
-		[TABLE_EVIDENCE] =
-		    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
+		    " OR " LOADED("run") " ORDER BY it.rowid",
+		[TABLE_EVIDENCE] = "JOIN run ON run.id = it.run WHERE " LOADED(
+		    "run") " ORDER BY it.rowid",
 		[TABLE_AUDIT] =
 		    "WHERE it.when_ns >= ?1 AND it.rowid > (SELECT max(rowid) - ?2 FROM audit) ORDER BY it.rowid",
 	};

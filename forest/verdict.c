@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "forest/verdict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,11 @@ verdict_sure(const struct verdict *v)
 bool
 verdict_worth(const struct verdict *v, double effect_min)
 {
+	/* 1 */
+	if (!isnan(v->new_part))
+		return v->new_low > (v->handed_over ? VERDICT_NEW_WAIT : 0) &&
+		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
+	/* 2 */
 	return !(v->effect < effect_min) && v->pool != POOL_USUAL;
 }
 

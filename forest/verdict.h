@@ -41,7 +41,7 @@ enum preload_kind {
 
 const char *preload_word(enum preload_kind k); /* "mutex"; "": NONE; "?" for other numbers */
 
-/* Fields marked [4] came with schema 4 of the database, [5] and [6] with schemas 5 and 6; an older row has their
+/* Fields marked [4] came with schema 4 of the database, [5], [6] and [7] with schemas 5, 6 and 7; an older row has their
  * zero, or NAN, and before schema 4 `text`. */
 struct verdict {
 	uint64_t run;
@@ -148,6 +148,11 @@ struct verdict {
 	/* What slow requests have more of than the others: analysis/differential_text.h. "": they were not compared. */
 	char *below_differential;
 
+	/* [7] Of what the edge of its search carries of the variance of all requests, the part that the baseline of run.compared
+	 * has not, 0 to 1, and how much of it is certain. Of a wait for threads: what all waits for them carry. NAN: there was
+	 * no baseline. */
+	double new_part, new_low;
+
 	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;
 	double p50_then_ns, p95_now_ns, p95_then_ns, p99_now_ns, p99_then_ns;
@@ -167,9 +172,17 @@ bool verdict_is_whole(const struct verdict *v);
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 
-/* Its effect is at least that, or one of both is not known; and it is no wait that the load leads to
- * anyway (POOL_USUAL). */
+/*
+ * 1. Compared with a baseline: some of it is certainly new, of a wait for threads VERDICT_NEW_WAIT of it, and the effect of what
+ *    is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
+ * 2. Else: its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
+ *    (POOL_USUAL).
+ */
 bool verdict_worth(const struct verdict *v, double effect_min);
+/* What was not there before stands out with less. */
+#define VERDICT_NEW 0.6
+/* Waits are long for a while in queues that nothing has changed, and not longer in the next minute. */
+#define VERDICT_NEW_WAIT 0.6
 
 /* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
  * one edge alone has, what it certainly has, or what all have together. */

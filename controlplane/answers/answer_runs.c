@@ -241,6 +241,15 @@ tail_json(const struct verdict *v)
 	    number_json(v->tail_carries), "has", tail_has_json(v));
 }
 
+/* What of it was not there in the baseline. */
+static json_t *
+new_json(const struct verdict *v)
+{
+	return isnan(v->new_part)
+	           ? json_null()
+	           : json_pack("{s:f, s:f}", "part", v->new_part, "at_least", v->new_low);
+}
+
 static const char *
 measure_word(const struct verdict *v)
 {
@@ -251,14 +260,14 @@ static void
 add_circumstances(json_t *j, const struct verdict *v, bool whole)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
 	    "measure", measure_word(v), "sure", verdict_sure(v), "effect", number_json(v->effect),
 	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
 	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
 	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
-	    answer_below(v, whole), "tail", tail_json(v));
+	    answer_below(v, whole), "tail", tail_json(v), "new", new_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);
@@ -449,13 +458,27 @@ problem_json(const struct run *r)
 	           : json_null();
 }
 
+/* The run whose baseline this one's verdicts are compared with. */
 static json_t *
-run_facts(const struct engine *g, const struct run *r, const struct answer_context *c)
+compared_json(const struct forest *f, const struct run *r)
+{
+	const struct run *with = r->compared != 0 ? forest_run(f, r->compared) : NULL;
+
+	if (r->compared == 0)
+		return json_null();
+	return json_pack("{s:I, s:o, s:b}", "run", (json_int_t)r->compared, "when",
+	    with != NULL ? wall_json(with->begun) : json_null(), "healthy",
+	    with != NULL && with->healthy);
+}
+
+static json_t *
+run_facts(const struct engine *g, const struct forest *f, const struct run *r,
+    const struct answer_context *c)
 {
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_json(g, diagnosis_of(g, r), c), "cycles", (int)r->cycles, "effort",
@@ -469,14 +492,16 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    text_or_null(r->text), "by", answer_text(r->by), "no_evidence",
 	    no_evidence_json(g, diagnosis_of(g, r)), "ended_programs",
 	    ended_programs_json(r->ended_programs), "tail",
-	    number_json(r->tail_quantile > 0 ? r->tail_quantile : NAN), "problem", problem_json(r));
+	    number_json(r->tail_quantile > 0 ? r->tail_quantile : NAN), "problem", problem_json(r),
+	    "healthy", r->healthy, "keeps_baseline", r->baseline[0] != '\0', "compared",
+	    compared_json(f, r));
 }
 
 json_t *
 answer_run(const struct engine *g, const struct forest *f, const struct run *r,
     const struct answer_context *c, bool tree)
 {
-	json_t *run = run_facts(g, r, c), *verdicts = verdicts_json(g, f, r, tree), *all, *first;
+	json_t *run = run_facts(g, f, r, c), *verdicts = verdicts_json(g, f, r, tree), *all, *first;
 	const struct hypothesis *h;
 	uint64_t at = 0;
 

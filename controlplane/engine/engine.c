@@ -639,6 +639,7 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 	struct space_stats learned;
 	bool explores = !space_stats(p->learned.space, type->label, &learned) ||
 	                learned.traces == 0;
+	const struct run *before = forest_run_baseline(g->forest, type->name);
 	struct run *run = d->run;
 
 	run->effort = (uint32_t)(o->effort_cycles > 0 ? o->effort_cycles
@@ -649,6 +650,8 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 								 : 1);
 	run->left = NAN;
 	run->tail_quantile = o->tail_quantile;
+	run->healthy = o->healthy;
+	run->compared = before != NULL && !o->healthy && !o->no_baseline ? before->id : 0;
 	run->seed = d->seed;
 	run->state = RUN_ACTIVE;
 	run->begun = when;

@@ -80,6 +80,8 @@ struct start_options {
 	int64_t causes_max;            /* rest_step(); 0: as configured */
 	double tail_quantile;          /* the tail beyond it is searched; 0: the variance is */
 	enum look_below below;
+	bool healthy;     /* no search: what the edges carry is kept as the type's baseline */
+	bool no_baseline; /* it is judged alone, though the type has a baseline */
 };
 /* Begins a diagnosis of a request type, by name or "service/name". If the type has not been learned
  * it begins nevertheless, notes that in the run, and explores. ERR_MISSING: no agent, or no such

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "controlplane/search/baseline.h"
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/search.h"
 #include "controlplane/search/search_end.h"
@@ -147,6 +148,16 @@ add_search(struct search_port *port, struct diagnosis *d, const struct eligible 
 	return hypothesis_evidence(port, h, r->group, edge, e);
 }
 
+/* Whether an edge that is not the main one has as much as is followed inside an edge. */
+static bool
+is_followed(const struct search_port *port, const struct judged_group *j, uint32_t edge)
+{
+	double part = j->new_parts != NULL ? j->new_parts[edge] : 1;
+
+	return j->finding.problem != PROBLEM_SLOW &&
+	       j->finding.edges[edge].share * part >= port->settings.isolate_min;
+}
+
 /* For its main edge, and for others that have as much as is followed inside an edge. */
 static int
 add_searches(struct search_port *port, struct diagnosis *d, const struct eligible *r, struct err *e)
@@ -155,8 +166,8 @@ add_searches(struct search_port *port, struct diagnosis *d, const struct eligibl
 	double least = port->settings.isolate_min;
 	int rc = add_search(port, d, r, f->top, e);
 
-	for (uint32_t i = 0; i < f->nedges && f->problem != PROBLEM_SLOW && rc == 0; i++)
-		if (i != f->top && f->edges[i].share >= least &&
+	for (uint32_t i = 0; i < f->nedges && rc == 0; i++)
+		if (i != f->top && is_followed(port, r->judged, i) &&
 		    f->edges[i].interval.low >= least / 2)
 			rc = add_search(port, d, r, i, e);
 	return rc;
@@ -242,8 +253,7 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 	for (uint32_t i = 0; i < f->nedges; i++) {
 		struct gap gap = gap_of(&r->group->shape, i);
 
-		if ((i == f->top || (f->problem != PROBLEM_SLOW &&
-					f->edges[i].share >= port->settings.isolate_min)) &&
+		if ((i == f->top || is_followed(port, r->judged, i)) &&
 		    !search_list_has_gap(d, &gap))
 			return true;
 	}
@@ -279,6 +289,20 @@ watch(struct search_port *port, struct diagnosis *d, bool late, bool ended, stru
 	return rc != 0 ? rc : begin_waiting(port, d, e);
 }
 
+/* What it is compared with: kept with the diagnosis, since the run that has it may be deleted meanwhile. */
+static void
+read_before(const struct search_port *port, struct diagnosis *d)
+{
+	const struct run *run = d->run->compared != 0 ? forest_run(port->forest, d->run->compared)
+	                                              : NULL;
+	struct baseline *b = run != NULL ? arena_alloc(&d->kept, sizeof *b) : NULL;
+
+	if (b != NULL && baseline_read(b, run->baseline, &d->kept))
+		d->before = b;
+	else
+		d->run->compared = 0;
+}
+
 static int
 groups_begin(const struct search_port *port, struct diagnosis *d, struct err *e)
 {
@@ -291,6 +315,7 @@ groups_begin(const struct search_port *port, struct diagnosis *d, struct err *e)
 		.ignore = port->ignore,
 	};
 
+	read_before(port, d);
 	d->groups = groups_new(&o, port->labels);
 	return d->groups != NULL
 	           ? 0
@@ -298,6 +323,36 @@ groups_begin(const struct search_port *port, struct diagnosis *d, struct err *e)
 }
 
 /* ---- the end ---- */
+
+/* What the edges carry, as the baseline of later runs. Without memory there is none. */
+static void
+keep_baseline(struct search_port *port, struct diagnosis *d)
+{
+	struct baseline b;
+	struct buf text = { 0 };
+	struct err e;
+
+	if (baseline_of(&b, d->groups, port->labels,
+		(double)mono_since_ns(port->now, d->begun) / 1e9,
+		port->settings.conditions.confidence, d->seed, port->scratch, &e) == 0) {
+		baseline_print(&b, &text);
+		buf_u8(&text, 0);
+		if (!text.failed)
+			hypothesis_text(&d->run->baseline, (char *)text.data);
+	}
+	buf_release(&text);
+}
+
+/* A run that found nothing to mend is what later ones are compared with; if it was compared itself, that stays, so that what
+ * grows slowly is noticed. */
+static bool
+is_baseline(const struct run *r, enum run_state state, enum reason reason)
+{
+	return r->healthy ? state == RUN_BASELINE
+	                  : r->compared == 0 && !(r->tail_quantile > 0) &&
+	                        (state == RUN_NOTHING ||
+				    (state == RUN_NOT_FOUND && reason == REASON_NO_PROBLEM));
+}
 
 /* Ends, as the problem that was there is not any more: with what it was, and when. */
 static void
@@ -353,7 +408,7 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 			continue;
 		f.worth++;
 		f.apart |= v->problem != PROBLEM_UNPREDICTABLE || v->pool != POOL_NONE ||
-		           isnan(v->effect);
+		           isnan(v->effect) || !isnan(v->new_part);
 		f.most = fmax(f.most, v->effect);
 		f.certain = fmax(f.certain, certain);
 	}
@@ -449,7 +504,9 @@ why_few(const struct diagnosis *d)
 static void
 end_unfound(struct search_port *port, struct diagnosis *d, int64_t waited_ns)
 {
-	if (d->traces >= port->settings.conditions.traces_min)
+	if (d->traces >= port->settings.conditions.traces_min && d->before != NULL)
+		diagnose_end(port, d, RUN_NOTHING, REASON_AS_BASELINE, "", port->when);
+	else if (d->traces >= port->settings.conditions.traces_min)
 		diagnose_end(port, d, RUN_NOT_FOUND, REASON_NO_PROBLEM, "", port->when);
 	else if (waited_ns > 3 * port->settings.cycle_max_ns)
 		diagnose_end(port, d, RUN_NOT_FOUND, why_few(d),
@@ -477,6 +534,13 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 
 	if (waited_ns < WATCH_MIN_NS)
 		return 0;
+	if (d->run->healthy) {
+		if (late && d->traces >= port->settings.conditions.traces_min)
+			diagnose_end(port, d, RUN_BASELINE, REASON_NONE, "", port->when);
+		else if (late)
+			end_unfound(port, d, waited_ns);
+		return 0;
+	}
 	if (choose_tail(port, d) == TAIL_GATHER)
 		return 0;
 	ended = all_ended(d);
@@ -550,6 +614,8 @@ diagnose_end(struct search_port *port, struct diagnosis *d, enum run_state state
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		if (d->searches[i]->phase != SEARCH_ENDED)
 			search_end(port, d->searches[i], reason);
+	if (d->groups != NULL && is_baseline(d->run, state, reason))
+		keep_baseline(port, d);
 	d->run->state = state;
 	d->run->ended = when;
 	d->run->reason = reason;
@@ -594,6 +660,7 @@ diagnosis_free(struct diagnosis *d)
 	free(d->searches);
 	watched_free(d->watched);
 	wait_list_release(&d->waits);
+	arena_release(&d->kept);
 	groups_free(d->groups);
 	label_set_release(&d->over_budget);
 	free(d);

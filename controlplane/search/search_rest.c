@@ -152,6 +152,28 @@ measure_edge(struct left_edge *ret, const struct edge_sample *cycle, const struc
 	return 0;
 }
 
+/* Of what an edge between always-on labels carries, the part that was not there in the baseline; of others, and without one: 1. */
+static int
+new_part(double *ret, const struct search_port *port, const struct search *s, const struct gap *gap,
+    struct err *e)
+{
+	const struct diagnosis *d = s->diagnosis;
+	const struct group *root = root_of(s);
+	uint32_t edge = root != NULL ? gap_edge(&root->shape, gap) : UINT32_MAX;
+	struct baseline now;
+	int rc;
+
+	*ret = 1;
+	if (d->before == NULL || edge == UINT32_MAX)
+		return 0;
+	if ((rc = baseline_of(&now, d->groups, port->labels, 0, 0, d->seed, port->scratch, e)) == 0)
+		*ret = baseline_more(&now, d->before, labels_get(port->labels, gap->from)->text,
+		    labels_get(port->labels, gap->to)->text,
+		    root->shape.edges[edge].owner == LABEL_NONE)
+		           .part;
+	return rc;
+}
+
 /* *ret->effect 0: there is none. */
 static int
 largest_edge(struct left_edge *ret, const struct search_port *port, const struct search *s,
@@ -168,12 +190,15 @@ largest_edge(struct left_edge *ret, const struct search_port *port, const struct
 		cycle.groups[i] = groups_at(s->cycle.groups, i);
 	for (uint32_t i = 0; i < shape->nedges; i++) {
 		struct left_edge x = { .gap = gap_of(shape, i), .edge = i };
+		double part = 1;
 		int rc;
 
 		if (i == edge || search_list_has_gap(s->diagnosis, &x.gap))
 			continue;
-		if ((rc = measure_edge(&x, &cycle, port, s, e)) != 0)
+		if ((rc = measure_edge(&x, &cycle, port, s, e)) != 0 ||
+		    (x.effect > 0 && (rc = new_part(&part, port, s, &x.gap, e)) != 0))
 			return rc;
+		x.effect *= part;
 		if (x.effect >= s->diagnosis->run->effect_min && x.effect > ret->effect)
 			*ret = x;
 	}

@@ -7,6 +7,7 @@
  *	tail_target.c               whether the tail is searched, and when there is enough of it
  *	gap.c, measure.c            the gap on a path; how a problem is distributed over its parts
  *	population.c                all requests of a search as one group
+ *	baseline.c                  what edges carry, now and before
  *	rest.c                      what an edge has of a problem without a known cause
  *	wait_list.c                 what requests waited for
  *	decide.c, next_step.c,      pure decisions: facts in, a decision with its reason out
@@ -31,6 +32,7 @@
 #include "analysis/below_list.h"
 #include "analysis/group.h"
 #include "base/rng.h"
+#include "controlplane/search/baseline.h"
 #include "controlplane/search/decide.h"
 #include "controlplane/search/next_step.h"
 #include "controlplane/search/presence.h"
@@ -225,6 +227,8 @@ struct diagnosis {
 	uint64_t usable;                  /* traces that are evidence, since it began */
 	enum reason no_evidence;          /* why it gets nothing that it can use; NONE: it does */
 	struct wait_list waits;
+	struct baseline *before; /* what it is compared with; NULL: nothing */
+	struct arena kept;       /* has that */
 	struct watched *watched; /* see watch.h */
 	struct tail_state tail;
 	bool below; /* its searches go on below the tracepoints */

@@ -8,6 +8,7 @@
 
 #include "analysis/tail_keys.h"
 #include "base/texts.h"
+#include "controlplane/search/baseline.h"
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
 #include "controlplane/search/gap.h"
@@ -527,6 +528,49 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	return 0;
 }
 
+/* The edge between always-on labels that the search, or the one that it is beside, began with, in the groups of always-on labels.
+ * NULL: it began inside one. */
+static const struct gap *
+always_on_gap(const struct search *s)
+{
+	const struct diagnosis *d = s->diagnosis;
+	uint32_t edge;
+
+	while (s->origin.beside != UINT32_MAX && s->origin.beside < d->nsearches)
+		s = d->searches[s->origin.beside];
+	return watched_edge(s, &edge) != NULL ? &s->origin.gap : NULL;
+}
+
+/* What of it was not there before: in the edge that the search began with, or in all waits for these threads; else in all of the
+ * response time. */
+static int
+find_new(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
+{
+	const struct diagnosis *d = s->diagnosis;
+	const struct gap *gap = always_on_gap(s);
+	struct baseline now;
+	struct more more;
+	int rc;
+
+	v->new_part = v->new_low = NAN;
+	if (d->before == NULL)
+		return 0;
+	if ((rc = baseline_of(&now, d->groups, port->labels,
+		 (double)mono_since_ns(port->now, d->begun) / 1e9, v->confidence, d->seed,
+		 port->scratch, e)) != 0)
+		return rc;
+	if (v->handed_over)
+		more = baseline_more(&now, d->before, v->from, v->to, true);
+	else if (gap != NULL)
+		more = baseline_more(&now, d->before, labels_get(port->labels, gap->from)->text,
+		    labels_get(port->labels, gap->to)->text, false);
+	else
+		more = carried_more(&now.variance, &d->before->variance);
+	v->new_part = more.part;
+	v->new_low = more.low;
+	return 0;
+}
+
 /* A mistake of the instrumentation that makes the verdict doubtful. */
 static int
 find_mistake(struct verdict *v, const struct search_port *port, const struct search *s,
@@ -564,7 +608,7 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')
 		v->kind = VERDICT_KEY;
 	fill_position(v, &x->group->shape, x->edge);
-	if ((rc = find_pool(v, port, s, e)) != 0)
+	if ((rc = find_pool(v, port, s, e)) != 0 || (rc = find_new(v, port, s, e)) != 0)
 		return rc;
 	v->by_latency = s->at.by_latency;
 	v->separation = v->kind == VERDICT_SEPARATED ? sep->between : 0;
@@ -631,7 +675,9 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		.pool_service_ns = NAN,
 		.pool_service_cv = NAN,
 		.pool_wait_ns = NAN,
-		.pool_expected_ns = NAN };
+		.pool_expected_ns = NAN,
+		.new_part = NAN,
+		.new_low = NAN };
 	struct final_edge_of x = { .group = group, .edge = edge };
 	struct buf path = { 0 }, key = { 0 }, tail_key = { 0 }, tail_value = { 0 };
 	struct verdict_facts facts;

@@ -12,6 +12,8 @@ enum { ROUNDS = 100, NEWS = 16 };
  * it is not a tail. */
 enum { TAIL_GROUP_MIN = 8 };
 static const double TAIL_PART_MAX = 0.4;
+/* Of a group's variance, compared with a baseline: less that is new in its main edge is no problem. */
+static const double NEW_MIN = 0.1;
 
 /* A cheap estimate of what a group's problem costs, ns. */
 static double
@@ -152,9 +154,46 @@ judge_tail(struct finding *f, const struct group *g, const struct search_port *p
 	return 0;
 }
 
+/* What of each edge is new; its main edge is the one with most that is, and what all have is no problem if next to nothing is
+ * new. */
+static int
+judge_new(struct judged_group *j, const struct search_port *port, const struct diagnosis *d,
+    const struct baseline *now, struct err *e)
+{
+	struct finding *f = &j->finding;
+	const struct shape *s = &j->group->shape;
+	double *parts, most = 0;
+
+	if (now == NULL || f->problem != PROBLEM_UNPREDICTABLE) {
+		free(j->new_parts);
+		j->new_parts = NULL;
+		return 0;
+	}
+	if ((parts = reallocarray(j->new_parts, f->nedges + 1, sizeof *parts)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	j->new_parts = parts;
+	for (uint32_t i = 0; i < f->nedges; i++) {
+		const struct shape_edge *x = &s->edges[i];
+
+		parts[i] = f->edges[i].share <= 0
+		               ? 0
+		               : baseline_more(now, d->before,
+				     labels_get(port->labels, x->from)->text,
+				     labels_get(port->labels, x->to)->text, x->owner == LABEL_NONE)
+		                     .part;
+		if (f->edges[i].share * parts[i] > most) {
+			most = f->edges[i].share * parts[i];
+			f->top = i;
+		}
+	}
+	if (most < NEW_MIN)
+		f->problem = PROBLEM_NONE;
+	return 0;
+}
+
 static int
 judge(struct judged_group *j, const struct search_port *port, const struct diagnosis *d,
-    double slow_ns, struct err *e)
+    const struct baseline *now, double slow_ns, struct err *e)
 {
 	struct finding f;
 	struct edge_share *edges;
@@ -171,7 +210,23 @@ judge(struct judged_group *j, const struct search_port *port, const struct diagn
 	j->finding = f;
 	j->finding.edges = edges;
 	j->n = j->group->total.n;
-	return 0;
+	return judge_new(j, port, d, now, e);
+}
+
+/* What the edges carry now, without intervals. *ret NULL: it is compared with nothing. */
+static int
+carried_now(const struct baseline **ret, const struct search_port *port, const struct diagnosis *d,
+    struct err *e)
+{
+	struct baseline *now;
+
+	*ret = NULL;
+	if (d->before == NULL)
+		return 0;
+	if ((now = arena_alloc(port->scratch, sizeof *now)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	*ret = now;
+	return baseline_of(now, d->groups, port->labels, 0, 0, d->seed, port->scratch, e);
 }
 
 /* These groups are watched from now on: their findings are kept, those of others freed. */
@@ -186,10 +241,13 @@ watch_only(struct watched *w, struct group *const *best, uint32_t n)
 			if (w->judged[k].group == best[i]) {
 				next.judged[i] = w->judged[k];
 				w->judged[k].finding.edges = NULL;
+				w->judged[k].new_parts = NULL;
 			}
 	}
-	for (uint32_t k = 0; k < w->n; k++)
+	for (uint32_t k = 0; k < w->n; k++) {
 		free(w->judged[k].finding.edges);
+		free(w->judged[k].new_parts);
+	}
 	*w = next;
 }
 
@@ -209,7 +267,11 @@ eligible_groups(struct eligible out[ELIGIBLE_MAX], const struct search_port *por
 	struct group *best[ELIGIBLE_MAX];
 	uint32_t n = rank_groups(d, slow_ns, port->settings.conditions.traces_min, best),
 		 neligible = 0;
-	int rc;
+	const struct baseline *now;
+	int rc = carried_now(&now, port, d, e);
+
+	if (rc != 0)
+		return rc;
 
 	if (d->watched == NULL && (d->watched = calloc(1, sizeof *d->watched)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
@@ -219,7 +281,7 @@ eligible_groups(struct eligible out[ELIGIBLE_MAX], const struct search_port *por
 		uint64_t old = late ? 0 : j->n / NEWS;
 
 		if ((j->n == 0 || best[i]->total.n > j->n + old) &&
-		    (rc = judge(j, port, d, slow_ns, e)) != 0)
+		    (rc = judge(j, port, d, now, slow_ns, e)) != 0)
 			return rc;
 		if (is_problem(&j->finding))
 			insert(out, neligible++, &(struct eligible){ best[i], j });
@@ -234,9 +296,11 @@ eligible_surely(const struct eligible *r, const struct search_port *port, struct
 	const struct conditions *c = &port->settings.conditions;
 	struct judged_group *j = r->judged;
 	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
-	int rc = 0;
+	const struct baseline *now;
+	int rc = carried_now(&now, port, d, e);
 
-	if (j->n != r->group->total.n && (rc = judge(j, port, d, slow_ns, e)) != 0)
+	if (rc != 0 ||
+	    (j->n != r->group->total.n && (rc = judge(j, port, d, now, slow_ns, e)) != 0))
 		return rc;
 	if (!is_problem(&j->finding))
 		return 0;

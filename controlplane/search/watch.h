@@ -9,8 +9,12 @@ enum { ELIGIBLE_MAX = 16 };
 
 struct judged_group { /* a group, and its finding when it had n traces */
 	const struct group *group;
-	uint64_t n;             /* 0: not judged yet */
-	struct finding finding; /* its edges are allocated */
+	uint64_t n; /* 0: not judged yet */
+	struct finding
+	    finding; /* its edges are allocated. Compared with a baseline, top is the edge with most that is new */
+	/* Of what the edges carry, the part that is new, 0 to 1: [finding.nedges], allocated. NULL: there is no baseline, or the
+	 * problem is another one than variance. */
+	double *new_parts;
 };
 struct watched { /* the groups of highest rank, from one call of eligible_groups() to the next */
 	uint32_t n;

@@ -28,7 +28,7 @@ enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10, FAULTY_S = 5 };
 
 static const char USAGE[] =
     "usage: random [--kind NAME] [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N]\n"
-    "              [--jobs N] [--effect PCT] [--causes N] [--verbose]\n"
+    "              [--jobs N] [--effect PCT] [--causes N] [--baseline] [--verbose]\n"
     "       random --list-kinds\n";
 
 struct options {
@@ -39,7 +39,7 @@ struct options {
 	int per_cycle;
 	double effect_min;  /* 0: that of the stage */
 	int64_t causes_max; /* the same */
-	bool verbose, list, help;
+	bool baseline, verbose, list, help;
 };
 struct job {
 	pid_t pid;
@@ -49,6 +49,20 @@ struct job {
 
 /* Each other kind is played a tenth as often as trees. */
 enum { OTHERS = 10 };
+
+/* Keeps what the application does without its causes. */
+static void
+keep_baseline(struct made *m, enum kind_number kind)
+{
+	bool quiet;
+
+	m->faulty = false;
+	for (int i = 0; kind != KIND_tree && i < FAULTY_S; i++)
+		stage_learn(&m->stage, 0);
+	stage_diagnose(&m->stage, m->units[0].name, &(struct start_options){ .healthy = true }, 600,
+	    NULL, &quiet);
+	m->stage.begun_ns = INT64_MAX;
+}
 
 /* Learns from few traces at a time with everything enabled: with 100,000 tracepoints, each trace is
  * large. */
@@ -72,8 +86,10 @@ play(const struct options *o, const char *strategy, enum kind_number kind, uint6
 	m->learning = false;
 	if (m->hard == HARD_VERSION)
 		play_version(m);
-	m->faulty = true;
 	m->stage.rate = m->rate;
+	if (o->baseline)
+		keep_baseline(m, kind);
+	m->faulty = true;
 	for (int i = 0; kind != KIND_tree && i < FAULTY_S; i++)
 		stage_learn(&m->stage, 0); /* queues fill, in a second each */
 	r = stage_diagnose(&m->stage, m->units[0].name,
@@ -220,6 +236,7 @@ options_of(struct options *o, int argc, char **argv)
 		{ "size-max", required_argument, NULL, 'm' },
 		{ "effect", required_argument, NULL, 'e' },
 		{ "causes", required_argument, NULL, 'c' },
+		{ "baseline", no_argument, NULL, 'b' },
 		{ "kind", required_argument, NULL, 'i' },
 		{ "list-kinds", no_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -254,6 +271,8 @@ options_of(struct options *o, int argc, char **argv)
 			o->effect_min = strtod(optarg, NULL) / 100;
 		else if (c == 'c')
 			o->causes_max = atoi(optarg);
+		else if (c == 'b')
+			o->baseline = true;
 		else if (c == 'l')
 			o->list = true;
 		else if (c == 'h')

@@ -35,6 +35,7 @@
  * 	                                none of the program's own
  * 	has SERVICE PROVIDER:EVENT...   tracepoints that it can enable and never passes
  * 	tail QUANTILE                   the operator asks for this tail
+ * 	baseline                        before the fault, the operator says that the type is healthy
  * 	burst FROM_S FOR_S [EVERY_S]    the fault is active only then, after the start of the diagnosis; again every EVERY_S
  * 	expect found|unsure|not-found|paused|gone
  * 	from LABEL / to LABEL           each may occur several times; any of them is right
@@ -102,7 +103,8 @@ struct app {
 	    lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
 	    kind[16];
-	double tail;                               /* 0: none is asked for */
+	double tail; /* 0: none is asked for */
+	bool baseline;
 	double burst_from, burst_for, burst_every; /* burst_for 0: the fault is always active */
 	bool acts;                                 /* the fault is, for this request */
 	double budget, record_ns, rejected_ns, probed_max, effect_min;
@@ -289,6 +291,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->used_max = atoi(word[1]);
 	else if (strcmp(w, "moved-max") == 0)
 		a->moved_max = atoi(word[1]);
+	else if (strcmp(w, "baseline") == 0)
+		a->baseline = true;
 	else if (strcmp(w, "tail") == 0)
 		a->tail = atof(word[1]);
 	else if (strcmp(w, "seeds") == 0)
@@ -820,6 +824,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure ||
 	    (want_gone && !is_gone(a, r)) || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
+	if (a->used_max >= 0 && (int)r->tracepoints > a->used_max)
+		return false;
 	if (!found)
 		return true;
 	if (a->kind[0] != '\0' && strcmp(verdict_word(v->kind), a->kind) != 0)
@@ -827,8 +833,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->verdicts > 0 && !all_right(a, r->id))
 		return false;
 	return one_of(v->from, a->from, a->nfrom) && one_of(v->to, a->to, a->nto) &&
-	       (a->key_is[0] == '\0' || strcmp(v->key, a->key_is) == 0) &&
-	       (a->used_max < 0 || (int)r->tracepoints <= a->used_max);
+	       (a->key_is[0] == '\0' || strcmp(v->key, a->key_is) == 0);
 }
 
 static bool
@@ -846,6 +851,10 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	o.deep = a->deep;
 	stage_open(&a->stage, &o, seed);
 	stage_learn(&a->stage, a->learn_s);
+	if (a->baseline && stage_diagnose(&a->stage, a->units[a->nunits - 1].name,
+			       &(struct start_options){ .healthy = true }, 300, NULL, &quiet)
+				   ->state != RUN_BASELINE)
+		stage_die("baseline", "none was kept");
 	spending_begins(a);
 	a->fault = true;
 	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name,

@@ -175,6 +175,9 @@ fill_run(struct rng *r, struct run *run)
 	run->problem_from.ns = (int64_t)(rng_next(r) >> 2);
 	run->problem_to.ns = (int64_t)(rng_next(r) >> 2);
 	assert_true(hypothesis_text(&run->strategy, any_text(r)));
+	run->healthy = rng_below(r, 2) == 1;
+	run->compared = rng_next(r);
+	assert_true(hypothesis_text(&run->baseline, any_text(r)));
 	run->reason = any_reason(r);
 	assert_true(hypothesis_text(&run->subject, any_text(r)));
 	assert_true(hypothesis_text(&run->text, any_text(r)));
@@ -232,7 +235,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			x->wait_share_low, x->wait_share_high, x->passes, x->effect,
 			x->pool_utilisation, x->pool_service_ns, x->pool_service_cv,
 			x->pool_wait_ns, x->pool_expected_ns, x->tail_quantile, x->tail_ns,
-			x->tail_carries, x->tail_with, x->tail_without, x->tail_p };
+			x->tail_carries, x->tail_with, x->tail_without, x->tail_p, x->new_part,
+			x->new_low };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
@@ -243,7 +247,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			y->wait_share_low, y->wait_share_high, y->passes, y->effect,
 			y->pool_utilisation, y->pool_service_ns, y->pool_service_cv,
 			y->pool_wait_ns, y->pool_expected_ns, y->tail_quantile, y->tail_ns,
-			y->tail_carries, y->tail_with, y->tail_without, y->tail_p };
+			y->tail_carries, y->tail_with, y->tail_without, y->tail_p, y->new_part,
+			y->new_low };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -428,7 +433,8 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		&v.separation, &v.object_share, &v.wait_share, &v.wait_share_low,
 		&v.wait_share_high, &v.passes, &v.effect, &v.pool_utilisation, &v.pool_service_ns,
 		&v.pool_service_cv, &v.pool_wait_ns, &v.pool_expected_ns, &v.tail_quantile,
-		&v.tail_ns, &v.tail_carries, &v.tail_with, &v.tail_without, &v.tail_p };
+		&v.tail_ns, &v.tail_carries, &v.tail_with, &v.tail_without, &v.tail_p, &v.new_part,
+		&v.new_low };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
 		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to,
@@ -541,6 +547,8 @@ same_forest(const struct forest *a, const struct forest *b)
 		assert_string_equal(x->version, y->version);
 		assert_string_equal(x->by != NULL ? x->by : "", y->by != NULL ? y->by : "");
 		assert_string_equal(x->ended_programs, y->ended_programs);
+		assert_true(x->healthy == y->healthy && x->compared == y->compared);
+		assert_string_equal(x->baseline, y->baseline);
 		assert_string_equal(x->type, y->type);
 		assert_string_equal(x->strategy, y->strategy);
 		assert_string_equal(x->subject, y->subject);

@@ -80,7 +80,7 @@ version_1_is_migrated_and_keeps_all_rows(void **state)
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
 	assert_int_equal(
 	    sql_integer(p->path, "PRAGMA auto_vacuum"), 2); /* the file can shrink from now on */
 	forest_free(f);
@@ -160,7 +160,7 @@ version_3_keeps_every_sentence_and_reason(void **state)
 		assert_true(isnan(forest_verdict(f[i], 1, 1)->effective_traces));
 	}
 	same_forest(f[0], f[1]);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
 	for (int i = 0; i < 2; i++) {
 		forest_free(f[i]);
 		store_close(s[i]);
@@ -204,7 +204,7 @@ of_version_4_it_is_not_known_how_many_pass_the_edge(void **state)
 		assert_int_equal(v->text[0], '\0');
 	}
 	same_forest(f[0], f[1]);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
 	for (int i = 0; i < 2; i++) {
 		forest_free(f[i]);
 		store_close(s[i]);
@@ -245,7 +245,7 @@ of_version_5_it_is_not_known_what_the_verdicts_leave(void **state)
 		assert_true(isnan(forest_verdict(f[i], 3, 1)->pool_wait_ns));
 	}
 	same_forest(f[0], f[1]);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
 	for (int i = 0; i < 2; i++) {
 		forest_free(f[i]);
 		store_close(s[i]);
@@ -317,7 +317,7 @@ version_4_is_migrated_with_actions_of_hone_in_fields(void **state)
 		}
 		assert_int_equal(forest_run(f, 9)->reason, REASON_END_OVER_BUDGET);
 		assert_string_equal(forest_run(f, 9)->subject, "cart:lock_begin");
-		assert_int_equal(sql_integer(i == 0 ? p->path : saved, "PRAGMA user_version"), 6);
+		assert_int_equal(sql_integer(i == 0 ? p->path : saved, "PRAGMA user_version"), 7);
 		forest_free(f);
 		store_close(s);
 	}
@@ -325,7 +325,29 @@ version_4_is_migrated_with_actions_of_hone_in_fields(void **state)
 	remove(saved);
 }
 
-/* Schema 5 is what the first five steps make: the sixth is taken back. */
+static void
+drop_columns(const char *path, const char *const *columns, size_t n, const char *version)
+{
+	for (size_t i = 0; i < n; i++) {
+		char drop[80];
+
+		snprintf(drop, sizeof drop, "ALTER TABLE %s", columns[i]);
+		sql(path, drop);
+	}
+	sql(path, version);
+}
+
+/* Schema 6 is what the first six steps make: the seventh is taken back. */
+static void
+take_back_7(const char *path)
+{
+	static const char *const COLUMNS[] = { "run DROP COLUMN healthy",
+		"run DROP COLUMN baseline", "run DROP COLUMN compared",
+		"verdict DROP COLUMN new_part", "verdict DROP COLUMN new_low" };
+
+	drop_columns(path, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "PRAGMA user_version = 6");
+}
+
 static void
 take_back_6(const char *path)
 {
@@ -346,19 +368,14 @@ take_back_6(const char *path)
 		"verdict DROP COLUMN below_wakers", "verdict DROP COLUMN below_missing",
 		"verdict DROP COLUMN below_differential" };
 
-	for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
-		char drop[80];
-
-		snprintf(drop, sizeof drop, "ALTER TABLE %s", COLUMNS[i]);
-		sql(path, drop);
-	}
-	sql(path, "PRAGMA user_version = 5");
+	take_back_7(path);
+	drop_columns(path, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "PRAGMA user_version = 5");
 }
 
 /* Of diagnoses of schema 5 it is not known
  * whether a tail was searched. */
 static void
-version_5_is_migrated_and_knows_of_no_tails(void **state)
+version_5_is_migrated_and_knows_of_no_tails_and_baselines(void **state)
 {
 	struct place *p = *state;
 	size_t len;
@@ -374,15 +391,18 @@ version_5_is_migrated_and_knows_of_no_tails(void **state)
 	s = open_store(p->path);
 	f = loaded(s, 0);
 	assert_true(isnan(forest_run(f, 1)->tail_quantile));
+	assert_true(!forest_run(f, 1)->healthy && forest_run(f, 1)->compared == 0);
+	assert_string_equal(forest_run(f, 1)->baseline, "");
 	assert_non_null(v = forest_verdict(f, 1, 1));
 	assert_true(v->traces > 0 && isnan(v->tail_quantile) && v->tail_requests == 0);
+	assert_true(isnan(v->new_part) && isnan(v->new_low));
 	assert_string_equal(v->tail_key, "");
 	assert_int_equal(v->below_requests, 0);
 	assert_string_equal(v->below_states, "");
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
 	forest_free(f);
 	free(text);
 }
@@ -410,7 +430,7 @@ version_2_is_migrated_and_has_an_audit(void **state)
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 6);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM audit"), 1);
 	forest_free(f);
 	free(text);
@@ -563,6 +583,30 @@ runs_over_the_limit_are_removed_but_the_newest_of_each_type_stays(void **state)
 }
 
 static void
+what_later_runs_are_compared_with_stays(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = history(s, 20);
+
+	for (uint64_t id = 3; id <= 6; id++) {
+		assert_true(hypothesis_text(&forest_run(f, id)->baseline, "1 2 3 4\n"));
+		assert_true(hypothesis_text(&forest_run(f, id)->type, "A"));
+		forest_run(f, id)->healthy = id <= 4;
+		forest_touch_run(f, forest_run(f, id));
+	}
+	commit(s, f);
+	prune_all(s, f, INT64_MAX, 0);
+	assert_null(forest_run(f, 3));
+	assert_non_null(forest_run(f, 4)); /* the newest that was said to be healthy */
+	assert_null(forest_run(f, 5));
+	assert_non_null(forest_run(f, 6)); /* the newest of the others */
+	assert_int_equal(forest_run_baseline(f, "A")->id, 4);
+	forest_free(f);
+	store_close(s);
+}
+
+static void
 active_runs_stay_and_a_reader_does_not_block(void **state)
 {
 	struct place *p = *state;
@@ -595,11 +639,12 @@ main(void)
 		test(of_version_4_it_is_not_known_how_many_pass_the_edge),
 		test(of_version_5_it_is_not_known_what_the_verdicts_leave),
 		test(version_4_is_migrated_with_actions_of_hone_in_fields),
-		test(version_5_is_migrated_and_knows_of_no_tails),
+		test(version_5_is_migrated_and_knows_of_no_tails_and_baselines),
 		test(version_2_is_migrated_and_has_an_audit),
 		test(the_audit_is_pruned_by_age_and_by_size),
 		test(old_runs_are_removed_and_the_file_shrinks),
 		test(runs_over_the_limit_are_removed_but_the_newest_of_each_type_stays),
+		test(what_later_runs_are_compared_with_stays),
 		test(active_runs_stay_and_a_reader_does_not_block),
 	};
 

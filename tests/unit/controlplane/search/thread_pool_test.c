@@ -85,7 +85,7 @@ step_5_threads_that_are_mostly_idle_carry_no_large_part(void **state)
 static void
 step_6_other_waits_are_what_the_load_leads_to(void **state)
 {
-	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL };
+	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = NAN };
 	(void)state;
 
 	assert_int_equal(pool_state(&HEALTHY), POOL_USUAL);
@@ -93,6 +93,32 @@ step_6_other_waits_are_what_the_load_leads_to(void **state)
 	v.pool = POOL_SATURATED;
 	assert_true(verdict_worth(&v, 0.25));
 	assert_false(verdict_worth(&v, 0.7));
+}
+
+/* With a baseline it does not matter what the waits come from. */
+static void
+what_is_new_is_worth_mending_whatever_it_waits_for(void **state)
+{
+	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = 0.9, .new_low = 0.7 };
+	(void)state;
+
+	assert_true(verdict_worth(&v, 0.25));
+	v.handed_over = true;
+	assert_true(verdict_worth(&v, 0.25));
+	v.new_low = 0.5; /* a queue may be that long for a minute */
+	assert_false(verdict_worth(&v, 0.25));
+	v.handed_over = false;
+	assert_true(verdict_worth(&v, 0.25));
+	v.new_part = 0.2; /* of 60 %: 12 % */
+	v.new_low = 0.1;
+	assert_false(verdict_worth(&v, 0.25));
+	v.new_part = 0.3;
+	assert_true(verdict_worth(&v, 0.25));
+	v.new_low = 0;
+	assert_false(verdict_worth(&v, 0.25));
+	v.pool = POOL_SATURATED;
+	v.new_part = 0;
+	assert_false(verdict_worth(&v, 0.25));
 }
 
 int
@@ -105,6 +131,7 @@ main(void)
 		cmocka_unit_test(step_4_waits_that_the_load_does_not_explain_are_a_cause),
 		cmocka_unit_test(step_5_threads_that_are_mostly_idle_carry_no_large_part),
 		cmocka_unit_test(step_6_other_waits_are_what_the_load_leads_to),
+		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
