@@ -233,14 +233,19 @@ unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $
 THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
 	$(patsubst tests/unit/%.c,%,$(shell grep -rl --include=*_test.c pthread_ tests/unit))
 APPS ?= 40
+COMPARED ?= 30
 SEED ?= 1
-sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000 SEEDS=1
+sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 COMPARED=30 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000 SEEDS=1
 	prove -j$(NPROC) -e 'tools/tap.sh $(TAP) $<$(if $(SEEDS), --seeds $(SEEDS))' $(SIMS)
 	@mkdir -p $(TAP) && rm -f $(TAP)/random.tap
 	@{ $O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
 	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE)) && \
 	    echo "ok - random applications" >$(TAP)/random.tap; } | tee $(TAP)/random.txt; \
 	[ -e $(TAP)/random.tap ] || { echo "not ok - random applications" >$(TAP)/random.tap; exit 1; }
+	$(if $(filter-out 0,$(COMPARED)),@rm -f $(TAP)/compared.tap; \
+	{ $(word 2,$^) --baseline --apps $(COMPARED) --seed $(SEED) --strategy hierarchical --size-max 600 && \
+	    echo "ok - random applications, compared with a baseline" >$(TAP)/compared.tap; } | tee $(TAP)/compared.txt; \
+	[ -e $(TAP)/compared.tap ] || { echo "not ok - random applications, compared with a baseline" >$(TAP)/compared.tap; exit 1; })
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
 fuzz:	# clang's libFuzzer; its objects are separate
@@ -286,14 +291,14 @@ check: setup-tests
 	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
 	    "unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
-	    "sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 SIZE=3000 SEEDS=1 sim" \
+	    "sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
 	    "unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='-O1 -g' UNIT='$(THREADED)' unit" \
 	    "fuzz: $(JOBS) fuzz" \
 	    "scenario: scenario"
 # During development: tests that start no real processes, in under 3 minutes.
 quick: setup-tests
 	+@exec tools/check.sh $(abspath $O)/check "build: $(JOBS) all unit-build" "rooms: rooms" "man: man" "docs: docs-check" \
-	    "format: format-check" "habits: habits" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 SEEDS=1 sim"
+	    "format: format-check" "habits: habits" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 COMPARED=10 SEEDS=1 sim"
 demo: setup
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) examples/demo.sh $(FAULT)

@@ -618,7 +618,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; ", verdict_tail_put, v);
 	put_part(out, "; ", verdict_waited_put, v);
 	put_part(out, "; ", verdict_pool_put, v);
-	put_part(out, "; ", verdict_new_put, v);
+	put_part(out, "; new: ", verdict_new_put, v);
 	put_part(out, "; below: ", verdict_below_put, v);
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);

@@ -8,7 +8,8 @@
 #
 # O=: where the programs were built. APP=: the application, shop (default) or news. KEEP=1: leave everything running and
 # print where. LEARN_SECONDS, RATE; DEGREE: the degree N of a fault that has one (the application's README.md).
-# ONLY=1: all requests have the type that the fault slows. STRATEGY, K, TAIL, CAUSES: settings of the search.
+# ONLY=1: all requests have the type that the fault slows. STRATEGY, K, TAIL, CAUSES: settings of the search. BASELINE=1: before the
+# fault, what the healthy type does is kept (hone start --healthy), and the diagnosis is compared with it.
 # For the benchmarks: DELAY_TO=FILE receives the controller's status at the end; BEFORE_SECONDS: the fault is enabled
 # this long before the diagnosis begins, and the JSON gives the response times of other requests before and during it.
 set -euo pipefail
@@ -21,6 +22,7 @@ STRATEGY=${STRATEGY:-}
 K=${K:-}
 TAIL=${TAIL:-}
 CAUSES=${CAUSES:-}
+BASELINE=${BASELINE:-}
 BEFORE_SECONDS=${BEFORE_SECONDS:-0}
 APP=${APP:-shop}
 faults=$here/$APP/faults.json
@@ -45,7 +47,7 @@ type=$(of_fault .type)
 
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
   echo "demo: nodes are mount namespaces, which only root may create: continuing with sudo" >&2
-  exec sudo APP="$APP" O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" TAIL="$TAIL" CAUSES="$CAUSES" KEEP="${KEEP:-}" \
+  exec sudo APP="$APP" O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" TAIL="$TAIL" CAUSES="$CAUSES" BASELINE="$BASELINE" KEEP="${KEEP:-}" \
     BEFORE_SECONDS="$BEFORE_SECONDS" "$0" "$@"
 fi
 [ $json = 0 ] || exec 3>&1 1>&2
@@ -112,6 +114,11 @@ step "load: $RATE requests a second, of $([ -n "$ONLY" ] && echo "type $type" ||
 load=$!
 until_true 20 "requests of type $type are seen" types_seen
 hone agents
+
+if [ -n "$BASELINE" ]; then
+  step "hone start $type --healthy: what it does without the fault is kept"
+  hone start "$type" --healthy --wait
+fi
 
 how=$DEGREE
 [ -z "$ONLY" ] || how=$(of_fault ".only // \"$DEGREE\"")

@@ -22,7 +22,7 @@
 QUESTION(status,       LOOK,     "",      "")
 QUESTION(agents,       LOOK,     "",      "")
 QUESTION(tracepoints,  LOOK,     "",      "tracepoint")
-QUESTION(start,        DIAGNOSE, "",      "type strategy k seed effort effect causes tail below")
+QUESTION(start,        DIAGNOSE, "",      "type strategy k seed effort effect causes tail below healthy baseline")
 QUESTION(stop,         DIAGNOSE, "",      "type")
 QUESTION(learn,        DIAGNOSE, "",      "seconds name")
 QUESTION(forest,       LOOK,     "",      "type run")

@@ -65,6 +65,8 @@ static const struct {
 	{ "causes", "a whole number", is_whole },
 	{ "tail", "a number", is_number },
 	{ "below", "true or false", is_bool },
+	{ "healthy", "true or false", is_bool },
+	{ "baseline", "true or false", is_bool },
 	{ "run", "a whole number", is_whole },
 	{ "limit", "a whole number", is_whole },
 	{ "seconds", "a number", is_number },

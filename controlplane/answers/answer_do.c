@@ -27,7 +27,6 @@ strategies(char *out, size_t size)
 static json_t *
 start_options(struct start_options *o, const json_t *ask)
 {
-	static const char *const BOOLS[] = { "healthy", "baseline" };
 	char names[300];
 	int64_t seed;
 
@@ -55,12 +54,6 @@ start_options(struct start_options *o, const json_t *ask)
 	                                                         : LOOK_BELOW_NOT;
 	o->healthy = json_is_true(json_object_get(ask, "healthy"));
 	o->no_baseline = json_is_false(json_object_get(ask, "baseline"));
-	for (size_t i = 0; i < sizeof BOOLS / sizeof BOOLS[0]; i++) {
-		const json_t *given = json_object_get(ask, BOOLS[i]);
-
-		if (given != NULL && !json_is_boolean(given))
-			return answer_refuse(ERR_INPUT, "\"%s\" must be true or false", BOOLS[i]);
-	}
 	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
 		return answer_refuse(ERR_INPUT, "\"seed\" must be a whole number of at least 1");
 	o->seed = (uint64_t)seed;

@@ -659,7 +659,7 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 	if (!hypothesis_text(&run->strategy, d->strategy->name) ||
 	    !hypothesis_text(&run->version, space_version(p->learned.space)->name))
 		return ERR_MEMORY;
-	run->reason = explores ? REASON_NOTHING_LEARNED : REASON_NONE;
+	run->reason = explores && !o->healthy ? REASON_NOTHING_LEARNED : REASON_NONE;
 	forest_touch_run(g->forest, run);
 	return 0;
 }

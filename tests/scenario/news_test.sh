@@ -23,13 +23,21 @@ judged() {
 }
 outcome_is() { judged "$1" | tee /dev/stderr | jq -e --arg o "$2" '.outcome == $o'; }
 no_place_has_half() { hone forest PUBLISH --json | jq -e '[.runs[0].verdicts[].share] | all(. < 0.5)'; }
+keeps_baseline() {
+	timeout 60 "$O/bin/hone" start "$1" --healthy --wait &&
+		hone forest "$1" --json | jq -e '.runs[0] | .state == "baseline" and .keeps_baseline and .tracepoints_used == 0'
+}
+nothing_new() {
+	timeout 60 "$O/bin/hone" start "$1" --wait
+	[ $? = 3 ] && hone forest "$1" --json | jq -e '.runs[0] | .state == "nothing stands out" and .compared.healthy'
+}
 # It ends by itself: 0 found, 1 not found or unsure, 3 nothing stands out.
 diagnosed() {
 	timeout 60 "$O/bin/hone" start "$1" --wait
 	case $? in 0 | 1 | 3) true ;; *) false ;; esac
 }
 
-echo 1..10
+echo 1..12
 stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
 "$here/news/news.sh" load "$stage/news" --seconds 300 --rate 120 --json >"$stage/load.json" 2>"$stage/load.log" &
 load=$!
@@ -42,6 +50,8 @@ check "the verdict is the wait for it" outcome_is ads right
 "$here/news/news.sh" fault "$stage/news" ads off
 check "healthy requests that wait in five queues are diagnosed" diagnosed PUBLISH
 check "no place is said to have half of their variance" no_place_has_half
+check "the operator says that they are healthy" keeps_baseline PUBLISH
+check "compared with that, nothing stands out" nothing_new PUBLISH
 check "nothing that was added is on" until_true 30 "nothing is added" stage_nothing_added
 kill "$load"
 wait "$load"

@@ -6,6 +6,7 @@
  * Without --strategy: all strategies except the baselines random and exhaustive.
  *
  *	random [--kind NAME] [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
+ *		[--baseline]		before its causes are there, it is said to be healthy
  *	random --list-kinds
  *	random --kind NAME --seed N --strategy NAME --verbose	one application (same --size-max): its truth, all hypotheses,
  *							the verdict
@@ -197,7 +198,7 @@ play_all(const struct options *o, const char *strategy)
 	}
 	while (njobs > 0)
 		take(o, jobs, &njobs, results);
-	missed = tally(results, napps, strategy, o->per_cycle);
+	missed = tally(results, napps, strategy, o->per_cycle, o->baseline);
 	for (uint32_t i = 0; i < napps; i++)
 		most_s = fmax(most_s, results[i].wall_s);
 	printf("%u applications in %.0f s, the longest %.1f s; seeds from %llu\n", napps,

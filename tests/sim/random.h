@@ -273,7 +273,8 @@ struct kind {
 	struct made *(*make)(uint64_t seed, uint32_t size_max);
 	double
 	    goal; /* share of first verdicts that are right, or of healthy ones that are not found */
-	double target; /* `random` fails if it is missed; 0: none yet */
+	double target;   /* `random` fails if it is missed; 0: none yet */
+	double compared; /* the target of diagnoses that are compared with a baseline */
 	const char *what;
 };
 extern const struct kind kind_of[KINDS];
@@ -432,6 +433,6 @@ void judge(struct made *m, const struct run *r, bool quiet, struct result *ret);
 void judge_truth(const struct made *m); /* prints */
 void judge_verbose(const struct made *m, const struct run *r);
 /* Prints the tables. Returns the number of targets that were missed with certainty. */
-int tally(struct result *results, uint32_t n, const char *strategy, int per_cycle);
+int tally(struct result *results, uint32_t n, const char *strategy, int per_cycle, bool compared);
 
 #endif

@@ -4,7 +4,8 @@
 #include "tests/sim/random.h"
 
 const struct kind kind_of[KINDS] = {
-#define KIND(name, goal, target, what) { #name, make_##name, goal, target, what },
+#define KIND(name, goal, target, compared, what) \
+	{ #name, make_##name, goal, target, compared, what },
 #include "tests/sim/random_kinds.tbl.h"
 #undef KIND
 };

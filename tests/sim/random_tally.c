@@ -342,12 +342,13 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 
 /* The rows of kinds other than tree. A kind that is not held to its goal is printed, and never missed. */
 static int
-kind_targets(const struct result *results, uint32_t n, const char *strategy)
+kind_targets(const struct result *results, uint32_t n, const char *strategy, bool compared)
 {
 	int missed = 0;
 
 	for (int k = KIND_tree + 1; k < KINDS; k++) {
 		uint32_t apps = 0, right = 0, found = 0;
+		double target = compared ? kind_of[k].compared : kind_of[k].target;
 		char what[80];
 
 		for (uint32_t i = 0; i < n; i++)
@@ -358,8 +359,8 @@ kind_targets(const struct result *results, uint32_t n, const char *strategy)
 			}
 		snprintf(what, sizeof what, "%s (%u found, goal %.0f %%)", kind_of[k].name, found,
 		    kind_of[k].goal * 100);
-		if (kind_of[k].target > 0)
-			missed += share_target(what, right, apps, kind_of[k].target);
+		if (target > 0)
+			missed += share_target(what, right, apps, target);
 		else if (apps > 0)
 			printf("no target yet: %s: %u of %u right, %.1f %%\n", what, right, apps,
 			    100.0 * right / apps);
@@ -376,7 +377,7 @@ by_kind(const void *x, const void *y)
 }
 
 int
-tally(struct result *results, uint32_t napps, const char *strategy, int per_cycle)
+tally(struct result *results, uint32_t napps, const char *strategy, int per_cycle, bool compared)
 {
 	uint32_t n = 0; /* of kind tree */
 	struct row w = { .cycles = calloc(napps + 1, sizeof(double)),
@@ -410,7 +411,7 @@ tally(struct result *results, uint32_t napps, const char *strategy, int per_cycl
 	missed += claim_targets(results, n);
 	if (n == 0)
 		missed = 0;
-	missed += kind_targets(results, napps, strategy);
+	missed += kind_targets(results, napps, strategy, compared);
 	if (is_yardstick(strategy)) {
 		printf("%s is a yardstick: no target is its own\n", strategy);
 		missed = 0;
