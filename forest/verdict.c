@@ -84,11 +84,20 @@ verdict_is_whole(const struct verdict *v)
 	       (v->tail_key == NULL || v->tail_key[0] == '\0');
 }
 
+/* Waits for threads, of which enough is certainly new. */
+static bool
+is_new_wait(const struct verdict *v)
+{
+	return v->handed_over &&
+	       v->new_low > (v->pool == POOL_USUAL || v->pool == POOL_NONE ? VERDICT_NEW_WAIT
+									   : VERDICT_NEW_ODD);
+}
+
 bool
 verdict_sure(const struct verdict *v)
 {
-	return v->share_low > 0 && (v->mistake == NULL || v->mistake[0] == '\0') &&
-	       !verdict_is_whole(v);
+	return (v->share_low > 0 || is_new_wait(v)) &&
+	       (v->mistake == NULL || v->mistake[0] == '\0') && !verdict_is_whole(v);
 }
 
 bool
@@ -96,7 +105,7 @@ verdict_worth(const struct verdict *v, double effect_min)
 {
 	/* 1 */
 	if (!isnan(v->new_part))
-		return v->new_low > (v->handed_over ? VERDICT_NEW_WAIT : 0) &&
+		return (v->handed_over ? is_new_wait(v) : v->new_low > 0) &&
 		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
 	/* 2 */
 	return !(v->effect < effect_min) && v->pool != POOL_USUAL;

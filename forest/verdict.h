@@ -168,13 +168,13 @@ struct verdict {
 /* SPREAD over all of the request, from its begin to its end, and no key explains it: it names nothing that was not known before. */
 bool verdict_is_whole(const struct verdict *v);
 
-/* The interval of its share lies above 0: the edge has some of the problem; it is not whole; and no mistake of the
+/* The interval of its share lies above 0, or it is a wait for threads of which enough is certainly new: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 
 /*
- * 1. Compared with a baseline: some of it is certainly new, of a wait for threads VERDICT_NEW_WAIT of it, and the effect of what
- *    is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
+ * 1. Compared with a baseline: some of it is certainly new, of a wait for threads VERDICT_NEW_WAIT or VERDICT_NEW_ODD of it, and the
+ *    effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
  * 2. Else: its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
  *    (POOL_USUAL).
  */
@@ -183,6 +183,7 @@ bool verdict_worth(const struct verdict *v, double effect_min);
 #define VERDICT_NEW 0.6
 /* Waits are long for a while in queues that nothing has changed, and not longer in the next minute. */
 #define VERDICT_NEW_WAIT 0.6
+#define VERDICT_NEW_ODD 0.5 /* of a pool whose waits are not as usual, either */
 
 /* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
  * one edge alone has, what it certainly has, or what all have together. */

@@ -408,12 +408,14 @@ end_late(struct search_port *port, struct search *s, struct err *e)
 	return cycle_begin(port, s, SEARCH_SWITCHING, e);
 }
 
-/* Of a tail, whose requests are rare: at least twice the time in which enough of them come. */
+/* Twice as long where the final edge was measured and the interval left open what is said of it: what is rare is not sure
+ * before. Of a tail, whose requests are rare: at least twice the time in which enough of them come. */
 static int64_t
 cycle_max_ns(const struct search_port *port, const struct search *s)
 {
 	const struct diagnosis *d = s->diagnosis;
-	int64_t usual_ns = port->settings.cycle_max_ns, tail_ns;
+	bool open = s->task == TASK_FINAL_EDGE && s->final.wanted > 0;
+	int64_t usual_ns = port->settings.cycle_max_ns * (open ? 2 : 1), tail_ns;
 
 	if (s->at.tail_ns <= 0 || d->usable == 0)
 		return usual_ns;

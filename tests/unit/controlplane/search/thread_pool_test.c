@@ -105,8 +105,13 @@ what_is_new_is_worth_mending_whatever_it_waits_for(void **state)
 	assert_true(verdict_worth(&v, 0.25));
 	v.handed_over = true;
 	assert_true(verdict_worth(&v, 0.25));
-	v.new_low = 0.5; /* a queue may be that long for a minute */
+	v.new_low = 0.55; /* a queue may be that long for a minute */
 	assert_false(verdict_worth(&v, 0.25));
+	v.pool = POOL_LONG; /* but not for no reason */
+	assert_true(verdict_worth(&v, 0.25));
+	v.new_low = 0.45;
+	assert_false(verdict_worth(&v, 0.25));
+	v.pool = POOL_USUAL;
 	v.handed_over = false;
 	assert_true(verdict_worth(&v, 0.25));
 	v.new_part = 0.2; /* of 60 %: 12 % */
@@ -121,6 +126,29 @@ what_is_new_is_worth_mending_whatever_it_waits_for(void **state)
 	assert_false(verdict_worth(&v, 0.25));
 }
 
+/* All waits for the threads are certainly new, though one edge alone has too few of them for an interval. */
+static void
+a_wait_of_which_enough_is_new_is_sure(void **state)
+{
+	struct verdict v = { .share_low = -0.1,
+		.handed_over = true,
+		.pool = POOL_USUAL,
+		.new_part = 0.9,
+		.new_low = 0.7,
+		.from = (char *)"a/hone:fork(x)",
+		.to = (char *)"b/hone:unit_begin(x)" };
+	(void)state;
+
+	assert_true(verdict_sure(&v));
+	v.new_low = 0.55;
+	assert_false(verdict_sure(&v));
+	v.new_low = NAN;
+	assert_false(verdict_sure(&v));
+	v.new_low = 0.7;
+	v.handed_over = false;
+	assert_false(verdict_sure(&v));
+}
+
 int
 main(void)
 {
@@ -132,6 +160,7 @@ main(void)
 		cmocka_unit_test(step_5_threads_that_are_mostly_idle_carry_no_large_part),
 		cmocka_unit_test(step_6_other_waits_are_what_the_load_leads_to),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
+		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
