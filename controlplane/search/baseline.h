@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "forest/forest.h"
 
 struct carried {
 	double ns2, low_ns2, high_ns2;
@@ -58,6 +59,15 @@ struct carried baseline_pool(const struct baseline *b, const char *to);
 /* Of what such an edge carries now (handed over: what all waits for these threads do), what is more than before. */
 struct more baseline_more(const struct baseline *now, const struct baseline *before,
     const char *from, const char *to, bool handed_over);
+
+/*
+ * Whether a run that ends so is what later ones are compared with.
+ *
+ * 1. Its type was said to be healthy: if it ends as RUN_BASELINE.
+ * 2. It was compared itself: no, so that what grows slowly is noticed. Nor if a tail was searched.
+ * 3. It found nothing to mend, or no problem: yes.
+ */
+bool baseline_is_kept(const struct run *r, enum run_state ends, enum reason reason);
 
 /* ---- of a diagnosis ---- */
 

@@ -343,17 +343,6 @@ keep_baseline(struct search_port *port, struct diagnosis *d)
 	buf_release(&text);
 }
 
-/* A run that found nothing to mend is what later ones are compared with; if it was compared itself, that stays, so that what
- * grows slowly is noticed. */
-static bool
-is_baseline(const struct run *r, enum run_state state, enum reason reason)
-{
-	return r->healthy ? state == RUN_BASELINE
-	                  : r->compared == 0 && !(r->tail_quantile > 0) &&
-	                        (state == RUN_NOTHING ||
-				    (state == RUN_NOT_FOUND && reason == REASON_NO_PROBLEM));
-}
-
 /* Ends, as the problem that was there is not any more: with what it was, and when. */
 static void
 end_gone(struct search_port *port, struct diagnosis *d, const struct presence_state *p)
@@ -614,7 +603,7 @@ diagnose_end(struct search_port *port, struct diagnosis *d, enum run_state state
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		if (d->searches[i]->phase != SEARCH_ENDED)
 			search_end(port, d->searches[i], reason);
-	if (d->groups != NULL && is_baseline(d->run, state, reason))
+	if (d->groups != NULL && baseline_is_kept(d->run, state, reason))
 		keep_baseline(port, d);
 	d->run->state = state;
 	d->run->ended = when;
