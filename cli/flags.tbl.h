@@ -36,7 +36,7 @@ FLAG(BELOW, "--below", NULL,
 FLAG(NO_BELOW, "--no-below", NULL, "do not go on below the tracepoints")
 FLAG(HEALTHY, "--healthy", NULL,
     "search nothing: the type is healthy now, and later diagnoses are compared with it")
-FLAG(NO_BASELINE, "--no-baseline", NULL, "compare with no earlier diagnosis")
+FLAG(NO_BASELINE, "--no-baseline", NULL, "do not compare with what --healthy kept")
 FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")

@@ -657,11 +657,9 @@ run_compared_put(struct buf *out, const json_t *run)
 	const json_t *with = json_object_get(run, "compared");
 
 	if (json_is_object(with))
-		buf_printf(out, "with run %.0f%s%s%s", number_of(with, "run"),
-		    is_null(with, "when") ? "" : " of ", member(with, "when"),
-		    json_is_true(json_object_get(with, "healthy"))
-			? ", when the type was said to be healthy"
-			: ", which found nothing that stands out");
+		buf_printf(out, "with run %.0f%s%s, when the type was said to be healthy",
+		    number_of(with, "run"), is_null(with, "when") ? "" : " of ",
+		    member(with, "when"));
 }
 
 static void

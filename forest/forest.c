@@ -328,8 +328,7 @@ forest_run_baseline(const struct forest *f, const char *type)
 	uint64_t at = 0;
 
 	while ((r = forest_run_next(f, &at)) != NULL)
-		if (r->baseline[0] != '\0' && strcmp(r->type, type) == 0 &&
-		    (best == NULL || r->healthy >= best->healthy))
+		if (r->baseline[0] != '\0' && strcmp(r->type, type) == 0)
 			best = r;
 	return best;
 }

@@ -160,8 +160,7 @@ struct hypothesis *forest_get(const struct forest *f, uint64_t id);
 /* The newest run of the type, or (NULL) of all. NULL: there is none. O(runs). */
 struct run *forest_run_latest(const struct forest *f, const char *type);
 
-/* The run with whose baseline a run of this type is compared: the newest that was told that the type is healthy, else the newest
- * that has one. NULL: there is none. O(runs). */
+/* The run with whose baseline a run of this type is compared: the newest that has one. NULL: there is none. O(runs). */
 struct run *forest_run_baseline(const struct forest *f, const char *type);
 
 /* Copies the verdict and gives it its rank in the run: those whose interval excludes 0 first, then

@@ -49,7 +49,7 @@ choose(struct store *s, struct prunable *g, int64_t before_ns, struct err *e)
 	static const char sql[] =
 	    "SELECT id, ended_ns FROM run WHERE ended_ns <> 0 AND ended_ns < ?"
 	    " AND id NOT IN (SELECT max(id) FROM run GROUP BY type)"
-	    " AND id NOT IN (SELECT max(id) FROM run WHERE baseline <> '' GROUP BY type, healthy)"
+	    " AND id NOT IN (SELECT max(id) FROM run WHERE baseline <> '' GROUP BY type)"
 	    " ORDER BY ended_ns, id LIMIT ?";
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(s->db, s->path, sql, &q, e), step = SQLITE_ERROR;

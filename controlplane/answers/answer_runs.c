@@ -466,9 +466,8 @@ compared_json(const struct forest *f, const struct run *r)
 
 	if (r->compared == 0)
 		return json_null();
-	return json_pack("{s:I, s:o, s:b}", "run", (json_int_t)r->compared, "when",
-	    with != NULL ? wall_json(with->begun) : json_null(), "healthy",
-	    with != NULL && with->healthy);
+	return json_pack("{s:I, s:o}", "run", (json_int_t)r->compared, "when",
+	    with != NULL ? wall_json(with->begun) : json_null());
 }
 
 static json_t *

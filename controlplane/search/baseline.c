@@ -85,19 +85,6 @@ baseline_more(const struct baseline *now, const struct baseline *before, const c
 	return carried_more(&is, &was);
 }
 
-bool
-baseline_is_kept(const struct run *r, enum run_state ends, enum reason reason)
-{
-	/* 1 */
-	if (r->healthy)
-		return ends == RUN_BASELINE;
-	/* 2 */
-	if (r->compared != 0 || r->tail_quantile > 0)
-		return false;
-	/* 3 */
-	return ends == RUN_NOTHING || (ends == RUN_NOT_FOUND && reason == REASON_NO_PROBLEM);
-}
-
 /* ---- of a diagnosis ---- */
 
 struct same_ends { /* edges with the same ends */

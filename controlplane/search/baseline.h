@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the edges between always-on labels carry of the variance of a request type, now and in an earlier diagnosis that found
- * nothing to mend, or was told that the type is healthy. One diagnosis alone cannot tell a queue that is always like this from
+ * What the edges between always-on labels carry of the variance of a request type, now and when an operator
+ * said that the type is healthy. One diagnosis alone cannot tell a queue that is always like this from
  * one that a fault has made: both are queues. What was there before is no cause of what is there now.
  *
  * An edge carries the covariance of its time with the response time, over all requests, what lies between groups included; what
@@ -14,7 +14,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "forest/forest.h"
 
 struct carried {
 	double ns2, low_ns2, high_ns2;
@@ -59,15 +58,6 @@ struct carried baseline_pool(const struct baseline *b, const char *to);
 /* Of what such an edge carries now (handed over: what all waits for these threads do), what is more than before. */
 struct more baseline_more(const struct baseline *now, const struct baseline *before,
     const char *from, const char *to, bool handed_over);
-
-/*
- * Whether a run that ends so is what later ones are compared with.
- *
- * 1. Its type was said to be healthy: if it ends as RUN_BASELINE.
- * 2. It was compared itself: no, so that what grows slowly is noticed. Nor if a tail was searched.
- * 3. It found nothing to mend, or no problem: yes.
- */
-bool baseline_is_kept(const struct run *r, enum run_state ends, enum reason reason);
 
 /* ---- of a diagnosis ---- */
 

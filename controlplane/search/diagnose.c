@@ -603,7 +603,7 @@ diagnose_end(struct search_port *port, struct diagnosis *d, enum run_state state
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		if (d->searches[i]->phase != SEARCH_ENDED)
 			search_end(port, d->searches[i], reason);
-	if (d->groups != NULL && baseline_is_kept(d->run, state, reason))
+	if (d->groups != NULL && state == RUN_BASELINE)
 		keep_baseline(port, d);
 	d->run->state = state;
 	d->run->ended = when;

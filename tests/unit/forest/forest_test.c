@@ -488,9 +488,8 @@ a_forgotten_run_is_removed_everywhere_and_others_stay(void **state)
 	forest_free(f);
 }
 
-/* What the operator said to be healthy comes before what a diagnosis took for it. */
 static void
-a_type_is_compared_with_the_newest_run_that_was_said_to_be_healthy(void **state)
+a_type_is_compared_with_the_newest_run_that_has_a_baseline(void **state)
 {
 	struct forest *f = forest_new();
 	(void)state;
@@ -499,14 +498,12 @@ a_type_is_compared_with_the_newest_run_that_was_said_to_be_healthy(void **state)
 	for (int i = 0; i < 5; i++) {
 		struct run *r = forest_run_new(f, i == 4 ? "B" : "A");
 
-		r->healthy = i == 1 || i == 2 || i == 4;
-		assert_true(hypothesis_text(&r->baseline, i == 2 ? "" : "1 2 3 4\n"));
+		assert_true(hypothesis_text(&r->baseline, i == 0 || i == 3 ? "" : "1\t2\t3\t4\n"));
 		if (i == 0)
-			assert_int_equal(forest_run_baseline(f, "A")->id, 1);
+			assert_null(forest_run_baseline(f, "A"));
 	}
-	assert_int_equal(forest_run_baseline(f, "A")->id, 2);
-	forest_run(f, 2)->healthy = false;
-	assert_int_equal(forest_run_baseline(f, "A")->id, 4);
+	assert_int_equal(forest_run_baseline(f, "A")->id, 3);
+	assert_int_equal(forest_run_baseline(f, "B")->id, 5);
 	forest_free(f);
 }
 
@@ -577,8 +574,7 @@ main(void)
 		cmocka_unit_test(the_audit_is_told_newest_first_and_stays_within_bounds),
 		cmocka_unit_test(texts_are_dropped_with_their_rows),
 		cmocka_unit_test(a_forgotten_run_is_removed_everywhere_and_others_stay),
-		cmocka_unit_test(
-		    a_type_is_compared_with_the_newest_run_that_was_said_to_be_healthy),
+		cmocka_unit_test(a_type_is_compared_with_the_newest_run_that_has_a_baseline),
 		cmocka_unit_test(states_of_runs_have_names),
 	};
 

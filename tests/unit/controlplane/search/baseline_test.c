@@ -168,27 +168,6 @@ waits_for_the_threads_of_one_service_are_one_place(void **state)
 	assert_near(m.part, 0, 1e-12);
 }
 
-static void
-what_was_compared_keeps_no_baseline_itself(void **state)
-{
-	struct run r = { .tail_quantile = 0 };
-	(void)state;
-
-	assert_true(baseline_is_kept(&r, RUN_NOTHING, REASON_NONE));
-	assert_true(baseline_is_kept(&r, RUN_NOT_FOUND, REASON_NO_PROBLEM));
-	assert_false(baseline_is_kept(&r, RUN_NOT_FOUND, REASON_FEW_REQUESTS));
-	assert_false(baseline_is_kept(&r, RUN_FOUND, REASON_NONE));
-	assert_false(baseline_is_kept(&r, RUN_STOPPED, REASON_OPERATOR));
-	r.tail_quantile = 0.99;
-	assert_false(baseline_is_kept(&r, RUN_NOTHING, REASON_NONE));
-	r.tail_quantile = 0;
-	r.compared = 7;
-	assert_false(baseline_is_kept(&r, RUN_NOTHING, REASON_NONE));
-	r = (struct run){ .healthy = true };
-	assert_true(baseline_is_kept(&r, RUN_BASELINE, REASON_NONE));
-	assert_false(baseline_is_kept(&r, RUN_STOPPED, REASON_OPERATOR));
-}
-
 /* Of 40 pairs of windows of the same application, and of 40 in one of which the edge takes longer for a quarter of them. */
 static void
 noise_is_not_new_and_a_cause_is(void **state)
@@ -222,7 +201,6 @@ main(void)
 		cmocka_unit_test(text_that_is_no_baseline_is_not_read),
 		cmocka_unit_test(what_was_there_before_is_not_new),
 		cmocka_unit_test(waits_for_the_threads_of_one_service_are_one_place),
-		cmocka_unit_test(what_was_compared_keeps_no_baseline_itself),
 		cmocka_unit_test(noise_is_not_new_and_a_cause_is),
 	};
 
