@@ -24,22 +24,22 @@ judged() {
 outcome_is() { judged "$1" | tee /dev/stderr | jq -e --arg o "$2" '.outcome == $o'; }
 no_place_has_half() { hone forest PUBLISH --json | jq -e '[.runs[0].verdicts[].share] | all(. < 0.5)'; }
 keeps_baseline() {
-	timeout 60 "$O/bin/hone" start "$1" --healthy --wait &&
+	timeout 150 "$O/bin/hone" start "$1" --healthy --wait &&
 		hone forest "$1" --json | jq -e '.runs[0] | .state == "baseline" and .keeps_baseline and .tracepoints_used == 0'
 }
 nothing_new() {
-	timeout 60 "$O/bin/hone" start "$1" --wait
+	timeout 150 "$O/bin/hone" start "$1" --wait
 	[ $? = 3 ] && hone forest "$1" --json | jq -e '.runs[0] | .state == "nothing stands out" and .compared.run > 0'
 }
 # It ends by itself: 0 found, 1 not found or unsure, 3 nothing stands out.
 diagnosed() {
-	timeout 60 "$O/bin/hone" start "$1" --wait
+	timeout 150 "$O/bin/hone" start "$1" --wait
 	case $? in 0 | 1 | 3) true ;; *) false ;; esac
 }
 
 echo 1..12
 stage_app && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
-"$here/news/news.sh" load "$stage/news" --seconds 300 --rate 120 --json >"$stage/load.json" 2>"$stage/load.log" &
+"$here/news/news.sh" load "$stage/news" --seconds 900 --rate 120 --json >"$stage/load.json" 2>"$stage/load.log" &
 load=$!
 check "the three request types are traced through three nodes" until_true 20 "types" seen
 check "no mistake of its instrumentation is found" hone check --seconds 5
