@@ -543,9 +543,9 @@ reading_node(struct reading *r, const char *name, size_t len)
 	static const char other[] = "(other)";
 	uint32_t id = r->last_node;
 
+	len = len == 0 ? 0 : strnlen(name, len < NODE_TEXT_MAX ? len : NODE_TEXT_MAX);
 	if (len == 0)
 		name = "";
-	len = len < NODE_TEXT_MAX ? len : NODE_TEXT_MAX;
 	if (id != UINT32_MAX && strncmp(r->names[id], name, len) == 0 && r->names[id][len] == '\0')
 		return id;
 	id = texts_find(r->nodes, name, len);

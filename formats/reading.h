@@ -136,8 +136,8 @@ int reading_trace(struct reading *r, struct trace *t, struct err *e);
 /* A trace without a begin or an end, which is not handed out: only look() is shown it. ERR_MEMORY. */
 int reading_look(struct reading *r, const struct trace *t, struct err *e);
 
-/* The number of a node by its name, which may be ""; past 65,536 names it is "(other)". UINT32_MAX:
- * out of memory. */
+/* The number of a node by its name, which may be "" and ends at a byte of 0; past 65,536 names it is
+ * "(other)". UINT32_MAX: out of memory. */
 uint32_t reading_node(struct reading *r, const char *name, size_t len);
 /* Whether there is room for a new name of that length, which then counts. Not for names of spans, which
  * span_names.c counts. */

@@ -438,6 +438,21 @@ nodes_have_numbers(void **state)
 	kit_end(&k);
 }
 
+/* Longer than the name that it begins with, which was the last one: under AddressSanitizer. */
+static void
+a_node_with_a_byte_of_0_in_its_name_ends_there(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	assert_int_equal(reading_node(k.r, "ab", 2), 0);
+	assert_int_equal(reading_node(k.r, "ab\0cdefghijklmnopqrstuvwxyz", 28), 0);
+	assert_int_equal(reading_node(k.r, "\0b", 2), 1);
+	assert_string_equal(reading_nodes(k.r)[1], "");
+	kit_end(&k);
+}
+
 int
 main(void)
 {
@@ -458,6 +473,7 @@ main(void)
 		cmocka_unit_test(the_receiver_can_end_the_reading),
 		cmocka_unit_test(other_threads_may_ask_for_the_progress),
 		cmocka_unit_test(nodes_have_numbers),
+		cmocka_unit_test(a_node_with_a_byte_of_0_in_its_name_ends_there),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
