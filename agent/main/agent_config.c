@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_config.h"
+#include "agent/reader/listed_users.h"
 #include "agent/reader/sources.h"
 #include "base/ini.h"
 #include "wire/agent_messages.h"
@@ -24,6 +25,8 @@ const struct ini_key agent_config_keys[] = {
 	    "Table of rates, which libhone reads in every program (HONE_POLICY there)." },
 	{ "agent", "user", INI_TEXT, AT(user), "", 0, 0,
 	    "User that the agent becomes when root starts it; empty: hone, if that user and the group tracing exist." },
+	{ "agent", "users", INI_TEXT, AT(users), "", 0, 0,
+	    "Users whose programs are read: names or numbers, separated by blanks. Of a container's users, those that the host sees. Empty: everybody's." },
 	{ "agent", "hang", INI_TIME, AT(hang_ns), "10s", SECOND, 600 * SECOND,
 	    "After this time without a turn the agent hangs: its guardian disables what it enabled." },
 	{ "agent", "reader", INI_TEXT, AT(reader), "hone", 0, 0,
@@ -126,6 +129,7 @@ node_name_fits(const char *s)
 static int
 check(const struct agent_config *c, struct err *e)
 {
+	struct listed_users listed;
 	bool known = false;
 
 	for (int i = 0; i < 4; i++)
@@ -146,6 +150,10 @@ check(const struct agent_config *c, struct err *e)
 		    "agent.policy: \"%s\": a path from / of at most 90 bytes", c->policy);
 	if (sources_check(c->reader, e) != 0)
 		return err_prefix(e, "agent.reader");
+	if (listed_users_parse(&listed, c->users, e) != 0)
+		return err_prefix(e, "agent.users");
+	if (listed.n > 0 && strcmp(c->reader, "hone") != 0)
+		return err_set(e, ERR_INPUT, "agent.users: only with agent.reader = hone");
 	if (c->maps[0] != '/')
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
 	if (strncmp(c->url, "tcp://", 6) == 0)

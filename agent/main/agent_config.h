@@ -15,7 +15,7 @@
 #include "base/log.h"
 
 struct agent_config {
-	char *node, *run_dir, *policy, *user, *reader, *log_level;
+	char *node, *run_dir, *policy, *user, *users, *reader, *log_level;
 	int64_t hang_ns;
 	char *url;
 	char *ca, *certificate, *key, *revoked; /* for tls:// */

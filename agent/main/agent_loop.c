@@ -272,8 +272,9 @@ agent_open(struct agent **ret, const struct agent_config *c, const char *version
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
 		seed = (uint64_t)clock_mono().ns;
 	rng_seed(&a->random, seed);
-	if ((rc = queues_make(a, e)) != 0 || (rc = maps_take(a, maps, e)) != 0 ||
-	    (rc = tracer_make(a, e)) != 0 || (rc = link_make(a, version, e)) != 0) {
+	if ((rc = records_list_users(a, e)) != 0 || (rc = queues_make(a, e)) != 0 ||
+	    (rc = maps_take(a, maps, e)) != 0 || (rc = tracer_make(a, e)) != 0 ||
+	    (rc = link_make(a, version, e)) != 0) {
 		agent_close(a);
 		return rc;
 	}

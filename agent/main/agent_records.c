@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/main/agent_below.h"
 #include "agent/reader/source_mapped.h"
@@ -209,6 +210,33 @@ note_quarantine(struct agent *a, struct mono now)
 	r->culprit_logged = now;
 }
 
+/* Logs how many programs are not read since their users are not listed, at most once a minute. */
+static void
+note_unlisted(struct agent *a, struct mono now)
+{
+	struct agent_records *r = &a->records;
+
+	if (r->stats.unlisted == r->unlisted ||
+	    (r->unlisted_logged.ns != 0 && mono_since_ns(now, r->unlisted_logged) < LOG_EVERY_NS))
+		return;
+	agent_log(a, LOG_INFO,
+	    "programs of users that agent.users does not list, which are not read: %u",
+	    r->stats.unlisted);
+	r->unlisted = r->stats.unlisted;
+	r->unlisted_logged = now;
+}
+
+int
+records_list_users(struct agent *a, struct err *e)
+{
+	struct listed_users *l = &a->records.users;
+	int rc = listed_users_parse(l, a->config->users, e);
+
+	if (rc == 0 && l->n > 0 && l->n < LISTED_USERS_MAX)
+		l->ids[l->n++] = geteuid();
+	return rc;
+}
+
 void
 records_read(struct agent *a, struct mono now)
 {
@@ -237,6 +265,7 @@ records_read(struct agent *a, struct mono now)
 	log_trouble(a, now);
 	note_untraced(a);
 	note_quarantine(a, now);
+	note_unlisted(a, now);
 	if (r->stats.changes != r->process_changes)
 		list_programs(a);
 	log_ends(a, now);
@@ -274,7 +303,10 @@ static int
 source_open(struct agent *a, const struct tracer_session *session, struct err *e)
 {
 	struct source_options o = {
-		.records_max = TURN_RECORDS, .wants_outside = source_mapped_wants, .of = &a->maps
+		.records_max = TURN_RECORDS,
+		.wants_outside = source_mapped_wants,
+		.of = &a->maps,
+		.users = &a->records.users,
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };

@@ -6,6 +6,9 @@
 
 #include "agent/main/agent_state.h"
 
+/* Reads whom agent.users lists, once, before records_open(). Errors as of listed_users_parse(). */
+int records_list_users(struct agent *a, struct err *e);
+
 /* Opens the source of a new session; a loss is reported if there was a session before. The caller
  * sets a->tracing.session. Errors as of sources_open(). */
 int records_open(

@@ -42,10 +42,11 @@ enum session_state {
 struct agent_records {
 	struct source source; /* while the session is open */
 	struct source_stats stats;
-	uint64_t process_changes; /* stats.changes as the inventory has them */
-	bool more;                /* the source has more records at this moment */
-	uint32_t last_count;      /* records of the last turn */
-	struct mono last_at;      /* the last turn with records */
+	struct listed_users users; /* of agent.users, and the agent's own if there are some */
+	uint64_t process_changes;  /* stats.changes as the inventory has them */
+	bool more;                 /* the source has more records at this moment */
+	uint32_t last_count;       /* records of the last turn */
+	struct mono last_at;       /* the last turn with records */
 	/* Of earlier sources. */
 	uint64_t lost_before[LOSS_REASONS], records_before, mapped_before, dropped_before;
 	uint64_t blind_losses;   /* times of which it is unknown what was written */
@@ -59,6 +60,8 @@ struct agent_records {
 	    culprit; /* the program that was put into quarantine last; kind NONE: none */
 	char culprit_name[64];
 	uint64_t quarantines; /* stats.quarantines as they were logged */
+	uint32_t unlisted;    /* stats.unlisted as it was logged */
+	struct mono unlisted_logged;
 	struct mono culprit_at, culprit_logged;
 	char trouble[400], logged_trouble[400]; /* the source's error; "": none */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Decides when a program is not read any more, because what it writes to its own ring buffers, which
- * it can, would blind the agent to all other programs: a full ring makes the controller pause all
+ * Why a program is not read any more, and the decision where it is about its ring buffers: what it writes to its own
+ * ones, which it can, would blind the agent to all other programs. A full ring makes the controller pause all
  * diagnoses, and one that is not drained holds the watermark back. Pure: no clock, no file.
  */
 #ifndef AGENT_READER_QUARANTINE_H
@@ -15,6 +15,7 @@ enum quarantine {
 	QUARANTINE_DAMAGED,   /* it shortened the file of a ring, or overwrote its beginning */
 	QUARANTINE_POSITIONS, /* its positions are impossible */
 	QUARANTINE_STUCK,     /* it is full, or not drained, for most of the time */
+	QUARANTINE_USER,      /* of a user that agent.users does not list */
 };
 
 /* A program's rings at one poll. */

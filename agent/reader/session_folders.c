@@ -104,22 +104,26 @@ find_process(const struct lttng_source *src, const struct session_folder *f, con
 	return NULL;
 }
 
-/* The name holds the process' pid and the time of its start: it is the same in all sessions. */
+/* The name holds the process' pid and the time of its start: it is the same in all sessions. One in quarantine is preferred. */
 static const struct traced_process *
-find_quarantined(const struct lttng_source *src, const char *name)
+find_decided(const struct lttng_source *src, const char *name)
 {
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		if (src->processes[i]->quarantine != QUARANTINE_NONE &&
-		    strcmp(src->processes[i]->name, name) == 0)
-			return src->processes[i];
-	return NULL;
+	const struct traced_process *found = NULL;
+
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct traced_process *p = src->processes[i];
+		if (strcmp(p->name, name) == 0 &&
+		    (found == NULL || p->quarantine != QUARANTINE_NONE))
+			found = p;
+	}
+	return found;
 }
 
 static void
 add_process(
     struct lttng_source *src, struct session_folder *f, const char *name, bool live, int64_t now_ns)
 {
-	const struct traced_process *same = find_quarantined(src, name);
+	const struct traced_process *same = find_decided(src, name);
 	struct traced_process *p;
 
 	if (!array_reserve(src->processes, src->processes_cap, src->nprocesses + 1))
@@ -127,9 +131,11 @@ add_process(
 	if ((p = traced_process_new(src, f, name, live, now_ns)) == NULL)
 		return;
 	p->seen = live;
+	src->processes[src->nprocesses++] = p;
 	if (same != NULL)
 		p->quarantine = same->quarantine;
-	src->processes[src->nprocesses++] = p;
+	else
+		traced_process_judge_user(src, p);
 }
 
 /* Lists the output folder; before list_shm(). The daemons make a process' shm folder first and

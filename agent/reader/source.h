@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/reader/listed_users.h"
 #include "agent/reader/quarantine.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -42,6 +43,10 @@ struct source_options {       /* 0 takes the default */
 	bool outside;
 	bool (*wants_outside)(void *of, const char *service); /* NULL: no program's */
 	void *of;
+
+	/* Programs of other users are not read; NULL or empty: everybody's are. Must live as long as
+	 * the source. */
+	const struct listed_users *users;
 
 	bool keep; /* leave the tracer's files as they are: do not free space that was read, do not
 	              remove the folders of dead processes */
@@ -110,6 +115,7 @@ struct source_stats {
 		enum quarantine why;
 	} quarantined;
 	uint64_t quarantines;        /* how often that happened */
+	uint32_t unlisted;           /* live programs of users that options.users does not list */
 	const char *fullest_service; /* of the fullest buffer; NULL: all are empty, or unknown */
 	uint32_t fullest_pid;
 

@@ -295,18 +295,22 @@ update_processes(struct lttng_source *src)
 	src->changed = false;
 }
 
+/* Session 0 holds every traced process. */
 static void
-count_rings(struct lttng_source *src)
+count_live(struct lttng_source *src)
 {
 	src->stats.ring_bytes = 0;
-	src->stats.rings = 0;
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		for (uint32_t k = 0; src->processes[i]->live && k < src->processes[i]->nstreams;
-		     k++) {
-			const struct ring *r = &src->processes[i]->streams[k]->ring;
-			src->stats.ring_bytes += (int64_t)r->bytes;
-			src->stats.rings += r->head != NULL;
+	src->stats.rings = src->stats.unlisted = 0;
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct traced_process *p = src->processes[i];
+		if (!p->live)
+			continue;
+		src->stats.unlisted += p->quarantine == QUARANTINE_USER && p->folder->number == 0;
+		for (uint32_t k = 0; k < p->nstreams; k++) {
+			src->stats.ring_bytes += (int64_t)p->streams[k]->ring.bytes;
+			src->stats.rings += p->streams[k]->ring.head != NULL;
 		}
+	}
 }
 
 static void
@@ -328,7 +332,7 @@ lttng_stats(void *state, struct source_stats *ret)
 	const struct untraced_process *untraced;
 
 	if (src->changed) {
-		count_rings(src);
+		count_live(src);
 		update_processes(src);
 	}
 	*ret = src->stats;
@@ -346,8 +350,8 @@ lttng_stats(void *state, struct source_stats *ret)
 	ret->nprocesses = src->nlisted;
 	ret->trouble = src->losses.trouble.text;
 	if ((untraced = untraced_first(src)) != NULL) {
-		ret->untraced = untraced->comm;
-		ret->untraced_pid = (uint32_t)untraced->pid;
+		ret->untraced = untraced->claimed.comm;
+		ret->untraced_pid = (uint32_t)untraced->claimed.pid;
 	}
 	memcpy(ret->lost, src->losses.total, sizeof ret->lost);
 }

@@ -217,6 +217,7 @@ set_stats(void *state, struct source_stats *ret)
 			ret->fullest_pid = s->fullest_pid;
 		}
 		ret->quarantines += s->quarantines;
+		ret->unlisted += s->unlisted;
 		if (ret->quarantined.service == NULL)
 			ret->quarantined = s->quarantined;
 		ret->ring_bytes += s->ring_bytes;

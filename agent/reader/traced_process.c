@@ -30,6 +30,23 @@ enum {
 /* A consumer daemon that works has written a packet within this time, where there is something to read. */
 #define DRAINS_NS INT64_C(1000000000)
 
+bool
+folder_name_read(const char *name, struct folder_name *ret)
+{
+	const char *at = name + strlen(name);
+	char *end;
+
+	for (int dashes = 0; dashes < 3; dashes++) {
+		while (at > name && at[-1] != '-')
+			at--;
+		if (at-- == name)
+			return false;
+	}
+	ret->pid = strtol(at + 1, &end, 10);
+	snprintf(ret->comm, sizeof ret->comm, "%.*s", (int)(at - name), name);
+	return ret->pid > 0 && *end == '-';
+}
+
 struct traced_process *
 traced_process_new(
     struct lttng_source *src, struct session_folder *f, const char *name, bool live, int64_t now_ns)
@@ -327,6 +344,20 @@ traced_process_metadata(struct lttng_source *src, struct traced_process *p, int6
 
 /* ---- quarantine ---- */
 
+void
+traced_process_judge_user(const struct lttng_source *src, struct traced_process *p)
+{
+	const struct listed_users *listed = src->options.users;
+	struct folder_name name;
+	uint32_t user;
+
+	if (listed == NULL || listed->n == 0)
+		return;
+	if (!p->live || !folder_name_read(p->name, &name) ||
+	    !process_real_user((pid_t)name.pid, &user) || !listed_users_have(listed, user))
+		p->quarantine = QUARANTINE_USER;
+}
+
 /* Any packet shows that the consumer daemon works; else it may hang if another ring is stalled. */
 static bool
 consumer_drains(const struct lttng_source *src, const struct traced_process *p, int64_t now_ns)
@@ -355,6 +386,7 @@ note_quarantine(struct lttng_source *src)
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		const struct traced_process *other = src->processes[i];
 		if (other->live && other->quarantine != QUARANTINE_NONE &&
+		    other->quarantine != QUARANTINE_USER &&
 		    (p == NULL || other->suspicion.looked_ns > p->suspicion.looked_ns))
 			p = other;
 	}

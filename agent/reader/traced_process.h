@@ -22,6 +22,15 @@ struct lttng_source;
 struct session_folder;
 struct traced_process;
 
+/* A folder's name has the name that the program gave itself, and its process id, which the session daemon has from the
+ * kernel. */
+struct folder_name {
+	char comm[256];
+	long pid;
+};
+/* Splits "comm-PID-DATE-TIME". False: not such a name. */
+bool folder_name_read(const char *name, struct folder_name *ret);
+
 /* NULL: out of memory. */
 struct traced_process *traced_process_new(struct lttng_source *src, struct session_folder *f,
     const char *name, bool live, int64_t now_ns);
@@ -35,6 +44,9 @@ void traced_process_metadata(struct lttng_source *src, struct traced_process *p,
 /* Looks at its rings, and decides whether it is read on (quarantine.h); if not, all processes of this
  * name in other sessions are not read either. Reports the records that are lost by that. */
 void traced_process_look(struct lttng_source *src, struct traced_process *p, int64_t now_ns);
+/* Decides by its user about a new process: one that is not listed is in quarantine from its begin on, and no loss is reported.
+ * So is one that has ended before its user could be seen. */
+void traced_process_judge_user(const struct lttng_source *src, struct traced_process *p);
 /* Frees the space of what a process in quarantine wrote since the last call. */
 void traced_process_discard(struct lttng_source *src, struct traced_process *p);
 

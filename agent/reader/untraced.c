@@ -28,6 +28,7 @@
 
 #include "agent/reader/cpu_stream.h"
 #include "agent/reader/lttng_source.h"
+#include "agent/reader/traced_process.h"
 #include "agent/system/process.h"
 #include "base/array.h"
 
@@ -40,24 +41,6 @@ enum {
 };
 #define MS INT64_C(1000000)
 
-/* Splits a folder's name "comm-PID-DATE-TIME". False: not such a name. */
-static bool
-split_name(const char *name, struct untraced_process *s)
-{
-	const char *at = name + strlen(name);
-	char *end;
-
-	for (int dashes = 0; dashes < 3; dashes++) {
-		while (at > name && at[-1] != '-')
-			at--;
-		if (at-- == name)
-			return false;
-	}
-	s->pid = strtol(at + 1, &end, 10);
-	snprintf(s->comm, sizeof s->comm, "%.*s", (int)(at - name), name);
-	return s->pid > 0 && *end == '-';
-}
-
 /* Whether the process is alive, and when it started. False also for a process of another pid
  * namespace, whose number means another one here. */
 static bool
@@ -66,7 +49,7 @@ lives(const struct untraced_process *s, int64_t now_ns, int64_t *began_ns)
 	struct process_look look;
 	struct timespec boot;
 
-	if (!process_look((pid_t)s->pid, &look) || strcmp(look.comm, s->comm) != 0)
+	if (!process_look((pid_t)s->claimed.pid, &look) || strcmp(look.comm, s->claimed.comm) != 0)
 		return false;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	*began_ns = now_ns - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec) + look.began_ns;
@@ -80,9 +63,9 @@ is_again(const struct lttng_source *src, const struct untraced_process *s)
 {
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		const struct traced_process *p = src->processes[i];
-		struct untraced_process other;
+		struct folder_name other;
 		if (p->folder == s->folder && strcmp(p->name, s->name) != 0 &&
-		    split_name(p->name, &other) && other.pid == s->pid)
+		    folder_name_read(p->name, &other) && other.pid == s->claimed.pid)
 			return true;
 	}
 	return false;
@@ -105,7 +88,7 @@ suspect_add(struct lttng_source *src, struct session_folder *f, const char *name
 		.folder = f, .since_ns = since_ns, .seen_ns = now_ns, .again = again
 	};
 
-	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !split_name(name, &s) ||
+	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !folder_name_read(name, &s.claimed) ||
 	    is_suspect(src, f, name))
 		return;
 	if (!lives(&s, now_ns, &s.began_ns)) {

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/reader/traced_process.h"
+
 struct lttng_source;
 struct session_folder;
 struct traced_process;
@@ -17,8 +19,7 @@ struct traced_process;
 struct untraced_process {
 	struct session_folder *folder;
 	char *name; /* of its folder */
-	char comm[256];
-	long pid;
+	struct folder_name claimed;
 	int64_t began_ns;             /* start of the process; 0: unknown */
 	int64_t since_ns;             /* it may have been untraced since then */
 	int64_t seen_ns, reported_ns; /* when we noticed; end of the last reported loss, 0: none */

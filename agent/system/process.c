@@ -169,6 +169,18 @@ process_user(pid_t pid, const char *comm, uint32_t *ret)
 	return true;
 }
 
+bool
+process_real_user(pid_t pid, uint32_t *ret)
+{
+	char path[64], text[8192];
+	struct process_look look;
+	const char *at;
+
+	snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+	return process_look(pid, &look) && read_head(path, text, sizeof text) > 0 &&
+	       (at = strstr(text, "\nUid:")) != NULL && sscanf(at, "\nUid: %u", ret) == 1;
+}
+
 int64_t
 process_cpu_us(pid_t pid)
 {

@@ -33,6 +33,8 @@ struct process_look {
 bool process_look(pid_t pid, struct process_look *ret);
 /* The user of a living process of this name. False: there is none, or its user is not visible. */
 bool process_user(pid_t pid, const char *comm, uint32_t *ret);
+/* The real user of a process that lives, which is also that of one whose files in /proc belong to root. */
+bool process_real_user(pid_t pid, uint32_t *ret);
 bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) is this */
 
 /* The processes of this name that have this id in a pid namespace of their own, as in a container, by their ids here: *ret has the

@@ -49,7 +49,7 @@ not_after() { ! after "$1"; }
 agent_lives() { ! gone $AGENT; }
 end() {
 	local pid
-	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_good:-} ${PROGRAM_jam:-} ${PROGRAM_cut:-} ${KNOCKER:-} ${SESSIOND:-}; do
+	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_good:-} ${PROGRAM_jam:-} ${PROGRAM_cut:-} ${PROGRAM_unlisted:-} ${KNOCKER:-} ${SESSIOND:-}; do
 		kill "$pid" 2> /dev/null
 		wait_for 20 gone "$pid" || kill -9 "$pid"
 	done
@@ -64,11 +64,20 @@ program_start cut $OTHER
 "$O/tests/scenario/agent_controller" "$URL" "$D/journal" < "$D/say" >> "$D/controller.log" 9>&- &
 CONTROLLER=$!
 wait_for 20 test -S "$D/controller.sock"
-"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL" -o controller.retry=200ms -o log.level=debug 2>> "$D/agent.log" 9>&- &
+"$O/bin/hone-agent" -o agent.node=n1 -o agent.users="root, $OTHER" -o "controller.url=$URL" -o controller.retry=200ms -o log.level=debug 2>> "$D/agent.log" 9>&- &
 AGENT=$!
-wait_for 20 after '^programs 3 names 450'
+wait_for 20 after '^programs 3 names'
 echo "want 1 600000" >&9
 check "programs of two users are traced" wait_for 20 after '^records [1-9]'
+
+# ---- users that are not listed -------------------------------------------------------
+check "they are those of listed users" wait_for 20 after '^programs 3 names 450'
+program_start unlisted $STRANGER
+check "the agent says how many programs are not read, since their users are not listed" \
+	wait_for 20 grep -q "agent.users does not list, which are not read: 1$" "$D/agent.log"
+check "and reads the others" after '^records [1-9]'
+check "it is not listed" not_after '^programs 4'
+kill $PROGRAM_unlisted && wait $PROGRAM_unlisted 2> /dev/null
 
 # ---- knocks of a stranger ------------------------------------------------------------
 knock_as() { # USER

@@ -24,6 +24,7 @@
 
 #include "agent/ctf/ctf_trace.h"
 #include "agent/reader/source_lttng.h"
+#include "agent/system/process.h"
 #include "tests/unit/leftovers.h"
 
 #define MS INT64_C(1000000)
@@ -488,6 +489,37 @@ a_program_that_damages_its_ring_is_put_into_quarantine_at_once(void **state)
 	assert_int_equal(t.losses[0].count, 1);
 	is_in_quarantine(&n, QUARANTINE_DAMAGED);
 	fixture_close(&n);
+}
+
+/* The fixture's program is process 1. */
+static void
+programs_of_users_that_are_not_listed_are_not_read(void **state)
+{
+	struct listed_users users = { 1, { 0 } };
+	const struct source_options o = { .outside = true, .users = &users };
+	struct fixture n;
+	struct source_output t;
+	(void)state;
+
+	for (int listed = 0; listed < 2; listed++) {
+		uint32_t user;
+
+		assert_true(process_real_user(1, &user));
+		users.ids[0] = listed ? user : user + 1;
+		fixture_begin(&n, &o);
+		word_set(&n, PRODUCED_AT, PACKET);
+		consume(&n, 0);
+		t = take(&n, n.now.ns + 100 * MS);
+		assert_int_equal(t.nrecords > 0, listed);
+		assert_int_equal(t.nlosses, 0);
+		assert_int_equal(stats_of(&n).unlisted, !listed);
+		assert_int_equal(stats_of(&n).nprocesses, listed);
+		assert_null(stats_of(&n).quarantined.service);
+		remove_shm(&n);
+		take(&n, n.now.ns + 100 * MS);
+		assert_int_equal(stats_of(&n).unlisted, 0);
+		fixture_close(&n);
+	}
 }
 
 static void
@@ -1003,6 +1035,7 @@ main(void)
 		cmocka_unit_test_teardown(
 		    a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another,
 		    remove_leftovers),
+		cmocka_unit_test(programs_of_users_that_are_not_listed_are_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

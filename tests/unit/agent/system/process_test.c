@@ -25,6 +25,7 @@ a_process_is_known_by_its_program_and_name_while_it_lives(void **state)
 {
 	pid_t child = fork();
 	siginfo_t ended;
+	uint32_t user = 77;
 	(void)state;
 
 	if (child == 0) {
@@ -36,10 +37,13 @@ a_process_is_known_by_its_program_and_name_while_it_lives(void **state)
 	assert_true(process_program(child) == process_program(getpid()));
 	assert_true(process_is(child, "process_test"));
 	assert_false(process_is(child, "process"));
+	assert_true(process_real_user(child, &user));
+	assert_int_equal(user, getuid());
 	kill(child, SIGKILL);
 	/* a zombie: nobody has asked for its status, so its name can still be read */
 	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
 	assert_false(process_is(child, "process_test"));
+	assert_false(process_real_user(child, &user));
 	waitpid(child, NULL, 0);
 	assert_true(process_program(child) == 0);
 	assert_false(process_is(child, "process_test"));
