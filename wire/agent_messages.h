@@ -56,7 +56,7 @@ struct node_trouble {
 	uint64_t bytes;
 	uint32_t times, pid;
 	uint32_t
-	    user; /* of RING_DAMAGED, RING_POSITIONS, RING_STUCK, CONSUMER: the program's; USER_UNKNOWN */
+	    user; /* of RING_DAMAGED, RING_POSITIONS, RING_STUCK, OVERRUN, CONSUMER: the program's; USER_UNKNOWN */
 };
 #define USER_UNKNOWN UINT32_MAX
 
@@ -79,15 +79,16 @@ struct status {
 	/* Records of programs without libhone, of sampled requests and others, and those of them that the
 	 * agent read and discarded; the latter are not in `records`. */
 	uint64_t mapped, dropped;
-	int64_t cpu_us;        /* of the agent, since it started, with that of hone-below */
-	int64_t tracer_cpu_us; /* of the session and consumer daemons in that time */
-	int64_t memory_bytes;  /* resident */
-	int64_t ring_bytes;    /* of the tracer's buffers */
-	int64_t files_bytes;   /* written by the tracer, not read yet */
-	uint64_t sent_bytes;   /* to the controller, since the agent started */
-	uint32_t programs;     /* traceable processes on the node now */
-	uint32_t added;        /* added tracepoints that are enabled */
-	uint64_t epoch;        /* of the desired state in effect */
+	int64_t cpu_us; /* of the agent, since it started, with that of hone-below */
+	int64_t
+	    tracer_cpu_us; /* of the session and consumer daemons in that time, without programs in quarantine */
+	int64_t memory_bytes; /* resident */
+	int64_t ring_bytes;   /* of the tracer's buffers */
+	int64_t files_bytes;  /* written by the tracer, not read yet */
+	uint64_t sent_bytes;  /* to the controller, since the agent started */
+	uint32_t programs;    /* traceable processes on the node now */
+	uint32_t added;       /* added tracepoints that are enabled */
+	uint64_t epoch;       /* of the desired state in effect */
 	/* The measured cost for a program of a record, and of one that the filter rejects; 0, 0: not
 	 * measured yet. */
 	double record_ns, rejected_ns;

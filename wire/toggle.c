@@ -4,7 +4,7 @@
  *
  *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
  *	      nrates x (request type text, sampled double, probed double) | ntoggles x text |
- *	      nbelow uint | nbelow x text
+ *	      nbelow uint | nbelow x text | overrun u8
  *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
  */
 #include "wire/toggle.h"
@@ -37,6 +37,7 @@ want_encode(const struct want *w, struct buf *b)
 	buf_uint(b, w->nbelow);
 	for (uint32_t i = 0; i < w->nbelow; i++)
 		put_name(b, w->below[i], TOGGLE_NAME_MAX);
+	buf_u8(b, w->overrun);
 }
 
 static int
@@ -98,6 +99,7 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	struct reader r = reader_of(data, len);
 	struct want w = { 0 };
 	uint64_t nrates, ntoggles;
+	uint8_t overrun;
 	int rc;
 
 	assert(ret != NULL && (data != NULL || len == 0));
@@ -119,7 +121,13 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	if (w.rates == NULL || w.toggles == NULL)
 		return err_set(e, ERR_MEMORY, "want: out of memory for %u toggles", w.ntoggles);
 	if ((rc = read_rates(&w, &r, a, e)) != 0 || (rc = read_toggles(&w, &r, a, e)) != 0 ||
-	    (rc = read_below(&w, &r, a, e)) != 0 || (rc = take_end(&r, "want", e)) != 0)
+	    (rc = read_below(&w, &r, a, e)) != 0)
+		return rc;
+	overrun = read_u8(&r);
+	if (overrun > 1)
+		return err_set(e, ERR_INPUT, "want: its flag is %u", overrun);
+	w.overrun = overrun == 1;
+	if ((rc = take_end(&r, "want", e)) != 0)
 		return rc;
 	*ret = w;
 	return 0;

@@ -38,6 +38,9 @@ struct want {
 	 * lease ends: names of processes, terminated. */
 	uint32_t nbelow;
 	const char **below;
+	/* The node's cost is over its limit although its requests are sampled as little as they can be: what
+	 * does not obey the rates makes it so (agent/reader/overrun.h). */
+	bool overrun;
 };
 
 enum done_result {

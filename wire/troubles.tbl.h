@@ -17,3 +17,4 @@ TROUBLE(RING_DAMAGED,   10, "ring-damaged",    "{subject} ({pid}) of user {user}
 TROUBLE(RING_POSITIONS, 11, "ring-positions",  "{subject} ({pid}) of user {user} wrote impossible positions into its ring buffer: it is not traced until it is started again")
 TROUBLE(RING_STUCK,     12, "ring-stuck",      "the ring buffer of {subject} ({pid}) of user {user} stayed full, or was not drained: it is not traced until it is started again")
 TROUBLE(CONSUMER,       13, "consumer-broken", "the consumer daemon of LTTng ended, or takes a whole core, since {subject} ({pid}) of user {user} damaged its ring buffer: restart lttng-sessiond (systemctl restart lttng-sessiond)")
+TROUBLE(OVERRUN,        14, "overrun",         "{subject} ({pid}) of user {user} writes far more than the table of rates lets it, and kept this node over its limit: it is not traced until it is started again")

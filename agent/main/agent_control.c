@@ -69,6 +69,7 @@ control_take_want(struct agent *a, struct mono now)
 	} else {
 		c->has_want = true;
 		c->watched = false;
+		c->overrun = w->want.overrun;
 		for (uint32_t i = 0; i < w->want.nrates; i++)
 			c->watched |= w->want.rates[i].probed > 0;
 		apply_rates(a, &w->want, now);

@@ -183,7 +183,8 @@ note_quarantine(struct agent *a, struct mono now)
 	static const enum trouble_kind KINDS[] = { [QUARANTINE_NONE] = NODE_TROUBLE_NONE,
 		[QUARANTINE_DAMAGED] = NODE_TROUBLE_RING_DAMAGED,
 		[QUARANTINE_POSITIONS] = NODE_TROUBLE_RING_POSITIONS,
-		[QUARANTINE_STUCK] = NODE_TROUBLE_RING_STUCK };
+		[QUARANTINE_STUCK] = NODE_TROUBLE_RING_STUCK,
+		[QUARANTINE_OVERRUN] = NODE_TROUBLE_OVERRUN };
 	struct agent_records *r = &a->records;
 	const struct source_quarantined *q = &r->stats.quarantined;
 
@@ -307,6 +308,7 @@ source_open(struct agent *a, const struct tracer_session *session, struct err *e
 		.wants_outside = source_mapped_wants,
 		.of = &a->maps,
 		.users = &a->records.users,
+		.overrun = &a->control.overrun,
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };

@@ -79,6 +79,7 @@ struct agent_tracing {
 struct agent_control {
 	bool connected, has_want, sampling;
 	bool watched;           /* requests of some type are probed */
+	bool overrun;           /* as the last want has it */
 	bool programs_due;      /* the list of programs has to be sent */
 	uint64_t connection;    /* number of the last one */
 	struct mono heard;      /* the last message */
@@ -111,6 +112,9 @@ struct agent_report {
 	pid_t tracer_pid;
 	struct family tracer;
 	int64_t tracer_base_us, tracer_cpu_us;
+	/* Of it, what was for records that are read, and the sums at the last status. */
+	int64_t tracer_counted_us, tracer_seen_us;
+	uint64_t tracer_read, tracer_left;
 	struct family_demand demand; /* at the begin of the seconds that are looked at */
 	bool spins;                  /* in those before, one of its threads did not rest */
 };

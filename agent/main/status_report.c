@@ -45,6 +45,26 @@ tracer_cpu_us(struct agent *a, struct mono now)
 	return a->report.tracer_cpu_us;
 }
 
+/* What of it was for records that are read: a program in quarantine that goes on to write makes the consumer daemon work, too,
+ * which must not lower the shares of all others. By bytes, since the last call. */
+static int64_t
+tracer_cpu_read_us(struct agent *a, struct mono now)
+{
+	struct agent_report *r = &a->report;
+	const struct source_stats *s = &a->records.stats;
+	int64_t all_us = tracer_cpu_us(a, now);
+	uint64_t read = s->bytes >= r->tracer_read ? s->bytes - r->tracer_read : s->bytes;
+	uint64_t left = s->discarded_bytes >= r->tracer_left ? s->discarded_bytes - r->tracer_left
+	                                                     : s->discarded_bytes;
+	double part = left > 0 ? (double)read / ((double)read + (double)left) : 1;
+
+	r->tracer_counted_us += (int64_t)((double)(all_us - r->tracer_seen_us) * part);
+	r->tracer_seen_us = all_us;
+	r->tracer_read = s->bytes;
+	r->tracer_left = s->discarded_bytes;
+	return r->tracer_counted_us;
+}
+
 static int64_t
 own_cpu_us(void)
 {
@@ -74,7 +94,8 @@ consumer_is_broken(struct agent *a, struct mono now)
 {
 	const struct node_trouble *culprit = &a->records.culprit;
 
-	if (culprit->kind != NODE_TROUBLE_NONE && tracer_spins(a, now))
+	if (culprit->kind != NODE_TROUBLE_NONE && culprit->kind != NODE_TROUBLE_OVERRUN &&
+	    tracer_spins(a, now))
 		return true;
 	return culprit->kind == NODE_TROUBLE_RING_DAMAGED &&
 	       a->tracing.trouble.kind == NODE_TROUBLE_TRACER &&
@@ -167,7 +188,7 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	s->dropped = a->records.dropped_before + a->records.stats.dropped;
 	s->batches = o.sent;
 	s->cpu_us = own_cpu_us() + below_status(a, s);
-	s->tracer_cpu_us = tracer_cpu_us(a, now);
+	s->tracer_cpu_us = tracer_cpu_read_us(a, now);
 	s->memory_bytes = process_memory_bytes();
 	s->ring_bytes = a->records.stats.ring_bytes;
 	s->sent_bytes = l.sent_bytes;

@@ -411,6 +411,8 @@ cpu_stream_discard(struct lttng_source *src, struct cpu_stream *s)
 	s->drained = true;
 	if (!open_files(src, s) || fstat(s->data_fd, &data) != 0 || fstat(s->index_fd, &index) != 0)
 		return;
+	if ((uint64_t)data.st_size > s->data_read)
+		src->stats.discarded_bytes += (uint64_t)data.st_size - s->data_read;
 	s->data_read = (uint64_t)data.st_size;
 	s->index_at = (uint64_t)index.st_size;
 	reclaim(src, s);

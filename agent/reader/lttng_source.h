@@ -4,6 +4,7 @@
 #define AGENT_READER_LTTNG_SOURCE_H
 
 #include "agent/ctf/ctf_trace.h"
+#include "agent/reader/overrun.h"
 #include "agent/reader/quarantine.h"
 #include "agent/reader/source.h"
 #include "agent/reader/source_labels.h"
@@ -42,7 +43,8 @@ struct traced_process {
 	bool finished; /* everything has been read */
 	enum quarantine quarantine; /* not NONE: nothing of it is read any more */
 	struct suspicion suspicion;
-	bool outside; /* its records outside of requests are delivered */
+	uint64_t records, looked_records; /* decoded; and at the last traced_processes_weigh() */
+	bool outside;                     /* its records outside of requests are delivered */
 	int64_t born_ns, died_ns;
 	int metadata_fd;
 	uint64_t metadata_at; /* file offset */
@@ -88,7 +90,8 @@ struct lttng_source {
 	int64_t watermark_ns;
 	bool more;
 
-	char quarantined[256];         /* text of stats.quarantined */
+	char quarantined[256]; /* text of stats.quarantined */
+	struct overrun overrun;
 	bool changed;                  /* the list of processes may have changed */
 	struct source_process *listed; /* owns its texts */
 	uint32_t nlisted;

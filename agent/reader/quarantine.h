@@ -15,6 +15,7 @@ enum quarantine {
 	QUARANTINE_DAMAGED,   /* it shortened the file of a ring, or overwrote its beginning */
 	QUARANTINE_POSITIONS, /* its positions are impossible */
 	QUARANTINE_STUCK,     /* it is full, or not drained, for most of the time */
+	QUARANTINE_OVERRUN,   /* it does not obey the table of rates (overrun.h) */
 	QUARANTINE_USER,      /* of a user that agent.users does not list */
 };
 

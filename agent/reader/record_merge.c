@@ -157,6 +157,7 @@ take(struct lttng_source *src, struct cpu_stream *s, struct err *e)
 	int rc = ctf_packet_take(&s->cursor, r, src->values, e);
 	if (rc != 0)
 		return rc;
+	s->process->records++;
 	if (r->trace_id == 0 && !src->options.outside && !s->process->outside) {
 		src->stats.outside_dropped++;
 		return 0;

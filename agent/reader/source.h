@@ -47,6 +47,9 @@ struct source_options {       /* 0 takes the default */
 	/* Programs of other users are not read; NULL or empty: everybody's are. Must live as long as
 	 * the source. */
 	const struct listed_users *users;
+	/* Whether the controller says that this node is overrun (overrun.h); NULL: it never does. Must live
+	 * as long as the source, and changes between polls. */
+	const bool *overrun;
 
 	bool keep; /* leave the tracer's files as they are: do not free space that was read, do not
 	              remove the folders of dead processes */
@@ -90,6 +93,7 @@ struct source_stats {
 	uint64_t outside_dropped; /* outside of any request, dropped because not asked for */
 	uint64_t late;            /* delivered at or before an earlier watermark */
 	uint64_t packets, bytes;
+	uint64_t discarded_bytes; /* of programs in quarantine, in files */
 	uint64_t lost[LOSS_REASONS];
 	uint64_t stalls; /* times that a buffer held the watermark back for stall_ns */
 
@@ -105,7 +109,7 @@ struct source_stats {
 	const char *untraced;
 	uint32_t untraced_pid;
 
-	/* The live process that was taken out last, since it damages, blocks or floods its ring buffers:
+	/* The live process that was taken out last, since it damages, blocks or overruns its ring buffers:
 	 * its records are not read until it, or the session, starts again. service NULL: none. Valid
 	 * until the next poll. */
 	struct source_quarantined {

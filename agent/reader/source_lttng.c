@@ -200,6 +200,7 @@ lttng_poll(void *state, struct mono now, struct source_output *ret, struct err *
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		if (!src->processes[i]->finished)
 			poll_process(src, src->processes[i], now.ns);
+	traced_processes_weigh(src, now.ns);
 	src->polled_ns = now.ns;
 	if (!grow_heap(src))
 		return err_set(e, ERR_MEMORY, "out of memory for %u rings", src->nstreams);

@@ -232,6 +232,7 @@ set_stats(void *state, struct source_stats *ret)
 		ret->endless += s->endless;
 		ret->packets += s->packets;
 		ret->bytes += s->bytes;
+		ret->discarded_bytes += s->discarded_bytes;
 		ret->stalls += s->stalls;
 		for (int k = 0; k < LOSS_REASONS; k++)
 			ret->lost[k] += s->lost[k];

@@ -27,6 +27,8 @@ enum {
 	READ_BYTES = 1 << 20
 };
 
+#define WEIGH_NS INT64_C(1000000000)
+
 /* A consumer daemon that works has written a packet within this time, where there is something to read. */
 #define DRAINS_NS INT64_C(1000000000)
 
@@ -414,6 +416,20 @@ quarantine_one(
 	src->changed = true;
 }
 
+/* The process in all sessions. */
+static void
+quarantine_all(
+    struct lttng_source *src, struct traced_process *p, enum quarantine why, int64_t now_ns)
+{
+	if (p->quarantine != QUARANTINE_NONE)
+		return;
+	for (uint32_t i = 0; i < src->nprocesses; i++)
+		if (strcmp(src->processes[i]->name, p->name) == 0)
+			quarantine_one(src, src->processes[i], why, now_ns);
+	note_quarantine(src);
+	src->stats.quarantines++;
+}
+
 void
 traced_process_discard(struct lttng_source *src, struct traced_process *p)
 {
@@ -435,13 +451,46 @@ traced_process_look(struct lttng_source *src, struct traced_process *p, int64_t 
 			cpu_stream_look(p->streams[i], &looks);
 	looks.drains = !looks.stuck || consumer_drains(src, p, now_ns);
 	why = quarantine_decide(&p->suspicion, &looks, now_ns);
-	if (why == QUARANTINE_NONE)
+	if (why != QUARANTINE_NONE)
+		quarantine_all(src, p, why, now_ns);
+}
+
+static uint32_t
+writers_of(struct lttng_source *src, bool told, struct writer *list)
+{
+	struct folder_name name;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		struct traced_process *p = src->processes[i];
+		struct writer w = { p, UINT32_MAX, p->records - p->looked_records, false };
+
+		p->looked_records = p->records;
+		if (!told || w.records == 0 || p->outside || p->quarantine != QUARANTINE_NONE)
+			continue;
+		if (folder_name_read(p->name, &name))
+			process_real_user((pid_t)name.pid, &w.user);
+		list[n++] = w;
+	}
+	return n;
+}
+
+void
+traced_processes_weigh(struct lttng_source *src, int64_t now_ns)
+{
+	bool told = src->options.overrun != NULL && *src->options.overrun;
+	struct writer *list;
+	uint32_t n;
+
+	if (now_ns - src->overrun.looked_ns < WEIGH_NS ||
+	    (list = calloc(src->nprocesses + 1, sizeof *list)) == NULL)
 		return;
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		if (strcmp(src->processes[i]->name, p->name) == 0)
-			quarantine_one(src, src->processes[i], why, now_ns);
-	note_quarantine(src);
-	src->stats.quarantines++;
+	n = writers_of(src, told, list);
+	overrun_decide(&src->overrun, told, list, n, now_ns);
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].ended)
+			quarantine_all(src, list[i].of, QUARANTINE_OVERRUN, now_ns);
+	free(list);
 }
 
 /* Removes only files that LTTng writes; any other file stays, and with it the folder. */

@@ -47,6 +47,9 @@ void traced_process_look(struct lttng_source *src, struct traced_process *p, int
 /* Decides by its user about a new process: one that is not listed is in quarantine from its begin on, and no loss is reported.
  * So is one that has ended before its user could be seen. */
 void traced_process_judge_user(const struct lttng_source *src, struct traced_process *p);
+/* Once a second, whether the controller says that the node is overrun, and whose fault that is (overrun.h). O(processes), and while
+ * it says so a file of /proc for each. */
+void traced_processes_weigh(struct lttng_source *src, int64_t now_ns);
 /* Frees the space of what a process in quarantine wrote since the last call. */
 void traced_process_discard(struct lttng_source *src, struct traced_process *p);
 

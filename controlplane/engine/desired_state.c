@@ -37,11 +37,14 @@ ask_below(const struct node *n, const struct below_asked *b, struct want *w, str
  * shared memory.
  */
 static void
-make(const struct node *n, const struct desired_facts *f, struct want *w, struct arena *a)
+make(const struct node *n, uint32_t index, const struct desired_facts *f, struct want *w,
+    struct arena *a)
 {
 	uint32_t count = plan_count(f->plan);
 
-	*w = (struct want){ .lease_ms = f->lease_ns / 1000000, .sampled = f->sampled };
+	*w = (struct want){ .lease_ms = f->lease_ns / 1000000,
+		.sampled = f->sampled,
+		.overrun = !f->learning && sampler_overrun(f->sampler, index) };
 	w->toggles = arena_calloc(a, count + 1, sizeof *w->toggles);
 	w->rates = arena_calloc(a, f->types->n + 1, sizeof *w->rates);
 	if (w->toggles == NULL || w->rates == NULL)
@@ -96,7 +99,7 @@ desired_state(struct nodes *nodes, uint32_t node, const struct desired_facts *f)
 	assert(node < nodes->n);
 	if (n->want_revision == revision && n->want.epoch != 0)
 		return &n->want;
-	make(n, f, &w, &fresh);
+	make(n, node, f, &w, &fresh);
 	hash = content_hash(&w);
 	/* The first epoch is above any that an earlier controller gave: those count up from an
 	 * earlier time. */

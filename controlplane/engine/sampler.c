@@ -40,6 +40,7 @@ struct node_cost {
 	 * diagnosis at their share. */
 	double ordinary, diagnosed;
 	double counted; /* records of complete traces in this window */
+	bool overrun, was_overrun;
 };
 
 /* A request type and the share of its requests that is sampled. */
@@ -353,6 +354,34 @@ decide_shares(struct sampler *s, struct err *e)
 	return rc;
 }
 
+static bool
+is_at_least(const struct sampled_type *t)
+{
+	return t->share <= fmin(SAMPLER_LEAST, t->type.most) * (1 + SAME);
+}
+
+/* At the end of a window. Returns whether some node has changed. */
+static bool
+mark_overruns(struct sampler *s)
+{
+	struct node_rate *l;
+	bool changed = false;
+
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		struct node_cost *p = &s->nodes[i];
+
+		p->was_overrun = p->overrun;
+		p->overrun = p->connected && p->judged && s->o.core_max > 0 &&
+		             outlay_core(&p->window) > core_limit(s);
+	}
+	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
+		if (l->type < s->ntypes && l->per_second > 0 && !is_at_least(&s->types[l->type]))
+			s->nodes[l->node].overrun = false;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		changed |= s->nodes[i].overrun != s->nodes[i].was_overrun;
+	return changed;
+}
+
 /* *changed: some type has changed. ERR_MEMORY. */
 static int
 types_take(
@@ -388,7 +417,7 @@ int
 sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntypes, double extra,
     bool hold, struct mono now, bool *changed, struct err *e)
 {
-	bool due = extra != s->extra, ended;
+	bool due = extra != s->extra, ended, overruns;
 	uint64_t were;
 	int rc;
 
@@ -405,6 +434,7 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 	ended = s->open && mono_since_ns(now, s->since) >= SAMPLER_WINDOW_NS;
 	if (ended)
 		window_take(s);
+	overruns = ended && mark_overruns(s);
 	if ((ended || due) && (rc = decide_shares(s, e)) != 0)
 		return rc;
 	*changed = shares_hash(s) != were;
@@ -414,6 +444,7 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 	} else if (ended) {
 		window_open(s, now);
 	}
+	*changed |= overruns;
 	return 0;
 }
 
@@ -445,8 +476,7 @@ all_at_least(const struct sampler *s, uint32_t node)
 
 	for (size_t at = 0; (l = map_next(&s->rates, &at, &key)) != NULL;)
 		if (l->node == node && l->type < s->ntypes && l->per_second > 0 &&
-		    s->types[l->type].share >
-			fmin(SAMPLER_LEAST, s->types[l->type].type.most) * (1 + SAME))
+		    !is_at_least(&s->types[l->type]))
 			return false;
 	return true;
 }
@@ -468,4 +498,10 @@ sampler_over(const struct sampler *s, uint32_t node)
 		o.bytes = p->window.bytes;
 	o.over = o.bytes > 0 || (s->o.core_max > 0 && o.core > core_limit(s));
 	return o;
+}
+
+bool
+sampler_overrun(const struct sampler *s, uint32_t node)
+{
+	return node < s->nnodes && s->nodes[node].overrun;
 }

@@ -60,7 +60,7 @@ void sampler_forget_type(struct sampler *s, uint32_t type);
 
 /* Decides at the end of a window, or when other types are under diagnosis. extra: share of a core
  * beyond core_max, for a diagnosis. hold: nothing is decided, and no window counts (while learning).
- * *changed: some share has changed. O(types x nodes) at the end of a window, else O(types).
+ * *changed: some share, or sampler_overrun() of some node, has changed. O(types x nodes) at the end of a window, else O(types).
  * ERR_MEMORY. */
 int sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntypes, double extra,
     bool hold, struct mono now, bool *changed, struct err *e);
@@ -79,5 +79,7 @@ struct sampler_over {
 	double bytes;      /* a second; > 0 if network_max is exceeded */
 };
 struct sampler_over sampler_over(const struct sampler *s, uint32_t node);
+/* Whether its CPU was over that limit in the last window: sampling less has no effect on what is recorded there. O(1). */
+bool sampler_overrun(const struct sampler *s, uint32_t node);
 
 #endif

@@ -147,7 +147,8 @@ static void
 audit_quarantine(struct agent_links *links, struct agent_link *a, const struct node_trouble *t)
 {
 	bool any = t->kind == NODE_TROUBLE_RING_DAMAGED || t->kind == NODE_TROUBLE_RING_POSITIONS ||
-	           t->kind == NODE_TROUBLE_RING_STUCK || t->kind == NODE_TROUBLE_CONSUMER;
+	           t->kind == NODE_TROUBLE_RING_STUCK || t->kind == NODE_TROUBLE_OVERRUN ||
+	           t->kind == NODE_TROUBLE_CONSUMER;
 
 	if (any && t->pid != a->quarantined)
 		forest_audit_own(

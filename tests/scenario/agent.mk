@@ -18,7 +18,9 @@ agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_
 	$O/tests/scenario/below_program $O/tests/scenario/below_sampled
 $O/tests/scenario/hostile_knock: $O/tests/scenario/hostile_knock.o
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL)
-agent-scenario: $O/tests/scenario/hostile_knock
+$O/tests/scenario/hostile_records: $O/tests/scenario/hostile_records.o $O/lib/libhone.so
+	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
+agent-scenario: $O/tests/scenario/hostile_knock $O/tests/scenario/hostile_records
 $O/bench/agent_scale_program: $O/bench/agent_scale_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 $O/bench/agent_scale: $O/bench/agent_scale.o $(call libs,wire)

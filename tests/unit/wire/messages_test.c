@@ -156,7 +156,8 @@ static struct want
 random_want(struct rng *r, uint32_t nrates, uint32_t ntoggles)
 {
 	struct want w = { some(r), (int64_t)(some(r) >> 1), rng_unit(r), nrates, ntoggles,
-		.nbelow = (uint32_t)rng_below(r, rng_below(r, 10) == 0 ? WANT_BELOW_MAX + 1 : 3) };
+		.nbelow = (uint32_t)rng_below(r, rng_below(r, 10) == 0 ? WANT_BELOW_MAX + 1 : 3),
+		.overrun = rng_below(r, 2) == 0 };
 
 	w.rates = arena_calloc(&memory, nrates, sizeof *w.rates);
 	w.toggles = arena_calloc(&memory, ntoggles, sizeof *w.toggles);
@@ -202,6 +203,7 @@ a_want_is_decoded_unchanged(void **state)
 		for (uint32_t j = 0; j < w.ntoggles; j++)
 			assert_string_equal(got.toggles[j].name, w.toggles[j].name);
 		assert_int_equal(got.nbelow, w.nbelow);
+		assert_int_equal(got.overrun, w.overrun);
 		for (uint32_t j = 0; j < w.nbelow; j++)
 			assert_string_equal(got.below[j], w.below[j]);
 		arena_reset(&a);

@@ -32,6 +32,8 @@ struct world {
 	struct moments truth; /* ns of all requests of BOTH, sampled or not */
 	uint64_t sampled_of[TYPES], offered_of[TYPES];
 	uint32_t changes; /* number of changes of any share */
+	bool overrun;     /* what n1 was told last */
+	bool early;       /* it was told so of a window in which a share was not at its least */
 };
 
 static const char *const NAMES[TYPES] = { "FRONT", "BACK", "BOTH" };
@@ -88,6 +90,8 @@ obeyed(void *app, struct stage_node *n, const struct want *want)
 
 	if (n != w->stage.nodes[0])
 		return; /* all nodes have the same shares */
+	w->overrun = want->overrun;
+	w->early |= want->overrun && w->sampled[FRONT] > SAMPLER_LEAST;
 	for (uint32_t i = 0; i < want->nrates; i++)
 		for (int t = 0; t < TYPES; t++)
 			if (strcmp(want->rates[i].request_type, NAMES[t]) == 0)
@@ -268,6 +272,7 @@ shares_rise_when_the_load_falls(void **state)
 	play(&w, ENOUGH_S);
 	spend(&w, 10, core);
 	assert_true(core[0] <= BUDGET * ABOVE);
+	assert_false(w.overrun);
 	close_world(&w);
 }
 
@@ -453,6 +458,8 @@ a_fixed_cost_over_the_budget_is_reported(void **state)
 	assert_true(o.over);
 	assert_true(o.core > BUDGET && o.idle > BUDGET && o.bytes == 0);
 	assert_true(o.most == SPEND_AGENT || o.most == SPEND_TRACER);
+	assert_true(w.overrun);
+	assert_false(w.early);
 	close_world(&w);
 }
 
