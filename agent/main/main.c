@@ -214,6 +214,8 @@ prepare(const struct agent_config *c, struct rates **rates, struct guard *guard,
 	if ((rc = rates_open(rates, c->policy, e)) != 0)
 		return err_prefix(e, "agent.policy in hone-agent.conf");
 	o.table = rates_spare(*rates);
+	if (who.become)
+		knocks_give(rates_knocks(*rates), who.uid);
 	sweep_foreign(c, &who);
 	if ((rc = privilege_folder(&who, c->run_dir, 0700, e)) != 0)
 		return err_prefix(e, "agent.run_dir in hone-agent.conf");

@@ -57,6 +57,9 @@ void knocks_user(struct knocks *k, uint32_t user);
 /* There is a traced program whose user is not visible, or not any more. */
 void knocks_unseen(struct knocks *k, bool unseen);
 
+/* The socket's path will belong to this user, who can then remove it. Without effect unless root calls it. */
+void knocks_give(struct knocks *k, uint32_t user);
+
 /* `remove`: the socket's path is removed, too. NULL is fine. */
 void knocks_close(struct knocks *k, bool remove);
 

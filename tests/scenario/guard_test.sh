@@ -258,6 +258,7 @@ check "SIGTERM: exit 0" test $? = 0
 check "SIGTERM: the tracepoints are disabled" both $ON -eq 0
 check "SIGTERM: no session and no folder stays" test -z "$(lttng -n list 2> /dev/null | grep hone-n1; ls -d /run/hone/agent-n1 2> /dev/null)"
 check "SIGTERM: no request is probed, though the table of root stays" silent
+check "SIGTERM: the socket beside the table is removed" test -z "$(ls /dev/shm/hone-policy-* /dev/shm/hone-policy.* 2> /dev/null)"
 check "--sweep removes the table" eval 'sweep && not test -e /dev/shm/hone-policy'
 mark
 setpriv --bounding-set=-all,+setuid,+setgid,+setpcap --inh-caps=-all --no-new-privs "$D/p/bin/hone-agent" -o agent.node=n1 \
