@@ -3,6 +3,7 @@
  * hostile_records units RECORDS_PER_SECOND	units of requests that it says were sampled elsewhere, 8 records each, whatever the
  *						table of rates says
  * hostile_records types NUMBER			requests of so many types, each again and again
+ * hostile_records joins NUMBER			so many joins of one hand-over, in one request, as fast as it can
  * hostile_records request TYPE EVERY_US	honest: requests of one type
  * What a program can do with libhone's public calls alone; until it is killed.
  */
@@ -64,6 +65,27 @@ types(long n)
 		}
 }
 
+static void
+joins(long n)
+{
+	uint64_t at = (uint64_t)now_ns();
+	struct hone_carrier c = { .trace_id = next(&at), .link_id = next(&at), .sampled = 1 };
+	struct hone_carrier to;
+
+	c.request_type = hone_request_type("WORK");
+	for (long i = 0; i < n; i++) {
+		if (i % 1000 == 0) { /* units of one link, which each join has to consider */
+			hone_unit_begin(&c, "work");
+			hone_fork("part", &to);
+		}
+		hone_join(&c, "part");
+		if (i % 1000 == 999)
+			hone_unit_end();
+	}
+	for (;;)
+		wait_us(1000000);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -71,6 +93,8 @@ main(int argc, char **argv)
 		units(atof(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "types") == 0)
 		types(atol(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "joins") == 0)
+		joins(atol(argv[2]));
 	while (argc == 4 && strcmp(argv[1], "request") == 0) {
 		hone_request_begin(argv[2], NULL);
 		wait_us(100);
@@ -78,6 +102,6 @@ main(int argc, char **argv)
 		wait_us(atol(argv[3]));
 	}
 	fprintf(stderr,
-	    "usage: hostile_records units RECORDS_PER_SECOND | types NUMBER | request TYPE EVERY_US\n");
+	    "usage: hostile_records units RECORDS_PER_SECOND | types NUMBER | joins NUMBER | request TYPE EVERY_US\n");
 	return 2;
 }

@@ -64,10 +64,13 @@ program_start cut $OTHER
 "$O/tests/scenario/agent_controller" "$URL" "$D/journal" < "$D/say" >> "$D/controller.log" 9>&- &
 CONTROLLER=$!
 wait_for 20 test -S "$D/controller.sock"
+# Somebody else's folder is where its table of rates has to be.
+setpriv --reuid=$STRANGER --regid=$STRANGER --clear-groups mkdir -p /dev/shm/hone-policy/in_the_way
 "$O/bin/hone-agent" -o agent.node=n1 -o agent.users="root, $OTHER" -o "controller.url=$URL" -o controller.retry=200ms -o log.level=debug 2>> "$D/agent.log" 9>&- &
 AGENT=$!
 wait_for 20 after '^programs 3 names'
 echo "want 1 600000" >&9
+check "the agent starts, though another user's folder is in the place of its table" test -f /dev/shm/hone-policy
 check "programs of two users are traced" wait_for 20 after '^records [1-9]'
 
 # ---- users that are not listed -------------------------------------------------------
