@@ -28,4 +28,6 @@ ACTION(STOP,           7, "stop",           "ended all diagnoses and learning")
 ACTION(CONNECT,        8, "connect",        "connect")
 ACTION(CONNECT_AGENT,  9, "connect-agent",  "connect as an agent")
 ACTION(QUARANTINE,    10, "quarantine",     "stopped reading {text} ({pid}) of user {uid} on node {node}")
+ACTION(FOLLOW,        11, "follow",         "began to follow threads below the tracepoints on node {node}")
+ACTION(UNFOLLOW,      12, "unfollow",       "ended following threads below the tracepoints on node {node}")
 #endif

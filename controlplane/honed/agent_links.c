@@ -142,6 +142,21 @@ audit_shed(struct agent_links *links, struct agent_link *a, const struct status 
 	a->shed = s->shed;
 }
 
+/* hone-below reads memory of other processes, so the audit has when it did. */
+static void
+audit_below(struct agent_links *links, struct agent_link *a, const struct status *s)
+{
+	bool follows = s->below == BELOW_NODE_ACTIVE;
+
+	if (follows != a->follows)
+		forest_audit_own(
+		    links->forest, &(struct audit){ .when = clock_wall(),
+				       .actor = ACTOR_AGENT,
+				       .action = follows ? ACTION_FOLLOW : ACTION_UNFOLLOW,
+				       .node = a->name });
+	a->follows = follows;
+}
+
 /* Once for each program, as long as no other one is reported in between. */
 static void
 audit_quarantine(struct agent_links *links, struct agent_link *a, const struct node_trouble *t)
@@ -174,6 +189,7 @@ take_status(struct agent_links *links, const struct mail *m, struct err *e)
 		return rc;
 	engine_status(links->engine, a->node, &status, m->at);
 	audit_shed(links, a, &status);
+	audit_below(links, a, &status);
 	audit_quarantine(links, a, &status.trouble);
 	agent_links_log_queues(links);
 	return 0;

@@ -24,7 +24,8 @@ struct agent_link {
 	uint32_t nasked;   /* ... and how often on this connection */
 	uint32_t
 	    quarantined; /* pid of the program that its last status reported in quarantine; 0: none */
-	bool shed;       /* its last status reported that it has shed load */
+	bool shed;       /* its last status reported that it has shed load, */
+	bool follows;    /* and that hone-below follows programs; also after it has left */
 	/* Lines that this node causes by connecting, leaving and the jumps of its clock: one node's do
 	 * not use up another's. */
 	struct limited_log log;

@@ -92,7 +92,7 @@ pid=$(pgrep -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below)
 used() { awk '{ print $14 + $15 }' "/proc/$pid/stat"; }
 before=$(used)
 sleep 5
-cheap() { echo "$(($(used) - before)) ticks in 5 s"; [ $(($(used) - before)) -le $(($(getconf CLK_TCK) * 5 * 3 / 100)) ]; }
+cheap() { echo "$(($(used) - before)) ticks in 5 s"; [ $(($(used) - before)) -le $(($(getconf CLK_TCK) * 5 * 3 / 100 + 3)) ]; }	# of two times in ticks, on a busy machine
 check "it takes at most 2 % of a core (and 1 % for its messages)" cheap
 kill "$PROGRAM"
 wait_for 10 gone "$PROGRAM"
@@ -129,6 +129,8 @@ mean() {
 		| ([.states[] | select(.state == $s) | .mean_ms] | add // 0) as $mean | $mean > $ms - 2 * $i - 2 and $mean < $ms + 2 * $i + 2'
 }
 check "a verdict that looked below says that it was sampled, and how often" eval 'told | jq -e ".requests > 0 and (.missing | test(\"^n1: sampled: .* each [0-9]+ ms\"))"'
+followed() { hone audit --json | jq -e '[.rows[].action] | index("unfollow") < index("follow")'; }	# newest first
+check "the audit has when threads were followed, and when no more" wait_for 20 followed
 check "and how long requests slept" mean timer 40
 check "and how long they computed" mean running 20
 echo "1..$N"
