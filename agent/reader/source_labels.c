@@ -8,7 +8,12 @@
 #include "base/array.h"
 #include "base/hash.h"
 
-enum { NAME_MAX_BYTES = 63, KEY_MAX = 8192 };
+enum {
+	NAME_MAX_BYTES = 63,
+	KEY_MAX = 8192,
+	SERVICES_MIN = 16,   /* more may come */
+	SERVICES_MAX = 1024, /* further ones count as one */
+};
 
 int
 source_labels_init(struct source_labels *l, uint32_t max)
@@ -17,7 +22,8 @@ source_labels_init(struct source_labels *l, uint32_t max)
 	l->max = max;
 	l->keys = texts_new();
 	l->bases = texts_new();
-	return l->keys == NULL || l->bases == NULL ? ERR_MEMORY : 0;
+	l->services = texts_new();
+	return l->keys == NULL || l->bases == NULL || l->services == NULL ? ERR_MEMORY : 0;
 }
 
 void
@@ -25,6 +31,9 @@ source_labels_release(struct source_labels *l)
 {
 	texts_free(l->keys);
 	texts_free(l->bases);
+	texts_free(l->services);
+	free(l->service_of);
+	free(l->names_of);
 	free(l->labels);
 	free(l->base_of);
 	hash_table_release(&l->named);
@@ -120,14 +129,49 @@ source_labels_get(struct source_labels *l, enum record_kind kind, const char *se
 	return intern(l, key, put_base(key, service, event), kind, fields, nfields);
 }
 
+/* The number of the service; UINT32_MAX: out of memory. */
+static uint32_t
+service_of(struct source_labels *l, const char *service)
+{
+	uint32_t n = texts_count(l->services),
+		 id = texts_find(l->services, service, strlen(service));
+
+	if (id != UINT32_MAX)
+		return id;
+	if (n == SERVICES_MAX)
+		return n - 1;
+	if (!array_reserve(l->names_of, l->names_cap, n + 1))
+		return UINT32_MAX;
+	l->names_of[n] = 0;
+	return texts_intern(l->services, service, strlen(service));
+}
+
 uint32_t
 source_labels_base(struct source_labels *l, enum record_kind kind, const char *service,
     const char *event, const char **fields, uint32_t nfields)
 {
 	char key[KEY_MAX];
+	size_t len = put_fields(key, put_base(key, service, event), kind, fields, nfields);
+	uint32_t id = texts_find(l->bases, key, len), its;
 
-	return texts_intern(
-	    l->bases, key, put_fields(key, put_base(key, service, event), kind, fields, nfields));
+	if (id != UINT32_MAX)
+		return id;
+	if ((its = service_of(l, service)) == UINT32_MAX ||
+	    !array_reserve(l->service_of, l->service_cap, texts_count(l->bases) + 1))
+		return UINT32_MAX;
+	l->service_of[texts_count(l->bases)] = its;
+	return texts_intern(l->bases, key, len);
+}
+
+/* Whether a label with another name may be made for the base. */
+static bool
+has_room(const struct source_labels *l, uint32_t base)
+{
+	uint32_t half = l->max / 2, n = texts_count(l->services);
+
+	return l->count < half ||
+	       (l->count < l->max &&
+		   l->names_of[l->service_of[base]] < half / (n > SERVICES_MIN ? n : SERVICES_MIN));
 }
 
 /* Whether the label's text is "base(clean)", for a label of that base. */
@@ -145,7 +189,7 @@ make_named(struct source_labels *l, uint32_t base, enum record_kind kind, const 
 	char key[KEY_MAX];
 	const char *text = texts_get(l->bases, base);
 
-	if (l->count >= l->max) {
+	if (!has_room(l, base)) {
 		clean = "other";
 		len = 5;
 	}
@@ -183,6 +227,7 @@ source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kin
 	/* The label "other" stands for many names, so it is not found by name. */
 	if (id != UINT32_MAX && has_name(&l->labels[id], base_len, clean, len)) {
 		l->base_of[id] = base;
+		l->names_of[l->service_of[base]] += l->count > l->max / 2;
 		hash_table_put(&l->named, hash, id);
 	}
 	return id;

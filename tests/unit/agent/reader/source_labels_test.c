@@ -44,7 +44,7 @@ names_become_part_of_the_label(void **state)
 	uint32_t numbers[600];
 	(void)state;
 
-	assert_int_equal(source_labels_init(&l, 2000), 0);
+	assert_int_equal(source_labels_init(&l, 4000), 0);
 	uint32_t base = source_labels_base(&l, RECORD_FORK, "cart", "hone:fork", AB, 0);
 	uint32_t other = source_labels_base(&l, RECORD_FORK, "order", "hone:fork", AB, 0);
 	assert_int_not_equal(base, other);
@@ -82,10 +82,44 @@ too_many_names_share_one_label(void **state)
 		snprintf(name, sizeof name, "n%d", i);
 		named(&l, base, name);
 	}
-	assert_int_equal(l.count, 11);
+	assert_int_equal(l.count, 6);
 	uint32_t last = named(&l, base, "n999"), third = named(&l, base, "n3");
 	assert_string_equal(l.labels[last].text, "cart/hone:fork(other)");
 	assert_string_equal(l.labels[third].text, "cart/hone:fork(n3)");
+	source_labels_release(&l);
+}
+
+static void
+a_service_that_invents_names_leaves_those_of_others_their_part(void **state)
+{
+	struct source_labels l;
+	char name[20];
+	(void)state;
+
+	assert_int_equal(source_labels_init(&l, 1000), 0);
+	uint32_t inventor = source_labels_base(&l, RECORD_FORK, "inventor", "hone:fork", AB, 0);
+	uint32_t cart = source_labels_base(&l, RECORD_FORK, "cart", "hone:fork", AB, 0);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof name, "n%d", i);
+		named(&l, inventor, name);
+	}
+	uint32_t order = source_labels_base(&l, RECORD_FORK, "order", "hone:fork", AB, 0);
+	for (int i = 0; i < 30; i++) {
+		char text[64];
+
+		snprintf(name, sizeof name, "work%d", i);
+		snprintf(text, sizeof text, "cart/hone:fork(%s)", name);
+		assert_string_equal(l.labels[named(&l, cart, name)].text, text);
+		assert_string_not_equal(
+		    l.labels[named(&l, order, name)].text, "order/hone:fork(other)");
+	}
+	assert_string_equal(
+	    l.labels[named(&l, inventor, "one more")].text, "inventor/hone:fork(other)");
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof name, "s%d", i);
+		named(&l, source_labels_base(&l, RECORD_FORK, name, "hone:fork", AB, 0), "x");
+	}
+	assert_true(l.count <= 1000 + 5000); /* an "other" of each */
 	source_labels_release(&l);
 }
 
@@ -96,6 +130,7 @@ main(void)
 		cmocka_unit_test(equal_labels_have_equal_indexes),
 		cmocka_unit_test(names_become_part_of_the_label),
 		cmocka_unit_test(too_many_names_share_one_label),
+		cmocka_unit_test(a_service_that_invents_names_leaves_those_of_others_their_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
