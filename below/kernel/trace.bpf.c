@@ -13,7 +13,6 @@ enum {
 	PROCESSES_MAX = 1024,
 	HOLDERS_MAX = 4096,
 	INNER_MAX = 16384,
-	RING_BYTES = 16 << 20,
 	DEPTH_MAX = 16,
 	LEVELS_MAX = 32, /* of pid namespaces */
 	KERNEL_THREAD = 0x00200000
@@ -27,10 +26,18 @@ struct {
 	__type(value, struct raw_process);
 } processes SEC(".maps");
 
-struct {
+struct cpu_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, RING_BYTES);
-} ring SEC(".maps");
+	__uint(max_entries, 4096);
+};
+
+/* One of each CPU: CPUs that write to one ring wait for each other, in the scheduler. User space makes them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct cpu_ring);
+} rings SEC(".maps");
 
 struct { /* of threads that are off the CPU; out_ns 0: nothing is noted */
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -90,7 +97,10 @@ static struct pt_regs *(*registers_of)(struct task_struct *) = (void *)175; /* b
 static __always_inline void
 put(void *record, u64 size, u64 from_ns)
 {
-	if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) == 0)
+	u32 cpu = bpf_get_smp_processor_id();
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+
+	if (ring != 0 && bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP) == 0)
 		return;
 	__sync_fetch_and_add(&lost.count, 1);
 	if (lost.from_ns == 0 || from_ns < lost.from_ns)

@@ -14,9 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "wire/below.h"
 
-enum { LINKS_MAX = 16, LOG_MAX = 300 };
+/* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
+enum { LINKS_MAX = 16, LOG_MAX = 300, RINGS_BYTES = 16 << 20, RING_MIN_BYTES = 256 << 10 };
 
 /* trace.bpf.o, made by clang */
 extern const char trace_object_begin[], trace_object_end[];
@@ -32,14 +34,16 @@ struct trace_bpf {
 	struct bpf_object *object;
 	struct bpf_link **links;
 	int nlinks, capacity;
-	struct ring_buffer *ring;
+	struct ring_buffer *ring; /* all of them */
+	int *rings;               /* maps, one of each CPU */
+	int nrings;
+	struct record_sort *sort;
 	int processes;               /* map */
 	const struct raw_lost *lost; /* of trace.bpf.c */
-	uint64_t told;
+	uint64_t told,
+	    forgotten; /* forgotten: for lack of memory, since the last trace_bpf_lost() */
 	uint32_t can;
 	char missing[BELOW_MISSING_MAX + 1];
-	trace_bpf_take *take;
-	void *of;
 };
 
 /* libbpf's last complaint: the most precise one that there is. One thread loads. */
@@ -155,12 +159,28 @@ attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	return 0;
 }
 
+static uint64_t
+time_of(const void *record, size_t len)
+{
+	uint32_t kind = 0;
+
+	if (len >= sizeof kind)
+		memcpy(&kind, record, sizeof kind);
+	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes))
+		return ((const struct raw_stack *)record)->time_ns;
+	if (kind == RAW_WAIT && len >= sizeof(struct raw_wait))
+		return ((const struct raw_wait *)record)->in_ns;
+	return 0;
+}
+
+/* Without memory the record is lost. */
 static int
-hand_on(void *of, void *record, size_t len)
+keep(void *of, void *record, size_t len)
 {
 	struct trace_bpf *t = of;
 
-	t->take(t->of, record, len);
+	if (!record_sort_add(t->sort, time_of(record, len), record, len))
+		t->forgotten++;
 	return 0;
 }
 
@@ -203,12 +223,52 @@ find_can(struct trace_bpf *t, uint32_t without)
 		t->can |= BELOW_CAN_HOLDERS;
 }
 
+static uint32_t
+ring_bytes(int ncpus)
+{
+	uint32_t bytes = RINGS_BYTES;
+
+	while (bytes > RING_MIN_BYTES && bytes > (uint32_t)RINGS_BYTES / (uint32_t)ncpus)
+		bytes /= 2;
+	return bytes;
+}
+
+/* Makes the ring of a CPU, tells the programs, and maps it. */
+static bool
+make_ring(struct trace_bpf *t, int outer, uint32_t cpu, uint32_t bytes)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, bytes, NULL);
+
+	if (fd < 0)
+		return false;
+	t->rings[t->nrings++] = fd;
+	if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) != 0)
+		return false;
+	if (t->ring != NULL)
+		return ring_buffer__add(t->ring, fd, keep, t) == 0;
+	return (t->ring = ring_buffer__new(fd, keep, t, NULL)) != NULL;
+}
+
+static bool
+make_rings(struct trace_bpf *t, int ncpus)
+{
+	int outer = bpf_object__find_map_fd_by_name(t->object, "rings");
+	bool made = true;
+
+	if ((t->sort = record_sort_new()) == NULL ||
+	    (t->rings = calloc((size_t)ncpus, sizeof *t->rings)) == NULL)
+		return false;
+	for (int cpu = 0; made && cpu < ncpus; cpu++)
+		made = make_ring(t, outer, (uint32_t)cpu, ring_bytes(ncpus));
+	return made;
+}
+
 static int
 load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 {
+	int rc, ncpus = libbpf_num_possible_cpus();
 	struct bpf_map *variables;
 	size_t size = 0;
-	int rc;
 
 	t->object = bpf_object__open_mem(
 	    trace_object_begin, (size_t)(trace_object_end - trace_object_begin), NULL);
@@ -216,16 +276,17 @@ load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 		return why_not(errno, e);
 	if ((rc = switch_off(t, o->without, e)) != 0)
 		return rc;
+	if (ncpus <= 0 || bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "rings"),
+			      (uint32_t)ncpus) != 0)
+		return err_set(e, ERR_SYSTEM, "the number of processors is not known");
 	if (bpf_object__load(t->object) != 0)
 		return why_not(errno, e);
 	t->processes = bpf_object__find_map_fd_by_name(t->object, "processes");
 	variables = bpf_object__find_map_by_name(t->object, ".bss");
 	t->lost = variables != NULL ? bpf_map__initial_value(variables, &size) : NULL;
-	t->ring = ring_buffer__new(
-	    bpf_object__find_map_fd_by_name(t->object, "ring"), hand_on, t, NULL);
-	if (t->ring == NULL || t->lost == NULL || size < sizeof *t->lost)
-		return err_set(
-		    e, ERR_SYSTEM, "the ring buffer of the BPF programs cannot be mapped");
+	if (!make_rings(t, ncpus) || t->lost == NULL || size < sizeof *t->lost)
+		return err_set(e, ERR_SYSTEM,
+		    "the ring buffers of the BPF programs cannot be mapped: %s", strerror(errno));
 	return 0;
 }
 
@@ -257,6 +318,10 @@ trace_bpf_close(struct trace_bpf *t)
 		bpf_link__destroy(t->links[i]);
 	free(t->links);
 	ring_buffer__free(t->ring);
+	for (int i = 0; i < t->nrings; i++)
+		close(t->rings[i]);
+	free(t->rings);
+	record_sort_free(t->sort);
 	bpf_object__close(t->object);
 	free(t);
 }
@@ -296,9 +361,10 @@ trace_bpf_unfollow(struct trace_bpf *t, pid_t pid)
 void
 trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
 {
-	t->take = take;
-	t->of = of;
+	uint64_t now_ns = (uint64_t)clock_mono().ns;
+
 	ring_buffer__consume(t->ring);
+	record_sort_take(t->sort, now_ns, take, of);
 }
 
 uint64_t
@@ -306,10 +372,14 @@ trace_bpf_lost(struct trace_bpf *t, int64_t *from_ns, int64_t *to_ns)
 {
 	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_RELAXED), n = now - t->told;
 
+	if (n == 0 && t->forgotten > 0)
+		*from_ns = *to_ns = clock_mono().ns;
 	if (n > 0) {
 		*from_ns = (int64_t)t->lost->from_ns;
 		*to_ns = (int64_t)t->lost->to_ns;
 	}
+	n += t->forgotten;
 	t->told = now;
+	t->forgotten = 0;
 	return n;
 }

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "below/kernel/record_sort.h"
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -44,8 +45,8 @@ int trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p
 void trace_bpf_unfollow(struct trace_bpf *t, pid_t pid);
 
 /* A record, of struct raw_wait or raw_stack by its kind; it is valid during the call. */
-typedef void trace_bpf_take(void *of, const void *record, size_t len);
-/* Hands on all records that are there; all that end before the call are. */
+typedef record_sort_taken trace_bpf_take;
+/* Hands on the records that are there, in the order of their times: all that end before the call. O(n log n). */
 void trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of);
 
 /* Records that did not fit since the last call. Returns their number; 0: the times are unchanged. */
