@@ -62,6 +62,12 @@ what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
 	    "; held meanwhile blocked by the disk in write_out() at dd.c:9, in fsync: 75 % of it"
 	    "; released by requests of type CHECKOUT: 107 waits, 71 % of it"
 	    "; by threads outside of requests: 44 waits, 29 % of it");
+	reads(
+	    "{\"below\":{\"requests\":150,\"missing\":\"\",\"top\":\"lock\",\"states\":["
+	    "{\"state\":\"disk\",\"mean_ms\":0.001,\"share\":0.0001,\"share_low\":0,\"share_high\":1},"
+	    "{\"state\":\"timer\",\"mean_ms\":2,\"share\":0,\"share_low\":-0.01,\"share_high\":0.01},"
+	    "{\"state\":\"lock\",\"mean_ms\":7,\"share\":0.78,\"share_low\":0.67,\"share_high\":0.88}]}}",
+	    SHARE PLACE "; below: timer 0 % [-1 to 1], lock 78 % [67 to 88]; 150 requests");
 	reads("{\"below\":{\"requests\":0,\"missing\":\"no CAP_BPF\"}}",
 	    SHARE PLACE "; below: not known: no CAP_BPF");
 	reads("{\"below\":{\"requests\":0,\"missing\":\"over-budget\"}}", SHARE PLACE

@@ -589,15 +589,17 @@ what_later_runs_are_compared_with_stays(void **state)
 	struct store *s = open_store(p->path);
 	struct forest *f = history(s, 20);
 
-	for (uint64_t id = 3; id <= 6; id++) {
-		assert_true(hypothesis_text(&forest_run(f, id)->baseline, "1 2 3 4\n"));
+	for (uint64_t id = 3; id <= 9; id++) { /* the last ones are diagnoses */
+		if (id <= 6)
+			assert_true(hypothesis_text(&forest_run(f, id)->baseline, "1 2 3 4\n"));
 		assert_true(hypothesis_text(&forest_run(f, id)->type, "A"));
-		forest_run(f, id)->healthy = true;
+		forest_run(f, id)->healthy = id <= 6;
 		forest_touch_run(f, forest_run(f, id));
 	}
 	commit(s, f);
 	prune_all(s, f, INT64_MAX, 0);
 	assert_null(forest_run(f, 5));
+	assert_null(forest_run(f, 8));
 	assert_non_null(forest_run(f, 6)); /* the newest that has a baseline */
 	assert_int_equal(forest_run_baseline(f, "A")->id, 6);
 	forest_free(f);
