@@ -213,10 +213,15 @@ whole_pct(double share)
 	return round(share * 100) + 0.0;
 }
 
+/* A state with a smaller part of the edge's time, and no share, is not told. */
+#define NEXT_TO_NOTHING 0.005
+
 void
 verdict_below_put(struct buf *out, const json_t *v)
 {
 	const json_t *below = json_object_get(v, "below"), *state;
+	double all_ms = 0;
+	unsigned told = 0;
 	size_t i;
 
 	if (!json_is_object(below))
@@ -240,10 +245,17 @@ verdict_below_put(struct buf *out, const json_t *v)
 		return;
 	}
 	json_array_foreach (json_object_get(below, "states"), i, state)
-		buf_printf(out, "%s%s %.0f %% [%.0f to %.0f]", i > 0 ? ", " : "",
-		    member(state, "state"), whole_pct(number_of(state, "share")),
-		    whole_pct(number_of(state, "share_low")),
+		all_ms += number_of(state, "mean_ms");
+	json_array_foreach (json_object_get(below, "states"), i, state) {
+		double pct = whole_pct(number_of(state, "share"));
+
+		/* of next to no time; its interval is that of very few requests */
+		if (pct == 0 && number_of(state, "mean_ms") < NEXT_TO_NOTHING * all_ms)
+			continue;
+		buf_printf(out, "%s%s %.0f %% [%.0f to %.0f]", told++ > 0 ? ", " : "",
+		    member(state, "state"), pct, whole_pct(number_of(state, "share_low")),
 		    whole_pct(number_of(state, "share_high")));
+	}
 	buf_printf(out, "; %.0f requests%s", number_of(below, "requests"),
 	    member(below, "top")[0] == '\0' ? ": no state stands out" : "");
 	if (member(below, "missing")[0] != '\0')
