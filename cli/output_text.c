@@ -240,18 +240,21 @@ print_status(struct pen *p, const json_t *a)
 
 /* ---- agents ---- */
 
-/* Fill and name of the fullest queue. */
+/* Fill and name of the fullest queue, and whose ring buffer it is. */
 static const char *
 worst_fill(struct pen *p, const json_t *o)
 {
 	static const char *const FILLS[] = { "fill_ring", "fill_files", "fill_agent", "fill_link" };
 	size_t worst = 0;
+	const json_t *of;
 
 	for (size_t i = 1; i < sizeof FILLS / sizeof FILLS[0]; i++)
 		if (number_of(o, FILLS[i]) > number_of(o, FILLS[worst]))
 			worst = i;
-	return pen_printf(
-	    p, "%s %s", pen_share(p, number_of(o, FILLS[worst])), FILLS[worst] + strlen("fill_"));
+	of = worst == 0 ? json_object_get(o, "fill_ring_of") : NULL;
+	return pen_printf(p, "%s %s%s", pen_share(p, number_of(o, FILLS[worst])),
+	    FILLS[worst] + strlen("fill_"),
+	    json_is_object(of) ? pen_printf(p, " (%s)", text_of(p, of, "program")) : "");
 }
 
 /* By how much the node's clock is ahead of the controller's. CLOCK_MONOTONIC of two machines

@@ -68,6 +68,8 @@ congestion_text_put(struct buf *out, const json_t *c)
 		buf_printf(out, "agent %s%s: %s %.0f %% full", member(c, "node"),
 		    strcmp(reason, "load-shed") == 0 ? " has shed load" : "", member(c, "queue"),
 		    fill);
+	if (json_is_string(json_object_get(c, "program")))
+		buf_printf(out, " (%s, process %.0f)", member(c, "program"), number_of(c, "pid"));
 	if (number_of(c, "others") > 0)
 		buf_printf(out, ", and %.0f more", number_of(c, "others"));
 	if (number_of(c, "backoff_s") > 0)

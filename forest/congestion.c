@@ -17,6 +17,9 @@ congestion_print(const struct congestion *c, char out[CONGESTION_TEXT_MAX])
 		len = snprintf(out, CONGESTION_TEXT_MAX, "agent %s%s: %s %.0f %% full", c->node,
 		    c->reason == REASON_LOAD_SHED ? " has shed load" : "", queue_name(c->queue),
 		    percent);
+	if (len > 0 && c->program[0] != '\0')
+		len += snprintf(out + len, CONGESTION_TEXT_MAX - (size_t)len, " (%s, process %u)",
+		    c->program, c->pid);
 	if (len > 0 && c->others > 0)
 		snprintf(out + len, CONGESTION_TEXT_MAX - (size_t)len, ", and %u more", c->others);
 	if (len > 0 && c->backoff_s > 0)

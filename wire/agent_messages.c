@@ -8,7 +8,8 @@
  *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint |
  *	          dropped uint | cpu int, us | tracer cpu int, us | memory int | ring int | files int |
  *	          sent uint | programs uint | added uint | epoch uint | record double, ns |
- *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble
+ *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble |
+ *	          below u8 | can uint | missing text | fullest text | its pid uint
  *	trouble   kind u8 | subject text | text | seconds double | bytes uint | times uint | pid uint
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
@@ -208,6 +209,8 @@ status_encode(const struct status *s, struct buf *b)
 	buf_u8(b, (uint8_t)s->below);
 	buf_uint(b, s->below_can);
 	put_name(b, s->below_missing, BELOW_MISSING_MAX);
+	put_name(b, s->fullest, NODE_NAME_MAX);
+	buf_uint(b, s->fullest_pid);
 }
 
 static int
@@ -257,6 +260,19 @@ take_below(struct status *s, struct reader *r, struct arena *a, struct err *e)
 	return 0;
 }
 
+static int
+take_fullest(struct status *s, struct reader *r, struct arena *a, struct err *e)
+{
+	int rc = take_text(&s->fullest, r, a, NODE_NAME_MAX);
+	uint64_t pid = read_uint(r);
+
+	if (rc != 0 || pid > UINT32_MAX)
+		return err_set(e, rc != 0 ? rc : ERR_INPUT,
+		    "status: cut off, or the program of the fullest ring buffer is out of range");
+	s->fullest_pid = (uint32_t)pid;
+	return 0;
+}
+
 int
 status_decode(struct status *ret, struct arena *a, const void *data, size_t len, struct err *e)
 {
@@ -294,7 +310,7 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 		return rc;
 	if ((rc = take_trouble(&s.trouble, &r, a, e)) != 0)
 		return rc;
-	if ((rc = take_below(&s, &r, a, e)) != 0)
+	if ((rc = take_below(&s, &r, a, e)) != 0 || (rc = take_fullest(&s, &r, a, e)) != 0)
 		return rc;
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;

@@ -73,7 +73,10 @@ const char *below_on_node_word(
     enum below_on_node s); /* "none", "unknown", "cannot", "ready", "active" */
 
 struct status {
-	double fill[QUEUES];         /* occupancy, 0 to 1: the maximum since the last status */
+	double fill[QUEUES]; /* occupancy, 0 to 1: the maximum since the last status */
+	const char
+	    *fullest; /* the program whose ring buffer was that full; NULL is "": not known */
+	uint32_t fullest_pid;
 	uint64_t lost[LOSS_REASONS]; /* records, since the agent started */
 	uint64_t records, batches;   /* read, sent, since the agent started */
 	/* Records of programs without libhone, of sampled requests and others, and those of them that the

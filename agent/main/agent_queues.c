@@ -55,6 +55,20 @@ check_files(struct agent *a, double fill, struct mono now)
 	}
 }
 
+/* Before the peak of the rings is taken. */
+static void
+note_program(struct agent *a, double fill)
+{
+	struct agent_queues *q = &a->queues;
+	const struct source_stats *s = &a->records.stats;
+
+	if (fill <= q->peak[QUEUE_RING])
+		return;
+	snprintf(q->peak_program, sizeof q->peak_program, "%s",
+	    s->fullest_service != NULL ? s->fullest_service : "");
+	q->peak_pid = s->fullest_service != NULL ? s->fullest_pid : 0;
+}
+
 /* Measures all queues; returns the fill of the fullest, 0 to 1, which is a->queues.fullest. */
 static double
 measure(struct agent *a, struct mono now)
@@ -76,6 +90,7 @@ measure(struct agent *a, struct mono now)
 	/* The link is full when a whole window waits behind the one that is on its way. Without a
 	 * connection there is no such queue, only the outbox. */
 	fill[QUEUE_LINK] = a->control.connected ? (double)o.waiting_bytes / window : 0;
+	note_program(a, fill[QUEUE_RING]);
 	for (int i = 0; i < QUEUES; i++) {
 		if (fill[i] > 1)
 			fill[i] = 1;

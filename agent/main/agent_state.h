@@ -90,7 +90,9 @@ struct agent_control {
 
 /* agent_queues.c: how full they are. */
 struct agent_queues {
-	double peak[QUEUES];         /* since the last status */
+	double peak[QUEUES];   /* since the last status */
+	char peak_program[64]; /* whose ring buffer that was; "": not known */
+	uint32_t peak_pid;
 	double ring_fill;            /* of the fullest ring, at the last look */
 	double ring_fill_per_second; /* since the look before */
 	struct mono looked_at;

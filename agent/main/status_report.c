@@ -179,6 +179,8 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	memset(s, 0, sizeof *s);
 	trim_memory(a, now);
 	memcpy(s->fill, a->queues.peak, sizeof s->fill);
+	s->fullest = a->queues.peak_program;
+	s->fullest_pid = a->queues.peak_pid;
 	for (int i = 0; i < LOSS_REASONS; i++)
 		s->lost[i] = a->records.lost_before[i] + a->records.stats.lost[i];
 	s->lost[LOSS_RING] += a->records.blind_losses;
@@ -218,5 +220,7 @@ report_status(struct agent *a, struct mono now)
 	status_encode(&s, &b);
 	link_post(a->link, FRAME_STATUS, &b);
 	memset(a->queues.peak, 0, sizeof a->queues.peak);
+	a->queues.peak_program[0] = '\0';
+	a->queues.peak_pid = 0;
 	a->report.reported_at = now;
 }

@@ -73,11 +73,13 @@ answer_congestion(const struct congestion *c)
 
 	if (c->reason == REASON_NONE)
 		return json_null();
-	return json_pack("{s:s, s:o, s:o, s:o, s:i, s:o}", "reason", reason_word(c->reason), "node",
-	    of_agent ? answer_text(c->node) : json_null(), "queue",
+	return json_pack("{s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "reason",
+	    reason_word(c->reason), "node", of_agent ? answer_text(c->node) : json_null(), "queue",
 	    of_agent ? json_string(queue_name(c->queue)) : json_null(), "fill",
 	    number_json(c->fill), "others", (int)c->others, "backoff_s",
-	    c->reason == REASON_LOAD_SHED ? number_json(c->backoff_s) : json_null());
+	    c->reason == REASON_LOAD_SHED ? number_json(c->backoff_s) : json_null(), "program",
+	    c->program[0] != '\0' ? answer_text(c->program) : json_null(), "pid",
+	    c->program[0] != '\0' ? json_integer((json_int_t)c->pid) : json_null());
 }
 
 bool

@@ -287,7 +287,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 
 	return json_pack(
 	    "{s:o, s:b, s:o, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
-	    " s:o, s:f, s:f, s:b, s:s, s:f}",
+	    " s:o, s:f, s:f, s:b, s:s, s:f, s:o}",
 	    "node", answer_text(n->name), "connected", n->connected, "version",
 	    answer_text(n->version), "programs", (int)s->programs, "services",
 	    services_json(&n->programs), "fill_ring", s->fill[QUEUE_RING], "fill_files",
@@ -303,7 +303,11 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    (double)mono_since_ns(c->now, n->heard) / 1e6, "files_mib",
 	    (double)s->files_bytes / 1048576, "shed", s->shed, "shed_by",
 	    s->shed ? queue_name(s->shed_by) : "", "rests_s",
-	    n->backing_off ? (double)mono_since_ns(n->backoff_until, c->now) / 1e9 : 0.0);
+	    n->backing_off ? (double)mono_since_ns(n->backoff_until, c->now) / 1e9 : 0.0,
+	    "fill_ring_of",
+	    n->fullest[0] != '\0' ? json_pack("{s:o, s:I}", "program", answer_text(n->fullest),
+					"pid", (json_int_t)s->fullest_pid)
+				  : json_null());
 }
 
 /* What hone-below can do on that node, and why not more. */

@@ -80,6 +80,8 @@ nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct 
 	    s->trouble.text != NULL ? s->trouble.text : "");
 	snprintf(n->below_missing, sizeof n->below_missing, "%s",
 	    s->below_missing != NULL ? s->below_missing : "");
+	snprintf(n->fullest, sizeof n->fullest, "%s", s->fullest != NULL ? s->fullest : "");
+	n->status.fullest = n->fullest;
 	n->status.below_missing = n->below_missing;
 	n->status.trouble.subject = n->trouble_subject;
 	n->status.trouble.text = n->trouble_text;

@@ -47,6 +47,16 @@ end_backoffs(struct queues *q, struct nodes *nodes, struct mono now)
 	}
 }
 
+/* Whose ring buffer it is. */
+static void
+name_program(struct congestion *c, const struct node *n)
+{
+	bool of_ring = c->queue == QUEUE_RING;
+
+	strcpy(c->program, of_ring ? n->fullest : "");
+	c->pid = of_ring ? n->status.fullest_pid : 0;
+}
+
 /* The fullest queue, and how many other agents are over pause_fill. */
 static struct congestion
 find_fullest(const struct queues *q, const struct nodes *nodes)
@@ -66,6 +76,7 @@ find_fullest(const struct queues *q, const struct nodes *nodes)
 			c.queue = fullest;
 			c.fill = fill;
 			strcpy(c.node, nodes->items[i].name);
+			name_program(&c, &nodes->items[i]);
 		}
 	}
 	if (c.reason == REASON_QUEUE_FULL && over > 1)

@@ -453,7 +453,9 @@ random_status(struct rng *r)
 		    .pid = (uint32_t)some(r) },
 		.below = (enum below_on_node)rng_below(r, BELOW_NODE_STATES),
 		.below_can = (uint32_t)rng_below(r, BELOW_CAN_FLAGS + 1),
-		.below_missing = random_name(r, BELOW_MISSING_MAX, "") };
+		.below_missing = random_name(r, BELOW_MISSING_MAX, ""),
+		.fullest = random_name(r, NODE_NAME_MAX, ""),
+		.fullest_pid = (uint32_t)some(r) };
 
 	s.record_ns = rng_below(r, 2) ? 1e4 * rng_unit(r) : 0;
 	s.rejected_ns = s.record_ns * rng_unit(r);
@@ -495,6 +497,8 @@ a_status_is_decoded_unchanged(void **state)
 		assert_true(got.shed == s.shed && got.tracer_ok == s.tracer_ok);
 		assert_true(got.below == s.below && got.below_can == s.below_can);
 		assert_string_equal(got.below_missing, s.below_missing);
+		assert_string_equal(got.fullest, s.fullest);
+		assert_int_equal(got.fullest_pid, s.fullest_pid);
 		assert_string_equal(got.trouble.subject, s.trouble.subject);
 		assert_string_equal(got.trouble.text, s.trouble.text);
 		assert_true(got.trouble.kind == s.trouble.kind &&

@@ -328,6 +328,15 @@ the_pause_names_the_queue_and_its_agent(void **state)
 	engine_queues(g, &q);
 	assert_string_equal(
 	    congestion_print(&q.why, text), "agent near: link 75 % full, and 1 more");
+	s.fill[QUEUE_RING] = 0.9;
+	s.fullest = "jam";
+	s.fullest_pid = 77;
+	engine_status(g, a, &s, (struct mono){ 3 });
+	engine_queues(g, &q);
+	assert_string_equal(congestion_print(&q.why, text),
+	    "agent near: ring 90 % full (jam, process 77), and 1 more");
+	s.fill[QUEUE_RING] = 0;
+	engine_status(g, a, &s, (struct mono){ 3 });
 	engine_mailbox(g, 0.8);
 	assert_int_equal(engine_step(g, (struct mono){ 4 }, (struct wall){ 4 }, &e), 0);
 	engine_queues(g, &q);
