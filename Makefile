@@ -13,7 +13,8 @@
 #   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
 #   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
 #   make qemu         the same of QEMU's storage daemon (docs/qemu.md)
-#   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
+#   make deb          Debian packages into $(O)/deb
+#   make install      DESTDIR= PREFIX= LIBDIR= ; SAN=address,undefined builds with sanitizers
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -94,6 +95,7 @@ VERSION := 0.1.0
 NPROC   := $(shell nproc)
 O       ?= build
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 CC      ?= cc
 SAN     ?=
 OPT     ?= -O2 -g
@@ -102,8 +104,10 @@ CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmiss
 	-MMD -MP $(SAN:%=-fsanitize=% -DHONE_DEBUG) $(CFLAGS)
 LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
-# Small libraries are linked statically if their archive exists: each shared library makes a program's start slower.
-small = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
+# Small libraries are linked statically if their archive exists: each shared library makes a program's start slower. STATIC=no: none
+# is, as in Debian's packages, where a library is mended without them.
+STATIC ?= yes
+small = $(if $(filter yes,$(STATIC)),$(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1),-l$1)
 lib_flags_nng       := -lnng
 lib_flags_gsl       := $(call small,gsl) $(call small,gslcblas)
 lib_flags_z         := $(call small,z)
@@ -393,12 +397,19 @@ install: all install-instrument
 	install -m644 units/hone.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hone.conf
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)
 
+deb:	# Debian packages, in $O/deb
+	@tools/setup.sh deb
+	@tools/deb.sh $(abspath $O)/deb
+deb-try:	# installs them into a root of its own, and diagnoses a program there
+	@tools/deb_try.sh $O/deb
+.PHONY: deb deb-try
+
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
 	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check format format-check habits setup setup-tests clean'
 clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha $O-qemu
 
--include $(shell find $O -name '*.d' 2>/dev/null)
+-include $(shell find $O -path '$O/deb' -prune -o -type f -name '*.d' -print 2>/dev/null)
 export SHOP_HOSTS
 .PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean

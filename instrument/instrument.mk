@@ -37,10 +37,11 @@ instrument-bench: instrument $O/bench/instrument_cost $O/tests/scenario/instrume
 
 install-instrument: instrument
 	install -Dm644 instrument/hone.h $(DESTDIR)$(PREFIX)/include/hone.h
-	install -Dm755 $O/lib/libhone.so.0 $(DESTDIR)$(PREFIX)/lib/libhone.so.0
-	ln -sf libhone.so.0 $(DESTDIR)$(PREFIX)/lib/libhone.so
-	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' instrument/hone.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/hone.pc
+	install -Dm755 $O/lib/libhone.so.0 $(DESTDIR)$(LIBDIR)/libhone.so.0
+	ln -sf libhone.so.0 $(DESTDIR)$(LIBDIR)/libhone.so
+	mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' instrument/hone.pc.in > \
+		$(DESTDIR)$(LIBDIR)/pkgconfig/hone.pc
 	install -Dm644 instrument/libhone.3 $(DESTDIR)$(PREFIX)/share/man/man3/libhone.3
 	$(if $(DESTDIR),,$(if $(filter 0,$(shell id -u)),ldconfig))
 

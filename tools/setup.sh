@@ -69,6 +69,13 @@ libblkid-dev:header:blkid/blkid.h
 libcap-dev:header:sys/capability.h
 uuid-dev:header:uuid/uuid.h
 '
+# For make deb
+DEB_NEEDS='
+debhelper:cmd:dh
+dpkg-dev:cmd:dpkg-buildpackage
+chrpath:cmd:chrpath
+lintian:cmd:lintian
+'
 # For make qemu
 QEMU_NEEDS='
 ninja-build:cmd:ninja
@@ -94,6 +101,7 @@ present() {	# kind thing
 missing=
 [ "${1:-}" = tests ] && NEEDS="$NEEDS$TEST_NEEDS"
 [ "${1:-}" = ganesha ] && NEEDS="$NEEDS$GANESHA_NEEDS"
+[ "${1:-}" = deb ] && NEEDS="$NEEDS$DEB_NEEDS"
 [ "${1:-}" = qemu ] && NEEDS="$NEEDS$QEMU_NEEDS"
 for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}
