@@ -229,6 +229,7 @@ hung() {
 	CONSUMERD=$(pgrep -P $SESSIOND -f ustconsumerd64)
 	kill -STOP $CONSUMERD
 	check "hung: the watermark passes its rings" wait_for 10 grep -q "# stalls [1-9]" $D/said
+	sleep 0.3	# and what the program writes meanwhile
 	kill -CONT $CONSUMERD
 	kill $PID
 	wait $PID 2> /dev/null
