@@ -96,6 +96,7 @@ NPROC   := $(shell nproc)
 O       ?= build
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
+ZSH_PLACE ?= site-functions
 CC      ?= cc
 SAN     ?=
 OPT     ?= -O2 -g
@@ -390,6 +391,7 @@ install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -m644 $(wildcard examples/*/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone
+	install -Dm644 cli/hone.zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_PLACE)/_hone
 	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
 	install -d $(foreach d,systemd/system sysusers.d tmpfiles.d,$(DESTDIR)$(PREFIX)/lib/$d)
 	$(foreach u,honed hone-agent,sed 's|@sbindir@|$(PREFIX)/sbin|' units/$u.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/$u.service;)

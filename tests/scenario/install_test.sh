@@ -33,6 +33,7 @@ named() {	# only the modules that were built
 	return $missing
 }
 check "every file that the documentation names is installed" named
+check "completion for zsh finds that for bash" test -e "$D/usr/local/share/zsh/site-functions/../../bash-completion/completions/hone"
 for map in "$D"/usr/local/share/hone/maps/*.map; do
 	check "${map##*/} is a valid mapping" "$D/usr/local/bin/hone" map check --no-program "$map"
 done
