@@ -28,7 +28,7 @@ names_documented() { sed -n 's/^| `\([a-z_]*\)` .*/\1/p' docs/metrics.md | sort;
 echo 1..16
 stage_app && stage_honed "${ALL_TRACED[@]}" -o metrics.listen="$at" && stage_agents || bail "the stage does not come up"
 check "the log says where" grep -q "metrics at http://$at/metrics" "$stage/honed.log"
-app load "$stage/news" --seconds 600 --rate 60 --seed 1 >"$stage/load.log" 2>&1 &
+"$here/news/news.sh" load "$stage/news" --seconds 600 --rate 60 --seed 1 >"$stage/load.log" 2>&1 &
 load=$!
 enough() { [ "$(value 'hone_requests_total{type="READ",service="news-gate"}')" -ge 100 ]; }
 check "requests are counted by type" wait_for 60 enough
