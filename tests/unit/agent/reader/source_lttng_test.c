@@ -1035,7 +1035,8 @@ main(void)
 		cmocka_unit_test_teardown(
 		    a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another,
 		    remove_leftovers),
-		cmocka_unit_test(programs_of_users_that_are_not_listed_are_not_read),
+		cmocka_unit_test_teardown(
+		    programs_of_users_that_are_not_listed_are_not_read, remove_leftovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
