@@ -28,6 +28,7 @@ control_follow_link(struct agent *a)
 		agent_log(a, LOG_WARN, "%s", link.trouble.text);
 	snprintf(c->link_trouble, sizeof c->link_trouble, "%s", link.trouble.text);
 	c->connected = link.connected;
+	c->overrun &= link.connected; /* what it said is not so for ever */
 	if (link.heard.ns > c->heard.ns)
 		c->heard = link.heard;
 }

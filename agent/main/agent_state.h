@@ -79,7 +79,7 @@ struct agent_tracing {
 struct agent_control {
 	bool connected, has_want, sampling;
 	bool watched;           /* requests of some type are probed */
-	bool overrun;           /* as the last want has it */
+	bool overrun;           /* as the last want of this connection has it */
 	bool programs_due;      /* the list of programs has to be sent */
 	uint64_t connection;    /* number of the last one */
 	struct mono heard;      /* the last message */
