@@ -351,8 +351,8 @@ lttng_stats(void *state, struct source_stats *ret)
 	ret->nprocesses = src->nlisted;
 	ret->trouble = src->losses.trouble.text;
 	if ((untraced = untraced_first(src)) != NULL) {
-		ret->untraced = untraced->claimed.comm;
-		ret->untraced_pid = (uint32_t)untraced->claimed.pid;
+		ret->untraced = untraced->named.comm;
+		ret->untraced_pid = (uint32_t)untraced->named.pid;
 	}
 	memcpy(ret->lost, src->losses.total, sizeof ret->lost);
 }

@@ -49,7 +49,7 @@ lives(const struct untraced_process *s, int64_t now_ns, int64_t *began_ns)
 	struct process_look look;
 	struct timespec boot;
 
-	if (!process_look((pid_t)s->claimed.pid, &look) || strcmp(look.comm, s->claimed.comm) != 0)
+	if (!process_look((pid_t)s->named.pid, &look) || strcmp(look.comm, s->named.comm) != 0)
 		return false;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	*began_ns = now_ns - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec) + look.began_ns;
@@ -65,7 +65,7 @@ is_again(const struct lttng_source *src, const struct untraced_process *s)
 		const struct traced_process *p = src->processes[i];
 		struct folder_name other;
 		if (p->folder == s->folder && strcmp(p->name, s->name) != 0 &&
-		    folder_name_read(p->name, &other) && other.pid == s->claimed.pid)
+		    folder_name_read(p->name, &other) && other.pid == s->named.pid)
 			return true;
 	}
 	return false;
@@ -88,7 +88,7 @@ suspect_add(struct lttng_source *src, struct session_folder *f, const char *name
 		.folder = f, .since_ns = since_ns, .seen_ns = now_ns, .again = again
 	};
 
-	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !folder_name_read(name, &s.claimed) ||
+	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !folder_name_read(name, &s.named) ||
 	    is_suspect(src, f, name))
 		return;
 	if (!lives(&s, now_ns, &s.began_ns)) {

@@ -19,7 +19,7 @@ struct traced_process;
 struct untraced_process {
 	struct session_folder *folder;
 	char *name; /* of its folder */
-	struct folder_name claimed;
+	struct folder_name named;
 	int64_t began_ns;             /* start of the process; 0: unknown */
 	int64_t since_ns;             /* it may have been untraced since then */
 	int64_t seen_ns, reported_ns; /* when we noticed; end of the last reported loss, 0: none */
