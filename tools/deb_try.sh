@@ -25,5 +25,5 @@ for at in null zero random urandom tty; do mount --bind "/dev/$at" "$R/root/dev/
 mkdir -p run/lttng var/tmp/deb
 cp "$deb"/*.deb var/tmp/deb
 rm -f var/tmp/deb/*dbgsym*
-cp "$(dirname "$deb")"/deb/hone-*/debian/tests/diagnosis var/tmp/deb
+cp "$deb"/hone-*/debian/tests/diagnosis var/tmp/deb
 chroot . sh -c 'ip link set lo up; cd /var/tmp/deb; DEBIAN_FRONTEND=noninteractive dpkg -i ./*.deb > dpkg.log 2>&1 || { tail -n 20 dpkg.log; exit 1; }; ./diagnosis'
