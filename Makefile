@@ -47,10 +47,10 @@ agent/reader_uses := agent/ctf agent/system mapping wire base
 agent/tracer_uses := agent/system wire base
 agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
-below/stacks_uses := base
+below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := wire base
-below/main_uses   := below/kernel below/stacks kernel agent/system wire base
+below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
 cli_uses          := report formats searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all

@@ -223,6 +223,11 @@ check(struct invocation *c, const char *path)
 	if (rc == ERR_INPUT) {
 		remark_error(&r, &e);
 		rc = 0;
+	} else if (rc == 0 && map_has_probes(m)) {
+		ask = false;
+		map_check(m, NULL, 0, remark, &r);
+		remark(&r, false, 0,
+		    "USDT probes are not compared with the program; hone-below --pid N --all --probes 'usdt.*' lists those that it has");
 	} else if (rc == 0 && (!ask || (rc = find_program(c, &p, m->service, &e)) == 0)) {
 		map_check(m, p.events, p.nevents, remark, &r);
 	}

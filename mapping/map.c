@@ -11,6 +11,7 @@
 #include "base/glob.h"
 #include "mapping/map_file.h"
 #include "mapping/map_rule.h"
+#include "wire/below.h"
 
 enum { COMM_MAX_BYTES = 15 };
 
@@ -165,6 +166,15 @@ map_needs(const struct mapping *m, const char *event)
 {
 	for (uint32_t i = 0; i < m->npatterns; i++)
 		if (glob_matches(m->patterns[i], event))
+			return true;
+	return false;
+}
+
+bool
+map_has_probes(const struct mapping *m)
+{
+	for (uint32_t i = 0; i < m->npatterns; i++)
+		if (strncmp(m->patterns[i], BELOW_USDT, strlen(BELOW_USDT)) == 0)
 			return true;
 	return false;
 }

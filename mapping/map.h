@@ -67,6 +67,9 @@ bool map_needs(const struct mapping *m, const char *event);
 /* Pattern number i of what has to be enabled; each occurs once. NULL: i is past the last. */
 const char *map_pattern(const struct mapping *m, uint32_t i);
 
+/* Whether a rule names USDT probes, "usdt.PROVIDER:NAME", which LTTng does not know. O(patterns). */
+bool map_has_probes(const struct mapping *m);
+
 /* The type of a field of a tracepoint. */
 enum map_field_type {
 	MAP_FIELD_OTHER,

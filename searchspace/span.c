@@ -30,6 +30,7 @@ static const struct {
 	{ "_enter", EXIT | LEAVE, 0 },
 	{ "_req", ACQ, 0 },
 	{ "_end", 0, END },
+	{ "_done", 0, END },
 	{ "_exit", 0, EXIT },
 	{ "_leave", 0, LEAVE },
 	{ "_acq", 0, ACQ },

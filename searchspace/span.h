@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Spans inside a unit: pairs of tracepoints whose names differ only in their ending
- * (x_begin/x_end, _start/_end, _entry/_exit, _enter/_leave, _enter/_exit, and _req/_acq:
+ * (x_begin/x_end, _start/_end, _start/_done, _entry/_exit, _enter/_leave, _enter/_exit, and _req/_acq:
  * requested, acquired), matched with a stack per unit.
  */
 #ifndef SEARCHSPACE_SPAN_H

@@ -43,6 +43,8 @@ below_can_word(uint32_t flag)
 		return "holders";
 	case BELOW_CAN_SAMPLED:
 		return "sampled";
+	case BELOW_CAN_PROBES:
+		return "probes";
 	default:
 		return "unknown";
 	}
@@ -54,6 +56,7 @@ put_follow(const struct below_follow *f, struct buf *b)
 	const uint16_t members[] = { f->trace_id, f->unit_id, f->request_type, f->probed };
 
 	buf_uint(b, f->pid);
+	buf_u8(b, f->flags);
 	buf_int(b, f->offset);
 	buf_uint(b, f->address);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -104,6 +107,20 @@ put_sample(const struct below_sample *s, struct buf *b)
 	buf_uint(b, s->place);
 }
 
+static void
+put_hit(const struct below_hit *h, struct buf *b)
+{
+	buf_uint(b, h->id);
+	buf_uint(b, h->pid);
+	buf_uint(b, h->tid);
+	buf_u64(b, h->trace_id);
+	buf_u64(b, h->unit_id);
+	buf_int(b, h->time_ns);
+	buf_u8(b, h->nvalues);
+	for (int i = 0; i < h->nvalues && i < BELOW_VALUES_MAX; i++)
+		buf_int(b, h->values[i]);
+}
+
 void
 below_encode(const struct below_message *m, struct buf *b)
 {
@@ -143,6 +160,27 @@ below_encode(const struct below_message *m, struct buf *b)
 		break;
 	case BELOW_COST:
 		buf_int(b, m->cost_cpu_us);
+		break;
+	case BELOW_LIST:
+		buf_uint(b, m->list);
+		break;
+	case BELOW_PROBE:
+		buf_uint(b, m->probe.id);
+		buf_u8(b, m->probe.on);
+		put_name(b, m->probe.name, BELOW_PROBE_NAME_MAX);
+		break;
+	case BELOW_LISTED:
+		buf_uint(b, m->listed.pid);
+		buf_u8(b, m->listed.last);
+		put_name(b, m->listed.names, BELOW_NAMES_MAX);
+		break;
+	case BELOW_PROBED:
+		buf_uint(b, m->probed.id);
+		buf_u8(b, m->probed.on);
+		put_name(b, m->probed.reason, BELOW_REASON_MAX);
+		break;
+	case BELOW_HIT:
+		put_hit(&m->hit, b);
 		break;
 	}
 }
@@ -188,6 +226,8 @@ static void
 take_follow(struct below_follow *f, struct reader *r)
 {
 	f->pid = take_u32(r);
+	f->flags = read_u8(r);
+	r->failed |= (f->flags & ~BELOW_FOLLOW_FLAGS) != 0;
 	f->offset = read_int(r);
 	f->address = read_uint(r);
 	f->trace_id = take_u16(r);
@@ -262,6 +302,30 @@ take_can(struct below_can *c, struct reader *r, struct arena *a)
 	return take_text(&c->missing, r, a, BELOW_MISSING_MAX);
 }
 
+static bool
+take_bool(struct reader *r)
+{
+	uint8_t v = read_u8(r);
+
+	r->failed |= v > 1;
+	return v == 1;
+}
+
+static void
+take_hit(struct below_hit *h, struct reader *r)
+{
+	h->id = take_u32(r);
+	h->pid = take_u32(r);
+	h->tid = take_u32(r);
+	h->trace_id = read_u64(r);
+	h->unit_id = read_u64(r);
+	h->time_ns = take_ns(r);
+	h->nvalues = read_u8(r);
+	r->failed |= h->nvalues > BELOW_VALUES_MAX;
+	for (int i = 0; i < h->nvalues && !r->failed; i++)
+		h->values[i] = read_int(r);
+}
+
 /* 0, ERR_MEMORY, or ERR_INPUT, also where the reader failed. */
 static int
 take_fields(struct below_message *m, struct reader *r, struct arena *a)
@@ -300,6 +364,27 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 		break;
 	case BELOW_COST:
 		m->cost_cpu_us = take_ns(r);
+		break;
+	case BELOW_LIST:
+		m->list = take_u32(r);
+		break;
+	case BELOW_PROBE:
+		m->probe.id = take_u32(r);
+		m->probe.on = take_bool(r);
+		rc = take_text(&m->probe.name, r, a, BELOW_PROBE_NAME_MAX);
+		break;
+	case BELOW_LISTED:
+		m->listed.pid = take_u32(r);
+		m->listed.last = take_bool(r);
+		rc = take_text(&m->listed.names, r, a, BELOW_NAMES_MAX);
+		break;
+	case BELOW_PROBED:
+		m->probed.id = take_u32(r);
+		m->probed.on = take_bool(r);
+		rc = take_text(&m->probed.reason, r, a, BELOW_REASON_MAX);
+		break;
+	case BELOW_HIT:
+		take_hit(&m->hit, r);
 		break;
 	default:
 		return ERR_INPUT;

@@ -6,6 +6,10 @@
  *	agent                                            hone-below
  *	  |                                  <-- CAN ---  what the kernel and the privileges permit; again when that changes
  *	  |--- FOLLOW, UNFOLLOW -->                       processes
+ *	  |--- LIST ------------->                        a process followed, or not
+ *	  |                 <-- LISTED                     the USDT probes of its files
+ *	  |--- PROBE ------------>                        on or off, in all processes followed
+ *	  |                 <-- PROBED, HIT
  *	  |--- LEASE, each second -->                     without one for its time, hone-below ends
  *	  |                 <-- NAME, WAIT, SAMPLE, LOST   what threads of probed requests did
  *	  |                              <-- MARK, COST    each 100 ms
@@ -46,13 +50,22 @@ enum {
 	BELOW_FILE_MAX = 127,
 	BELOW_MISSING_MAX = 511,
 	BELOW_LEASE_MS = 3000, /* what the agent gives, each second */
+	BELOW_PROBE_NAME_MAX = 255,
+	BELOW_NAMES_MAX = 7000, /* bytes of a LISTED */
+	BELOW_REASON_MAX = 127,
+	BELOW_VALUES_MAX = 6,
 };
+
+/* Of the names of USDT probes: "usdt.postgresql:query__start". */
+#define BELOW_USDT "usdt."
 
 enum below_kind {
 	BELOW_FOLLOW = 1,
 	BELOW_UNFOLLOW,
 	BELOW_LEASE,
 	BELOW_END,
+	BELOW_LIST,
+	BELOW_PROBE,
 	BELOW_CAN = 16,
 	BELOW_NAME,
 	BELOW_WAIT,
@@ -60,6 +73,9 @@ enum below_kind {
 	BELOW_LOST,
 	BELOW_MARK,
 	BELOW_COST,
+	BELOW_LISTED,
+	BELOW_PROBED,
+	BELOW_HIT,
 };
 
 /* What hone-below can do here. */
@@ -70,12 +86,21 @@ enum below_can_flag {
 	BELOW_CAN_FAULTS = 8,   /* waits for page faults */
 	BELOW_CAN_HOLDERS = 16, /* what the holder of a lock did meanwhile */
 	BELOW_CAN_SAMPLED = 32, /* all of this by looking at threads again and again, without BPF */
-	BELOW_CAN_FLAGS = 63,
+	BELOW_CAN_PROBES = 64,  /* probes in the code, of those that programs ship (USDT) */
+	BELOW_CAN_FLAGS = 127,
 };
 
-/* Follow the threads of a process that are in probed requests. */
+enum below_follow_flag {
+	BELOW_FOLLOW_WAITS = 1, /* waits and samples, too, not only probes */
+	BELOW_FOLLOW_ALL =
+	    2, /* all threads: the program has no libhone, and its context is not read */
+	BELOW_FOLLOW_FLAGS = 3,
+};
+
+/* Follow the threads of a process that are in probed requests. What was said before of it is replaced. */
 struct below_follow {
 	uint32_t pid; /* of the process, in the pid namespace of both */
+	uint8_t flags;
 	/* Where threads keep their context (instrument/context_place.h); offset 0: the agent may not read that, and
 	 * hone-below finds it, in the process' memory at `address`, which is 0 if the agent may not know that either. The
 	 * other members are then 0. */
@@ -126,6 +151,33 @@ struct below_lost {
 	int64_t from_ns, to_ns;
 };
 
+struct below_probe {
+	uint32_t id;      /* what its hits are said to be of */
+	const char *name; /* "usdt.provider:name", terminated */
+	bool on;
+};
+
+struct below_listed { /* one of several messages */
+	uint32_t pid;
+	bool last;         /* of this process */
+	const char *names; /* one in each line, terminated */
+};
+
+struct below_probed {
+	uint32_t id;
+	bool on;
+	const char *
+	    reason; /* why it could not be switched; "": it is as it was asked for, in all files that have it */
+};
+
+struct below_hit { /* a thread passed a probe */
+	uint32_t id, pid, tid;
+	uint64_t trace_id, unit_id; /* 0: all threads are followed */
+	int64_t time_ns;
+	uint8_t nvalues;
+	int64_t values[BELOW_VALUES_MAX]; /* its arguments; 0 for one that cannot be read */
+};
+
 struct below_message {
 	enum below_kind kind;
 	union {
@@ -140,6 +192,11 @@ struct below_message {
 		int64_t
 		    mark_ns; /* no WAIT, SAMPLE or LOST that ended at or before it is still to come */
 		int64_t cost_cpu_us; /* of hone-below and its children since they began */
+		uint32_t list;       /* pid */
+		struct below_probe probe;
+		struct below_listed listed;
+		struct below_probed probed;
+		struct below_hit hit;
 	};
 };
 

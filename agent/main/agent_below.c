@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/main/agent_probes.h"
 #include "agent/reader/source_set.h"
 #include "agent/system/process.h"
 #include "agent/system/thread_context.h"
@@ -17,7 +18,7 @@
 
 enum { INSIDE_MAX = 16 }; /* processes with the same name and pid, of as many containers */
 
-static char LOOKED_FOR; /* the value in `reported` */
+static char LOOKED_FOR; /* the value of a set of pids */
 
 void
 below_want(struct agent *a, const struct want *w, struct mono now)
@@ -43,9 +44,23 @@ is_wanted(const struct agent_below *b, const char *service)
 	return false;
 }
 
+enum { NOT_FOLLOWED = -1 };
+
+/* How the process is to be followed: flags of enum below_follow_flag, or NOT_FOLLOWED. Without libhone its threads have no
+ * context, and its waits no request. */
+static int
+flags_of(const struct agent *a, const struct source_process *p)
+{
+	bool wanted = a->below.services && is_wanted(&a->below, p->service) && !p->outside;
+
+	if (p->pid == 0 || (!wanted && !probes_follow(a, p)))
+		return NOT_FOLLOWED;
+	return (wanted ? BELOW_FOLLOW_WAITS : 0) | (p->outside ? BELOW_FOLLOW_ALL : 0);
+}
+
 /* Whether services are wanted now. */
 static bool
-wants(const struct agent *a, struct mono now)
+wants_services(const struct agent *a, struct mono now)
 {
 	return a->below.nwanted > 0 && now.ns < a->below.until.ns && a->control.connected &&
 	       mono_since_ns(now, a->control.heard) < a->config->sampling_without_ns;
@@ -85,6 +100,7 @@ end(struct agent *a, const struct source_below_status *s, struct mono now)
 {
 	source_below_end(a->below.source, now);
 	forget_processes(&a->below);
+	probes_ended(a, now);
 	a->report.due = true;
 	if (s->missing[0] != '\0')
 		agent_log(a, LOG_WARN, "hone-below is ended; it cannot do all: %s", s->missing);
@@ -103,26 +119,35 @@ renew_lease(struct agent_below *b, struct mono now)
 		b->leased_at = now;
 }
 
-/* What `processes` has: the pid that the tracer reports, and whether it is followed. */
+/* What `processes` has: the pid that the tracer reports, how it is to be followed, and whether it is. */
 static void *
-followed_of(uint32_t reported, bool followed)
+followed_of(uint32_t reported, int flags, bool followed)
 {
-	return (void *)(uintptr_t)((uint64_t)reported << 1 | followed);
+	return (void *)(uintptr_t)((uint64_t)reported << 8 | (uint64_t)flags << 1 | followed);
+}
+
+/* What `reported` has. */
+static void *
+flags_value(int flags)
+{
+	return (void *)(uintptr_t)(flags + 1);
 }
 
 /* Follows the process, of whom the tracer reports that pid, or finds that it cannot be. False: hone-below was not told. */
 static bool
-follow(struct agent *a, const struct source_process *p, uint32_t pid)
+follow(struct agent *a, const struct source_process *p, uint32_t pid, int flags)
 {
 	struct agent_below *b = &a->below;
 	struct hone_context_place place = { 0 };
-	struct below_follow f = { .pid = pid };
-	enum thread_context c = thread_context_find((pid_t)pid, &place, &f.address);
+	struct below_follow f = { .pid = pid, .flags = (uint8_t)flags };
+	enum thread_context c = (flags & BELOW_FOLLOW_ALL) != 0
+	                            ? THREAD_CONTEXT_UNREAD
+	                            : thread_context_find((pid_t)pid, &place, &f.address);
 
 	if (c == THREAD_CONTEXT_NONE || c == THREAD_CONTEXT_BAD) {
 		agent_log(a, LOG_INFO, "%s (%u) is not followed below its tracepoints: %s",
 		    p->service, pid, thread_context_text(c));
-		map_put(&b->processes, pid, followed_of(p->pid, false));
+		map_put(&b->processes, pid, followed_of(p->pid, flags, false));
 		return true;
 	}
 	if (c == THREAD_CONTEXT_FOUND) {
@@ -134,14 +159,14 @@ follow(struct agent *a, const struct source_process *p, uint32_t pid)
 	}
 	if (!source_below_follow(b->source, &f, p->service))
 		return false;
-	map_put(&b->processes, pid, followed_of(p->pid, true));
+	map_put(&b->processes, pid, followed_of(p->pid, flags, true));
 	return true;
 }
 
 /* The tracer reports the pid that a process sees itself, which in a container is another one than here. All that may be it are
  * followed: they have the same name. */
 static void
-look_for(struct agent *a, const struct source_process *p)
+look_for(struct agent *a, const struct source_process *p, int flags)
 {
 	pid_t pids[INSIDE_MAX] = { (pid_t)p->pid };
 	uint32_t n = process_is((pid_t)p->pid, p->service)
@@ -150,11 +175,14 @@ look_for(struct agent *a, const struct source_process *p)
 
 	bool told = true;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (map_get(&a->below.processes, (uint32_t)pids[i]) == NULL)
-			told &= follow(a, p, (uint32_t)pids[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		uintptr_t known = (uintptr_t)map_get(&a->below.processes, (uint32_t)pids[i]);
+
+		if (known == 0 || (known >> 1 & 0x7f) != (uintptr_t)flags)
+			told &= follow(a, p, (uint32_t)pids[i], flags);
+	}
 	if (told)
-		map_put(&a->below.reported, p->pid, &LOOKED_FOR);
+		map_put(&a->below.reported, p->pid, flags_value(flags));
 }
 
 /* Those that have died, or whose service is not wanted any more. */
@@ -169,10 +197,10 @@ unfollow_others(struct agent *a)
 	const void *what;
 
 	for (uint32_t i = 0; i < s->nprocesses; i++)
-		if (s->processes[i].pid != 0 && is_wanted(b, s->processes[i].service))
+		if (flags_of(a, &s->processes[i]) != NOT_FOLLOWED)
 			map_put(&live, s->processes[i].pid, &LOOKED_FOR);
 	while ((what = map_next(&b->processes, &at, &pid)) != NULL) {
-		if (map_get(&live, (uintptr_t)what >> 1) != NULL)
+		if (map_get(&live, (uintptr_t)what >> 8) != NULL)
 			continue;
 		if (((uintptr_t)what & 1) != 0)
 			source_below_unfollow(b->source, (uint32_t)pid);
@@ -197,10 +225,13 @@ choose_processes(struct agent *a, struct mono now)
 	b->process_changes = s->changes;
 	b->looked_at = now;
 	unfollow_others(a);
-	for (uint32_t i = 0; i < s->nprocesses; i++)
-		if (s->processes[i].pid != 0 && is_wanted(b, s->processes[i].service) &&
-		    map_get(&b->reported, s->processes[i].pid) == NULL)
-			look_for(a, &s->processes[i]);
+	for (uint32_t i = 0; i < s->nprocesses; i++) {
+		int flags = flags_of(a, &s->processes[i]);
+
+		if (flags != NOT_FOLLOWED &&
+		    map_get(&b->reported, s->processes[i].pid) != flags_value(flags))
+			look_for(a, &s->processes[i], flags);
+	}
 }
 
 /* Notes that it has ended by itself. */
@@ -219,13 +250,24 @@ note_death(struct agent *a, const struct source_below_status *s, struct mono now
 		b->retry_ns = RETRY_MAX_NS;
 	b->retry_at.ns = now.ns + b->retry_ns;
 	forget_processes(b);
+	probes_ended(a, now);
 	a->report.due = true;
 	agent_log(a, LOG_WARN, "hone-below has ended; it is started again after %lld s",
 	    (long long)(b->retry_ns / SECOND));
 }
 
+static void
+note_can(struct agent_below *b, const struct source_below_status *s)
+{
+	if (!s->known)
+		return;
+	b->known = true;
+	b->can = s->can;
+	snprintf(b->missing, sizeof b->missing, "%s", s->missing);
+}
+
 /*
- *	state     services are wanted                 none are
+ *	state     services or probes are wanted       none are
  *	idle      start, not before retry_at          the same until it is known what it can do
  *	starting  lease                               lease
  *	active    lease, follow; end if it can        end
@@ -239,11 +281,16 @@ below_turn(struct agent *a, struct mono now)
 	struct source_below_status s;
 	bool wanted;
 
-	if (b->source == NULL)
+	if (b->source == NULL) {
+		probes_turn(a, false, now);
 		return;
+	}
 	source_below_look(b->source, &s);
+	note_can(b, &s);
 	note_death(a, &s, now);
-	wanted = wants(a, now) && (!s.known || s.can != 0);
+	b->services = wants_services(a, now);
+	wanted = (b->services || probes_need(a, now)) && (!s.known || s.can != 0);
+	probes_turn(a, wanted && s.state == SOURCE_BELOW_ACTIVE, now);
 	switch (s.state) {
 	case SOURCE_BELOW_IDLE:
 		if ((wanted || (!s.known && a->control.connected)) && now.ns >= b->retry_at.ns)
@@ -269,13 +316,14 @@ below_source(struct agent *a, struct source *ret, const struct source *plain, st
 {
 	struct agent_below *b = &a->below;
 	struct source members[2] = { *plain };
+	const struct source_below_answers answers = probes_answers(a);
 	int rc;
 
 	if (b->start == NULL || b->start->to <= 0) {
 		*ret = *plain;
 		return 0;
 	}
-	if ((rc = source_below_open(&members[1], &b->source, e)) != 0) {
+	if ((rc = source_below_open(&members[1], &b->source, &answers, e)) != 0) {
 		plain->close(plain->state);
 		return rc;
 	}
@@ -298,6 +346,9 @@ below_source_closed(struct agent *a)
 	b->cpu_before_us += s.cpu_us;
 	b->source = NULL;
 	forget_processes(b);
+	probes_ended(a, clock_mono());
+	a->probes.nfound = 0;
+	a->probes.found_at.ns = 0;
 }
 
 int64_t
@@ -308,11 +359,7 @@ below_status(struct agent *a, struct status *ret)
 
 	if (b->source != NULL) {
 		source_below_look(b->source, &s);
-		if (s.known) {
-			b->known = true;
-			b->can = s.can;
-			snprintf(b->missing, sizeof b->missing, "%s", s.missing);
-		}
+		note_can(b, &s);
 	}
 	ret->below = b->why_not[0] != '\0'    ? BELOW_NODE_NONE
 	             : !b->known              ? BELOW_NODE_UNKNOWN

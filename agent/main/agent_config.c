@@ -87,6 +87,8 @@ const struct ini_key agent_config_keys[] = {
 	    "Folder of mappings (*.map), which say what requests of programs without libhone are; read again on SIGHUP." },
 	{ "below", "enabled", INI_BOOL, AT(below), "yes", 0, 0,
 	    "Whether hone-below may be started, which says what threads do between two tracepoints. It needs CAP_BPF and CAP_PERFMON." },
+	{ "below", "probes", INI_BOOL, AT(probes), "yes", 0, 0,
+	    "Whether hone-below may switch USDT probes that programs contain. Everybody who runs a program passes those that are on, at 0.5 us each." },
 	{ "below", "user", INI_TEXT, AT(below_user), "", 0, 0,
 	    "User that hone-below becomes when root starts the agent; empty: hone-below if it exists, else that of the agent." },
 	{ "status", "every", INI_TIME, AT(status_ns), "500ms", 0.01 * SECOND, SECOND,

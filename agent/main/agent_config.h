@@ -24,7 +24,7 @@ struct agent_config {
 	int64_t sub_buffers, sub_buffer_bytes, switch_timer_ns, slow_call_ns, list_every_ns;
 	int64_t rules_per_session, sessions, added_sub_buffer_bytes, idle_session_ns;
 	char *maps;
-	int below;
+	int below, probes;
 	char *below_user;
 	double shed;
 	int64_t status_ns;

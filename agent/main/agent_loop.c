@@ -14,6 +14,7 @@
 
 #include "agent/main/agent_below.h"
 #include "agent/main/agent_control.h"
+#include "agent/main/agent_probes.h"
 #include "agent/main/agent_queues.h"
 #include "agent/main/agent_records.h"
 #include "agent/main/agent_state.h"
@@ -332,6 +333,7 @@ agent_close(struct agent *a)
 		a->tracing.session = SESSION_LOST;
 	}
 	below_release(a);
+	probes_release(a);
 	cost_end(&a->cost);
 	clean = tracer_end(a);
 	link_stop(a->link);

@@ -105,7 +105,7 @@ list_programs(struct agent *a)
 		if (strcmp(p->service, "hone-cost") == 0)
 			continue;
 		list[n++] = (struct inventory_process){ p->service, p->pid, p->outside,
-			process_program((pid_t)p->pid) };
+			p->probes_only, process_program((pid_t)p->pid) };
 	}
 	name_users(a);
 	if (list != NULL && inventory_run(a->inventory, list, n, &e) == 0) {
@@ -312,16 +312,19 @@ source_open(struct agent *a, const struct tracer_session *session, struct err *e
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };
-	struct source plain, mapped;
+	struct source plain, both;
 	int rc;
 
-	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0)
+	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0 ||
+	    (rc = below_source(a, &both, &plain, e)) != 0)
 		return rc;
-	if (a->maps.count == 0)
-		return below_source(a, &a->records.source, &plain, e);
-	if ((rc = source_mapped_open(&mapped, &plain, &a->maps, &m, e)) != 0)
-		return rc;
-	return below_source(a, &a->records.source, &mapped, e);
+	if (a->maps.count == 0) {
+		a->records.source = both;
+		return 0;
+	}
+	if ((rc = source_mapped_open(&a->records.source, &both, &a->maps, &m, e)) != 0)
+		a->below.source = NULL;
+	return rc;
 }
 
 int

@@ -27,6 +27,7 @@
 #include "base/hash_map.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/texts.h"
 #include "mapping/map.h"
 #include "wire/agent_messages.h"
 
@@ -129,6 +130,7 @@ struct agent_below {
 	char why_not[400]; /* why there is no starter; "": there is one */
 	const char *wanted[WANT_BELOW_MAX];
 	uint32_t nwanted;
+	bool services;      /* they are wanted now */
 	struct arena names; /* of wanted */
 	struct mono until;  /* end of their lease */
 	struct map
@@ -143,6 +145,34 @@ struct agent_below {
 	bool known;            /* what it can do, also of earlier sources */
 	uint32_t can;
 	char missing[BELOW_MISSING_MAX + 1], trouble[400];
+};
+
+enum { PROBED_PROGRAMS_MAX = 512 };
+
+/* agent_probes.c: USDT probes, by hone-below. */
+struct agent_probes {
+	struct tracer_change *changes; /* that are under way; NULL: none */
+	uint32_t n, open;              /* open: answers that are still to come */
+	struct probe_pattern {         /* what is on: a name, or with a wildcard */
+		uint32_t point;        /* of reconcile */
+		char name[TOGGLE_NAME_MAX + 1];
+	} * patterns;
+	uint32_t npatterns, cap_patterns;
+	struct texts
+	    *names; /* of probes that were switched; the number plus 1 is the id for hone-below */
+	struct probe_state {
+		bool on, asked; /* asked: its answer is still to come */
+		struct mono
+		    dear; /* it was switched off since it is passed too often; 0: it was not */
+	} * states;
+	uint32_t cap_states;
+	bool wanted; /* some are, as of the last turn */
+	uint32_t listing,
+	    listing_here; /* pid, as the tracer reports it and as it is here; 0: none */
+	struct mono list_asked, list_after;
+	struct process_found found[PROBED_PROGRAMS_MAX]; /* that the tracer does not know */
+	uint32_t nfound;
+	struct mono found_at;
 };
 
 struct agent {
@@ -169,6 +199,7 @@ struct agent {
 	struct agent_queues queues;
 	struct agent_report report;
 	struct agent_below below;
+	struct agent_probes probes;
 };
 
 void agent_log(struct agent *a, enum log_level level, const char *fmt, ...)

@@ -24,7 +24,7 @@ tracing_lost(struct agent *a, const struct err *e, struct mono now)
 	snprintf(t->trouble_text, sizeof t->trouble_text, "%s", e->text);
 	t->trouble = (struct node_trouble){ .kind = NODE_TROUBLE_TRACER, .text = t->trouble_text };
 	t->open_after.ns = now.ns + SECOND;
-	reconcile_forget(a->reconcile);
+	reconcile_forget(a->reconcile, RECONCILE_TRACER);
 	a->report.due = true;
 }
 
@@ -47,7 +47,7 @@ session_made(struct agent *a, const struct task_result *r)
 {
 	struct err e;
 
-	reconcile_forget(a->reconcile);
+	reconcile_forget(a->reconcile, RECONCILE_TRACER);
 	if (records_open(a, &r->session, r->ended, &e) != 0) {
 		tracing_lost(a, &e, r->ended);
 		return;
@@ -168,7 +168,7 @@ tracing_give_task(struct agent *a, struct mono now)
 			tracer_thread_give(thread, TASK_OPEN, NULL, 0);
 		return;
 	}
-	if ((changes = reconcile_changes(a->reconcile, now, &n)) != NULL)
+	if ((changes = reconcile_changes(a->reconcile, RECONCILE_TRACER, now, &n)) != NULL)
 		tracer_thread_give(thread, TASK_SET, changes, n);
 	else if (list_is_due(a, now))
 		tracer_thread_give(thread, TASK_LIST, NULL, 0);

@@ -76,6 +76,7 @@ struct source_process {      /* a traced process that is alive */
 	const char *service; /* its name (comm, at most 15 bytes) */
 	uint32_t pid;        /* in its own pid namespace */
 	bool outside;        /* result of options.wants_outside() */
+	bool probes_only;    /* the tracer does not know it (source_below.h) */
 };
 
 struct source_stats {

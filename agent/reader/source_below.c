@@ -33,6 +33,8 @@ enum {
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
 	"owner_place", "waker", "waker_trace", "waker_type" };
 static const char *SAMPLE_FIELDS[] = { "weight_ns" };
+static const char *HIT_FIELDS[BELOW_VALUES_MAX] = { "arg0", "arg1", "arg2", "arg3", "arg4",
+	"arg5" };
 
 enum {
 	NWAIT = sizeof WAIT_FIELDS / sizeof *WAIT_FIELDS,
@@ -51,6 +53,13 @@ struct source_below {
 	struct map places; /* id of a NAME -> its stack, in `texts` */
 	uint32_t nplaces;
 	struct arena texts; /* since it was attached */
+	struct map probes;  /* id -> name of a probe, in `names` */
+	struct arena names;
+	struct source_below_answers answers;
+	struct source_process *programs;
+	char (*program_names)[SERVICE_MAX + 1];
+	uint32_t nprograms;
+	uint64_t changes; /* of programs */
 
 	struct source_labels labels;
 	struct record_list pending, ready, scratch;
@@ -177,6 +186,28 @@ take_sample(struct source_below *s, const struct below_sample *m)
 }
 
 static void
+take_hit(struct source_below *s, const struct below_hit *h)
+{
+	const char *service = h->pid != 0 ? map_get(&s->services, h->pid) : NULL,
+		   *name = map_get(&s->probes, h->id);
+	struct value values[BELOW_VALUES_MAX];
+	struct record r = { .trace_id = h->trace_id,
+		.unit_id = h->unit_id,
+		.time_ns = h->time_ns,
+		.pid = h->pid,
+		.tid = h->tid,
+		.nvalues = h->nvalues,
+		.values = values };
+
+	for (uint32_t i = 0; i < h->nvalues; i++)
+		values[i] = (struct value){ .type = VALUE_INT, .i = h->values[i] };
+	r.label = service == NULL || name == NULL ? UINT32_MAX
+	                                          : source_labels_get(&s->labels, RECORD_POINT,
+							service, name, HIT_FIELDS, h->nvalues);
+	keep(s, &r, h->time_ns);
+}
+
+static void
 take_can(struct source_below *s, const struct below_can *c)
 {
 	s->status.known = true;
@@ -202,6 +233,15 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 		break;
 	case BELOW_SAMPLE:
 		take_sample(s, &m->sample);
+		break;
+	case BELOW_HIT:
+		take_hit(s, &m->hit);
+		break;
+	case BELOW_LISTED:
+		s->answers.listed(s->answers.of, &m->listed);
+		break;
+	case BELOW_PROBED:
+		s->answers.probed(s->answers.of, &m->probed);
 		break;
 	case BELOW_LOST:
 		lose(s, m->lost.count, m->lost.from_ns, m->lost.to_ns);
@@ -359,6 +399,9 @@ below_stats(void *state, struct source_stats *ret)
 
 	*ret = (struct source_stats){ .files_bytes = (int64_t)s->arena[s->turn].total_bytes,
 		.records = s->records,
+		.processes = s->programs,
+		.nprocesses = s->nprograms,
+		.changes = s->changes,
 		.trouble = s->losses.trouble.text };
 	memcpy(ret->lost, s->losses.total, sizeof ret->lost);
 }
@@ -378,6 +421,10 @@ below_close(void *state)
 	struct source_below *s = state;
 
 	detach(s);
+	map_release(&s->probes);
+	arena_release(&s->names);
+	free(s->programs);
+	free(s->program_names);
 	source_labels_release(&s->labels);
 	record_list_release(&s->pending);
 	record_list_release(&s->ready);
@@ -389,7 +436,8 @@ below_close(void *state)
 }
 
 int
-source_below_open(struct source *ret, struct source_below **handle, struct err *e)
+source_below_open(struct source *ret, struct source_below **handle,
+    const struct source_below_answers *answers, struct err *e)
 {
 	struct source_below *s = calloc(1, sizeof *s);
 
@@ -400,6 +448,7 @@ source_below_open(struct source *ret, struct source_below **handle, struct err *
 		return err_set(e, ERR_MEMORY, "out of memory for what hone-below reports");
 	}
 	s->socket = -1;
+	s->answers = *answers;
 	s->watermark_ns = s->mark_ns = INT64_MIN;
 	*ret = (struct source){ s, below_poll, below_stats, below_labels, below_close };
 	*handle = s;
@@ -438,7 +487,11 @@ source_below_follow(struct source_below *s, const struct below_follow *f, const 
 	const struct below_message m = { .kind = BELOW_FOLLOW, .follow = *f };
 	const char *copy;
 
-	if (s->socket < 0 || f->pid == 0 || s->nservices == PROCESSES_MAX ||
+	if (s->socket < 0 || f->pid == 0)
+		return false;
+	if (map_get(&s->services, f->pid) != NULL) /* it is followed in another way now */
+		return source_below_send(s, &m);
+	if (s->nservices == PROCESSES_MAX ||
 	    (copy = arena_text(&s->texts, service, strnlen(service, SERVICE_MAX))) == NULL ||
 	    !map_put(&s->services, f->pid, (void *)(uintptr_t)copy))
 		return false;
@@ -453,6 +506,52 @@ source_below_unfollow(struct source_below *s, uint32_t pid)
 	const struct below_message m = { .kind = BELOW_UNFOLLOW, .unfollow = pid };
 
 	source_below_send(s, &m);
+}
+
+bool
+source_below_probe(struct source_below *s, const struct below_probe *p)
+{
+	const struct below_message m = { .kind = BELOW_PROBE, .probe = *p };
+	const char *copy;
+
+	if (map_get(&s->probes, p->id) == NULL &&
+	    ((copy = arena_text(&s->names, p->name, strlen(p->name))) == NULL ||
+		!map_put(&s->probes, p->id, (void *)(uintptr_t)copy)))
+		return false;
+	return source_below_send(s, &m);
+}
+
+bool
+source_below_list(struct source_below *s, uint32_t pid)
+{
+	const struct below_message m = { .kind = BELOW_LIST, .list = pid };
+
+	return source_below_send(s, &m);
+}
+
+bool
+source_below_programs(struct source_below *s, const struct source_process *list, uint32_t n)
+{
+	struct source_process *programs = calloc((size_t)n + 1, sizeof *programs);
+	char(*names)[SERVICE_MAX + 1] = calloc((size_t)n + 1, sizeof *names);
+
+	if (programs == NULL || names == NULL) {
+		free(programs);
+		free(names);
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(names[i], sizeof names[i], "%s", list[i].service);
+		programs[i] = list[i];
+		programs[i].service = names[i];
+	}
+	free(s->programs);
+	free(s->program_names);
+	s->programs = programs;
+	s->program_names = names;
+	s->nprograms = n;
+	s->changes++;
+	return true;
 }
 
 void

@@ -8,6 +8,8 @@
  *
  *	WAIT   --> RECORD_WAIT    SERVICE/below:STATE(STACK)    at its end
  *	SAMPLE --> RECORD_SAMPLE  SERVICE/below:running(STACK)
+ *	HIT    --> RECORD_POINT   SERVICE/usdt.PROVIDER:NAME, with its arguments as arg0, arg1, ...; of a program without libhone it is in
+ *	                          no trace
  *
  * STACK is the folded stack, of which the innermost entries are kept if it is too long; "" where it is unknown. Fields of a
  * wait: off_ns (its length), ready_ns (the end of it, from being woken), lock, owner, owner_state, owner_place, waker, waker_trace, waker_type; of a sample: weight_ns.
@@ -38,8 +40,16 @@ struct source_below_status {
 	uint64_t deaths; /* that ended without being asked to */
 };
 
+/* What hone-below answers; called in polls. Texts are valid during the call. */
+struct source_below_answers {
+	void *of;
+	void (*listed)(void *of, const struct below_listed *l);
+	void (*probed)(void *of, const struct below_probed *p);
+};
+
 /* Opens the source, idle. *handle is valid until ret->close(). ERR_MEMORY. */
-int source_below_open(struct source *ret, struct source_below **handle, struct err *e);
+int source_below_open(struct source *ret, struct source_below **handle,
+    const struct source_below_answers *answers, struct err *e);
 
 /* Takes the non-blocking socket of a new hone-below, which the source closes. Only while it is idle. What it reports of the
  * time before `now` is counted as lost, since the watermark has passed it. */
@@ -51,6 +61,15 @@ bool source_below_send(struct source_below *s, const struct below_message *m);
 /* Follows a process, whose records are those of this service. False as above, or 65536 were followed. */
 bool source_below_follow(struct source_below *s, const struct below_follow *f, const char *service);
 void source_below_unfollow(struct source_below *s, uint32_t pid);
+
+/* Switches a probe, whose hits have this id: always the same for a name. False: as above, or out of memory. */
+bool source_below_probe(struct source_below *s, const struct below_probe *p);
+/* Asks for the names of a process's probes. False: as above. */
+bool source_below_list(struct source_below *s, uint32_t pid);
+
+/* Programs that have no LTTng tracepoints, and are known by their mapping alone: they appear among the processes of source_stats. Copied.
+ * False: out of memory, and the list is as before. */
+bool source_below_programs(struct source_below *s, const struct source_process *list, uint32_t n);
 
 /* Asks it to end. If it followed a process, its records until `now` still arrive; what does not is lost. */
 void source_below_end(struct source_below *s, struct mono now);

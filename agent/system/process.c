@@ -139,6 +139,35 @@ innermost_id(pid_t pid)
 }
 
 uint32_t
+process_find(
+    bool (*wants)(void *of, const char *comm), void *of, struct process_found *ret, uint32_t max)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	uint32_t n = 0;
+
+	while (d != NULL && n < max && (entry = readdir(d)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		char path[64], comm[sizeof ret->comm + 1];
+		ssize_t len;
+
+		if (pid <= 0)
+			continue;
+		snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+		if ((len = read_head(path, comm, sizeof comm)) <= 1)
+			continue;
+		comm[len - 1] = '\0'; /* the end of the line */
+		if (!wants(of, comm) || process_cpu_us(pid) == 0)
+			continue;
+		ret[n].pid = pid;
+		memcpy(ret[n++].comm, comm, (size_t)len);
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+uint32_t
 process_inside(pid_t inner, const char *comm, pid_t *ret, uint32_t max)
 {
 	DIR *d = opendir("/proc");

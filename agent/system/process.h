@@ -41,6 +41,16 @@ bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) i
  * first `max` of them; returns how many. Reads /proc/PID/stat of all processes, and the status of those with the name. */
 uint32_t process_inside(pid_t inner, const char *comm, pid_t *ret, uint32_t max);
 
+struct process_found {
+	pid_t pid;
+	char comm[16];
+};
+
+/* The living processes whose name is wanted, in the order of their ids: *ret has the first `max` of them; returns how many. Reads
+ * a file of each process. */
+uint32_t process_find(
+    bool (*wants)(void *of, const char *comm), void *of, struct process_found *ret, uint32_t max);
+
 /* CPU time of the process since it began, exact. 0: there is no such process. One system call. */
 int64_t process_cpu_us(pid_t pid);
 

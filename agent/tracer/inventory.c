@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/tracer/tracer_internal.h"
+#include "base/array.h"
 #include "base/glob.h"
 #include "base/hash.h"
 #include "base/hash_map.h"
@@ -17,8 +18,10 @@ enum { SERVICE_MAX = 63, LISTS_MISSED_MAX = 3 };
 struct traced_program {
 	uint32_t *names, count; /* its tracepoints: numbers in inventory.names */
 	bool listed;
-	bool confirmed;  /* by a second list, with no fewer tracepoints */
-	uint32_t missed; /* lists in which it did not appear */
+	bool confirmed;                        /* by a second list, with no fewer tracepoints */
+	uint32_t missed;                       /* lists in which it did not appear */
+	uint32_t *probes, nprobes, cap_probes; /* USDT: numbers in inventory.names */
+	bool probes_listed;
 };
 
 struct running {
@@ -60,6 +63,7 @@ inventory_free(struct inventory *v)
 		return;
 	while ((k = map_next(&v->programs, &at, &key)) != NULL) {
 		free(k->names);
+		free(k->probes);
 		free(k);
 	}
 	map_release(&v->programs);
@@ -88,6 +92,19 @@ program_of(struct inventory *v, const char *service, uint64_t program, uint32_t 
 	return NULL;
 }
 
+static void
+count_names(const struct running *p, uint32_t *users, uint32_t *mapped)
+{
+	const struct traced_program *k = p->program;
+
+	for (uint32_t i = 0; i < k->count + k->nprobes; i++) {
+		uint32_t name = i < k->count ? k->names[i] : k->probes[i - k->count];
+
+		users[name]++;
+		mapped[name] += p->mapped;
+	}
+}
+
 /* Counts for each name the running processes that have it. */
 static int
 count_users(struct inventory *v, struct err *e)
@@ -102,10 +119,7 @@ count_users(struct inventory *v, struct err *e)
 		return err_set(e, ERR_MEMORY, "out of memory for %u tracepoints", count);
 	}
 	for (uint32_t i = 0; i < v->nrunning; i++)
-		for (uint32_t j = 0; j < v->running[i].program->count; j++) {
-			users[v->running[i].program->names[j]]++;
-			mapped[v->running[i].program->names[j]] += v->running[i].mapped;
-		}
+		count_names(&v->running[i], users, mapped);
 	free(v->users);
 	free(v->mapped);
 	v->users = users;
@@ -131,6 +145,8 @@ inventory_run(struct inventory *v, const struct inventory_process *p, uint32_t n
 			free(now);
 			return err_set(e, ERR_MEMORY, "out of memory for %u programs", n);
 		}
+		if (p[i].probes_only)
+			now[i].program->listed = now[i].program->confirmed = true;
 	}
 	free(v->running);
 	v->running = now;
@@ -241,6 +257,66 @@ inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e
 	return count_users(v, e);
 }
 
+static struct traced_program *
+program_at(const struct inventory *v, uint32_t pid)
+{
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		if (v->running[i].pid == pid)
+			return v->running[i].program;
+	return NULL;
+}
+
+uint32_t
+inventory_unprobed(const struct inventory *v)
+{
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		if (!v->running[i].program->probes_listed)
+			return v->running[i].pid;
+	return 0;
+}
+
+bool
+inventory_has_probes(const struct inventory *v, uint32_t pid)
+{
+	const struct traced_program *k = program_at(v, pid);
+
+	return k != NULL && k->nprobes > 0;
+}
+
+void
+inventory_each_probe(const struct inventory *v, void (*each)(void *of, const char *name), void *of)
+{
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		for (uint32_t k = 0; k < v->running[i].program->nprobes; k++)
+			each(of, texts_get(v->names, v->running[i].program->probes[k]));
+}
+
+int
+inventory_probes(struct inventory *v, uint32_t pid, const char *names, bool last, struct err *e)
+{
+	struct traced_program *k = program_at(v, pid);
+	bool failed = false;
+
+	if (k == NULL)
+		return 0;
+	if (k->probes_listed) { /* they are listed anew */
+		k->probes_listed = false;
+		k->nprobes = 0;
+	}
+	for (const char *end; (end = strchr(names, '\n')) != NULL; names = end + 1) {
+		uint32_t id = texts_intern(v->names, names, (size_t)(end - names));
+
+		if (k->count + k->nprobes >= TRACEPOINTS_MAX)
+			break;
+		if (id == UINT32_MAX || !array_reserve(k->probes, k->cap_probes, k->nprobes + 1))
+			failed = true;
+		else
+			k->probes[k->nprobes++] = id;
+	}
+	k->probes_listed = last;
+	return failed ? err_set(e, ERR_MEMORY, "out of memory for USDT probes") : count_users(v, e);
+}
+
 static bool
 has_user(const struct inventory *v, const uint32_t *users, const char *name)
 {
@@ -291,8 +367,10 @@ program_put(const struct inventory *v, uint32_t i, struct programs *ret)
 			return;
 		}
 	}
-	for (uint32_t j = 0; j < k->count && ret->nnames < TRACEPOINTS_MAX; j++, p->count++)
-		ret->names[ret->nnames++] = texts_get(v->names, k->names[j]);
+	for (uint32_t j = 0; j < k->count + k->nprobes && ret->nnames < TRACEPOINTS_MAX;
+	     j++, p->count++)
+		ret->names[ret->nnames++] = texts_get(
+		    v->names, j < k->count ? k->names[j] : k->probes[j - k->count]);
 }
 
 int
@@ -301,7 +379,7 @@ inventory_programs(const struct inventory *v, struct programs *ret, struct arena
 	size_t most = 0;
 
 	for (uint32_t i = 0; i < v->nrunning; i++)
-		most += v->running[i].program->count;
+		most += v->running[i].program->count + v->running[i].program->nprobes;
 	if (most > TRACEPOINTS_MAX)
 		most = TRACEPOINTS_MAX;
 	memset(ret, 0, sizeof *ret);

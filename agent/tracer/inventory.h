@@ -24,7 +24,9 @@ void inventory_free(struct inventory *v); /* NULL is fine */
 struct inventory_process {   /* one traced process */
 	const char *service; /* its name; copied, up to 63 bytes */
 	uint32_t pid;
-	bool mapped;      /* a mapping describes its requests */
+	bool mapped; /* a mapping describes its requests */
+	bool
+	    probes_only; /* the tracer does not know it: it has no tracepoints but its USDT probes */
 	uint64_t program; /* identifies its program file (process_program()); 0: unknown */
 };
 
@@ -44,6 +46,21 @@ bool inventory_wants_another(const struct inventory *v);
  * without tracepoints; it may have started after the first. Tracepoints of libhone and of the tracer
  * itself (tracer_internal.h) are left out. ERR_MEMORY: some programs are still unknown. */
 int inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e);
+
+/* The pid of a running process whose program's USDT probes are not known yet; 0: they are known of all. */
+uint32_t inventory_unprobed(const struct inventory *v);
+
+/* Takes names of USDT probes of that process's program, one in each line, all of them in one or several calls, the last of which
+ * is marked. ERR_MEMORY: some are missing. O(names). */
+int inventory_probes(
+    struct inventory *v, uint32_t pid, const char *names, bool last, struct err *e);
+
+/* The names of all USDT probes of running programs, some more than once. */
+void inventory_each_probe(
+    const struct inventory *v, void (*each)(void *of, const char *name), void *of);
+
+/* Whether the program of that process has USDT probes. O(processes). */
+bool inventory_has_probes(const struct inventory *v, uint32_t pid);
 
 /* A running program has the tracepoint; "*" in the event matches any text. The first argument is a
  * struct inventory, so that it can serve as a callback. O(1); O(names) with "*". */

@@ -2,19 +2,22 @@
 #include "agent/tracer/reconcile.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/tracer/tracer_internal.h"
 #include "base/array.h"
 #include "base/texts.h"
+#include "wire/below.h"
 
 #define RETRY_NS INT64_C(1000000000)
 
 struct point { /* one name; kept for the agent's life */
 	bool wanted, on, refused;
 	bool standing, plain; /* plain: it is enabled without a filter */
-	bool failed;          /* the last attempt did, at: */
+	enum reconcile_kind kind;
+	bool failed; /* the last attempt did, at: */
 	struct mono failed_at;
 	char reason[128];
 };
@@ -32,10 +35,10 @@ struct reconcile {
 	struct mono lease_until, held_since, want_at;
 	/* The want's toggles: numbers of names, UINT32_MAX for one that has no number. */
 	uint32_t *order, norder, cap_order;
-	bool busy;        /* changes were given out and have not come back */
-	bool done_due;    /* report done as soon as the epoch is applied */
-	bool recheck;     /* done has to be reported if its results are others now */
-	uint8_t *results; /* of the last done, cap_results long */
+	bool busy[RECONCILE_KINDS]; /* changes were given out and have not come back */
+	bool done_due;              /* report done as soon as the epoch is applied */
+	bool recheck;               /* done has to be reported if its results are others now */
+	uint8_t *results;           /* of the last done, cap_results long */
 	uint32_t cap_results;
 	char failure[256];
 };
@@ -69,6 +72,13 @@ reconcile_connected(struct reconcile *r)
 {
 	r->first = true;
 	r->done_due = true;
+}
+
+static enum reconcile_kind
+kind_of(const char *name)
+{
+	return strncmp(name, BELOW_USDT, strlen(BELOW_USDT)) == 0 ? RECONCILE_PROBES
+	                                                          : RECONCILE_TRACER;
 }
 
 /* Why a tracepoint may not be enabled or disabled; NULL: it may. LTTng disables rules by name, so
@@ -114,6 +124,7 @@ point_of(struct reconcile *r, const char *name)
 	    !points_reserve(r, texts_count(r->names) + 1) ||
 	    (id = texts_intern(r->names, name, len)) == UINT32_MAX)
 		return UINT32_MAX;
+	r->points[id].kind = kind_of(name);
 	if ((why = why_refused(name)) != NULL) {
 		r->points[id].refused = true;
 		strcpy(r->points[id].reason, why);
@@ -190,10 +201,26 @@ reconcile_shed(struct reconcile *r)
 }
 
 void
-reconcile_forget(struct reconcile *r)
+reconcile_forget(struct reconcile *r, enum reconcile_kind kind)
 {
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
-		r->points[i].on = r->points[i].plain = r->points[i].failed = false;
+		if (r->points[i].kind == kind)
+			r->points[i].on = r->points[i].plain = r->points[i].failed = false;
+	r->done_due = true;
+}
+
+void
+reconcile_lost(struct reconcile *r, uint32_t point, const char *reason, struct mono now)
+{
+	struct point *p;
+
+	if (point >= texts_count(r->names))
+		return;
+	p = &r->points[point];
+	p->on = p->plain = false;
+	p->failed = true;
+	p->failed_at = now;
+	snprintf(p->reason, sizeof p->reason, "%s", reason);
 	r->done_due = true;
 }
 
@@ -247,13 +274,32 @@ is_plain(const struct reconcile *r, uint32_t id)
 	       (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
 }
 
+static bool
+is_wanted(const struct reconcile *r, uint32_t id, bool live)
+{
+	const struct point *p = &r->points[id];
+
+	return (p->wanted && live && !p->refused) || (p->standing && r->stand);
+}
+
+bool
+reconcile_wants(const struct reconcile *r, enum reconcile_kind kind, struct mono now)
+{
+	bool live = is_live(r, now);
+
+	for (uint32_t i = 0; i < texts_count(r->names); i++)
+		if (r->points[i].kind == kind && is_wanted(r, i, live))
+			return true;
+	return false;
+}
+
 /* -1: disable it, +1: enable it, or again without a filter; 0: it is as it should be, or a failed
  * attempt is less than a second old. */
 static int
 due(const struct reconcile *r, uint32_t id, bool live, struct mono now)
 {
 	const struct point *p = &r->points[id];
-	bool wanted = (p->wanted && live && !p->refused) || (p->standing && r->stand);
+	bool wanted = is_wanted(r, id, live);
 
 	if (p->failed && now.ns - p->failed_at.ns < RETRY_NS)
 		return 0;
@@ -263,21 +309,21 @@ due(const struct reconcile *r, uint32_t id, bool live, struct mono now)
 }
 
 struct tracer_change *
-reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
+reconcile_changes(struct reconcile *r, enum reconcile_kind kind, struct mono now, uint32_t *n)
 {
 	uint32_t count = 0, names = texts_count(r->names);
 	bool live = is_live(r, now);
 	struct tracer_change *list, *c;
 
 	*n = 0;
-	for (uint32_t i = 0; !r->busy && i < names && count < RECONCILE_CHANGES_MAX; i++)
-		count += due(r, i, live, now) != 0;
+	for (uint32_t i = 0; !r->busy[kind] && i < names && count < RECONCILE_CHANGES_MAX; i++)
+		count += r->points[i].kind == kind && due(r, i, live, now) != 0;
 	if (count == 0 || (list = calloc(count, sizeof *list)) == NULL)
 		return NULL;
 	c = list;
 	for (int way = -1; way <= 1; way += 2) {
 		for (uint32_t i = 0; i < names && c < list + count; i++) {
-			if (due(r, i, live, now) != way)
+			if (r->points[i].kind != kind || due(r, i, live, now) != way)
 				continue;
 			c->point = i;
 			c->on = way > 0;
@@ -287,7 +333,7 @@ reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 			c++;
 		}
 	}
-	r->busy = true;
+	r->busy[kind] = true;
 	*n = count;
 	return list;
 }
@@ -296,7 +342,9 @@ void
 reconcile_applied(
     struct reconcile *r, struct tracer_change *changes, uint32_t n, bool gone, struct mono now)
 {
-	assert(r->busy && changes != NULL);
+	enum reconcile_kind kind = r->points[changes[0].point].kind;
+
+	assert(n > 0 && r->busy[kind]);
 	for (uint32_t i = 0; i < n && !gone; i++) {
 		struct point *p = &r->points[changes[i].point];
 
@@ -311,7 +359,7 @@ reconcile_applied(
 		p->plain = changes[i].on && (p->plain || changes[i].plain);
 		p->on = changes[i].on;
 	}
-	r->busy = false;
+	r->busy[kind] = false;
 	free(changes);
 }
 
@@ -342,7 +390,7 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 
 	/* After a lease has ended, or load was shed, the state is not the epoch's. */
 	if ((!r->done_due && !r->recheck) || (!is_live(r, now) && r->norder > 0) || !r->has_want ||
-	    r->first || r->busy)
+	    r->first || r->busy[RECONCILE_TRACER] || r->busy[RECONCILE_PROBES])
 		return false;
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
 		if (due(r, i, true, now) != 0)

@@ -29,6 +29,13 @@ enum {
 	RECONCILE_LEASE_MAX_MS = 600000, /* a longer lease is cut to this */
 };
 
+/* Whose tracepoints they are. Each has its own changes under way. */
+enum reconcile_kind {
+	RECONCILE_TRACER, /* of LTTng-UST */
+	RECONCILE_PROBES, /* of hone-below: names that begin with "usdt." */
+	RECONCILE_KINDS
+};
+
 struct reconcile;
 
 struct reconcile *reconcile_new(void);    /* NULL: out of memory */
@@ -44,8 +51,15 @@ int reconcile_want(struct reconcile *r, const struct want *w, struct mono now, s
 /* The agent sheds load: no added tracepoint is wanted until a want of a newer epoch comes. */
 void reconcile_shed(struct reconcile *r);
 
-/* The session is gone, or new: no tracepoint is enabled. O(names). */
-void reconcile_forget(struct reconcile *r);
+/* The session, or hone-below, is gone or new: no tracepoint of this kind is enabled. O(names). */
+void reconcile_forget(struct reconcile *r, enum reconcile_kind kind);
+
+/* A tracepoint that was enabled is so no longer: it is tried again after a second. `point` as in struct tracer_change; an unknown one
+ * is ignored. */
+void reconcile_lost(struct reconcile *r, uint32_t point, const char *reason, struct mono now);
+
+/* Whether a tracepoint of this kind is wanted now. O(names). */
+bool reconcile_wants(const struct reconcile *r, enum reconcile_kind kind, struct mono now);
 
 /* Other programs run now, so the results in done may be others. */
 void reconcile_programs_changed(struct reconcile *r);
@@ -62,12 +76,13 @@ void reconcile_stand(struct reconcile *r, bool on);
  * none. */
 void reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *name), void *of);
 
-/* The changes that are due, up to RECONCILE_CHANGES_MAX, disabling first. The array is the caller's
- * and has to be given to reconcile_applied(); until then no other change is due. NULL with *n 0: no
+/* The changes of this kind that are due, up to RECONCILE_CHANGES_MAX, disabling first. The array is the caller's
+ * and has to be given to reconcile_applied(); until then no other change of this kind is due. NULL with *n 0: no
  * change is due, or out of memory. O(names). */
-struct tracer_change *reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n);
+struct tracer_change *reconcile_changes(
+    struct reconcile *r, enum reconcile_kind kind, struct mono now, uint32_t *n);
 
-/* Takes the results of the changes and frees the array. `gone`: the session does not exist any more
+/* Takes the results of the changes and frees the array. `gone`: the session, or hone-below, does not exist any more
  * and no change was made. */
 void reconcile_applied(
     struct reconcile *r, struct tracer_change *changes, uint32_t n, bool gone, struct mono now);

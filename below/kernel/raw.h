@@ -10,7 +10,7 @@
 #ifndef BELOW_KERNEL_RAW_H
 #define BELOW_KERNEL_RAW_H
 
-enum raw_kind { RAW_WAIT = 1, RAW_STACK };
+enum raw_kind { RAW_WAIT = 1, RAW_STACK, RAW_HIT };
 /* When a stack was copied. A sample is one at RAW_CLOCK. */
 enum raw_when { RAW_OUT, RAW_HOLDER, RAW_CLOCK, RAW_WHENS };
 
@@ -21,7 +21,9 @@ enum {
 	RAW_STACK_PIECE = 1024,
 	RAW_STACK_PIECES = 16, /* PostgreSQL and nginx need more than 8 KiB for some stacks */
 	RAW_REGISTERS = 21,    /* struct pt_regs */
-	RAW_FUTEX = 202
+	RAW_FUTEX = 202,
+	RAW_PROBES_MAX = 4096, /* places that are probed at a time */
+	RAW_VALUES_MAX = 6     /* arguments of a probe that are read */
 };
 
 struct raw_process { /* that is followed */
@@ -30,7 +32,7 @@ struct raw_process { /* that is followed */
 	u16 trace_id, unit_id, request_type,
 	    probed; /* offsets in a context; not used while `context` is 0 */
 	u32 all;    /* 1: all threads, in requests or not; no context is read */
-	u32 pad;
+	u32 waits;  /* 1: waits and samples, too, not only what is probed */
 };
 
 struct raw_place { /* the first members of struct hone_context_place (instrument/context_place.h) */
@@ -71,6 +73,31 @@ struct raw_stack {
 	u64 registers[RAW_REGISTERS]; /* in the order of struct pt_regs */
 	u8 bytes[RAW_STACK_PIECE *
 		 RAW_STACK_PIECES]; /* from the stack pointer upwards; nbytes are written */
+};
+
+enum raw_from { RAW_CONSTANT, RAW_REGISTER, RAW_MEMORY };
+
+struct raw_value { /* where the argument of a probe lies */
+	u8 from;   /* enum raw_from */
+	u8 size;   /* 1, 2, 4, 8 bytes */
+	u8 at;     /* the register's number in struct pt_regs */
+	u8 is_signed;
+	u32 pad;
+	s64 constant; /* the value, or what is added to the register */
+};
+
+struct raw_probe {      /* a place that is probed */
+	u32 generation; /* of the link that counts; 0: none does */
+	u32 id;         /* the caller's for the probe, of which this is one place */
+	u32 nvalues, pad;
+	struct raw_value values[RAW_VALUES_MAX];
+};
+
+struct raw_hit {
+	u32 kind, tid, pid, id;
+	u32 nvalues, pad;
+	u64 time_ns, trace_id, unit_id; /* ids 0: all threads are followed */
+	s64 values[RAW_VALUES_MAX];
 };
 
 struct

@@ -84,6 +84,32 @@ struct {
 	__type(value, struct raw_stack);
 } stacks SEC(".maps");
 
+struct { /* by place */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RAW_PROBES_MAX);
+	__type(key, u32);
+	__type(value, struct raw_probe);
+} probes SEC(".maps");
+
+struct { /* how often a place was passed, by whomever */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RAW_PROBES_MAX);
+	__type(key, u32);
+	__type(value, u64);
+} passes SEC(".maps");
+
+struct hit_room {
+	struct raw_hit hit;
+	u64 registers[32]; /* RAW_REGISTERS, and the rest of what 5 bits can number */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hit_room);
+} hits SEC(".maps");
+
 struct raw_lost lost;
 const volatile struct raw_without without;
 
@@ -348,7 +374,7 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	struct raw_wait *w;
 	u64 now;
 
-	if (p == 0)
+	if (p == 0 || !p->waits)
 		return;
 	inner = note_inner(prev);
 	if (!find_context(p) || !read_request(prev, p, &request))
@@ -507,7 +533,7 @@ on_clock(void *ctx)
 	struct raw_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct raw_request request;
 
-	if (p == 0 || !find_context(p) || !read_request(t, p, &request))
+	if (p == 0 || !p->waits || !find_context(p) || !read_request(t, p, &request))
 		return 0;
 	holds = bpf_map_lookup_elem(&holders, &tid);
 	if (!request.probed && holds == 0)
@@ -515,6 +541,69 @@ on_clock(void *ctx)
 	struct stack_of of = { bpf_ktime_get_ns(), request.trace_id, request.unit_id, RAW_CLOCK,
 		holds != 0 ? *holds : 0, request.probed };
 	put_stack(t, &of);
+	return 0;
+}
+
+static __always_inline s64
+value_at(const struct raw_value *v, const struct hit_room *room)
+{
+	u64 word = 0;
+	u32 bits;
+
+	if (v->from == RAW_CONSTANT)
+		return v->constant;
+	word = room->registers[v->at & 31];
+	if (v->from == RAW_MEMORY) {
+		u64 address = word + v->constant;
+
+		word = 0;
+		/* 1 to 8 bytes, as the verifier can see */
+		if (bpf_probe_read_user(&word, ((v->size - 1) & 7) + 1, (void *)address) != 0)
+			return 0;
+	}
+	if (v->size >= 8 || v->size == 0)
+		return word;
+	bits = 64 - 8 * v->size;
+	return v->is_signed ? (s64)(word << bits) >> bits : (s64)(word << bits >> bits);
+}
+
+/* The cookie names the place, and above that the generation of the link. When a file gets another link, both are attached for
+ * a moment, and each place counts in one of them. */
+SEC("kprobe")
+int
+on_probe(struct pt_regs *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	u32 pid = t->tgid, zero = 0, place;
+	u64 cookie = bpf_get_attach_cookie(ctx);
+	struct raw_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct raw_request request;
+	struct raw_probe *probe;
+	struct hit_room *room;
+	u64 *passed;
+
+	place = cookie;
+	probe = bpf_map_lookup_elem(&probes, &place);
+	passed = bpf_map_lookup_elem(&passes, &place);
+	if (probe == 0 || passed == 0 || probe->generation != cookie >> 32)
+		return 0;
+	++*passed;
+	if (p == 0 || !find_context(p) || !read_request(t, p, &request) || !request.probed ||
+	    (room = bpf_map_lookup_elem(&hits, &zero)) == 0)
+		return 0;
+	room->hit.kind = RAW_HIT;
+	room->hit.tid = t->pid;
+	room->hit.pid = pid;
+	room->hit.id = probe->id;
+	room->hit.nvalues = probe->nvalues;
+	room->hit.time_ns = bpf_ktime_get_ns();
+	room->hit.trace_id = request.trace_id;
+	room->hit.unit_id = request.unit_id;
+	if (bpf_probe_read_kernel(room->registers, RAW_REGISTERS * 8, ctx) != 0)
+		return 0;
+	for (u32 i = 0; i < RAW_VALUES_MAX; i++)
+		room->hit.values[i] = i < probe->nvalues ? value_at(&probe->values[i], room) : 0;
+	put(&room->hit, sizeof room->hit, room->hit.time_ns);
 	return 0;
 }
 

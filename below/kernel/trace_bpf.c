@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "below/kernel/probe_link.h"
 #include "wire/below.h"
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
@@ -38,7 +39,9 @@ struct trace_bpf {
 	int *rings;               /* maps, one of each CPU */
 	int nrings;
 	struct record_sort *sort;
-	int processes;               /* map */
+	int processes, probes, passes; /* maps */
+	int ncpus;
+	int on_probe;                /* program; -1: not possible */
 	const struct raw_lost *lost; /* of trace.bpf.c */
 	uint64_t told,
 	    forgotten; /* forgotten: for lack of memory, since the last trace_bpf_lost() */
@@ -142,6 +145,8 @@ attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 
 	bpf_object__for_each_program(p, t->object)
 	{
+		if (is_named(p, "on_probe"))
+			continue; /* its places come later */
 		if (is_named(p, "on_clock")) {
 			if (o->samples_hz == 0 || (o->without & BELOW_CAN_SAMPLES) != 0)
 				lacks(t, "no samples on the CPU: switched off");
@@ -170,6 +175,8 @@ time_of(const void *record, size_t len)
 		return ((const struct raw_stack *)record)->time_ns;
 	if (kind == RAW_WAIT && len >= sizeof(struct raw_wait))
 		return ((const struct raw_wait *)record)->in_ns;
+	if (kind == RAW_HIT && len >= sizeof(struct raw_hit))
+		return ((const struct raw_hit *)record)->time_ns;
 	return 0;
 }
 
@@ -221,6 +228,13 @@ find_can(struct trace_bpf *t, uint32_t without)
 		    "not what the holder of a lock does: the kernel has no bpf_task_from_pid (Linux 6.2)");
 	else
 		t->can |= BELOW_CAN_HOLDERS;
+	if ((without & BELOW_CAN_PROBES) != 0)
+		lacks(t, "no probes in the code: switched off");
+	else if (t->on_probe < 0)
+		lacks(t,
+		    "no probes in the code: the kernel has no links to many of them (Linux 6.6)");
+	else
+		t->can |= BELOW_CAN_PROBES;
 }
 
 static uint32_t
@@ -263,12 +277,13 @@ make_rings(struct trace_bpf *t, int ncpus)
 	return made;
 }
 
+/* Loads the programs, that for probes only if `probes`. */
 static int
-load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
+load_object(
+    struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, bool probes, struct err *e)
 {
-	int rc, ncpus = libbpf_num_possible_cpus();
-	struct bpf_map *variables;
-	size_t size = 0;
+	struct bpf_program *on_probe;
+	int rc;
 
 	t->object = bpf_object__open_mem(
 	    trace_object_begin, (size_t)(trace_object_end - trace_object_begin), NULL);
@@ -279,8 +294,35 @@ load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	if (ncpus <= 0 || bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "rings"),
 			      (uint32_t)ncpus) != 0)
 		return err_set(e, ERR_SYSTEM, "the number of processors is not known");
+	on_probe = bpf_object__find_program_by_name(t->object, "on_probe");
+	bpf_program__set_expected_attach_type(on_probe, (enum bpf_attach_type)PROBE_LINK_TYPE);
+	bpf_program__set_autoload(on_probe, probes);
 	if (bpf_object__load(t->object) != 0)
 		return why_not(errno, e);
+	t->on_probe = probes ? bpf_program__fd(on_probe) : -1;
+	if (t->on_probe >= 0 && !probe_link_is_possible(t->on_probe))
+		t->on_probe = -1;
+	return 0;
+}
+
+static int
+load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
+{
+	int rc, ncpus = libbpf_num_possible_cpus();
+	struct bpf_map *variables;
+	size_t size = 0;
+
+	rc = load_object(t, o, ncpus, (o->without & BELOW_CAN_PROBES) == 0, e);
+	if (rc != 0 && (o->without & BELOW_CAN_PROBES) ==
+			   0) { /* a kernel that does not know the type of that program */
+		bpf_object__close(t->object);
+		rc = load_object(t, o, ncpus, false, e);
+	}
+	if (rc != 0)
+		return rc;
+	t->ncpus = ncpus;
+	t->probes = bpf_object__find_map_fd_by_name(t->object, "probes");
+	t->passes = bpf_object__find_map_fd_by_name(t->object, "passes");
 	t->processes = bpf_object__find_map_fd_by_name(t->object, "processes");
 	variables = bpf_object__find_map_by_name(t->object, ".bss");
 	t->lost = variables != NULL ? bpf_map__initial_value(variables, &size) : NULL;
@@ -356,6 +398,33 @@ trace_bpf_unfollow(struct trace_bpf *t, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 
 	bpf_map_delete_elem(t->processes, &key);
+}
+
+int
+trace_bpf_set_probe(struct trace_bpf *t, uint32_t place, const struct raw_probe *p)
+{
+	return bpf_map_update_elem(t->probes, &place, p, BPF_ANY) == 0 ? 0 : ERR_SYSTEM;
+}
+
+uint64_t
+trace_bpf_passes(struct trace_bpf *t, uint32_t place)
+{
+	uint64_t *of_cpu = calloc((size_t)t->ncpus, sizeof *of_cpu), sum = 0;
+
+	if (of_cpu != NULL && bpf_map_lookup_elem(t->passes, &place, of_cpu) == 0)
+		for (int i = 0; i < t->ncpus; i++)
+			sum += of_cpu[i];
+	free(of_cpu);
+	return sum;
+}
+
+int
+trace_bpf_attach_probes(struct trace_bpf *t, int file, const struct probe_link_places *p)
+{
+	char path[40];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	return t->on_probe >= 0 ? probe_link_open(t->on_probe, path, p) : (errno = ENOSYS, -1);
 }
 
 void

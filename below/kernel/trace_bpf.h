@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "below/kernel/probe_link.h"
 #include "below/kernel/record_sort.h"
 
 typedef uint8_t u8;
@@ -44,7 +45,15 @@ const char *trace_bpf_missing(const struct trace_bpf *t);
 int trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p, struct err *e);
 void trace_bpf_unfollow(struct trace_bpf *t, pid_t pid);
 
-/* A record, of struct raw_wait or raw_stack by its kind; it is valid during the call. */
+/* Says what is at a place, 0 to RAW_PROBES_MAX - 1, that a cookie of trace_bpf_attach_probes() names by its lower half; its upper
+ * half has to be the generation. 0 or ERR_SYSTEM. */
+int trace_bpf_set_probe(struct trace_bpf *t, uint32_t place, const struct raw_probe *p);
+/* How often a place was passed since this was opened, by whoever runs its file. */
+uint64_t trace_bpf_passes(struct trace_bpf *t, uint32_t place);
+/* As probe_link_open(), of a file that is open. */
+int trace_bpf_attach_probes(struct trace_bpf *t, int file, const struct probe_link_places *p);
+
+/* A record, of struct raw_wait, raw_stack or raw_hit by its kind; it is valid during the call. */
 typedef record_sort_taken trace_bpf_take;
 /* Hands on the records that are there, in the order of their times: all that end before the call. O(n log n). */
 void trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of);

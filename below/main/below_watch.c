@@ -50,6 +50,34 @@ watch_unfollow(struct below_watch *w, pid_t pid)
 		looks_unfollow(w->looks, pid);
 }
 
+int
+watch_probe(struct below_watch *w, const struct below_probe *probe, struct err *e)
+{
+	return w->observer != NULL
+	           ? observer_probe(w->observer, probe, e)
+	           : err_set(e, ERR_MISSING,
+			 "probes in the code need BPF, which is not permitted here");
+}
+
+void
+watch_list(struct below_watch *w, pid_t pid, below_take *take, void *of)
+{
+	const struct below_message none = { .kind = BELOW_LISTED,
+		.listed = { .pid = (uint32_t)pid, .last = true, .names = "" } };
+
+	if (w->observer != NULL)
+		observer_list(w->observer, pid, take, of);
+	else
+		take(of, &none);
+}
+
+void
+watch_apply(struct below_watch *w, below_take *take, void *of)
+{
+	if (w->observer != NULL)
+		observer_apply(w->observer, take, of);
+}
+
 int64_t
 watch_wait_ns(const struct below_watch *w, int64_t most_ns)
 {

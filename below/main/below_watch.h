@@ -29,6 +29,11 @@ struct below_can watch_can(const struct below_watch *w); /* its text is valid un
 int watch_follow(struct below_watch *w, pid_t pid, const struct below_follow *f, struct err *e);
 void watch_unfollow(struct below_watch *w, pid_t pid);
 
+/* As observer_probe(), observer_list(), observer_apply(); looks have no probes. */
+int watch_probe(struct below_watch *w, const struct below_probe *probe, struct err *e);
+void watch_list(struct below_watch *w, pid_t pid, below_take *take, void *of);
+void watch_apply(struct below_watch *w, below_take *take, void *of);
+
 /* How long the caller may wait before watch_turn(), at most most_ms. */
 int64_t watch_wait_ns(const struct below_watch *w, int64_t most_ns);
 

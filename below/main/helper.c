@@ -56,6 +56,7 @@ time_of(const struct below_message *m)
 {
 	return m->kind == BELOW_WAIT     ? m->wait.end_ns
 	       : m->kind == BELOW_SAMPLE ? m->sample.time_ns
+	       : m->kind == BELOW_HIT    ? m->hit.time_ns
 	                                 : clock_mono().ns;
 }
 
@@ -138,8 +139,21 @@ follow(struct agent_helper *s, const struct below_follow *asked)
 
 	if (!watch_is_open(&s->watch))
 		return;
-	if (s->watch.looks != NULL || find_context(&f)) /* looks find it themselves */
+	if (s->watch.looks != NULL || (f.flags & BELOW_FOLLOW_ALL) != 0 ||
+	    find_context(&f)) /* looks find it themselves */
 		watch_follow(&s->watch, (pid_t)f.pid, &f, NULL);
+}
+
+static void
+probe(struct agent_helper *s, const struct below_probe *asked)
+{
+	struct below_message m = { .kind = BELOW_PROBED, .probed = { asked->id, false, "" } };
+	struct err e;
+
+	if (watch_probe(&s->watch, asked, &e) == 0)
+		return;
+	m.probed.reason = e.text;
+	put_packet(s, &m);
 }
 
 static void
@@ -158,6 +172,12 @@ obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 	case BELOW_UNFOLLOW:
 		if (watch_is_open(&s->watch))
 			watch_unfollow(&s->watch, (pid_t)m->unfollow);
+		break;
+	case BELOW_LIST:
+		watch_list(&s->watch, (pid_t)m->list, hand_on, s);
+		break;
+	case BELOW_PROBE:
+		probe(s, &m->probe);
 		break;
 	default:
 		break;
@@ -244,6 +264,7 @@ helper_serve(int socket, struct err *e)
 		now = clock_mono();
 		rc = read_agent(&s, now, e);
 		if (watch_is_open(&s.watch) && rc == 0) {
+			watch_apply(&s.watch, hand_on, &s);
 			watch_turn(&s.watch, hand_on, &s);
 			read_watch(&s, now);
 		}

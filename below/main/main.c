@@ -16,9 +16,10 @@
 
 #include "agent/system/thread_context.h"
 #include "base/clock.h"
-#include "below/main/helper.h"
-#include "below/main/table.h"
 #include "below/main/below_watch.h"
+#include "below/main/helper.h"
+#include "below/main/probe_table.h"
+#include "below/main/table.h"
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, AGENT_SOCKET = 3, READ_MS = 50, SAMPLES_HZ = 999 };
 
@@ -26,6 +27,7 @@ struct arguments {
 	long pid;
 	double seconds;
 	uint32_t without;
+	const char *probes; /* NULL: waits and samples */
 	bool all, can, json;
 };
 
@@ -42,7 +44,7 @@ static void
 usage(FILE *out)
 {
 	fputs(
-	    "usage: hone-below --pid N [--seconds S] [--all] [--json]\n"
+	    "usage: hone-below --pid N [--seconds S] [--all] [--probes PATTERN] [--json]\n"
 	    "       hone-below --can [--json]\n"
 	    "\n"
 	    "What the threads of a process do in probed requests: on a CPU, ready, or waiting, for what, and where in the\n"
@@ -52,7 +54,9 @@ usage(FILE *out)
 	    "  --pid N         the process\n"
 	    "  --seconds S     how long to observe it (10)\n"
 	    "  --all           all of its threads at all times, not only those in probed requests\n"
-	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders\n"
+	    "  --probes PATTERN  instead, count how often it passes those of its USDT probes that match (*: any text)\n"
+	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders,\n"
+	    "                  probes\n"
 	    "  --can           print what this machine and these privileges permit\n"
 	    "  --json          print JSON\n"
 	    "  --help          print this text\n"
@@ -76,7 +80,8 @@ parse_without(char *list, uint32_t *ret)
 		const char *word;
 		uint32_t flag;
 	} WORDS[] = { { "samples", BELOW_CAN_SAMPLES }, { "stacks", BELOW_CAN_STACKS },
-		{ "holders", BELOW_CAN_HOLDERS }, { "bpf", WATCH_WITHOUT_BPF } };
+		{ "holders", BELOW_CAN_HOLDERS }, { "probes", BELOW_CAN_PROBES },
+		{ "bpf", WATCH_WITHOUT_BPF } };
 	char *rest = list, *word;
 
 	while ((word = strsep(&rest, ",")) != NULL) {
@@ -99,6 +104,7 @@ parse(int argc, char **argv, struct arguments *a)
 {
 	static const struct option OPTIONS[] = { { "pid", required_argument, NULL, 'p' },
 		{ "seconds", required_argument, NULL, 's' }, { "all", no_argument, NULL, 'a' },
+		{ "probes", required_argument, NULL, 'P' },
 		{ "without", required_argument, NULL, 'w' }, { "can", no_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { 0 } };
@@ -122,8 +128,11 @@ parse(int argc, char **argv, struct arguments *a)
 		case 'w':
 			if (!parse_without(optarg, &a->without))
 				return misused(
-				    "--without: must be bpf, samples, stacks or holders, with commas between",
+				    "--without: must be bpf, samples, stacks, holders or probes, with commas between",
 				    NULL);
+			break;
+		case 'P':
+			a->probes = optarg;
 			break;
 		case 'a':
 			a->all = true;
@@ -170,6 +179,7 @@ print_can(const struct arguments *a)
 		{ BELOW_CAN_SAMPLES, "samples", "samples on the CPU" },
 		{ BELOW_CAN_STACKS, "stacks", "places in the code" },
 		{ BELOW_CAN_HOLDERS, "holders", "what the holder of a lock does" },
+		{ BELOW_CAN_PROBES, "probes", "probes in the code that programs ship (USDT)" },
 		{ BELOW_CAN_SAMPLED, "sampled",
 		    "all of this by looks at /proc, again and again" } };
 	const struct observer_options o = { SAMPLES_HZ, a->without };
@@ -211,6 +221,7 @@ find_context(long pid, struct below_follow *f, struct err *e)
 		    "process %ld: its requests are not known: %s (--all follows all threads)", pid,
 		    thread_context_text(c));
 	*f = (struct below_follow){ .pid = (uint32_t)pid,
+		.flags = BELOW_FOLLOW_WAITS,
 		.offset = p.offset,
 		.trace_id = p.trace_id,
 		.unit_id = p.unit_id,
@@ -267,6 +278,50 @@ end:
 	return rc;
 }
 
+static int
+count_probes(const struct arguments *a)
+{
+	const struct observer_options o = { SAMPLES_HZ, a->without };
+	struct below_follow f = { .pid = (uint32_t)a->pid, .flags = BELOW_FOLLOW_ALL };
+	struct probe_table *t = probe_table_new();
+	struct below_watch w = { 0 };
+	struct mono begun;
+	double seconds = 0;
+	struct err e;
+	int rc = DONE;
+
+	if (t == NULL || (!a->all && find_context(a->pid, &f, &e) != 0) ||
+	    watch_open(&w, &o, &e) != 0 || watch_follow(&w, (pid_t)a->pid, &f, &e) != 0) {
+		rc = failed(t != NULL ? &e : &(struct err){ ERR_MEMORY, "out of memory" });
+		goto end;
+	}
+	watch_list(&w, (pid_t)a->pid, probe_table_take, t);
+	if (probe_table_ask(t, &w, a->probes) == 0) {
+		err_set(&e, ERR_MISSING, "process %ld has no USDT probe that matches %s%s%s",
+		    a->pid, a->probes, watch_can(&w).missing[0] != '\0' ? ": " : "",
+		    watch_can(&w).missing);
+		rc = failed(&e);
+		goto end;
+	}
+	watch_apply(&w, probe_table_take, t);
+	fprintf(stderr, "hone-below: observing process %ld for %g s\n", a->pid, a->seconds);
+	begun = clock_mono();
+	while (!ended && seconds < a->seconds && is_alive(a->pid)) {
+		nanosleep(&(struct timespec){ .tv_nsec = READ_MS * 1000000L }, NULL);
+		watch_read(&w, false, probe_table_take, t);
+		seconds = (double)mono_since_ns(clock_mono(), begun) / 1e9;
+	}
+	watch_read(&w, true, probe_table_take, t);
+	if (a->json)
+		rc = probe_table_json(t, stdout, seconds) == 0 ? DONE : FAILED;
+	else
+		probe_table_print(t, stdout);
+end:
+	watch_close(&w);
+	probe_table_free(t);
+	return rc;
+}
+
 static bool
 is_helper(void)
 {
@@ -294,5 +349,5 @@ main(int argc, char **argv)
 		return rc;
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
-	return a.can ? print_can(&a) : observe(&a);
+	return a.can ? print_can(&a) : a.probes != NULL ? count_probes(&a) : observe(&a);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "below/main/probes.h"
 #include "below/stacks/stacks.h"
 #include "kernel/off_cpu.h"
 
@@ -43,6 +44,7 @@ struct observer {
 	uint32_t samples_hz;
 	struct thread_notes *threads; /* [THREADS] */
 	struct places *places;
+	struct probes *probes; /* NULL: none are possible */
 	below_take *take;
 	void *of;
 };
@@ -250,6 +252,23 @@ take_wait(struct observer *x, const struct raw_wait *w)
 }
 
 static void
+take_hit(struct observer *x, const struct raw_hit *h)
+{
+	struct below_message m = { .kind = BELOW_HIT,
+		.hit = { .id = h->id,
+		    .pid = h->pid,
+		    .tid = h->tid,
+		    .trace_id = h->trace_id,
+		    .unit_id = h->unit_id,
+		    .time_ns = (int64_t)h->time_ns,
+		    .nvalues = (uint8_t)(h->nvalues < BELOW_VALUES_MAX ? h->nvalues
+								       : BELOW_VALUES_MAX) } };
+
+	memcpy(m.hit.values, h->values, m.hit.nvalues * sizeof *h->values);
+	x->take(x->of, &m);
+}
+
+static void
 take_record(void *of, const void *record, size_t len)
 {
 	struct observer *x = of;
@@ -258,6 +277,8 @@ take_record(void *of, const void *record, size_t len)
 	memcpy(&kind, record, sizeof kind);
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
 		take_stack(x, record);
+	} else if (kind == RAW_HIT && len >= sizeof(struct raw_hit)) {
+		take_hit(x, record);
 	} else if (kind == RAW_WAIT && len >= sizeof(struct raw_wait)) {
 		const struct raw_wait *w = record;
 
@@ -276,6 +297,8 @@ observer_read(struct observer *x, below_take *take, void *of)
 
 	x->take = take;
 	x->of = of;
+	if (x->probes != NULL)
+		probes_limit(x->probes, now, take, of);
 	trace_bpf_read(x->trace, take_record, x);
 	m.lost.count = trace_bpf_lost(x->trace, &m.lost.from_ns, &m.lost.to_ns);
 	if (m.lost.count > 0)
@@ -289,11 +312,13 @@ observer_read(struct observer *x, below_take *take, void *of)
 int
 observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, struct err *e)
 {
-	struct raw_process p = { .all = f == NULL };
+	struct raw_process p = { .all = 1, .waits = 1 };
 	int rc;
 
 	if (f != NULL)
-		p = (struct raw_process){ .context = f->offset,
+		p = (struct raw_process){ .all = (f->flags & BELOW_FOLLOW_ALL) != 0,
+			.waits = (f->flags & BELOW_FOLLOW_WAITS) != 0,
+			.context = f->offset,
 			.address = f->address,
 			.trace_id = f->trace_id,
 			.unit_id = f->unit_id,
@@ -301,7 +326,37 @@ observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, str
 			.probed = f->probed };
 	if ((rc = trace_bpf_follow(x->trace, pid, &p, e)) == 0)
 		stacks_follow(x->stacks, pid);
+	if (rc == 0 && x->probes != NULL)
+		probes_follow(x->probes, pid);
 	return rc;
+}
+
+int
+observer_probe(struct observer *x, const struct below_probe *probe, struct err *e)
+{
+	if (x->probes == NULL)
+		return err_set(e, ERR_MISSING, "hone-below can probe no code here");
+	probes_set(x->probes, probe->id, probe->name, probe->on);
+	return 0;
+}
+
+void
+observer_list(struct observer *x, pid_t pid, below_take *take, void *of)
+{
+	const struct below_message none = { .kind = BELOW_LISTED,
+		.listed = { .pid = (uint32_t)pid, .last = true, .names = "" } };
+
+	if (x->probes != NULL)
+		probes_list(x->probes, pid, take, of);
+	else
+		take(of, &none);
+}
+
+void
+observer_apply(struct observer *x, below_take *take, void *of)
+{
+	if (x->probes != NULL)
+		probes_apply(x->probes, take, of);
 }
 
 void
@@ -340,6 +395,11 @@ observer_open(struct observer **ret, const struct observer_options *o, struct er
 		return rc;
 	}
 	x->samples_hz = o->samples_hz;
+	if ((trace_bpf_can(x->trace) & BELOW_CAN_PROBES) != 0 &&
+	    (x->probes = probes_new(x->trace, x->stacks)) == NULL) {
+		observer_close(x);
+		return err_set(e, ERR_MEMORY, "out of memory");
+	}
 	*ret = x;
 	return 0;
 }
@@ -349,6 +409,7 @@ observer_close(struct observer *x)
 {
 	if (x == NULL)
 		return;
+	probes_free(x->probes);
 	trace_bpf_close(x->trace);
 	stacks_close(x->stacks);
 	free(x->threads);

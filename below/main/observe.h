@@ -5,6 +5,7 @@
  *
  *	raw_stack ---> place (NAME, once) ---+
  *	raw_wait  ---> parts, cause ---------+--> WAIT, SAMPLE
+ *	raw_hit   --------------------------------> HIT
  */
 #ifndef BELOW_MAIN_OBSERVE_H
 #define BELOW_MAIN_OBSERVE_H
@@ -27,9 +28,15 @@ void observer_close(struct observer *x); /* NULL is fine */
 struct below_can observer_can(
     const struct observer *x); /* its text is valid until observer_close() */
 
-/* Follows the threads of a process that are in probed requests; NULL: all of its threads. */
+/* Follows the threads of a process that are in probed requests, as f->flags say; NULL: all of its threads, with their waits. */
 int observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, struct err *e);
 void observer_unfollow(struct observer *x, pid_t pid);
+
+/* As probes_set() and probes_list() (probes.h). ERR_MISSING: no probes are possible here. */
+int observer_probe(struct observer *x, const struct below_probe *probe, struct err *e);
+void observer_list(struct observer *x, pid_t pid, below_take *take, void *of);
+/* As probes_apply(): to be called after what changes probes or processes. */
+void observer_apply(struct observer *x, below_take *take, void *of);
 
 /* CPU time in ns of the process that unwinds stacks, which is a child of this one. */
 uint64_t observer_reader_cpu_ns(const struct observer *x);

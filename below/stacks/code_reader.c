@@ -575,3 +575,34 @@ code_reader_place(struct code_reader *r, const struct stack_sample *sample, uint
 	code_place_make(ret, r->frames, n, depth, end);
 	return r->new_names - before;
 }
+
+/* ---- probes ---- */
+
+bool
+code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t from, uint64_t now_ns,
+    struct file_identity *identity, struct file_probes *ret, int *fd)
+{
+	struct code_process *p = process_of(r, pid, now_ns);
+	struct stat st;
+
+	*fd = -1;
+	*identity = (struct file_identity){ 0 };
+	memset(ret, 0, sizeof *ret);
+	if (p == NULL || file >= p->maps.count)
+		return false;
+	if (p->maps.maps[file].path[0] != '/' ||
+	    mapped_file_open(pid, p->maps_fd, &p->maps.maps[file], r->limits.file_bytes, fd) !=
+		MAPPED_OPEN)
+		return true;
+	if (fstat(*fd, &st) == 0)
+		*identity = (struct file_identity){ st.st_dev, st.st_ino };
+	if (identity->inode == 0 || is_given_up(r, identity)) {
+		close(*fd);
+		*fd = -1;
+		return true;
+	}
+	*r->working = *identity;
+	file_probes_read(ret, *fd, from);
+	*r->working = (struct file_identity){ 0 };
+	return true;
+}

@@ -6,14 +6,12 @@
 
 #include <stdint.h>
 
+#include "below/probes/file_probes.h"
 #include "below/stacks/code_place.h"
+#include "below/stacks/file_identity.h"
 #include "below/stacks/stack_sample.h"
 
 enum { GIVEN_UP_MAX = 64 };
-
-struct file_identity {
-	uint64_t device, inode;
-};
 
 struct given_up { /* files that are not read any more; the oldest makes room */
 	struct file_identity files[GIVEN_UP_MAX];
@@ -33,5 +31,9 @@ void code_reader_follow(struct code_reader *r, pid_t pid, uint64_t now_ns);
 void code_reader_forget(struct code_reader *r, pid_t pid, uint64_t since_ns);
 uint32_t code_reader_place(struct code_reader *r, const struct stack_sample *sample,
     uint64_t now_ns, struct code_place *ret);
+
+/* As stacks_probes(), of a file that is open as *fd, which is the caller's; -1: it cannot be read, or is given up. */
+bool code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t from,
+    uint64_t now_ns, struct file_identity *identity, struct file_probes *ret, int *fd);
 
 #endif

@@ -78,8 +78,9 @@ reader_filter_begin(void)
 		ALWAYS(__NR_getcwd),
 		ONE_OF(__NR_fcntl, 1, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL),
 		ONE_OF(__NR_ioctl, 1, MAPPED_QUERY, MAPPED_QUERY, MAPPED_QUERY),
-		/* answers, and the image of the vdso */
+		/* answers, also with a file that is open here, and the image of the vdso */
 		ALWAYS(__NR_write),
+		ALWAYS(__NR_sendmsg),
 		ALWAYS(__NR_memfd_create),
 		/* memory */
 		WITHOUT_BITS(__NR_mmap, 2, PROT_EXEC),

@@ -4,6 +4,8 @@
  *
  *	stacks_place() --- request: struct stack_request, stack bytes ---> reader_main() --- code_reader_place()
  *	               <-- reply: struct stack_reply ---------------------
+ *	stacks_probes() --- request: struct stack_request --------------> reader_main() --- code_reader_probes()
+ *	               <-- reply: struct probes_reply, the open file ------
  *
  * A reader that does not answer in time, or dies, is replaced, and the file that it was reading is given up. Its identity lies
  * in a page that both share.
@@ -31,10 +33,11 @@
 #include "below/stacks/code_reader.h"
 #include "below/stacks/reader_filter.h"
 
-enum request_kind { REQUEST_PLACE, REQUEST_FOLLOW, REQUEST_FORGET };
+enum request_kind { REQUEST_PLACE, REQUEST_FOLLOW, REQUEST_FORGET, REQUEST_PROBES };
 
 struct stack_request {
 	uint32_t kind, nbytes;
+	uint32_t file, from; /* REQUEST_PROBES */
 	int64_t pid;
 	uint64_t time_ns, registers[STACK_REGISTERS];
 };
@@ -42,6 +45,13 @@ struct stack_request {
 struct stack_reply {
 	struct code_place place;
 	uint32_t new_names;
+};
+
+struct probes_reply {
+	struct file_identity identity;
+	uint32_t exists;
+	uint32_t pad;
+	struct file_probes probes;
 };
 
 struct stacks {
@@ -120,6 +130,35 @@ confine(const struct stacks *s, pid_t parent)
 #endif
 }
 
+/* With the file, if it has probes. */
+static bool
+reply_probes(struct code_reader *r, int socket, const struct stack_request *q)
+{
+	static struct probes_reply reply;
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} given = { 0 };
+	struct iovec part = { &reply, sizeof reply };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	bool sent;
+	int fd;
+
+	memset(&reply, 0, sizeof reply);
+	reply.exists = code_reader_probes(
+	    r, (pid_t)q->pid, q->file, q->from, now_ns(), &reply.identity, &reply.probes, &fd);
+	if (fd >= 0 && reply.probes.total > 0) {
+		m.msg_control = given.bytes;
+		m.msg_controllen = sizeof given.bytes;
+		given.head = (struct cmsghdr){ CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(&given.head), &fd, sizeof fd);
+	}
+	sent = sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof reply;
+	if (fd >= 0)
+		close(fd);
+	return sent;
+}
+
 static void
 reader_main(const struct stacks *s, int socket)
 {
@@ -141,7 +180,10 @@ reader_main(const struct stacks *s, int socket)
 			code_reader_follow(r, sample.pid, now_ns());
 		else if (q.kind == REQUEST_FORGET)
 			code_reader_forget(r, sample.pid, q.time_ns);
-		else {
+		else if (q.kind == REQUEST_PROBES) {
+			if (!reply_probes(r, socket, &q))
+				break;
+		} else {
 			memset(&reply, 0, sizeof reply);
 			reply.new_names = code_reader_place(r, &sample, now_ns(), &reply.place);
 			if (write(socket, &reply, sizeof reply) != (ssize_t)sizeof reply)
@@ -295,12 +337,35 @@ ask(struct stacks *s, const struct stack_request *q, const uint8_t *bytes)
 	return false;
 }
 
+/* The reply of this size that has come, and the file that came with it (-1: none). False: it is another one. */
+static bool
+take_reply(int socket, void *ret, size_t size, int *fd)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} given;
+	struct iovec part = { ret, size };
+	struct msghdr m = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = given.bytes,
+		.msg_controllen = sizeof given.bytes };
+	ssize_t n = recvmsg(socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	*fd = -1;
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof *fd))
+		memcpy(fd, CMSG_DATA(c), sizeof *fd);
+	return n == (ssize_t)size;
+}
+
 /*
  * Waits for the reply. The budget is CPU time of the reader, as a loaded machine is no fault of a file; a reader that does
  * not run at all is replaced after WAITS times as long.
  */
 static bool
-answer(struct stacks *s, uint64_t cpu_before_ns, struct stack_reply *ret)
+answer(struct stacks *s, uint64_t cpu_before_ns, void *ret, size_t size, int *fd)
 {
 	enum { WAITS = 3 };
 	uint64_t budget = s->limits.sample_ms * UINT64_C(1000000), began = now_ns();
@@ -312,8 +377,11 @@ answer(struct stacks *s, uint64_t cpu_before_ns, struct stack_reply *ret)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n > 0) {
-			if (recv(s->socket, ret, sizeof *ret, MSG_DONTWAIT) == (ssize_t)sizeof *ret)
+			if (take_reply(s->socket, ret, size, fd))
 				return true;
+			if (*fd >= 0)
+				close(*fd);
+			*fd = -1;
 			replace_reader(s, true);
 			return false;
 		}
@@ -354,18 +422,49 @@ stacks_place(struct stacks *s, const struct stack_sample *sample, struct code_pl
 								      : STACK_BYTES_MAX) };
 	uint64_t cpu_ns = stacks_cpu_ns(s);
 	struct stack_reply reply;
+	int fd = -1;
 
 	memcpy(q.registers, sample->registers, sizeof q.registers);
-	if (ask(s, &q, sample->bytes) && answer(s, cpu_ns, &reply)) {
+	if (ask(s, &q, sample->bytes) && answer(s, cpu_ns, &reply, sizeof reply, &fd)) {
 		*ret = reply.place;
 		ret->folded[PLACE_FOLDED_MAX] = ret->function[PLACE_FUNCTION_MAX] = '\0';
 		ret->file[PLACE_FILE_MAX] = ret->call[PLACE_FUNCTION_MAX] = '\0';
 		s->counts.names += reply.new_names;
 	} else
 		code_place_make(ret, NULL, 0, 0, STACK_GIVEN_UP);
+	if (fd >= 0) /* only a reader that was taken over sends one here */
+		close(fd);
 	s->counts.samples++;
 	s->counts.frames += ret->frames;
 	s->counts.ends[ret->end <= STACK_GIVEN_UP ? ret->end : STACK_GIVEN_UP]++;
+}
+
+bool
+stacks_probes(struct stacks *s, pid_t pid, uint32_t file, uint32_t from,
+    struct file_identity *identity, struct file_probes *ret, int *fd)
+{
+	const struct stack_request q = {
+		.kind = REQUEST_PROBES, .pid = pid, .file = file, .from = from
+	};
+	uint64_t cpu_ns = stacks_cpu_ns(s);
+	static struct probes_reply reply;
+
+	*fd = -1;
+	memset(ret, 0, sizeof *ret);
+	*identity = (struct file_identity){ 0 };
+	if (!ask(s, &q, NULL) || !answer(s, cpu_ns, &reply, sizeof reply, fd))
+		return s->socket >=
+		       0; /* a file that ended the reader is left out; the next may be read */
+	*identity = reply.identity;
+	*ret = reply.probes;
+	if (ret->count > FILE_PROBES_MAX || ret->total > USDT_PROBES_MAX)
+		*ret = (struct file_probes){ 0 };
+	for (uint32_t i = 0; i < ret->count; i++) {
+		ret->list[i].name[FILE_PROBE_NAME_MAX] = '\0';
+		if (ret->list[i].nvalues > FILE_PROBE_VALUES_MAX)
+			ret->list[i].nvalues = 0;
+	}
+	return reply.exists;
 }
 
 void

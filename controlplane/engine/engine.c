@@ -95,6 +95,7 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 	}
 	p = &g->parts;
 	p->options = with_defaults(o);
+	p->nodes.without_probes = o->without_probes;
 	g->forest = f;
 	p->labels = labels_new();
 	p->plan = plan_new();

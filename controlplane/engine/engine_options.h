@@ -28,6 +28,7 @@ struct engine_options {
 	double isolate_min;   /* a part with this share of its edge's variance is followed, 0..1 */
 	double explain_min;   /* a key explains with this r^2 (or share), 0..1 */
 	int64_t cycle_max_ns; /* deadline of a cycle */
+	bool without_probes;  /* USDT probes are not used */
 	bool below; /* searches look below the tracepoints of their place, where nodes can */
 
 	/* Budgets: shares of one core, on each node. */

@@ -119,6 +119,12 @@ fail:
 	return err_set(e, ERR_MEMORY, "%s: out of memory for its programs", n->name);
 }
 
+bool
+is_usdt(const char *name)
+{
+	return strncmp(name, BELOW_USDT, strlen(BELOW_USDT)) == 0;
+}
+
 static bool
 intern_name(struct texts *names, const char *name)
 {
@@ -165,15 +171,52 @@ check_pairs(const struct node *n, const struct programs *p, struct err *e)
 			 (unsigned long long)pairs, TRACEPOINTS_MAX);
 }
 
+/* *ret: the same programs without their USDT probes. In the arena; false: out of memory. */
+static bool
+without_probes(struct programs *ret, const struct programs *p, struct arena *a)
+{
+	struct program *programs = arena_copy(a, p->programs, p->nprograms * sizeof *programs);
+	const char **names = arena_calloc(a, p->nnames + 1, sizeof *names);
+	uint32_t *kept = arena_calloc(a, (size_t)p->nnames + 1, sizeof *kept);
+
+	if (programs == NULL || names == NULL || kept == NULL)
+		return false;
+	for (uint32_t i = 0; i < p->nnames; i++) {
+		kept[i + 1] = kept[i];
+		if (!is_usdt(p->names[i]))
+			names[kept[i + 1]++] = p->names[i];
+	}
+	for (uint32_t i = 0; i < p->nprograms; i++) {
+		uint32_t end = programs[i].first + programs[i].count;
+
+		programs[i].first = kept[programs[i].first];
+		programs[i].count = kept[end] - programs[i].first;
+	}
+	*ret = *p;
+	ret->programs = programs;
+	ret->names = names;
+	ret->nnames = kept[p->nnames];
+	return true;
+}
+
 int
 nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, struct err *e)
 {
+	struct arena a = { 0 };
+	struct programs plain = *p;
 	int rc;
 
 	assert(node < nodes->n);
-	if ((rc = check_pairs(&nodes->items[node], p, e)) != 0)
+	if (nodes->without_probes && !without_probes(&plain, p, &a)) {
+		arena_release(&a);
+		return err_set(
+		    e, ERR_MEMORY, "%s: out of memory for its programs", nodes->items[node].name);
+	}
+	if ((rc = check_pairs(&nodes->items[node], &plain, e)) == 0)
+		rc = copy_programs(&nodes->items[node], &plain, e);
+	arena_release(&a);
+	if (rc == ERR_FULL)
 		return rc;
-	rc = copy_programs(&nodes->items[node], p, e);
 	nodes->programs++;
 	nodes_changed(nodes);
 	return rc;
@@ -333,8 +376,8 @@ intern_pairs(struct texts *pairs, const struct programs *p, uint32_t program,
 		char pair[2 * TOGGLE_NAME_MAX + 2];
 		int len;
 
-		if (preload_is(preload, p->names[t]))
-			continue;
+		if (preload_is(preload, p->names[t]) || is_usdt(p->names[t]))
+			continue; /* whether they are there depends on the node, too */
 		len = snprintf(
 		    pair, sizeof pair, "%s/%s", p->programs[program].service, p->names[t]);
 		len = len < (int)sizeof pair ? len : (int)sizeof pair - 1;

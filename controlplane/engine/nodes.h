@@ -18,6 +18,7 @@
 #include "controlplane/search/preload_labels.h"
 #include "searchspace/plan.h"
 #include "wire/agent_messages.h"
+#include "wire/below.h"
 #include "wire/toggle.h"
 
 enum { NODES_MAX = 1024 };
@@ -58,8 +59,9 @@ struct nodes { /* all zeroes is empty */
 	struct node items[NODES_MAX];
 	const char *names[NODES_MAX]; /* of the items, for rooms that know numbers only */
 	uint32_t n;
-	uint64_t changes;  /* grows when the desired state of any node may have changed */
-	uint64_t programs; /* grows when the programs of any node may have changed */
+	uint64_t changes;    /* grows when the desired state of any node may have changed */
+	uint64_t programs;   /* grows when the programs of any node may have changed */
+	bool without_probes; /* USDT probes that agents report are left out (search.probes) */
 };
 
 void nodes_release(struct nodes *nodes);
@@ -96,6 +98,8 @@ bool nodes_below(const struct nodes *nodes, const char *service, char missing[BE
 bool node_has_program(const struct node *n, const char *service);
 /* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */
 bool node_has_tracepoint(const struct node *n, const char *name);
+/* Whether "provider:event" is a USDT probe (agent/main/agent_probes.h). */
+bool is_usdt(const char *name);
 /* The same of a label's tracepoint `name`, in a program of the label's service; and the agent is
  * connected. O(programs). */
 bool node_has_label(const struct node *n, const struct label *l, const char *name);

@@ -193,6 +193,18 @@ type_at(const struct overhead *o, uint32_t i)
 	return &o->is.types->items[i];
 }
 
+/* As how many records a record of this tracepoint counts. */
+static double
+records_of(const struct overhead *o, const char *name, uint32_t node)
+{
+	const struct status *s = &o->is.nodes->items[node].status;
+	double rejected_ns = s->mapped > 0        ? (1 - UNFILTERED_SAVES) * OVERHEAD_RECORD_NS
+	                     : s->rejected_ns > 0 ? s->rejected_ns
+	                                          : OVERHEAD_REJECTED_NS;
+
+	return is_usdt(name) ? fmax(1, round(OVERHEAD_PROBE_NS / rejected_ns)) : 1;
+}
+
 /* ---- counting ---- */
 
 static int
@@ -207,7 +219,7 @@ count_event(struct overhead *o, uint32_t type, const struct event *v)
 	if ((point = point_of(o, l)) >= POINT_NONE ||
 	    (c = counter_of(&o->records, counter_key(type, point, v->node))) == NULL)
 		return ERR_MEMORY;
-	c->n++;
+	c->n += (uint64_t)records_of(o, texts_get(o->points, point), v->node);
 	return 0;
 }
 
@@ -383,13 +395,14 @@ predict(const struct overhead *o, const struct request_type *type, uint32_t poin
 			       share_of_node(o, type, node, l, name);
 	}
 	if (sum == 0 && label_set_has(&o->unknown, point) && node_has_tracepoint(n, name))
-		return (preload_is(o->is.preload, name) ? OVERHEAD_PRELOAD_PASSES
-							: OVERHEAD_PASSES) *
-		       type->offered;
-	return sum;
+		sum = (preload_is(o->is.preload, name) ? OVERHEAD_PRELOAD_PASSES
+						       : OVERHEAD_PASSES) *
+		      type->offered;
+	return sum * records_of(o, name, node);
 }
 
-/* All types under diagnosis, and this one, pass it: records a second on the node if all of their requests were probed. */
+/* All types under diagnosis, and this one, pass it, and all others that pass a USDT probe: records a second on the node if all of their
+ * requests were probed. */
 static double
 predict_all(struct overhead *o, uint32_t type, uint32_t point, uint32_t node)
 {
@@ -398,7 +411,8 @@ predict_all(struct overhead *o, uint32_t type, uint32_t point, uint32_t node)
 	for (uint32_t i = 0; i < o->is.types->n; i++) {
 		const struct request_type *t = type_at(o, i);
 
-		if ((request_type_diagnosed(t) || t->label == type) &&
+		if ((request_type_diagnosed(t) || t->label == type ||
+			is_usdt(texts_get(o->points, point))) &&
 		    take_learned(o, t, NULL) == 0)
 			sum += predict(o, t, point, node);
 	}

@@ -49,6 +49,12 @@
 #define OVERHEAD_BELOW_NS 3000.0
 #define OVERHEAD_BELOW_WAITS 8.0
 
+/*
+ * Everybody who passes a USDT probe pays for it, so a hit is counted as so many records as the filters of probed tracepoints would have
+ * to reject for the same cost: fewer probed requests save nothing of it.
+ */
+#define OVERHEAD_PROBE_NS 600.0
+
 struct overhead;
 
 /* All are borrowed and outlive it; `space` points to the pointer to the space in use. */

@@ -63,9 +63,11 @@ has_scheme(const char *url, const char *scheme)
 static int
 check_below(const struct config *c, struct err *e)
 {
-	return strcmp(c->below, "on") == 0 || strcmp(c->below, "off") == 0
-	           ? 0
-	           : err_set(e, ERR_INPUT, "search.below: %s: must be on or off", c->below);
+	if (strcmp(c->below, "on") != 0 && strcmp(c->below, "off") != 0)
+		return err_set(e, ERR_INPUT, "search.below: %s: must be on or off", c->below);
+	if (strcmp(c->probes, "usdt") != 0 && strcmp(c->probes, "off") != 0)
+		return err_set(e, ERR_INPUT, "search.probes: %s: must be usdt or off", c->probes);
+	return 0;
 }
 
 static int
@@ -201,6 +203,7 @@ config_engine(const struct config *c)
 		.shed_ns = c->shed_for,
 		.cycle_max_ns = c->cycle_max,
 		.below = strcmp(c->below, "on") == 0,
+		.without_probes = strcmp(c->probes, "off") == 0,
 		.sampled = c->sampled,
 		.enough = c->enough,
 		.lease_ns = c->lease,

@@ -24,7 +24,7 @@ turn(struct reconcile *r, struct mono now)
 	struct done d;
 	uint32_t n;
 
-	if ((c = reconcile_changes(r, now, &n)) != NULL) {
+	if ((c = reconcile_changes(r, RECONCILE_TRACER, now, &n)) != NULL) {
 		for (uint32_t i = 0; i < n; i++) {
 			if (strncmp(c[i].name, "hone:", 5) == 0 || is_tracer_internal(c[i].name))
 				abort();

@@ -9,7 +9,13 @@
 #include "wire/below.h"
 
 static const struct below_message MESSAGES[] = {
-	{ .kind = BELOW_FOLLOW, .follow = { 7, -336, UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
+	{ .kind = BELOW_FOLLOW,
+	    .follow = { 7, BELOW_FOLLOW_WAITS, -336, UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
+	{ .kind = BELOW_LIST, .list = 7 },
+	{ .kind = BELOW_PROBE, .probe = { 4, "usdt.postgresql:query__start", true } },
+	{ .kind = BELOW_LISTED, .listed = { 7, true, "usdt.postgresql:query__start\n" } },
+	{ .kind = BELOW_PROBED, .probed = { 4, true, "" } },
+	{ .kind = BELOW_HIT, .hit = { 4, 7, 8, 9, 10, 1000, 2, { -1, 5 } } },
 	{ .kind = BELOW_UNFOLLOW, .unfollow = UINT32_MAX },
 	{ .kind = BELOW_LEASE, .lease_ms = BELOW_LEASE_MS },
 	{ .kind = BELOW_END },
@@ -95,25 +101,31 @@ assert_refused(struct below_message m)
 static void
 impossible_values_are_refused(void **state)
 {
-	struct below_message m = MESSAGES[6];
+	struct below_message m = MESSAGES[11];
 	(void)state;
 
 	m.wait.woken_ns = m.wait.begin_ns - 1;
 	assert_refused(m);
-	m = MESSAGES[6];
+	m = MESSAGES[11];
 	m.wait.end_ns = m.wait.woken_ns - 1;
 	assert_refused(m);
-	m = MESSAGES[6];
+	m = MESSAGES[11];
 	m.wait.state = BELOW_STATES;
 	assert_refused(m);
-	m = MESSAGES[8];
+	m = MESSAGES[13];
 	m.lost.count = 0;
 	assert_refused(m);
-	m = MESSAGES[8];
+	m = MESSAGES[13];
 	m.lost.from_ns = m.lost.to_ns + 1;
 	assert_refused(m);
-	m = MESSAGES[5];
+	m = MESSAGES[10];
 	m.name.id = 0;
+	assert_refused(m);
+	m = MESSAGES[0];
+	m.follow.flags = BELOW_FOLLOW_FLAGS + 1;
+	assert_refused(m);
+	m = MESSAGES[5];
+	m.hit.nvalues = BELOW_VALUES_MAX + 1;
 	assert_refused(m);
 	assert_refused((struct below_message){ .kind = 99 });
 }

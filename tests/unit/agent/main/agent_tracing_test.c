@@ -233,7 +233,7 @@ a_new_session_after_a_lost_one_enables_all_again(void **state)
 	later.ns = clock_mono().ns + SECOND + 1;
 	turn(&t, later);
 	assert_int_equal(t.opened, 1);
-	changes = reconcile_changes(t.agent.reconcile, later, &n);
+	changes = reconcile_changes(t.agent.reconcile, RECONCILE_TRACER, later, &n);
 	assert_true(n == 1 && changes[0].on);
 	reconcile_applied(t.agent.reconcile, changes, n, true, later);
 	end(&t);

@@ -22,6 +22,29 @@ struct stage {
 	int peer;
 };
 
+static struct { /* what hone-below answered last */
+	char names[100], reason[100];
+	uint32_t pid, id;
+} answer;
+
+static void
+on_listed(void *of, const struct below_listed *l)
+{
+	(void)of;
+	answer.pid = l->pid;
+	snprintf(answer.names, sizeof answer.names, "%s", l->names);
+}
+
+static void
+on_probed(void *of, const struct below_probed *p)
+{
+	(void)of;
+	answer.id = p->id;
+	snprintf(answer.reason, sizeof answer.reason, "%s", p->reason);
+}
+
+static const struct source_below_answers answers = { NULL, on_listed, on_probed };
+
 static void
 stage_open(struct stage *g)
 {
@@ -30,7 +53,7 @@ stage_open(struct stage *g)
 	memset(g, 0, sizeof *g);
 	g->now.ns = 100 * SECOND;
 	g->peer = -1;
-	assert_int_equal(source_below_open(&g->source, &g->below, &e), 0);
+	assert_int_equal(source_below_open(&g->source, &g->below, &answers, &e), 0);
 }
 
 static void
@@ -410,6 +433,65 @@ its_cpu_time_is_summed_over_all_of_them(void **state)
 	stage_close(&g);
 }
 
+static void
+a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
+{
+	struct below_message hit = { .kind = BELOW_HIT,
+		.hit = { 7, 50, 51, 9, 10, 100 * SECOND + 5, 2, { -3, 4 } } };
+	struct source_stats stats;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	assert_true(source_below_follow(
+	    g.below, &(struct below_follow){ .pid = 50, .flags = BELOW_FOLLOW_ALL }, "postgres"));
+	assert_true(source_below_probe(
+	    g.below, &(struct below_probe){ 7, "usdt.postgresql:query__start", true }));
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_PROBES, "" } });
+	say(&g, (struct below_message){ .kind = BELOW_LISTED,
+		    .listed = { 50, true, "usdt.postgresql:query__start\n" } });
+	say(&g, (struct below_message){ .kind = BELOW_PROBED, .probed = { 7, true, "no" } });
+	mark(&g, 100 * SECOND);
+	poll_at(&g, 100 * SECOND);
+	assert_true(answer.pid == 50 && answer.id == 7 && strcmp(answer.reason, "no") == 0);
+	assert_string_equal(answer.names, "usdt.postgresql:query__start\n");
+	say(&g, hit);
+	hit.hit.id = 8; /* nobody asked for it */
+	say(&g, hit);
+	mark(&g, 100 * SECOND + 80);
+	poll_at(&g, 101 * SECOND);
+	assert_int_equal(g.out.nrecords, 1);
+	assert_string_equal(label_text(&g, 0), "postgres/usdt.postgresql:query__start");
+	assert_true(g.out.records[0].trace_id == 9 && g.out.records[0].tid == 51 &&
+		    g.out.records[0].nvalues == 2 && g.out.records[0].values[0].i == -3);
+	g.source.stats(g.source.state, &stats);
+	assert_int_equal(stats.lost[LOSS_RING], 1);
+	stage_close(&g);
+}
+
+static void
+programs_without_lttng_are_among_its_processes(void **state)
+{
+	struct source_process list[] = {
+		{ .service = "postgres", .pid = 50, .probes_only = true }
+	};
+	struct source_stats stats;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	assert_true(source_below_programs(g.below, list, 1));
+	list[0].service = NULL;
+	g.source.stats(g.source.state, &stats);
+	assert_true(stats.nprocesses == 1 && stats.changes == 1 && stats.processes[0].pid == 50);
+	assert_string_equal(stats.processes[0].service, "postgres");
+	assert_true(source_below_programs(g.below, NULL, 0));
+	g.source.stats(g.source.state, &stats);
+	assert_true(stats.nprocesses == 0 && stats.changes == 2);
+	stage_close(&g);
+}
+
 int
 main(void)
 {
@@ -417,6 +499,8 @@ main(void)
 		cmocka_unit_test(while_none_runs_the_watermark_is_the_present),
 		cmocka_unit_test(a_wait_is_a_record_of_its_trace_and_unit_under_the_watermark),
 		cmocka_unit_test(a_long_stack_is_cut_at_its_beginning),
+		cmocka_unit_test(a_hit_of_a_probe_is_a_point_with_its_arguments),
+		cmocka_unit_test(programs_without_lttng_are_among_its_processes),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
 		cmocka_unit_test(what_it_has_not_reported_when_it_was_ended_is_a_loss),
 		cmocka_unit_test(it_is_active_when_the_watermark_waits_for_it),

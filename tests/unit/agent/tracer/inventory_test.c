@@ -9,8 +9,9 @@
 
 #include "agent/tracer/inventory.h"
 
-static struct inventory_process processes[] = { { "cart", 10, false, 1 }, { "cart", 11, false, 1 },
-	{ "web", 20, false, 2 }, { "cron", 30, false, 3 } };
+static struct inventory_process processes[] = { { "cart", 10, false, false, 1 },
+	{ "cart", 11, false, false, 1 }, { "web", 20, false, false, 2 },
+	{ "cron", 30, false, false, 3 } };
 
 static struct tracepoint list[] = {
 	{ 20, "web:get" },
@@ -179,6 +180,50 @@ programs_of_one_file_share_their_names(void **state)
 	inventory_free(v);
 }
 
+static void
+count_name(void *of, const char *name)
+{
+	*(int *)of += strncmp(name, "usdt.", 5) == 0;
+}
+
+static void
+usdt_probes_are_tracepoints_of_their_program(void **state)
+{
+	static const struct inventory_process postgres[] = { { "postgres", 40, true, true, 4 },
+		{ "postgres", 41, true, true, 4 } };
+	struct inventory *v = inventory_new();
+	struct arena a = { 0 };
+	struct programs p;
+	struct err e;
+	int probes = 0;
+	(void)state;
+
+	assert_int_equal(inventory_run(v, postgres, 2, &e), 0);
+	assert_false(inventory_wants_list(v)); /* the tracer does not know it */
+	assert_int_equal(inventory_unprobed(v), 40);
+	assert_int_equal(inventory_probes(v, 40, "usdt.pg:query__start\n", false, &e), 0);
+	assert_int_equal(inventory_unprobed(v), 40); /* more to come */
+	assert_int_equal(inventory_probes(v, 40, "usdt.pg:query__done\n", true, &e), 0);
+	assert_int_equal(inventory_unprobed(v), 0);
+	assert_true(inventory_has(v, "usdt.pg:query__start"));
+	assert_true(inventory_has(v, "usdt.pg:*"));
+	assert_true(inventory_mapped(v, "usdt.pg:query__done"));
+	assert_true(inventory_has_probes(v, 41));
+	inventory_each_probe(v, count_name, &probes);
+	assert_int_equal(probes, 4);
+	assert_int_equal(inventory_programs(v, &p, &a, &e), 0);
+	assert_true(p.nnames == 2 && p.programs[1].first == 0 && p.programs[1].count == 2);
+
+	/* it was upgraded: its probes are listed anew */
+	assert_int_equal(inventory_probes(v, 41, "usdt.pg:query__done\n", true, &e), 0);
+	assert_false(inventory_has(v, "usdt.pg:query__start"));
+	assert_int_equal(inventory_probes(v, 99, "usdt.pg:x\n", true, &e), 0); /* it has ended */
+	assert_int_equal(inventory_run(v, NULL, 0, &e), 0);
+	assert_false(inventory_has(v, "usdt.pg:*"));
+	arena_release(&a);
+	inventory_free(v);
+}
+
 int
 main(void)
 {
@@ -188,6 +233,7 @@ main(void)
 		cmocka_unit_test(a_list_of_a_starting_program_is_incomplete),
 		cmocka_unit_test(tracepoints_of_mapped_programs_are_known),
 		cmocka_unit_test(programs_of_one_file_share_their_names),
+		cmocka_unit_test(usdt_probes_are_tracepoints_of_their_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static uint32_t
 apply(struct reconcile *r, struct lttng_tracer *t, int64_t now_ms)
 {
 	uint32_t n;
-	struct tracer_change *c = reconcile_changes(r, at_ms(now_ms), &n);
+	struct tracer_change *c = reconcile_changes(r, RECONCILE_TRACER, at_ms(now_ms), &n);
 
 	if (c == NULL)
 		return 0;
@@ -278,11 +278,12 @@ a_new_session_enables_all_again(void **state)
 	apply(r, &t, 0);
 	assert_true(done(r, 0, "abc", &d));
 	want(r, 2, 5000, "abcd", 1);
-	c = reconcile_changes(r, at_ms(1), &n);
+	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(1), &n);
 	assert_int_equal(n, 1);
-	assert_null(reconcile_changes(r, at_ms(1), &n)); /* one set of changes at a time */
+	assert_null(reconcile_changes(
+	    r, RECONCILE_TRACER, at_ms(1), &n)); /* one set of changes at a time */
 	reconcile_applied(r, c, 1, true, at_ms(2));
-	reconcile_forget(r);
+	reconcile_forget(r, RECONCILE_TRACER);
 	memset(&t, 0, sizeof t);
 	assert_false(done(r, 3, "abcd", &d));
 	assert_int_equal(apply(r, &t, 3), 4);
@@ -322,7 +323,7 @@ any_history_ends_in_the_desired_state(void **state)
 			now_ms += (int64_t)rng_below(&g, 500);
 			apply(r, &t, now_ms);
 			if (rng_below(&g, 20) == 0) {
-				reconcile_forget(r);
+				reconcile_forget(r, RECONCILE_TRACER);
 				memset(t.on, 0, sizeof t.on);
 			}
 		}
@@ -364,7 +365,7 @@ tracepoints_of_a_mapping_stay_on_while_requests_are_sampled(void **state)
 	reconcile_shed(r);
 	apply(r, &t, 5);
 	assert_on(&t, "a");
-	reconcile_forget(r);
+	reconcile_forget(r, RECONCILE_TRACER);
 	memset(&t, 0, sizeof t);
 	apply(r, &t, 6);
 	assert_on(&t, "a");
@@ -389,28 +390,82 @@ tracepoints_of_mapped_programs_are_enabled_without_a_filter(void **state)
 
 	reconcile_mapped(r, is_mapped, mapped);
 	want(r, 1, 1000, "ab", 0);
-	c = reconcile_changes(r, at_ms(1), &n);
+	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(1), &n);
 	assert_int_equal(n, 2);
 	assert_true(c[0].on && c[0].plain && !c[0].standing);
 	assert_true(c[1].on && !c[1].plain);
 	reconcile_applied(r, c, n, false, at_ms(1));
-	assert_null(reconcile_changes(r, at_ms(2), &n));
+	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(2), &n));
 	strcpy(mapped, "ab");
-	c = reconcile_changes(r, at_ms(3), &n);
+	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(3), &n);
 	assert_int_equal(n, 1);
 	assert_true(c[0].on && c[0].plain && strcmp(c[0].name, "p:b") == 0);
 	reconcile_applied(r, c, n, false, at_ms(3));
 	strcpy(mapped, ""); /* it has ended: its tracepoints stay as they are */
-	assert_null(reconcile_changes(r, at_ms(4), &n));
+	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(4), &n));
 	want(r, 2, 1000, "b", 5);
-	c = reconcile_changes(r, at_ms(6), &n);
+	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(6), &n);
 	assert_int_equal(n, 1);
 	assert_true(!c[0].on && !c[0].plain);
 	reconcile_applied(r, c, n, false, at_ms(6));
 	want(r, 3, 1000, "ab", 7);
-	c = reconcile_changes(r, at_ms(8), &n);
+	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(8), &n);
 	assert_true(n == 1 && c[0].on && !c[0].plain);
 	reconcile_applied(r, c, n, false, at_ms(8));
+	reconcile_free(r);
+}
+
+static bool
+every(void *of, const char *name)
+{
+	(void)of;
+	(void)name;
+	return true;
+}
+
+static void
+usdt_probes_are_switched_apart_from_the_tracer(void **state)
+{
+	struct reconcile *r = reconcile_new();
+	struct toggle toggles[] = { { "p:a" }, { "usdt.pg:query__start" } };
+	const struct want w = { .epoch = 1, .lease_ms = 1000, .ntoggles = 2, .toggles = toggles };
+	struct tracer_change *tracer, *probes;
+	struct done d;
+	struct err e;
+	uint32_t n;
+	(void)state;
+
+	assert_int_equal(reconcile_want(r, &w, at_ms(0), &e), 0);
+	assert_true(reconcile_wants(r, RECONCILE_PROBES, at_ms(0)));
+	probes = reconcile_changes(r, RECONCILE_PROBES, at_ms(1), &n);
+	assert_true(n == 1 && strcmp(probes->name, "usdt.pg:query__start") == 0);
+	tracer = reconcile_changes(r, RECONCILE_TRACER, at_ms(1), &n); /* meanwhile */
+	assert_true(n == 1 && strcmp(tracer->name, "p:a") == 0);
+	reconcile_applied(r, tracer, 1, false, at_ms(2));
+	assert_false(reconcile_done(r, at_ms(2), every, NULL, &d)); /* the probe is not on yet */
+	n = probes->point;
+	reconcile_applied(r, probes, 1, false, at_ms(3));
+	assert_true(reconcile_done(r, at_ms(3), every, NULL, &d));
+	assert_true(d.results[0] == DONE_ON && d.results[1] == DONE_ON);
+
+	/* it had to go off: that is reported, and tried again after a second */
+	reconcile_lost(r, n, "passed 1000000 times a second", at_ms(4));
+	assert_null(reconcile_changes(r, RECONCILE_PROBES, at_ms(500), &n));
+	assert_true(reconcile_done(r, at_ms(4), every, NULL, &d));
+	assert_true(d.results[0] == DONE_ON && d.results[1] == DONE_FAILED);
+	assert_non_null(strstr(d.failure, "1000000"));
+	assert_int_equal(reconcile_want(r, &w, at_ms(1004), &e), 0);
+	probes = reconcile_changes(r, RECONCILE_PROBES, at_ms(1005), &n);
+	assert_non_null(probes);
+	reconcile_applied(r, probes, n, false, at_ms(1006));
+
+	/* hone-below has died: the tracer's are still on */
+	reconcile_forget(r, RECONCILE_PROBES);
+	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(1007), &n));
+	probes = reconcile_changes(r, RECONCILE_PROBES, at_ms(1007), &n);
+	assert_true(n == 1 && probes->on);
+	reconcile_applied(r, probes, n, true, at_ms(1007));
+	assert_false(reconcile_wants(r, RECONCILE_PROBES, at_ms(5000))); /* its lease has ended */
 	reconcile_free(r);
 }
 
@@ -418,6 +473,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(usdt_probes_are_switched_apart_from_the_tracer),
 		cmocka_unit_test(changes_are_the_difference_to_the_desired_state),
 		cmocka_unit_test(a_lease_that_is_not_renewed_ends),
 		cmocka_unit_test(after_a_lease_has_ended_nothing_is_confirmed),

@@ -105,6 +105,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"search.cycle_max=1500ms",
 		"search.seed=123456789",
 		"search.below=off",
+		"search.probes=off",
 		"search.deep=my_probes, lttng_ust_*",
 		"agents.sampled=25%",
 		"agents.enough=60",

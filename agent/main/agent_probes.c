@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/main/agent_probes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/reader/source_mapped.h"
+#include "agent/system/process.h"
+#include "base/array.h"
+#include "base/glob.h"
+#include "wire/below.h"
+
+#define LIST_NS (5 * SECOND) /* the time to answer a LIST; then it is asked again later */
+#define FIND_NS (2 * SECOND)
+#define DEAR_NS (600 * SECOND) /* until a probe that was passed too often may be tried again */
+
+/* Neither the node nor its configuration rules them out. */
+static bool
+is_possible(const struct agent *a)
+{
+	const struct agent_below *b = &a->below;
+
+	return a->config->probes && b->source != NULL &&
+	       (!b->known || (b->can & BELOW_CAN_PROBES) != 0);
+}
+
+bool
+probes_need(const struct agent *a, struct mono now)
+{
+	return is_possible(a) && a->control.connected &&
+	       (reconcile_wants(a->reconcile, RECONCILE_PROBES, now) ||
+		   (inventory_unprobed(a->inventory) != 0 && now.ns >= a->probes.list_after.ns));
+}
+
+bool
+probes_follow(const struct agent *a, const struct source_process *p)
+{
+	return a->probes.wanted && inventory_has_probes(a->inventory, p->pid);
+}
+
+/* ---- the list ---- */
+
+/* The tracer reports the pid that a process sees itself. */
+static uint32_t
+pid_here(const struct agent *a, uint32_t pid)
+{
+	const struct source_stats *s = &a->records.stats;
+	pid_t inside;
+
+	for (uint32_t i = 0; i < s->nprocesses; i++)
+		if (s->processes[i].pid == pid &&
+		    !process_is((pid_t)pid, s->processes[i].service) &&
+		    process_inside((pid_t)pid, s->processes[i].service, &inside, 1) == 1)
+			return (uint32_t)inside;
+	return pid;
+}
+
+static void
+list_next(struct agent *a, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+	uint32_t pid = inventory_unprobed(a->inventory);
+
+	if (p->listing != 0 && mono_since_ns(now, p->list_asked) < LIST_NS)
+		return;
+	if (p->listing != 0) { /* no answer */
+		p->listing = 0;
+		p->list_after.ns = now.ns + LIST_NS;
+	}
+	if (pid == 0 || now.ns < p->list_after.ns)
+		return;
+	p->listing_here = pid_here(a, pid);
+	if (!source_below_list(a->below.source, p->listing_here))
+		return;
+	p->listing = pid;
+	p->list_asked = now;
+}
+
+static void sync_probe(void *of, const char *name);
+
+static void
+listed(void *of, const struct below_listed *l)
+{
+	struct agent *a = of;
+	struct err e;
+
+	if (a->probes.listing == 0 || l->pid != a->probes.listing_here)
+		return; /* too late */
+	if (inventory_probes(a->inventory, a->probes.listing, l->names, l->last, &e) != 0)
+		agent_log(a, LOG_WARN, "%s", e.text);
+	if (!l->last)
+		return;
+	a->probes.listing = 0;
+	a->control.programs_due = true;
+	a->below.processes_due = true;
+	if (a->probes.npatterns > 0)
+		inventory_each_probe(a->inventory, sync_probe, a);
+}
+
+/* ---- on and off ---- */
+
+/* A probe by its very name that is too dear is refused for a while. */
+static bool
+is_dear(struct agent_probes *p, const char *name)
+{
+	uint32_t id = p->names != NULL ? texts_find(p->names, name, strlen(name)) : UINT32_MAX;
+
+	return id != UINT32_MAX && id < p->cap_states && p->states[id].dear.ns != 0;
+}
+
+/* All changes have their results. */
+static void
+finish(struct agent *a, bool gone, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+	bool standing = false;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		standing |= p->changes[i].standing;
+		if (p->changes[i].failed && !gone)
+			agent_log(a, is_dear(p, p->changes[i].name) ? LOG_DEBUG : LOG_WARN,
+			    "%s %s: %s", p->changes[i].on ? "enabling" : "disabling",
+			    p->changes[i].name, p->changes[i].reason);
+	}
+	if (standing && a->tracing.session == SESSION_OPEN)
+		source_mapped_gap(&a->records.source, now.ns);
+	if (p->n > 0)
+		reconcile_applied(a->reconcile, p->changes, p->n, gone, now);
+	p->changes = NULL;
+	p->n = 0;
+	a->report.due = true;
+}
+
+static void
+refuse(struct tracer_change *c, const char *why)
+{
+	c->failed = true;
+	snprintf(c->reason, sizeof c->reason, "%.120s", why);
+}
+
+/* No probe can be switched here. */
+static void
+fail_all(struct agent *a, const char *why, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+
+	if (p->changes == NULL)
+		p->changes = reconcile_changes(a->reconcile, RECONCILE_PROBES, now, &p->n);
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->changes[i].on) /* all are off */
+			refuse(&p->changes[i], why);
+	if (p->n > 0)
+		finish(a, false, now);
+}
+
+static bool
+is_on(const struct agent_probes *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->npatterns; i++)
+		if (glob_matches(p->patterns[i].name, name))
+			return true;
+	return false;
+}
+
+static struct probe_state *
+state_of(struct agent_probes *p, const char *name, uint32_t *id)
+{
+	uint32_t known;
+
+	if (p->names == NULL && (p->names = texts_new()) == NULL)
+		return NULL;
+	known = texts_count(p->names);
+	if ((*id = texts_intern(p->names, name, strlen(name))) == UINT32_MAX)
+		return NULL;
+	if (*id == known) {
+		if (!array_reserve(p->states, p->cap_states, known + 1))
+			return NULL;
+		p->states[known] = (struct probe_state){ 0 };
+	}
+	return *id < p->cap_states ? &p->states[*id] : NULL;
+}
+
+/* Tells hone-below if the probe is not as it should be. */
+static void
+sync_probe(void *of, const char *name)
+{
+	struct agent *a = of;
+	struct agent_probes *p = &a->probes;
+	uint32_t id;
+	struct probe_state *s = state_of(p, name, &id);
+	struct below_probe probe = { .name = name };
+
+	if (s == NULL)
+		return;
+	if (s->dear.ns != 0 && mono_since_ns(clock_mono(), s->dear) >= DEAR_NS)
+		s->dear.ns = 0;
+	probe.id = id + 1;
+	probe.on = s->dear.ns == 0 && is_on(p, name);
+	if (probe.on == s->on || !source_below_probe(a->below.source, &probe))
+		return;
+	s->on = probe.on;
+	p->open += !s->asked;
+	s->asked = true;
+}
+
+static bool
+keep_pattern(struct agent_probes *p, const struct tracer_change *c)
+{
+	uint32_t i = 0;
+
+	while (i < p->npatterns && p->patterns[i].point != c->point)
+		i++;
+	if (!c->on) {
+		if (i < p->npatterns)
+			p->patterns[i] = p->patterns[--p->npatterns];
+		return true;
+	}
+	if (i == p->npatterns) {
+		if (!array_reserve(p->patterns, p->cap_patterns, p->npatterns + 1))
+			return false;
+		p->npatterns++;
+	}
+	p->patterns[i].point = c->point;
+	memcpy(p->patterns[i].name, c->name, sizeof p->patterns[i].name);
+	return true;
+}
+
+static void
+give_changes(struct agent *a, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+	struct err full, dear;
+
+	if (p->changes != NULL ||
+	    (p->changes = reconcile_changes(a->reconcile, RECONCILE_PROBES, now, &p->n)) == NULL)
+		return;
+	err_set(&full, ERR_MEMORY, "out of memory");
+	err_set(&dear, ERR_FULL, "it is passed too often");
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!keep_pattern(p, &p->changes[i]))
+			refuse(&p->changes[i], full.text);
+	inventory_each_probe(a->inventory, sync_probe, a);
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->changes[i].on && is_dear(p, p->changes[i].name))
+			refuse(&p->changes[i], dear.text);
+	if (p->open == 0)
+		finish(a, false, now);
+}
+
+/* The probe could not be switched on, or had to go off: so it is with each of what is under way, or on, that names just it. */
+static void
+take_failure(struct agent *a, const char *name, const char *reason, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+
+	struct tracer_change *under_way = NULL;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->changes[i].on && strcmp(p->changes[i].name, name) == 0)
+			refuse(under_way = &p->changes[i], reason);
+	for (uint32_t i = 0; i < p->npatterns; i++)
+		if (strcmp(p->patterns[i].name, name) == 0) {
+			if (under_way == NULL)
+				reconcile_lost(a->reconcile, p->patterns[i].point, reason, now);
+			p->patterns[i] = p->patterns[--p->npatterns];
+			return;
+		}
+}
+
+static void
+answered(void *of, const struct below_probed *r)
+{
+	struct agent *a = of;
+	struct agent_probes *p = &a->probes;
+	struct mono now = clock_mono();
+	struct probe_state *s;
+	const char *name;
+
+	if (p->names == NULL || r->id == 0 || r->id > texts_count(p->names))
+		return;
+	s = &p->states[r->id - 1];
+	name = texts_get(p->names, r->id - 1);
+	if (r->reason[0] != '\0') {
+		agent_log(a, LOG_INFO, "%s is off: %s", name, r->reason);
+		s->on = false;
+		s->dear = now;
+		take_failure(a, name, r->reason, now);
+	}
+	p->open -= s->asked;
+	s->asked = false;
+	if (p->open == 0 && p->changes != NULL)
+		finish(a, false, now);
+}
+
+struct source_below_answers
+probes_answers(struct agent *a)
+{
+	return (struct source_below_answers){ a, listed, answered };
+}
+
+void
+probes_ended(struct agent *a, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+
+	if (p->changes != NULL)
+		finish(a, true, now);
+	reconcile_forget(a->reconcile, RECONCILE_PROBES);
+	p->listing = p->open = p->npatterns = 0;
+	for (uint32_t i = 0; p->names != NULL && i < texts_count(p->names) && i < p->cap_states;
+	     i++)
+		p->states[i].on = p->states[i].asked = false;
+}
+
+/* ---- programs without LTTng ---- */
+
+static bool
+is_mapped_by_probes(void *of, const char *comm)
+{
+	const struct mapping *m = maps_of(of, comm);
+
+	return m != NULL && map_has_probes(m);
+}
+
+static bool
+any_map_has_probes(const struct maps *maps)
+{
+	for (uint32_t i = 0; i < maps->count; i++)
+		if (map_has_probes(maps->list[i]))
+			return true;
+	return false;
+}
+
+/* Whether the tracer lists the process, beside what is listed here. */
+static bool
+is_traced(const struct agent *a, uint32_t pid)
+{
+	const struct source_stats *s = &a->records.stats;
+
+	for (uint32_t i = 0; i < s->nprocesses; i++)
+		if (s->processes[i].pid == pid && !s->processes[i].probes_only)
+			return true;
+	return false;
+}
+
+static bool
+is_new(const struct agent_probes *p, const struct process_found *list, uint32_t n)
+{
+	if (n != p->nfound)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].pid != p->found[i].pid || strcmp(list[i].comm, p->found[i].comm) != 0)
+			return true;
+	return false;
+}
+
+/* Takes the programs out that are traced, or whose users are not listed. */
+static uint32_t
+choose(struct agent *a, struct process_found *list, uint32_t n)
+{
+	uint32_t kept = 0, user;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_traced(a, (uint32_t)list[i].pid) &&
+		    (a->records.users.n == 0 || (process_real_user(list[i].pid, &user) &&
+						    listed_users_have(&a->records.users, user))))
+			list[kept++] = list[i];
+	return kept;
+}
+
+static void
+find_programs(struct agent *a, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+	struct process_found list[PROBED_PROGRAMS_MAX];
+	struct source_process told[PROBED_PROGRAMS_MAX];
+	uint32_t n;
+
+	if (mono_since_ns(now, p->found_at) < FIND_NS && p->found_at.ns != 0)
+		return;
+	p->found_at = now;
+	n = process_find(is_mapped_by_probes, &a->maps, list, PROBED_PROGRAMS_MAX);
+	n = choose(a, list, n);
+	if (!is_new(p, list, n))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		told[i] = (struct source_process){ .service = list[i].comm,
+			.pid = (uint32_t)list[i].pid,
+			.outside = true,
+			.probes_only = true };
+	if (!source_below_programs(a->below.source, told, n))
+		return;
+	memcpy(p->found, list, n * sizeof *list);
+	p->nfound = n;
+}
+
+void
+probes_turn(struct agent *a, bool active, struct mono now)
+{
+	struct agent_probes *p = &a->probes;
+	bool wanted = reconcile_wants(a->reconcile, RECONCILE_PROBES, now);
+	struct err e;
+
+	if (is_possible(a) && any_map_has_probes(&a->maps))
+		find_programs(a, now);
+	a->below.processes_due |= wanted != p->wanted;
+	p->wanted = wanted;
+	if (!is_possible(a)) {
+		err_set(&e, ERR_MISSING, "below.probes in hone-agent.conf is no");
+		fail_all(a,
+		    !a->config->probes        ? e.text
+		    : a->below.source == NULL ? a->below.why_not
+					      : a->below.missing,
+		    now);
+	} else if (active) {
+		list_next(a, now);
+		give_changes(a, now);
+	}
+}
+
+void
+probes_release(struct agent *a)
+{
+	free(a->probes.changes);
+	free(a->probes.patterns);
+	free(a->probes.states);
+	texts_free(a->probes.names);
+	a->probes = (struct agent_probes){ 0 };
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The agent's part of USDT probes, which are tracepoints that hone-below switches (wire/below.h):
+ *
+ *	a program is new ---> LIST its probes ---> they are among its tracepoints (inventory.h)
+ *	"usdt." names are wanted (reconcile.h) ---> PROBE each, in all programs that have it ---> done
+ *
+ * A program that a mapping describes by USDT probes alone needs no LTTng: it is found in /proc by its name.
+ */
+#ifndef AGENT_MAIN_AGENT_PROBES_H
+#define AGENT_MAIN_AGENT_PROBES_H
+
+#include "agent/main/agent_state.h"
+
+/* hone-below is needed: a probe is wanted, or a program's are not listed. */
+bool probes_need(const struct agent *a, struct mono now);
+
+/* The process has to be followed for its probes. */
+bool probes_follow(const struct agent *a, const struct source_process *p);
+
+/* One turn; active: hone-below can be told. Costs a look at /proc every 2 s if a mapping names USDT probes. */
+void probes_turn(struct agent *a, bool active, struct mono now);
+
+/* What hone-below answers, for source_below_open(). */
+struct source_below_answers probes_answers(struct agent *a);
+
+/* hone-below has ended, or was: all is off. */
+void probes_ended(struct agent *a, struct mono now);
+
+void probes_release(struct agent *a);
+
+#endif

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# An unmodified PostgreSQL is learned and diagnosed by the USDT probes that it ships (examples/postgres/postgres.map): now and then another
+# client holds the row that statements update. No probe is on before, between and after. O: the folder of `make all`.
+. "$(dirname "$0")/lib.sh"
+BIN=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | sort -V | tail -1)
+needs root lttng-sessiond setpriv bpftool psql "$BIN/initdb"
+[ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
+"$O/lib/hone/hone-below" --can --json | jq -e .probes > /dev/null || skip "no probes here: $("$O/lib/hone/hone-below" --can | tail -n 1)"
+own_node /run/hone
+D=$(mktemp -d /tmp/hone-probes.XXXXXX)
+chmod 755 "$D"
+export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1 PGDATA=$D/data PGHOST=$D/run PGUSER=postgres HONE_SOCKET=ipc://$D/honed.sock
+PATH=$O/bin:$PATH
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups env HOME="$D/home" PATH="$BIN:$PATH" "$@"; }
+end() {
+	local pid
+	for pid in ${HOLDER:-} ${LOAD:-} ${AGENT:-} ${HONED:-}; do
+		kill "$pid" 2> /dev/null
+		wait_for 20 gone "$pid" > /dev/null || kill -9 "$pid"
+	done
+	as_postgres pg_ctl -w -m immediate stop > /dev/null 2>&1
+	pid=$(cat "$D/sessiond.pid" 2> /dev/null) && kill "$pid" && wait_for 20 gone "$pid"
+	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
+}
+trap end EXIT
+why() { hone status; hone agents; hone forest QUERY; tail -n 12 "$D/agent.log" "$D/honed.log"; }
+
+mkdir "$D/run" "$D/home" "$D/data" "$D/maps"
+chown postgres "$D/run" "$D/home" "$D/data"
+cp examples/postgres/postgres.map "$D/maps"
+as_postgres initdb -A trust --no-sync > "$D/initdb.log" 2>&1 || bail "initdb"
+printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$D/run'" "autovacuum = off" "fsync = off" >> "$PGDATA/postgresql.conf"
+as_postgres pg_ctl -w -l "$D/data/log" start > /dev/null || bail "the server starts"
+SERVER=$(head -n 1 "$PGDATA/postmaster.pid")
+psql -q postgres -c 'create table goods (i int primary key, stock int)' -c 'insert into goods select i, 0 from generate_series(1, 100) i'
+lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) 2> "$D/sessiond.log" ||
+	bail "the session daemon starts"
+
+echo "update goods set stock = stock + 1 where i = 1" > "$D/update.sql"
+"$BIN/pgbench" -n -c 4 -R 200 -T 600 -f "$D/update.sql" postgres > "$D/load.log" 2>&1 &
+LOAD=$!
+# The client sleeps, not the server.
+while sleep 0.3; do printf 'begin;\nupdate goods set stock = 0 where i = 1;\n\\! sleep 0.06\ncommit;\n'; done | psql -q postgres > /dev/null 2>&1 &
+HOLDER=$!
+
+honed -o storage.database="$D/f.db" -o storage.space="$D/s.db" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
+	"${ALL_TRACED[@]}" -o search.budget=20% -o learn.budget=50% 2> "$D/honed.log" &
+HONED=$!
+wait_for 20 test -S "$D/agents.sock" || bail "honed starts"
+hone-agent -o agent.node=db -o controller.url="ipc://$D/agents.sock" -o maps.folder="$D/maps" -o log.level=debug 2> "$D/agent.log" &
+AGENT=$!
+
+connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok and .programs > 0)'; }
+seen() { hone status --json | jq -e 'any(.types[]; .type == "QUERY" and .traces > 50)'; }
+links() { cat /proc/"$(pgrep -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below)"/fdinfo/* 2> /dev/null | grep -c uprobe_multi; }
+attached() { [ "$(links)" -gt 0 ]; }
+nothing_attached() { [ "$(links)" = 0 ]; }
+# The wait itself, or the part of it in which the process sleeps: it releases the lock of the table of locks before.
+verdict_is_the_wait() {
+	hone forest QUERY --json | jq -e '.runs[0] | {state, words, edge: .verdict.edge} | debug |
+		(.edge | map_values(ltrimstr("postgres/usdt.postgresql:"))) as $edge | .state == "found" and
+		([$edge.from, $edge.to] | . == ["lock__wait__start", "lock__wait__done"] or . == ["lwlock__release", "lwlock__acquire"])' &&
+		hone forest QUERY | grep -q 'lock__wait__start → postgres/usdt.postgresql:lock__wait__done'
+}
+
+check "an agent knows the server, which has no LTTng" wait_for 20 connected
+check "its statements are requests" wait_for 30 seen
+check "all probes are learned" hone learn --seconds 5 --wait
+check "the learned space has the probes inside a statement" eval 'hone space show QUERY | grep -q usdt.postgresql:lock__wait__start'
+check "a diagnosis ends" hone start QUERY --wait
+check "its verdict is the wait for the row's lock" verdict_is_the_wait
+check "the mapping's probes are on while requests are sampled" attached
+kill $HONED
+check "when the controller is gone, no probe is on" wait_for 20 nothing_attached
+kill -9 $AGENT
+check "when the agent is killed, none of its programs is left" wait_for 10 eval '! bpftool prog show | grep -qE "name on_(probe|switch)"'
+check "the server is still the same process" eval '[ "$(cat /proc/$SERVER/comm)" = postgres ]'
+check "the server's log has no error" eval '! grep -E "ERROR|FATAL|PANIC" "$D/data/log"'
+echo "1..$N"
+exit $FAILED
