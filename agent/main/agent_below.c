@@ -14,6 +14,8 @@
 
 #define RETRY_MIN_NS SECOND
 #define RETRY_MAX_NS (60 * SECOND)
+#define TRY_AGAIN_NS \
+	(300 * SECOND) /* where it could do nothing: privileges may have been granted since */
 #define LIVED_NS (60 * SECOND) /* one that lived for so long is started again after RETRY_MIN_NS */
 
 enum { INSIDE_MAX = 16 }; /* processes with the same name and pid, of as many containers */
@@ -102,10 +104,11 @@ end(struct agent *a, const struct source_below_status *s, struct mono now)
 	forget_processes(&a->below);
 	probes_ended(a, now);
 	a->report.due = true;
-	if (s->missing[0] != '\0')
+	if (strcmp(s->missing, a->below.said) != 0 && s->missing[0] != '\0')
 		agent_log(a, LOG_WARN, "hone-below is ended; it cannot do all: %s", s->missing);
 	else
 		agent_log(a, LOG_INFO, "hone-below is ended");
+	snprintf(a->below.said, sizeof a->below.said, "%s", s->missing);
 }
 
 static void
@@ -268,7 +271,8 @@ note_can(struct agent_below *b, const struct source_below_status *s)
 
 /*
  *	state     services or probes are wanted       none are
- *	idle      start, not before retry_at          the same until it is known what it can do
+ *	idle      start, not before retry_at          the same until it is known what it can do, and each five minutes while it
+ *	                                              can do nothing
  *	starting  lease                               lease
  *	active    lease, follow; end if it can        end
  *	          do nothing
@@ -279,7 +283,7 @@ below_turn(struct agent *a, struct mono now)
 {
 	struct agent_below *b = &a->below;
 	struct source_below_status s;
-	bool wanted;
+	bool wanted, unknown;
 
 	if (b->source == NULL) {
 		probes_turn(a, false, now);
@@ -293,7 +297,8 @@ below_turn(struct agent *a, struct mono now)
 	probes_turn(a, wanted && s.state == SOURCE_BELOW_ACTIVE, now);
 	switch (s.state) {
 	case SOURCE_BELOW_IDLE:
-		if ((wanted || (!s.known && a->control.connected)) && now.ns >= b->retry_at.ns)
+		unknown = !s.known || (s.can == 0 && mono_since_ns(now, b->began) >= TRY_AGAIN_NS);
+		if ((wanted || (unknown && a->control.connected)) && now.ns >= b->retry_at.ns)
 			begin(a, now);
 		break;
 	case SOURCE_BELOW_STARTING:

@@ -2,7 +2,8 @@
 /*
  * The agent's part that looks below tracepoints: starts and ends hone-below, and tells it which processes to follow.
  *
- *	tried once ---> what it can do is known ---> ended
+ *	tried once ---> what it can do is known ---> ended; if that is nothing, again each five minutes
+ *	the controller wants probes, or a program's are not listed (agent_probes.h) ---> as below
  *	the controller wants services ---> started, leased each second, their processes followed ---> ended
  *
  * It is ended when no service is wanted, when the lease of the desired state has ended, and when the controller was not

@@ -145,6 +145,7 @@ struct agent_below {
 	bool known;            /* what it can do, also of earlier sources */
 	uint32_t can;
 	char missing[BELOW_MISSING_MAX + 1], trouble[400];
+	char said[BELOW_MISSING_MAX + 1]; /* what is missing, as logged last */
 };
 
 enum { PROBED_PROGRAMS_MAX = 512 };

@@ -379,8 +379,9 @@ turn_over(struct probes *p, struct probed_file *f, uint32_t generation, int link
 		close(old);
 }
 
+/* All that is asked for in this file is off in it, and said to have failed; the old link has no place that counts. */
 static void
-blame(struct probes *p, const struct probed_file *f, const char *why)
+give_up(struct probes *p, struct probed_file *f, const char *why)
 {
 	for (uint32_t i = 0; i < f->nplaces; i++) {
 		struct asked *a = asked_of(p, f->places[i].name);
@@ -388,8 +389,14 @@ blame(struct probes *p, const struct probed_file *f, const char *why)
 		if (a == NULL)
 			continue;
 		a->failed = a->due = true;
+		a->on = false;
 		snprintf(a->reason, sizeof a->reason, "%s", why);
 	}
+	for (uint32_t i = 0; i < f->nplaces; i++)
+		drop_place(p, &f->places[i]);
+	if (f->link >= 0)
+		close(f->link);
+	f->link = -1;
 }
 
 /* Whether a place is on that should be off, or the other way round. */
@@ -407,38 +414,24 @@ apply_file(struct probes *p, struct probed_file *f)
 {
 	uint32_t generation = f->generation + 1;
 	struct link_list l = { 0 };
+	char why[BELOW_REASON_MAX + 1] = "too many places are probed at a time";
 	int link = -1;
+	bool done;
 
 	f->due = false;
 	if (!is_other(p, f))
 		return;
-	if (!gather(p, f, generation, &l)) {
-		blame(p, f, "too many places are probed at a time");
-	} else if (l.n > 0) {
+	if ((done = gather(p, f, generation, &l)) && l.n > 0) {
 		const struct probe_link_places places = { l.offsets, l.semaphores, l.cookies, l.n };
 
-		if ((link = trace_bpf_attach_probes(p->trace, f->fd, &places)) < 0) {
-			char why[BELOW_REASON_MAX + 1];
-
-			snprintf(
-			    why, sizeof why, "the kernel does not attach it: %s", strerror(errno));
-			blame(p, f, why);
-		}
+		link = trace_bpf_attach_probes(p->trace, f->fd, &places);
+		snprintf(why, sizeof why, "the kernel does not attach it: %s", strerror(errno));
+		done = link >= 0;
 	}
-	/* What fails to go on is off in this file, with all that was asked for beside it, and said to have failed. */
-	if (l.n > 0 && link < 0) {
-		for (uint32_t i = 0; i < f->nplaces; i++) {
-			struct asked *a = asked_of(p, f->places[i].name);
-
-			if (a != NULL && a->failed)
-				a->on = false;
-		}
-		for (uint32_t i = 0; i < f->nplaces; i++)
-			if (asked_of(p, f->places[i].name) == NULL)
-				drop_place(p, &f->places[i]);
-	} else {
+	if (done)
 		turn_over(p, f, generation, link);
-	}
+	else
+		give_up(p, f, why);
 	free(l.offsets);
 }
 

@@ -211,10 +211,20 @@ take_loss(const struct loss *l)
 	    (double)(l->to_ns - l->from_ns) / 1e9);
 }
 
-/* What a thread did below its tracepoints. */
+static bool
+is_probe(const struct batch_label *l)
+{
+	return l->kind == RECORD_POINT && memmem(l->text, l->len, "/usdt.", 6) != NULL;
+}
+
+/* What a thread did below its tracepoints, and the USDT probes that it passed. */
 static void
 take_below(const struct record *r, const struct batch_label *l)
 {
+	if (is_probe(l))
+		printf("hit trace %llu unit %llu probed 1 number %lld %.*s\n",
+		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id,
+		    r->nvalues > 0 ? (long long)r->values[0].i : 0LL, (int)l->len, l->text);
 	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
 		printf(
 		    "below trace %llu unit %llu pid %u ms %.3f ready %.3f released by %llu %.*s\n",

@@ -48,7 +48,8 @@ trap end EXIT
 
 say() { echo "$*" >&9; }
 # The controller forgets what it was told when it is killed.
-want() { EPOCH=$((EPOCH + 1)); say want $EPOCH 3000; EPOCH=$((EPOCH + 1)); say below $EPOCH "$@"; WANTED=$*; }
+TOGGLES=
+want() { EPOCH=$((EPOCH + 1)); say want $EPOCH 3000 $TOGGLES; EPOCH=$((EPOCH + 1)); say below $EPOCH "$@"; WANTED=$*; }
 # The newest line is of all that is printed from MARK on.
 mark() { MARK=$(wc -l < "$D/controller.log"); }
 since() { tail -n +$((MARK + 1)) "$D/controller.log"; }
@@ -105,6 +106,30 @@ echo "# hone-below holds $(wc -w <<< "$programs") programs and $(wc -w <<< "$lin
 check "the BPF programs belong to descriptors of hone-below" test -n "$programs"
 want
 check "it ends when no program is wanted any more" wait_for 10 all_gone "$pid" "$programs" "$links"
+
+# ---- USDT probes -----------------------------------------------------------------
+probe_links() { held link "$(helper)" | wc -l; }
+has_probes() { grep -E '^programs .* below_program\([0-9]+\)=2( |$)' "$D/controller.log"; }
+check "the USDT probes of a program are among its tracepoints" wait_for 20 has_probes
+mark
+TOGGLES=usdt.below_program:append want
+check "one that is wanted is switched on, by hone-below" wait_for 20 after '^done [0-9]* results \+\.'
+hits() { since | grep '^hit' > "$D/hits"; [ "$(wc -l < "$D/hits")" -gt 100 ]; }
+check "who passes it in a probed request is recorded" wait_for 20 hits
+# Each WORK passes it once, also while the files' links change; nothing is missing, and nobody else is recorded.
+each_once() { awk '{ if (last && $9 != last + 1) bad = 1; last = $9 } END { print NR " hits"; exit bad || $9 < 1 }' "$D/hits"; }
+check "each of them once, and nobody else" each_once
+hits_known() { sed -E 's/^hit (trace [0-9]* unit [0-9]* probed 1) .*/\1/' "$D/hits" | sort -u > "$D/seen"; sort -u "$D/requests" > "$D/all"; ! comm -23 "$D/seen" "$D/all" | grep .; }
+check "with the trace and the unit of that request" hits_known
+mark
+TOGGLES="usdt.below_program:append usdt.below_program:often" want
+check "one that is passed too often goes off, and the controller is told" wait_for 20 after '^done .* results \+!\. .*passed [0-9]* times a second'
+mark
+check "the other one stays on meanwhile" wait_for 20 hits
+check "without a gap" each_once
+pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
+TOGGLES= want
+check "when none is wanted any more, nothing is attached" wait_for 10 all_gone "$pid" "$programs" "$links"
 want below_program
 wait_for 10 helper > /dev/null
 kill "$PROGRAM"

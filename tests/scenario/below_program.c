@@ -2,7 +2,8 @@
 /*
  * below_program FILE: requests of type WORK that wait for a mutex, which another thread holds while it sleeps, now in a
  * request of type HOLD, now outside of requests. Each request is a line of the file: its trace, its unit, and whether it is probed. The
- * first line is the number of the type HOLD.
+ * first line is the number of the type HOLD. Its USDT probes: `append`, which each WORK passes once, with a number that counts them,
+ * and each HOLD, too; `often`, which a third thread passes some 300,000 times a second.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -10,8 +11,9 @@
 #include <unistd.h>
 
 #include "instrument/hone.h"
+#include "tests/usdt_note.h"
 
-enum { HELD_US = 20000, FREE_US = 2000 };
+enum { HELD_US = 20000, FREE_US = 2000, OFTEN = 400 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -26,8 +28,26 @@ begin(const char *type)
 }
 
 static __attribute__((noinline)) void
+count(long number)
+{
+	USDT_PROBE("below_program", "append", number);
+}
+
+static void *
+pass_often(void *unused)
+{
+	for (;;) {
+		for (int i = 0; i < OFTEN; i++)
+			USDT_PROBE("below_program", "often", i);
+		usleep(1000);
+	}
+	return unused;
+}
+
+static __attribute__((noinline)) void
 write_out(void)
 {
+	count(-1);
 	usleep(HELD_US);
 }
 
@@ -57,17 +77,20 @@ append(void)
 int
 main(int argc, char **argv)
 {
-	pthread_t holder;
+	pthread_t holder, often;
+	long number = 0;
 
 	requests = argc == 2 ? fopen(argv[1], "a") : NULL;
 	if (requests == NULL)
 		return 1;
 	setvbuf(requests, NULL, _IOLBF, 0);
 	fprintf(requests, "hold %u\n", hone_request_type("HOLD"));
-	if (pthread_create(&holder, NULL, hold, NULL) != 0)
+	if (pthread_create(&holder, NULL, hold, NULL) != 0 ||
+	    pthread_create(&often, NULL, pass_often, NULL) != 0)
 		return 1;
 	for (;;) {
 		begin("WORK");
+		count(++number);
 		append();
 		hone_request_end(200);
 		usleep(FREE_US);

@@ -437,10 +437,10 @@ usdt_probes_are_switched_apart_from_the_tracer(void **state)
 
 	assert_int_equal(reconcile_want(r, &w, at_ms(0), &e), 0);
 	assert_true(reconcile_wants(r, RECONCILE_PROBES, at_ms(0)));
-	probes = reconcile_changes(r, RECONCILE_PROBES, at_ms(1), &n);
-	assert_true(n == 1 && strcmp(probes->name, "usdt.pg:query__start") == 0);
-	tracer = reconcile_changes(r, RECONCILE_TRACER, at_ms(1), &n); /* meanwhile */
+	tracer = reconcile_changes(r, RECONCILE_TRACER, at_ms(1), &n);
 	assert_true(n == 1 && strcmp(tracer->name, "p:a") == 0);
+	probes = reconcile_changes(r, RECONCILE_PROBES, at_ms(1), &n); /* meanwhile */
+	assert_true(n == 1 && strcmp(probes->name, "usdt.pg:query__start") == 0);
 	reconcile_applied(r, tracer, 1, false, at_ms(2));
 	assert_false(reconcile_done(r, at_ms(2), every, NULL, &d)); /* the probe is not on yet */
 	n = probes->point;

@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/below/stacks/sampled.h"
+#include "tests/usdt_note.h"
 
 static char folder[400]; /* of this test, with `blocked` in it */
 
@@ -593,6 +595,35 @@ a_hostile_file_ends_or_delays_only_the_process_that_reads_it(void **state)
 	assert_true(counts.names > FILES);
 }
 
+static void
+the_probes_of_a_process_come_with_their_open_file(void **state)
+{
+	static struct file_probes found;
+	struct file_identity identity;
+	struct stat st, own;
+	struct stacks *s;
+	struct err e;
+	uint32_t i = 0;
+	int fd = -1;
+	(void)state;
+
+	USDT_PROBE("stacks_test", "here", 1);
+	assert_int_equal(stacks_open(&s, &(struct stacks_limits){ 0 }, &e), 0);
+	while (stacks_probes(s, getpid(), i++, 0, &identity, &found, &fd) && found.total == 0)
+		assert_int_equal(fd, -1);
+	assert_true(found.count == 1 && strcmp(found.list[0].name, "stacks_test:here") == 0);
+	assert_true(fstat(fd, &st) == 0 && stat("/proc/self/exe", &own) == 0);
+	assert_true(st.st_ino == own.st_ino && identity.inode == own.st_ino);
+	assert_true(lseek(fd, 0, SEEK_SET) == 0 && write(fd, "", 1) < 0); /* to read only */
+	close(fd);
+	while (stacks_probes(s, getpid(), i++, 0, &identity, &found, &fd))
+		if (fd >= 0)
+			close(fd);
+	assert_true(i > 2);
+	assert_false(stacks_probes(s, 1 << 29, 0, 0, &identity, &found, &fd));
+	stacks_close(s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -610,6 +641,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_reader_that_dies_or_hangs_costs_one_sample),
 		cmocka_unit_test(the_cost_of_the_reader_is_known_while_it_lives),
 		cmocka_unit_test(samples_from_before_an_exec_are_not_unwound_with_the_new_maps),
+		cmocka_unit_test(the_probes_of_a_process_come_with_their_open_file),
 		cmocka_unit_test(any_registers_and_bytes_end_in_a_place),
 		cmocka_unit_test(a_hostile_file_ends_or_delays_only_the_process_that_reads_it),
 	};
