@@ -132,14 +132,15 @@ static bool
 read_wait(struct wait *w, const struct event *e, const struct label *l)
 {
 	const struct value *state = field(e, l, "owner_state"), *place = field(e, l, "owner_place");
-	int64_t off_ns, ready_ns, waker = 0, type = 0;
+	int64_t off_ns, ready_ns, before_ns = 0, waker = 0, type = 0;
 
 	if (!number(&off_ns, e, l, "off_ns") || !number(&ready_ns, e, l, "ready_ns") ||
-	    ready_ns > off_ns)
+	    ready_ns > off_ns ||
+	    (field(e, l, "before_ns") != NULL && !number(&before_ns, e, l, "before_ns")))
 		return false;
-	*w = (struct wait){ .begin_ns = e->time_ns - off_ns,
-		.woken_ns = e->time_ns - ready_ns,
-		.end_ns = e->time_ns,
+	*w = (struct wait){ .begin_ns = e->time_ns - before_ns - off_ns,
+		.woken_ns = e->time_ns - before_ns - ready_ns,
+		.end_ns = e->time_ns - before_ns,
 		.part = { .state = state_of(l),
 		    .stack = l->name,
 		    .stack_len = l->name_len,
@@ -222,7 +223,10 @@ below_records_of(struct below_records **ret, const struct trace *t, const struct
 			else
 				u->unreadable_to_ns = later(u->unreadable_to_ns, x->time_ns);
 		} else if (number(&s->weight_ns, x, l, "weight_ns")) {
-			s->time_ns = x->time_ns;
+			int64_t before_ns = 0;
+
+			number(&before_ns, x, l, "before_ns");
+			s->time_ns = x->time_ns - before_ns;
 			s->label = l;
 			u->nsamples++;
 		}

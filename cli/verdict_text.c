@@ -131,7 +131,8 @@ verdict_waited_put(struct buf *out, const json_t *v)
 	    out, "no thread of %s recorded an event, unlike usually", member(waited, "service"));
 	if (!is_null(waited, "also"))
 		buf_printf(out, ", and none of %s either", member(waited, "also"));
-	buf_printf(out, ": the process was stopped, or it had no processor");
+	buf_printf(
+	    out, ": the process was stopped, had no processor, or all of its threads waited");
 }
 
 void

@@ -94,7 +94,9 @@ enum below_follow_flag {
 	BELOW_FOLLOW_WAITS = 1, /* waits and samples, too, not only probes */
 	BELOW_FOLLOW_ALL =
 	    2, /* all threads: the program has no libhone, and its context is not read */
-	BELOW_FOLLOW_FLAGS = 3,
+	/* Waits and samples also of threads that are in no probed request, without ids: what a thread did before it begins a unit. */
+	BELOW_FOLLOW_BEFORE = 4,
+	BELOW_FOLLOW_FLAGS = 7,
 };
 
 /* Follow the threads of a process that are in probed requests. What was said before of it is replaced. */

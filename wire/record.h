@@ -31,6 +31,7 @@ enum record_kind {
 	 * state is READY; lock: address, 0: none; owner: thread that held it; owner_state, owner_place: what that did
 	 * meanwhile, as words; waker: thread; waker_trace: its request; waker_type.
 	 * SAMPLE: the thread was seen on a CPU. weight_ns: for how much running it stands.
+	 * before_ns of both: that much earlier than time_ns, before the unit began on this thread.
 	 */
 	RECORD_WAIT,
 	RECORD_SAMPLE,

@@ -4,7 +4,7 @@
  *
  *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
  *	      nrates x (request type text, sampled double, probed double) | ntoggles x text |
- *	      nbelow uint | nbelow x text | overrun u8
+ *	      nbelow uint | nbelow x text | before u64 | overrun u8
  *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
  */
 #include "wire/toggle.h"
@@ -37,6 +37,7 @@ want_encode(const struct want *w, struct buf *b)
 	buf_uint(b, w->nbelow);
 	for (uint32_t i = 0; i < w->nbelow; i++)
 		put_name(b, w->below[i], TOGGLE_NAME_MAX);
+	buf_u64(b, w->before);
 	buf_u8(b, w->overrun);
 }
 
@@ -90,6 +91,7 @@ read_below(struct want *w, struct reader *r, struct arena *a, struct err *e)
 		if ((rc = take_name(&w->below[i], r, a, TOGGLE_NAME_MAX)) != 0)
 			return err_set(e, rc,
 			    "want: the name of program %u is missing, too long or unprintable", i);
+	w->before = read_u64(r);
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct want {
 	 * lease ends: names of processes, terminated. */
 	uint32_t nbelow;
 	const char **below;
+	uint64_t before; /* bit i: of below[i] also what threads do before they begin a unit */
 	/* The node's cost is over its limit although its requests are sampled as little as they can be: what
 	 * does not obey the rates makes it so (agent/reader/overrun.h). */
 	bool overrun;

@@ -13,6 +13,8 @@
 #include "agent/tracer/reconcile.h"
 
 #define RETRY_MIN_NS SECOND
+#define BEFORE_PER_SECOND_MAX 20000.0 /* 4 % of a core */
+#define BEFORE_OFF_NS (600 * SECOND)
 #define RETRY_MAX_NS (60 * SECOND)
 #define TRY_AGAIN_NS \
 	(300 * SECOND) /* where it could do nothing: privileges may have been granted since */
@@ -29,35 +31,41 @@ below_want(struct agent *a, const struct want *w, struct mono now)
 
 	arena_reset(&b->names);
 	b->nwanted = 0;
+	b->before = 0;
 	for (uint32_t i = 0; i < w->nbelow && i < WANT_BELOW_MAX; i++)
 		if ((b->wanted[b->nwanted] = arena_text(
 			 &b->names, w->below[i], strlen(w->below[i]))) != NULL)
-			b->nwanted++;
+			b->before |= (w->before >> i & 1) << b->nwanted++;
 	b->until.ns = now.ns + reconcile_lease_ms(w->lease_ms) * 1000000;
 	b->processes_due = true;
 }
 
-static bool
-is_wanted(const struct agent_below *b, const char *service)
+enum { NOT_FOLLOWED = -1 };
+
+/* What the controller wants of the service: flags, or NOT_FOLLOWED. */
+static int
+wanted_of(const struct agent_below *b, const char *service)
 {
 	for (uint32_t i = 0; i < b->nwanted; i++)
 		if (strcmp(b->wanted[i], service) == 0)
-			return true;
-	return false;
+			return BELOW_FOLLOW_WAITS |
+			       ((b->before >> i & 1) != 0 && b->before_off.ns == 0
+				       ? BELOW_FOLLOW_BEFORE
+				       : 0);
+	return NOT_FOLLOWED;
 }
-
-enum { NOT_FOLLOWED = -1 };
 
 /* How the process is to be followed: flags of enum below_follow_flag, or NOT_FOLLOWED. Without libhone its threads have no
  * context, and its waits no request. */
 static int
 flags_of(const struct agent *a, const struct source_process *p)
 {
-	bool wanted = a->below.services && is_wanted(&a->below, p->service) && !p->outside;
+	int wanted = a->below.services && !p->outside ? wanted_of(&a->below, p->service)
+	                                              : NOT_FOLLOWED;
 
-	if (p->pid == 0 || (!wanted && !probes_follow(a, p)))
+	if (p->pid == 0 || (wanted == NOT_FOLLOWED && !probes_follow(a, p)))
 		return NOT_FOLLOWED;
-	return (wanted ? BELOW_FOLLOW_WAITS : 0) | (p->outside ? BELOW_FOLLOW_ALL : 0);
+	return (wanted != NOT_FOLLOWED ? wanted : 0) | (p->outside ? BELOW_FOLLOW_ALL : 0);
 }
 
 /* Whether services are wanted now. */
@@ -74,6 +82,7 @@ forget_processes(struct agent_below *b)
 	map_release(&b->processes);
 	map_release(&b->reported);
 	b->processes_due = true;
+	b->before_now = false;
 }
 
 static void
@@ -228,9 +237,11 @@ choose_processes(struct agent *a, struct mono now)
 	b->process_changes = s->changes;
 	b->looked_at = now;
 	unfollow_others(a);
+	b->before_now = false;
 	for (uint32_t i = 0; i < s->nprocesses; i++) {
 		int flags = flags_of(a, &s->processes[i]);
 
+		b->before_now |= flags != NOT_FOLLOWED && (flags & BELOW_FOLLOW_BEFORE) != 0;
 		if (flags != NOT_FOLLOWED &&
 		    map_get(&b->reported, s->processes[i].pid) != flags_value(flags))
 			look_for(a, &s->processes[i], flags);
@@ -257,6 +268,30 @@ note_death(struct agent *a, const struct source_below_status *s, struct mono now
 	a->report.due = true;
 	agent_log(a, LOG_WARN, "hone-below has ended; it is started again after %lld s",
 	    (long long)(b->retry_ns / SECOND));
+}
+
+/* Each switch of a process whose threads are also followed outside of requests costs it 2 us: there is a limit. */
+static void
+limit_before(struct agent *a, const struct source_below_status *s, struct mono now)
+{
+	struct agent_below *b = &a->below;
+	int64_t passed_ns = mono_since_ns(now, b->outside_at);
+	double per_second;
+
+	if (passed_ns < SECOND)
+		return;
+	per_second = (double)(s->outside - b->outside) * 1e9 / (double)passed_ns;
+	if (b->outside_at.ns != 0 && per_second > BEFORE_PER_SECOND_MAX) {
+		agent_log(a, LOG_WARN,
+		    "what threads do before they begin a unit is not looked at for ten minutes: %.0f waits a second",
+		    per_second);
+		b->before_off.ns = now.ns + BEFORE_OFF_NS;
+		b->processes_due = true;
+	}
+	if (b->before_off.ns != 0 && now.ns >= b->before_off.ns)
+		b->before_off.ns = 0;
+	b->outside = s->outside;
+	b->outside_at = now;
 }
 
 static void
@@ -292,6 +327,7 @@ below_turn(struct agent *a, struct mono now)
 	source_below_look(b->source, &s);
 	note_can(b, &s);
 	note_death(a, &s, now);
+	limit_before(a, &s, now);
 	b->services = wants_services(a, now);
 	wanted = (b->services || probes_need(a, now)) && (!s.known || s.can != 0);
 	probes_turn(a, wanted && s.state == SOURCE_BELOW_ACTIVE, now);

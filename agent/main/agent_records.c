@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_below.h"
+#include "agent/reader/source_before.h"
 #include "agent/reader/source_mapped.h"
 #include "agent/reader/sources.h"
 #include "mapping/mapper.h"
@@ -312,18 +313,18 @@ source_open(struct agent *a, const struct tracer_session *session, struct err *e
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };
-	struct source plain, both;
+	struct source plain, both, before;
 	int rc;
 
 	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0 ||
 	    (rc = below_source(a, &both, &plain, e)) != 0)
 		return rc;
-	if (a->maps.count == 0) {
-		a->records.source = both;
-		return 0;
-	}
-	if ((rc = source_mapped_open(&a->records.source, &both, &a->maps, &m, e)) != 0)
+	if ((rc = source_before_open(&before, &both, &a->below.before_now, e)) != 0 ||
+	    (a->maps.count > 0 &&
+		(rc = source_mapped_open(&a->records.source, &before, &a->maps, &m, e)) != 0))
 		a->below.source = NULL;
+	else if (a->maps.count == 0)
+		a->records.source = before;
 	return rc;
 }
 

@@ -130,9 +130,13 @@ struct agent_below {
 	char why_not[400]; /* why there is no starter; "": there is one */
 	const char *wanted[WANT_BELOW_MAX];
 	uint32_t nwanted;
-	bool services;      /* they are wanted now */
-	struct arena names; /* of wanted */
-	struct mono until;  /* end of their lease */
+	bool services;    /* they are wanted now */
+	uint64_t before;  /* bit i: of wanted[i] also what threads do before they begin a unit */
+	bool before_now;  /* a process is followed so */
+	uint64_t outside; /* records of threads in no probed request, and when they were counted */
+	struct mono outside_at, before_off; /* before_off: until then no process is followed so */
+	struct arena names;                 /* of wanted */
+	struct mono until;                  /* end of their lease */
 	struct map
 	    reported; /* pid, as the tracer reports it, of those that are wanted and were looked for */
 	struct map processes; /* pid here -> followed_of() */

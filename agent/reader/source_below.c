@@ -31,8 +31,8 @@ enum {
 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
-	"owner_place", "waker", "waker_trace", "waker_type" };
-static const char *SAMPLE_FIELDS[] = { "weight_ns" };
+	"owner_place", "waker", "waker_trace", "waker_type", "before_ns" };
+static const char *SAMPLE_FIELDS[] = { "weight_ns", "before_ns" };
 static const char *HIT_FIELDS[BELOW_VALUES_MAX] = { "arg0", "arg1", "arg2", "arg3", "arg4",
 	"arg5" };
 
@@ -155,7 +155,7 @@ take_wait(struct source_below *s, const struct below_wait *w)
 		value_of((uint64_t)(w->end_ns - w->woken_ns)), value_of(w->lock),
 		value_of(w->owner_tid), value_of_text(below_state_word(w->owner_state)),
 		value_of_text(place_of(s, w->owner_place)), value_of(w->waker_tid),
-		value_of(w->waker_trace_id), value_of(w->waker_type) };
+		value_of(w->waker_trace_id), value_of(w->waker_type), value_of(0) };
 	struct record r = { .trace_id = w->trace_id,
 		.unit_id = w->unit_id,
 		.time_ns = w->end_ns,
@@ -164,6 +164,7 @@ take_wait(struct source_below *s, const struct below_wait *w)
 		.nvalues = NWAIT,
 		.values = values };
 
+	s->status.outside += w->trace_id == 0;
 	r.label = label_of(s, RECORD_WAIT, w->pid, w->state, w->place, WAIT_FIELDS, NWAIT);
 	keep(s, &r, w->begin_ns);
 }
@@ -171,7 +172,7 @@ take_wait(struct source_below *s, const struct below_wait *w)
 static void
 take_sample(struct source_below *s, const struct below_sample *m)
 {
-	const struct value values[NSAMPLE] = { value_of((uint64_t)m->weight_ns) };
+	const struct value values[NSAMPLE] = { value_of((uint64_t)m->weight_ns), value_of(0) };
 	struct record r = { .trace_id = m->trace_id,
 		.unit_id = m->unit_id,
 		.time_ns = m->time_ns,
@@ -180,6 +181,7 @@ take_sample(struct source_below *s, const struct below_sample *m)
 		.nvalues = NSAMPLE,
 		.values = values };
 
+	s->status.outside += m->trace_id == 0;
 	r.label = label_of(
 	    s, RECORD_SAMPLE, m->pid, BELOW_RUNNING, m->place, SAMPLE_FIELDS, NSAMPLE);
 	keep(s, &r, m->time_ns);

@@ -12,7 +12,7 @@
  *	                          no trace
  *
  * STACK is the folded stack, of which the innermost entries are kept if it is too long; "" where it is unknown. Fields of a
- * wait: off_ns (its length), ready_ns (the end of it, from being woken), lock, owner, owner_state, owner_place, waker, waker_trace, waker_type; of a sample: weight_ns.
+ * wait: off_ns (its length), ready_ns (the end of it, from being woken), lock, owner, owner_state, owner_place, waker, waker_trace, waker_type; of a sample: weight_ns; of both before_ns (source_before.h).
  */
 #ifndef AGENT_READER_SOURCE_BELOW_H
 #define AGENT_READER_SOURCE_BELOW_H
@@ -36,8 +36,9 @@ struct source_below_status {
 	bool known;   /* a CAN was received, of this hone-below or of an earlier one */
 	uint32_t can; /* flags of wire/below.h */
 	char missing[BELOW_MISSING_MAX + 1];
-	int64_t cpu_us;  /* of all of them, since the source was opened */
-	uint64_t deaths; /* that ended without being asked to */
+	int64_t cpu_us;   /* of all of them, since the source was opened */
+	uint64_t deaths;  /* that ended without being asked to */
+	uint64_t outside; /* waits and samples of threads in no probed request */
 };
 
 /* What hone-below answers; called in polls. Texts are valid during the call. */

@@ -33,6 +33,8 @@ struct raw_process { /* that is followed */
 	    probed; /* offsets in a context; not used while `context` is 0 */
 	u32 all;    /* 1: all threads, in requests or not; no context is read */
 	u32 waits;  /* 1: waits and samples, too, not only what is probed */
+	u32 before; /* 1: waits and samples also of threads that are in no probed request, without ids */
+	u32 pad;
 };
 
 struct raw_place { /* the first members of struct hone_context_place (instrument/context_place.h) */

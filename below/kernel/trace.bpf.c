@@ -380,7 +380,7 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	if (!find_context(p) || !read_request(prev, p, &request))
 		return;
 	holds = bpf_map_lookup_elem(&holders, &tid);
-	if (!request.probed && holds == 0)
+	if (!request.probed && holds == 0 && !p->before)
 		return;
 	w = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (w == 0)
@@ -391,7 +391,7 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	w->state = state;
 	w->trace_id = request.trace_id;
 	w->unit_id = request.unit_id;
-	w->followed = request.probed != 0;
+	w->followed = request.probed != 0 || p->before != 0;
 	w->holder_of = holds != 0 ? *holds : 0;
 	note_call(w, prev);
 	if (!w->preempted && w->syscall == RAW_FUTEX && !without.holders) {
@@ -536,10 +536,10 @@ on_clock(void *ctx)
 	if (p == 0 || !p->waits || !find_context(p) || !read_request(t, p, &request))
 		return 0;
 	holds = bpf_map_lookup_elem(&holders, &tid);
-	if (!request.probed && holds == 0)
+	if (!request.probed && holds == 0 && !p->before)
 		return 0;
 	struct stack_of of = { bpf_ktime_get_ns(), request.trace_id, request.unit_id, RAW_CLOCK,
-		holds != 0 ? *holds : 0, request.probed };
+		holds != 0 ? *holds : 0, request.probed || p->before };
 	put_stack(t, &of);
 	return 0;
 }

@@ -12,11 +12,12 @@ struct below_asked {
 	uint32_t n;
 	struct {
 		char service[TOGGLE_NAME_MAX + 1];
-		uint32_t searches;
+		uint32_t searches,
+		    before; /* before: of these, about an edge to the begin of a unit */
 	} items[WANT_BELOW_MAX];
 };
 
-/* One search more, or one less, looks below the program. When there are WANT_BELOW_MAX others, it is left out. O(n). */
-void below_asked_set(struct below_asked *b, const char *service, bool on);
+/* One search more, or one less, looks below the program; before: also at what its threads do before they begin a unit. When there are WANT_BELOW_MAX others, it is left out. O(n). */
+void below_asked_set(struct below_asked *b, const char *service, bool before, bool on);
 
 #endif

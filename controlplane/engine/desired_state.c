@@ -25,7 +25,7 @@ ask_below(const struct node *n, const struct below_asked *b, struct want *w, str
 
 		if (node_has_program(n, service) &&
 		    (w->below[w->nbelow] = arena_text(a, service, strlen(service))) != NULL)
-			w->nbelow++;
+			w->before |= (uint64_t)(b->items[i].before > 0) << w->nbelow++;
 	}
 }
 

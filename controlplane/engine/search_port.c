@@ -128,9 +128,9 @@ port_below(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1])
 }
 
 static void
-port_look_below(void *owner, const char *service, bool on)
+port_look_below(void *owner, const char *service, bool before, bool on)
 {
-	below_asked_set(&parts_of(owner)->below, service, on);
+	below_asked_set(&parts_of(owner)->below, service, before, on);
 	nodes_changed(&parts_of(owner)->nodes);
 }
 

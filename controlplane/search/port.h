@@ -82,7 +82,7 @@ struct search_calls {
 	 * how to grant it, or "no-node", or "no-status": a node has not said yet. */
 	bool (*below)(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1]);
 	/* It is asked for, or no longer. Calls of several searches are counted. */
-	void (*look_below)(void *owner, const char *service, bool on);
+	void (*look_below)(void *owner, const char *service, bool before, bool on);
 	/* A diagnosis has ended; what it enabled is out of the plan. */
 	void (*ended)(void *owner, struct wall when);
 };

@@ -23,14 +23,21 @@ service_of(char out[LABEL_TEXT_MAX + 1], const struct search_port *port, uint32_
 	snprintf(out, LABEL_TEXT_MAX + 1, "%.*s", (int)l->service_len, l->text);
 }
 
-/* A place that is certain, where a unit is in its thread, or waits for another unit that has ended. Before a unit begins, its thread
- * is in no request, or in another one. */
+/* The edge leads to the begin of a unit: its thread was in no request before, or in another one. */
+static bool
+leads_to_begin(const struct search_port *port, const struct shape_edge *edge)
+{
+	return labels_get(port->labels, edge->to)->kind == RECORD_UNIT_BEGIN;
+}
+
+/* A place that is certain, where a unit is in its thread, waits for another unit that has ended, or has yet to begin. */
 static bool
 is_for_below(const struct search_port *port, const struct search *s, const struct verdict *v,
     const struct shape_edge *edge)
 {
 	return s->below.state == BELOW_NOT_BEGUN && v->kind == VERDICT_PLACE && v->share_low > 0 &&
-	       (!v->handed_over || labels_get(port->labels, edge->to)->kind == RECORD_JOIN) &&
+	       (!v->handed_over || leads_to_begin(port, edge) ||
+		   labels_get(port->labels, edge->to)->kind == RECORD_JOIN) &&
 	       !port->paused && !port->backing_off;
 }
 
@@ -61,7 +68,8 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	b->kind = v->kind;
 	b->begun = b->asked = port->now;
 	b->wanted = BELOW_PLENTY;
-	port->calls->look_below(port->owner, b->service, true);
+	b->before = leads_to_begin(port, &group->shape.edges[edge]);
+	port->calls->look_below(port->owner, b->service, b->before, true);
 	search_enter(s, SEARCH_SWITCHING);
 	return true;
 }
@@ -165,7 +173,7 @@ search_below_stop(struct search_port *port, struct search *s, const char *cut)
 	if (b->state != BELOW_GATHERING)
 		return;
 	b->state = BELOW_DONE;
-	port->calls->look_below(port->owner, b->service, false);
+	port->calls->look_below(port->owner, b->service, b->before, false);
 	if (!port->calls->below(port->owner, b->service, b->missing)) {
 		below_list_free(b->list); /* of a part of the requests */
 		b->list = NULL;

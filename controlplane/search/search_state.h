@@ -154,6 +154,7 @@ struct below_search {
 	enum below_progress state;
 	enum verdict_kind kind; /* of the verdict that is to be made again */
 	char service[LABEL_TEXT_MAX + 1];
+	bool before;             /* the edge leads to the begin of a unit */
 	struct below_list *list; /* NULL: it was not asked for */
 	struct mono asked;       /* when it began to gather */
 	struct mono begun;       /* when it was asked for, or the first record came */

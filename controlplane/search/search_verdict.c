@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/tail_keys.h"
 #include "base/texts.h"
@@ -592,6 +593,18 @@ find_mistake(struct verdict *v, const struct search_port *port, const struct sea
 	return search_no_memory(s, e);
 }
 
+/* A process that stands still has threads that are stopped, or ready and without a CPU. One whose thread was seen to wait for something
+ * else most of the time had no work, or could not do it. */
+static bool
+refutes_still(const struct verdict *v)
+{
+	enum below_state top = v->below_top != NULL
+	                           ? below_state_of(v->below_top, strlen(v->below_top))
+	                           : BELOW_UNKNOWN;
+
+	return top != BELOW_UNKNOWN && top != BELOW_READY && top != BELOW_RUNNING;
+}
+
 /* What is said of the verdict beside what was measured; then it is kept, what is left of the problem gets
  * searches, and the search ends. */
 static int
@@ -617,6 +630,8 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 		rc = preload_verdict(v, port, s, e);
 	if (rc == 0)
 		rc = search_below_verdict(v, port, s, e);
+	if (v->wait_cause == WAIT_STILL && refutes_still(v))
+		v->wait_cause = WAIT_UNKNOWN;
 	if (rc == 0)
 		rc = find_mistake(v, port, s, x->group, x->edge, e);
 	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0 &&

@@ -6,16 +6,17 @@
 #include "base/rng.h"
 
 static const char *const WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place",
-	"waker", "waker_type" };
-static const char *const SAMPLE_FIELDS[] = { "weight_ns" };
+	"waker", "waker_type", "before_ns" };
+static const char *const SAMPLE_FIELDS[] = { "weight_ns", "before_ns" };
 
 enum { MOST = 64 };
 
 struct made {
 	struct labels *labels;
 	struct event events[MOST];
-	struct value values[MOST][6];
+	struct value values[MOST][7];
 	uint32_t waker, waker_type; /* of the next wait */
+	int64_t before;             /* of the next record */
 	enum below_side side;
 	struct unit units[2];
 	struct trace trace;
@@ -74,13 +75,14 @@ wait(struct made *m, const char *text, int64_t begin, int64_t woken, int64_t end
 {
 	struct value *v = m->values[m->trace.nbelow];
 
-	add(m, RECORD_WAIT, 0, text, end, WAIT_FIELDS, 6);
+	add(m, RECORD_WAIT, 0, text, end + m->before, WAIT_FIELDS, 7);
 	v[0] = value_of(end - begin);
 	v[1] = value_of(end - woken);
 	v[2] = text_of(owner_state);
 	v[3] = text_of(owner_place);
 	v[4] = value_of(m->waker);
 	v[5] = value_of(m->waker_type);
+	v[6] = value_of(m->before);
 }
 
 static void
@@ -88,8 +90,9 @@ sample(struct made *m, const char *text, int64_t at, int64_t weight)
 {
 	struct value *v = m->values[m->trace.nbelow];
 
-	add(m, RECORD_SAMPLE, 0, text, at, SAMPLE_FIELDS, 1);
+	add(m, RECORD_SAMPLE, 0, text, at + m->before, SAMPLE_FIELDS, 2);
 	v[0] = value_of(weight);
+	v[1] = value_of(m->before);
 }
 
 static struct below_time
@@ -138,6 +141,33 @@ a_time_is_divided_into_what_its_thread_did(void **state)
 	assert_int_equal(t.ns[BELOW_LOCK], 40);
 	t = time_of(m, 100, 100);
 	assert_int_equal(t.nparts, 0);
+	made_free(m);
+}
+
+/* Their records come with the begin of the unit, and say how much earlier they were. */
+static void
+what_a_thread_did_before_its_unit_began_lies_before_it(void **state)
+{
+	struct made *m = made_new();
+	struct below_time t;
+	(void)state;
+
+	m->side = BELOW_BETWEEN;
+	m->before = 210;
+	wait(m, "s/below:thread(main;pop() at q.c:3;futex)", 50, 140, 150, "unknown", "");
+	m->before = 110;
+	wait(m, "s/below:lock(main;reserve() at a.c:8;futex)", 200, 240, 250, "timer", "");
+	m->before = 80;
+	sample(m, "s/below:running(main;reserve() at a.c:9)", 280, 1000);
+	m->before = 0; /* the unit begins at 360 */
+	wait(m, "s/below:timer(main;nap() at a.c:9)", 400, 500, 510, "unknown", "");
+	t = time_of(m, 100, 360);
+	assert_int_equal(t.ns[BELOW_THREAD], 40);
+	assert_int_equal(t.ns[BELOW_LOCK], 40);
+	assert_int_equal(t.ns[BELOW_READY], 20);
+	assert_int_equal(t.ns[BELOW_RUNNING], 110);
+	assert_int_equal(t.ns[BELOW_UNKNOWN], 50); /* between both waits nobody saw it */
+	assert_int_equal(t.ns[BELOW_TIMER], 0);
 	made_free(m);
 }
 
@@ -521,6 +551,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_time_is_divided_into_what_its_thread_did),
+		cmocka_unit_test(what_a_thread_did_before_its_unit_began_lies_before_it),
 		cmocka_unit_test(waits_that_contradict_each_other_are_unknown),
 		cmocka_unit_test(a_wait_that_cannot_be_read_makes_all_of_the_time_unknown),
 		cmocka_unit_test(samples_divide_the_running_time_by_their_weights),

@@ -141,7 +141,7 @@ pass(struct house *h, double seconds, double offered, uint32_t nwaits)
 static void
 look_below(struct house *h, bool on)
 {
-	below_asked_set(&engine_parts(h->engine)->below, "shop", on);
+	below_asked_set(&engine_parts(h->engine)->below, "shop", false, on);
 	nodes_changed(&engine_parts(h->engine)->nodes);
 }
 
@@ -208,10 +208,10 @@ a_look_that_would_be_over_the_budget_does_not_fit(void **state)
 	h->type->offered = 1e9;
 	assert_false(overhead_fits_below(o, h->type->label, "shop"));
 	assert_true(overhead_fits_below(o, h->type->label, "elsewhere"));
-	below_asked_set(&engine_parts(h->engine)->below, "shop",
+	below_asked_set(&engine_parts(h->engine)->below, "shop", false,
 	    true); /* by another search: it is in the budget */
 	assert_true(overhead_fits_below(o, h->type->label, "shop"));
-	below_asked_set(&engine_parts(h->engine)->below, "shop", false);
+	below_asked_set(&engine_parts(h->engine)->below, "shop", false, false);
 }
 
 int

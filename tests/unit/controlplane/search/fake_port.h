@@ -27,7 +27,7 @@ struct fake {
 	struct diagnosis *d;
 	struct rng rng;
 	/* what the port answers to the search */
-	bool confirmed, over_budget, any_fresh, can_look_below, below_too_dear;
+	bool confirmed, over_budget, any_fresh, before, can_look_below, below_too_dear;
 	const char *below_missing; /* what a node cannot say; NULL: nothing */
 	int below;                 /* how often it is asked for */
 	struct label_set refused;  /* labels that are over the overhead budget */
@@ -157,10 +157,11 @@ fake_below(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1])
 }
 
 static inline void
-fake_look_below(void *owner, const char *service, bool on)
+fake_look_below(void *owner, const char *service, bool before, bool on)
 {
 	assert_string_equal(service, "s");
 	((struct fake *)owner)->below += on ? 1 : -1;
+	((struct fake *)owner)->before = before;
 }
 
 static inline void

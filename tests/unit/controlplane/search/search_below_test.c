@@ -404,11 +404,11 @@ all_iterations_of_a_loop_count(void **state)
 	assert_near(lock_ns, 60, 1e-9);
 }
 
-/* Between a unit that has ended and the join the joining thread waits; before a unit begins, its thread does not serve it. */
+/* Between a unit that has ended and the join the joining thread waits; before a unit begins, its thread does something else. */
 static void
-between_units_only_one_that_waits_for_another_is_looked_at(void **state)
+between_units_one_that_waits_for_another_or_has_yet_to_begin_is_looked_at(void **state)
 {
-	static const char join[] = "s/hone:join(kv.get)";
+	static const char join[] = "s/hone:join(kv.get)", unit[] = "s/hone:unit_begin(kv.get)";
 	const struct verdict v = { .kind = VERDICT_PLACE, .share_low = 0.5, .handed_over = true };
 	struct scene x;
 	int rc;
@@ -418,9 +418,17 @@ between_units_only_one_that_waits_for_another_is_looked_at(void **state)
 	assert_false(search_below_begin(&x.f.port, x.s, &v, x.group, EDGE, &rc, NULL));
 	assert_int_equal(x.s->below.state, BELOW_NOT_BEGUN);
 	x.group->shape.edges[EDGE].to = labels_intern(
+	    x.f.paths.labels, RECORD_UNIT_BEGIN, unit, sizeof unit - 1, NULL, 0);
+	assert_true(search_below_begin(&x.f.port, x.s, &v, x.group, EDGE, &rc, NULL));
+	assert_true(x.f.before); /* what the thread did before */
+	search_below_stop(&x.f.port, x.s, NULL);
+	end(&x);
+
+	begin(&x, true, true);
+	x.group->shape.edges[EDGE].to = labels_intern(
 	    x.f.paths.labels, RECORD_JOIN, join, sizeof join - 1, NULL, 0);
 	assert_true(search_below_begin(&x.f.port, x.s, &v, x.group, EDGE, &rc, NULL));
-	assert_true(search_below_gathers(x.s));
+	assert_true(search_below_gathers(x.s) && !x.f.before);
 	search_below_stop(&x.f.port, x.s, NULL);
 	end(&x);
 }
@@ -503,7 +511,8 @@ main(void)
 		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
 		cmocka_unit_test(of_several_positions_only_those_of_the_verdict_count),
 		cmocka_unit_test(all_iterations_of_a_loop_count),
-		cmocka_unit_test(between_units_only_one_that_waits_for_another_is_looked_at),
+		cmocka_unit_test(
+		    between_units_one_that_waits_for_another_or_has_yet_to_begin_is_looked_at),
 		cmocka_unit_test(a_state_that_nobody_saw_does_not_stand_out),
 		cmocka_unit_test(of_a_cause_that_few_requests_have_more_are_taken),
 		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
