@@ -14,7 +14,7 @@ enum {
 	TEXTS_MAX = 300
 }; /* the texts of a wait: a word, and a place of 240 bytes */
 
-struct held { /* a wait or a sample */
+struct held_record { /* a wait or a sample */
 	int64_t time_ns;
 	uint32_t label, nvalues;
 	struct value values[VALUES_MAX];
@@ -24,7 +24,7 @@ struct held { /* a wait or a sample */
 struct held_thread {
 	uint32_t pid, tid;
 	uint32_t count; /* in all; held[count % BEFORE_EACH_MAX] is next */
-	struct held *held;
+	struct held_record *held;
 };
 
 struct before_source {
@@ -58,7 +58,7 @@ hold(struct before_source *s, const struct record *r)
 {
 	struct held_thread *t = thread_of(s, r->pid, r->tid);
 	uint32_t used = 0;
-	struct held *h;
+	struct held_record *h;
 
 	if (t->held == NULL && (t->held = calloc(BEFORE_EACH_MAX, sizeof *t->held)) == NULL)
 		return; /* what it did is then unknown */
@@ -96,7 +96,7 @@ put_held(struct before_source *s, const struct record *begin, const struct batch
 	if (t->held == NULL || t->pid != begin->pid || t->tid != begin->tid)
 		return;
 	for (uint32_t i = from; i < t->count; i++) {
-		struct held *h = &t->held[i % BEFORE_EACH_MAX];
+		struct held_record *h = &t->held[i % BEFORE_EACH_MAX];
 		struct record r = { .trace_id = begin->trace_id,
 			.unit_id = begin->unit_id,
 			.time_ns = begin->time_ns,
