@@ -263,8 +263,8 @@ each_field_has_its_text(void **state)
 	      "\"also\":\"f\"}}",
 	    SHARE
 	    "; 80 % (70 to 90 %) of this time in 80 requests no thread of g recorded an event, "
-	    "unlike usually, and none of f either: the process was stopped, or it had no "
-	    "processor");
+	    "unlike usually, and none of f either: the process was stopped, had no "
+	    "processor, or all of its threads waited");
 	reads(
 	    "{\"tail\":{\"quantile\":0.99,\"above_ms\":12.5,\"requests\":40,\"carries\":0.9,\"has\":{"
 	    "\"key\":\"node of store\",\"is\":\"equal\",\"value\":\"store2\",\"slow\":0.98,"
