@@ -590,7 +590,8 @@ phase_facts_of(const struct search_port *port, const struct search *s)
 		.paused = port->paused,
 		.backing_off = port->backing_off,
 		.fresh = has_fresh(s),
-		.any_enabled = s->enabled.n > 0 || s->exploration.hypothesis != NULL,
+		.any_enabled = s->enabled.n > 0 || s->exploration.hypothesis != NULL ||
+		               search_below_gathers(s),
 		.confirmed = calls->confirmed(port->owner),
 		.in_cycle_ns = mono_since_ns(port->now, s->cycle.begun),
 		.since_check_ns = mono_since_ns(port->now, s->cycle.checked) };

@@ -14,9 +14,9 @@ $O/tests/scenario/below_sampled: $O/tests/scenario/below_sampled.o $O/lib/libhon
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
 $O/tests/scenario/below_program: $O/tests/scenario/below_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
-$O/tests/scenario/before_program: $O/tests/scenario/before_program.o $O/lib/libhone.so
+$O/tests/scenario/before_program $O/tests/scenario/switch_program: %: %.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
-agent-scenario: $O/tests/scenario/before_program
+agent-scenario: $O/tests/scenario/before_program $O/tests/scenario/switch_program
 agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_program $O/tests/scenario/agent_controller \
 	$O/tests/scenario/below_program $O/tests/scenario/below_sampled
 $O/tests/scenario/hostile_knock: $O/tests/scenario/hostile_knock.o

@@ -44,18 +44,25 @@ LOAD=$!
 while sleep 0.3; do printf 'begin;\nupdate goods set stock = 0 where i = 1;\n\\! sleep 0.06\ncommit;\n'; done | psql -q postgres > /dev/null 2>&1 &
 HOLDER=$!
 
-honed -o storage.database="$D/f.db" -o storage.space="$D/s.db" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
-	"${ALL_TRACED[@]}" -o search.budget=20% -o learn.budget=50% 2> "$D/honed.log" &
-HONED=$!
+honed_start() {
+	rm -f "$D/agents.sock"
+	honed -o storage.database="$D/f.db" -o storage.space="$D/s.db" -o controller.agents="ipc://$D/agents.sock" \
+		-o controller.operators="$HONE_SOCKET" "${ALL_TRACED[@]}" -o search.budget=20% -o learn.budget=50% 2>> "$D/honed.log" &
+	HONED=$!
+}
+honed_start
 wait_for 20 test -S "$D/agents.sock" || bail "honed starts"
 hone-agent -o agent.node=db -o controller.url="ipc://$D/agents.sock" -o maps.folder="$D/maps" -o log.level=debug 2> "$D/agent.log" &
 AGENT=$!
 
 connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok and .programs > 0)'; }
 seen() { hone status --json | jq -e 'any(.types[]; .type == "QUERY" and .traces > 50)'; }
-links() { cat /proc/"$(pgrep -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below)"/fdinfo/* 2> /dev/null | grep -c uprobe_multi; }
+helper() { pgrep -r R,S,D -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
+links() { cat /proc/"$(helper)"/fdinfo/* 2> /dev/null | grep -c uprobe_multi; }
 attached() { [ "$(links)" -gt 0 ]; }
 nothing_attached() { [ "$(links)" = 0 ]; }
+held() { grep -hoP '^prog_id:\s*\K[0-9]+' "/proc/$1/fdinfo/"* 2> /dev/null; }
+programs_gone() { local it; for it in $programs; do bpftool prog show id "$it" && return 1; done; return 0; }
 # The wait itself, or the part of it in which the process sleeps: it releases the lock of the table of locks before.
 verdict_is_the_wait() {
 	hone forest QUERY --json | jq -e '.runs[0] | {state, words, edge: .verdict.edge} | debug |
@@ -72,9 +79,12 @@ check "a diagnosis ends" hone start QUERY --wait
 check "its verdict is the wait for the row's lock" verdict_is_the_wait
 check "the mapping's probes are on while requests are sampled" attached
 kill $HONED
+wait_for 20 gone $HONED
 check "when the controller is gone, no probe is on" wait_for 20 nothing_attached
+check "when the controller is back, they are on again" eval 'honed_start && wait_for 30 attached'
+programs=$(held "$(helper)")
 kill -9 $AGENT
-check "when the agent is killed, none of its programs is left" wait_for 10 eval '! bpftool prog show | grep -qE "name on_(probe|switch)"'
+check "when the agent is killed, none of its programs is left" eval '[ -n "$programs" ] && wait_for 10 programs_gone'
 check "the server is still the same process" eval '[ "$(cat /proc/$SERVER/comm)" = postgres ]'
 check "the server's log has no error" eval '! grep -E "ERROR|FATAL|PANIC" "$D/data/log"'
 echo "1..$N"

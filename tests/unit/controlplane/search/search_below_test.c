@@ -295,7 +295,7 @@ without_any_record_the_search_does_not_wait_for_ever(void **state)
 }
 
 static void
-what_it_costs_to_start_does_not_end_it(void **state)
+what_it_costs_to_start_does_not_end_it_what_it_costs_later_does(void **state)
 {
 	struct scene x;
 	(void)state;
@@ -314,8 +314,12 @@ what_it_costs_to_start_does_not_end_it(void **state)
 	x.f.port.now.ns += BELOW_START_NS;
 	assert_int_equal(search_step(&x.f.port, x.s, NULL), 0);
 	assert_true(search_below_gathers(x.s));
-	search_below_stop(&x.f.port, x.s, "over-budget");
-	judge(&x);
+	assert_int_equal(x.s->enabled.n, 0); /* no tracepoint is: the look is what costs */
+	x.f.port.now.ns += 1;
+	x.s->cycle.groups = x.f.paths.groups;
+	x.f.paths.groups = NULL; /* they are the search's, which ends */
+	assert_int_equal(search_step(&x.f.port, x.s, NULL), 0);
+	assert_false(search_below_gathers(x.s));
 	assert_string_equal(x.s->outcome.verdict->below_missing, "over-budget");
 	end(&x);
 }
@@ -507,7 +511,7 @@ main(void)
 		cmocka_unit_test(what_a_node_cannot_say_is_told_beside_what_it_says),
 		cmocka_unit_test(a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason),
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
-		cmocka_unit_test(what_it_costs_to_start_does_not_end_it),
+		cmocka_unit_test(what_it_costs_to_start_does_not_end_it_what_it_costs_later_does),
 		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
 		cmocka_unit_test(of_several_positions_only_those_of_the_verdict_count),
 		cmocka_unit_test(all_iterations_of_a_loop_count),
