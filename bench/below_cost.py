@@ -3,6 +3,7 @@
 """What hone-below costs: the programs of bench/below_cost_program.c without it and with it, alternately.
 
     attached   it follows another process: nothing of this program is recorded, but each switch of the machine is looked at
+    probed     it has a USDT probe of this program on, which the program passes 40,000 times a second, and records each hit
     followed   it records all threads of this program at all times, more than in a diagnosis, where only an open edge of
                probed requests is recorded
 
@@ -28,11 +29,11 @@ WHAT = ('operations per second', 'processor time of one', 'time of one')
 class Helper:
     """hone-below, from when it observes until close(). pid None: there is none."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, more=()):
         self.process = None
         if pid is None:
             return
-        self.process = subprocess.Popen([O + '/lib/hone/hone-below', '--pid', str(pid), '--all', '--seconds', '600', '--json'],
+        self.process = subprocess.Popen([O + '/lib/hone/hone-below', '--pid', str(pid), '--all', '--seconds', '600', '--json', *more],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if 'observing' in line:
@@ -62,9 +63,9 @@ class Helper:
         return part, json.loads(out)['lost']
 
 
-def run(program, pid):
+def run(program, pid, more=()):
     """One measurement: the three figures, and what the helper took."""
-    helper = Helper(pid)
+    helper = Helper(pid, more)
     program.stdin.write('\n')
     program.stdin.flush()
     figures = [float(x) for x in program.stdout.readline().split()]
@@ -83,19 +84,24 @@ def main():
     idle = subprocess.Popen(['sleep', '3600'])
     print('%-9s %-9s %-24s %s' % ('program', 'hone-below', 'ratio to without', '95 % interval'))
     try:
-        for mode in ('switch', 'paced', 'requests'):
+        for mode in ('probe', 'switch', 'paced', 'requests'):
             program = subprocess.Popen([O + '/bench/below_cost_program', mode, str(SECONDS)], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
             run(program, None)
-            for how, pid in (('attached', idle.pid), ('followed', program.pid)):
+            for how, pid in (('probed', program.pid),) if mode == 'probe' else (('attached', idle.pid), ('followed', program.pid)):
+                more = ('--probes', 'usdt.*') if how == 'probed' else ()
                 ratios, taken, base = ([], [], []), [], []
                 for i in range(PAIRS):
-                    both = [run(program, p) for p in ((None, pid) if i % 2 == 0 else (pid, None))]
+                    both = [run(program, p, more) for p in ((None, pid) if i % 2 == 0 else (pid, None))]
                     (without, _), (with_it, took) = both if i % 2 == 0 else reversed(both)
                     base.append(without)
                     taken.append(took)
                     for k in range(3):
                         ratios[k].append(with_it[k] / without[k])
+                if how == 'probed':
+                    cost = [1000 * without[1] * (ratios[1][i] - 1) for i, without in enumerate(base)]
+                    print('%-9s %-9s  a pass costs %.0f ns of processor time (median; %.0f to %.0f)' % (
+                        mode, how, statistics.median(cost), min(cost), max(cost)))
                 for k in range(3):
                     print('%-9s %-9s  %-24s %.3f (%.3f to %.3f)' % ((mode, how, WHAT[k]) + interval(ratios[k])))
                 print('%-9s %-9s  %.0f operations per second without it; it took %.1f %% of a processor, and lost %d records' % (

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What bench/below_cost.py observes. below_cost_program switch|paced|requests SECONDS
+ * What bench/below_cost.py observes. below_cost_program switch|paced|requests|probe SECONDS
  *
  *	switch    two threads on one processor hand a byte to and fro: as many context switches as there can be
  *	paced     the same 50 times each millisecond: 100,000 context switches a second
  *	requests  200 requests per second: 200 us of computing, a hand-over to another thread and back, 1 ms of sleep
+ *
+ *	probe     40 times each millisecond: the same computing, about 10 us, and a USDT probe
  *
  * Prints for each line on its input, which begins a measurement: operations per second, processor time of one in us, mean time of
  * one in us. It ends with its input.
@@ -20,9 +22,19 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REQUESTS_HZ = 200, PACES_HZ = 1000, HANDS_OF_PACE = 50, COMPUTE_US = 200, SLEEP_US = 1000 };
+#include "tests/usdt_note.h"
 
-enum mode { SWITCH, PACED, REQUESTS };
+enum {
+	REQUESTS_HZ = 200,
+	PACES_HZ = 1000,
+	HANDS_OF_PACE = 50,
+	PROBES_OF_PACE = 40,
+	ROUNDS = 4000,
+	COMPUTE_US = 200,
+	SLEEP_US = 1000
+};
+
+enum mode { SWITCH, PACED, REQUESTS, PROBE };
 
 static int there[2], back[2];
 
@@ -68,6 +80,14 @@ request(void)
 }
 
 static void
+pass(uint64_t n)
+{
+	for (volatile int i = 0; i < ROUNDS; i++)
+		;
+	USDT_PROBE("below_cost", "passed", n);
+}
+
+static void
 measure(enum mode mode, double seconds)
 {
 	int64_t begin_ns = now_ns(CLOCK_MONOTONIC), cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID),
@@ -75,11 +95,13 @@ measure(enum mode mode, double seconds)
 	uint64_t n = 0;
 
 	while ((end_ns = now_ns(CLOCK_MONOTONIC)) < until_ns) {
-		if (mode != SWITCH && (mode == REQUESTS || n % HANDS_OF_PACE == 0)) {
-			int64_t at_ns = begin_ns + (mode == REQUESTS
-							   ? (int64_t)n * (1000000000 / REQUESTS_HZ)
-							   : (int64_t)n / HANDS_OF_PACE *
-								 (1000000000 / PACES_HZ));
+		uint64_t of_pace = mode == PROBE ? PROBES_OF_PACE : HANDS_OF_PACE;
+
+		if (mode != SWITCH && (mode == REQUESTS || n % of_pace == 0)) {
+			int64_t at_ns = begin_ns +
+			                (mode == REQUESTS
+						? (int64_t)n * (1000000000 / REQUESTS_HZ)
+						: (int64_t)(n / of_pace) * (1000000000 / PACES_HZ));
 			struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
 
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
@@ -87,6 +109,8 @@ measure(enum mode mode, double seconds)
 		}
 		if (mode == REQUESTS)
 			request();
+		else if (mode == PROBE)
+			pass(n);
 		else
 			hand(there[1], back[0]);
 		busy_ns += now_ns(CLOCK_MONOTONIC) - end_ns;
@@ -110,6 +134,7 @@ main(int argc, char **argv)
 		return 2;
 	mode = strcmp(argv[1], "switch") == 0  ? SWITCH
 	       : strcmp(argv[1], "paced") == 0 ? PACED
+	       : strcmp(argv[1], "probe") == 0 ? PROBE
 	                                       : REQUESTS;
 	if (mode != REQUESTS) {
 		CPU_ZERO(&one);

@@ -3,6 +3,8 @@
 
 #include "wire/message_fields.h"
 
+enum { HIT_MIN_BYTES = 21 }; /* four numbers of a byte, two ids of eight, and how many values */
+
 static const char *const WORDS[] = {
 #define STATE(name, number, word, text) [number] = word,
 #include "wire/below_states.tbl.h"
@@ -179,8 +181,10 @@ below_encode(const struct below_message *m, struct buf *b)
 		buf_u8(b, m->probed.on);
 		put_name(b, m->probed.reason, BELOW_REASON_MAX);
 		break;
-	case BELOW_HIT:
-		put_hit(&m->hit, b);
+	case BELOW_HITS:
+		buf_u8(b, (uint8_t)m->hits.count);
+		for (uint32_t i = 0; i < m->hits.count; i++)
+			put_hit(&m->hits.list[i], b);
 		break;
 	}
 }
@@ -326,6 +330,24 @@ take_hit(struct below_hit *h, struct reader *r)
 		h->values[i] = read_int(r);
 }
 
+static int
+take_hits(struct below_hits *h, struct reader *r, struct arena *a)
+{
+	struct below_hit *list;
+
+	h->count = read_u8(r);
+	r->failed |= h->count == 0 || h->count > BELOW_HITS_MAX ||
+	             h->count * HIT_MIN_BYTES > reader_left(r);
+	if (r->failed)
+		return ERR_INPUT;
+	if ((list = arena_calloc(a, h->count, sizeof *list)) == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < h->count; i++)
+		take_hit(&list[i], r);
+	h->list = list;
+	return 0;
+}
+
 /* 0, ERR_MEMORY, or ERR_INPUT, also where the reader failed. */
 static int
 take_fields(struct below_message *m, struct reader *r, struct arena *a)
@@ -383,8 +405,8 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 		m->probed.on = take_bool(r);
 		rc = take_text(&m->probed.reason, r, a, BELOW_REASON_MAX);
 		break;
-	case BELOW_HIT:
-		take_hit(&m->hit, r);
+	case BELOW_HITS:
+		rc = take_hits(&m->hits, r, a);
 		break;
 	default:
 		return ERR_INPUT;

@@ -9,7 +9,7 @@
  *	  |--- LIST ------------->                        a process followed, or not
  *	  |                 <-- LISTED                     the USDT probes of its files
  *	  |--- PROBE ------------>                        on or off, in all processes followed
- *	  |                 <-- PROBED, HIT
+ *	  |                 <-- PROBED, HITS
  *	  |--- LEASE, each second -->                     without one for its time, hone-below ends
  *	  |                 <-- NAME, WAIT, SAMPLE, LOST   what threads of probed requests did
  *	  |                              <-- MARK, COST    each 100 ms
@@ -54,6 +54,7 @@ enum {
 	BELOW_NAMES_MAX = 7000, /* bytes of a LISTED */
 	BELOW_REASON_MAX = 127,
 	BELOW_VALUES_MAX = 6,
+	BELOW_HITS_MAX = 64, /* of a message */
 };
 
 /* Of the names of USDT probes: "usdt.postgresql:query__start". */
@@ -75,7 +76,7 @@ enum below_kind {
 	BELOW_COST,
 	BELOW_LISTED,
 	BELOW_PROBED,
-	BELOW_HIT,
+	BELOW_HITS,
 };
 
 /* What hone-below can do here. */
@@ -180,6 +181,11 @@ struct below_hit { /* a thread passed a probe */
 	int64_t values[BELOW_VALUES_MAX]; /* its arguments; 0 for one that cannot be read */
 };
 
+struct below_hits {     /* in the order of their times */
+	uint32_t count; /* not 0 */
+	const struct below_hit *list;
+};
+
 struct below_message {
 	enum below_kind kind;
 	union {
@@ -198,7 +204,7 @@ struct below_message {
 		struct below_probe probe;
 		struct below_listed listed;
 		struct below_probed probed;
-		struct below_hit hit;
+		struct below_hits hits;
 	};
 };
 
@@ -206,7 +212,7 @@ struct below_message {
 void below_encode(const struct below_message *m, struct buf *b);
 
 /* Decodes one packet. Texts are copied into the arena. ERR_INPUT: malformed, or an unknown kind; ERR_MEMORY: *ret is of
- * no use. O(len), at most 4 * len bytes of memory. */
+ * no use. O(len), at most 16 * len bytes of memory. */
 int below_decode(
     struct below_message *ret, struct arena *a, const void *data, size_t len, struct err *e);
 

@@ -5,7 +5,7 @@
  *	a program is new ---> LIST its probes ---> they are among its tracepoints (inventory.h)
  *	"usdt." names are wanted (reconcile.h) ---> PROBE each, in all programs that have it ---> done
  *
- * A program that a mapping describes by USDT probes alone needs no LTTng: it is found in /proc by its name.
+ * A program that a mapping describes by USDT probes alone needs no LTTng (probed_programs.h).
  */
 #ifndef AGENT_MAIN_AGENT_PROBES_H
 #define AGENT_MAIN_AGENT_PROBES_H
@@ -18,7 +18,7 @@ bool probes_need(const struct agent *a, struct mono now);
 /* The process has to be followed for its probes. */
 bool probes_follow(const struct agent *a, const struct source_process *p);
 
-/* One turn; active: hone-below can be told. Costs a look at /proc every 2 s if a mapping names USDT probes. */
+/* One turn; active: hone-below can be told. */
 void probes_turn(struct agent *a, bool active, struct mono now);
 
 /* What hone-below answers, for source_below_open(). */

@@ -236,8 +236,9 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 	case BELOW_SAMPLE:
 		take_sample(s, &m->sample);
 		break;
-	case BELOW_HIT:
-		take_hit(s, &m->hit);
+	case BELOW_HITS:
+		for (uint32_t i = 0; i < m->hits.count; i++)
+			take_hit(s, &m->hits.list[i]);
 		break;
 	case BELOW_LISTED:
 		s->answers.listed(s->answers.of, &m->listed);

@@ -24,8 +24,10 @@ struct agent_helper {
 	struct buf packet;
 	struct mono lease, told,
 	    read; /* when it ends; when the cost was told; when records were handed on */
-	struct below_lost lost; /* messages that the socket did not take */
-	bool ending, ended;     /* it was asked to end, and hands on what there is; it ends */
+	struct below_lost lost;                /* messages that the socket did not take */
+	struct below_hit hits[BELOW_HITS_MAX]; /* that wait for more, or for another message */
+	uint32_t nhits;
+	bool ending, ended; /* it was asked to end, and hands on what there is; it ends */
 };
 
 static bool
@@ -56,31 +58,56 @@ time_of(const struct below_message *m)
 {
 	return m->kind == BELOW_WAIT     ? m->wait.end_ns
 	       : m->kind == BELOW_SAMPLE ? m->sample.time_ns
-	       : m->kind == BELOW_HIT    ? m->hit.time_ns
+	       : m->kind == BELOW_HITS   ? m->hits.list[m->hits.count - 1].time_ns
 	                                 : clock_mono().ns;
+}
+
+static void
+lose(struct agent_helper *s, uint64_t count, int64_t from_ns, int64_t to_ns)
+{
+	struct below_lost *lost = &s->lost;
+
+	lost->from_ns = lost->count == 0 || from_ns < lost->from_ns ? from_ns : lost->from_ns;
+	lost->to_ns = to_ns > lost->to_ns ? to_ns : lost->to_ns;
+	lost->count += count;
+}
+
+static void
+put_hits(struct agent_helper *s)
+{
+	const struct below_message m = { .kind = BELOW_HITS, .hits = { s->nhits, s->hits } };
+
+	if (s->nhits > 0 && !put_packet(s, &m))
+		lose(s, s->nhits, s->hits[0].time_ns, s->hits[s->nhits - 1].time_ns);
+	s->nhits = 0;
 }
 
 static void
 hand_on(void *of, const struct below_message *m)
 {
 	struct agent_helper *s = of;
-	struct below_lost *lost = &s->lost;
 	int64_t at = time_of(m);
 
 	if (s->ended)
 		return;
-	if (m->kind == BELOW_MARK && lost->count > 0) {
-		struct below_message l = { .kind = BELOW_LOST, .lost = *lost };
+	if (m->kind == BELOW_HITS) {
+		for (uint32_t i = 0; i < m->hits.count; i++) {
+			s->hits[s->nhits++] = m->hits.list[i];
+			if (s->nhits == BELOW_HITS_MAX)
+				put_hits(s);
+		}
+		return;
+	}
+	put_hits(s);
+	if (m->kind == BELOW_MARK && s->lost.count > 0) {
+		struct below_message l = { .kind = BELOW_LOST, .lost = s->lost };
 
 		if (!put_packet(s, &l))
 			return; /* and no mark: it would say that all has come */
-		*lost = (struct below_lost){ 0 };
+		s->lost = (struct below_lost){ 0 };
 	}
-	if (put_packet(s, m) || m->kind == BELOW_MARK)
-		return;
-	lost->from_ns = lost->count == 0 || at < lost->from_ns ? at : lost->from_ns;
-	lost->to_ns = at > lost->to_ns ? at : lost->to_ns;
-	lost->count++;
+	if (!put_packet(s, m) && m->kind != BELOW_MARK)
+		lose(s, 1, at, at);
 }
 
 static int64_t

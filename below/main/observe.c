@@ -254,17 +254,17 @@ take_wait(struct observer *x, const struct raw_wait *w)
 static void
 take_hit(struct observer *x, const struct raw_hit *h)
 {
-	struct below_message m = { .kind = BELOW_HIT,
-		.hit = { .id = h->id,
-		    .pid = h->pid,
-		    .tid = h->tid,
-		    .trace_id = h->trace_id,
-		    .unit_id = h->unit_id,
-		    .time_ns = (int64_t)h->time_ns,
-		    .nvalues = (uint8_t)(h->nvalues < BELOW_VALUES_MAX ? h->nvalues
-								       : BELOW_VALUES_MAX) } };
+	struct below_hit hit = { .id = h->id,
+		.pid = h->pid,
+		.tid = h->tid,
+		.trace_id = h->trace_id,
+		.unit_id = h->unit_id,
+		.time_ns = (int64_t)h->time_ns,
+		.nvalues = (uint8_t)(h->nvalues < BELOW_VALUES_MAX ? h->nvalues
+								   : BELOW_VALUES_MAX) };
+	const struct below_message m = { .kind = BELOW_HITS, .hits = { 1, &hit } };
 
-	memcpy(m.hit.values, h->values, m.hit.nvalues * sizeof *h->values);
+	memcpy(hit.values, h->values, hit.nvalues * sizeof *h->values);
 	x->take(x->of, &m);
 }
 

@@ -5,7 +5,7 @@
  *
  *	raw_stack ---> place (NAME, once) ---+
  *	raw_wait  ---> parts, cause ---------+--> WAIT, SAMPLE
- *	raw_hit   --------------------------------> HIT
+ *	raw_hit   --------------------------------> HITS
  */
 #ifndef BELOW_MAIN_OBSERVE_H
 #define BELOW_MAIN_OBSERVE_H

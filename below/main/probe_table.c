@@ -47,6 +47,14 @@ take_names(struct probe_table *t, const char *names)
 	}
 }
 
+static void
+take_hits(struct probe_table *t, const struct below_hits *h)
+{
+	for (uint32_t i = 0; i < h->count; i++)
+		if (h->list[i].id < t->n)
+			t->list[h->list[i].id].hits++;
+}
+
 void
 probe_table_take(void *of, const struct below_message *m)
 {
@@ -54,8 +62,8 @@ probe_table_take(void *of, const struct below_message *m)
 
 	if (m->kind == BELOW_LISTED)
 		take_names(t, m->listed.names);
-	else if (m->kind == BELOW_HIT && m->hit.id < t->n)
-		t->list[m->hit.id].hits++;
+	else if (m->kind == BELOW_HITS)
+		take_hits(t, &m->hits);
 	else if (m->kind == BELOW_PROBED && m->probed.id < t->n)
 		snprintf(
 		    t->list[m->probed.id].failed, sizeof t->list->failed, "%s", m->probed.reason);

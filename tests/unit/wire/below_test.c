@@ -8,6 +8,9 @@
 
 #include "wire/below.h"
 
+static const struct below_hit HITS[] = { { 4, 7, 8, 9, 10, 1000, 2, { -1, 5 } },
+	{ 5, 7, 8, 0, 0, 1001, 0, { 0 } } };
+
 static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_FOLLOW,
 	    .follow = { 7, BELOW_FOLLOW_WAITS, -336, UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
@@ -15,7 +18,7 @@ static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_PROBE, .probe = { 4, "usdt.postgresql:query__start", true } },
 	{ .kind = BELOW_LISTED, .listed = { 7, true, "usdt.postgresql:query__start\n" } },
 	{ .kind = BELOW_PROBED, .probed = { 4, true, "" } },
-	{ .kind = BELOW_HIT, .hit = { 4, 7, 8, 9, 10, 1000, 2, { -1, 5 } } },
+	{ .kind = BELOW_HITS, .hits = { 2, HITS } },
 	{ .kind = BELOW_UNFOLLOW, .unfollow = UINT32_MAX },
 	{ .kind = BELOW_LEASE, .lease_ms = BELOW_LEASE_MS },
 	{ .kind = BELOW_END },
@@ -102,6 +105,7 @@ static void
 impossible_values_are_refused(void **state)
 {
 	struct below_message m = MESSAGES[11];
+	struct below_hit hit = HITS[0];
 	(void)state;
 
 	m.wait.woken_ns = m.wait.begin_ns - 1;
@@ -125,7 +129,10 @@ impossible_values_are_refused(void **state)
 	m.follow.flags = BELOW_FOLLOW_FLAGS + 1;
 	assert_refused(m);
 	m = MESSAGES[5];
-	m.hit.nvalues = BELOW_VALUES_MAX + 1;
+	hit.nvalues = BELOW_VALUES_MAX + 1;
+	m.hits = (struct below_hits){ 1, &hit };
+	assert_refused(m);
+	m.hits.count = 0;
 	assert_refused(m);
 	assert_refused((struct below_message){ .kind = 99 });
 }

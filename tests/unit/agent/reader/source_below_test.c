@@ -436,8 +436,8 @@ its_cpu_time_is_summed_over_all_of_them(void **state)
 static void
 a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 {
-	struct below_message hit = { .kind = BELOW_HIT,
-		.hit = { 7, 50, 51, 9, 10, 100 * SECOND + 5, 2, { -3, 4 } } };
+	struct below_hit hits[] = { { 7, 50, 51, 9, 10, 100 * SECOND + 5, 2, { -3, 4 } },
+		{ 8, 50, 51, 9, 10, 100 * SECOND + 6, 2, { -3, 4 } } }; /* nobody asked for 8 */
 	struct source_stats stats;
 	struct stage g;
 	(void)state;
@@ -456,9 +456,7 @@ a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 	poll_at(&g, 100 * SECOND);
 	assert_true(answer.pid == 50 && answer.id == 7 && strcmp(answer.reason, "no") == 0);
 	assert_string_equal(answer.names, "usdt.postgresql:query__start\n");
-	say(&g, hit);
-	hit.hit.id = 8; /* nobody asked for it */
-	say(&g, hit);
+	say(&g, (struct below_message){ .kind = BELOW_HITS, .hits = { 2, hits } });
 	mark(&g, 100 * SECOND + 80);
 	poll_at(&g, 101 * SECOND);
 	assert_int_equal(g.out.nrecords, 1);
