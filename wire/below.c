@@ -59,6 +59,7 @@ put_follow(const struct below_follow *f, struct buf *b)
 
 	buf_uint(b, f->pid);
 	buf_u8(b, f->flags);
+	buf_u8(b, f->context);
 	buf_int(b, f->offset);
 	buf_uint(b, f->address);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -232,6 +233,8 @@ take_follow(struct below_follow *f, struct reader *r)
 	f->pid = take_u32(r);
 	f->flags = read_u8(r);
 	r->failed |= (f->flags & ~BELOW_FOLLOW_FLAGS) != 0;
+	f->context = read_u8(r);
+	r->failed |= f->context >= BELOW_CONTEXTS;
 	f->offset = read_int(r);
 	f->address = read_uint(r);
 	f->trace_id = take_u16(r);

@@ -91,6 +91,17 @@ enum below_can_flag {
 	BELOW_CAN_FLAGS = 127,
 };
 
+/* Whose record of its request a thread keeps. OTEL_*: that of an OpenTelemetry SDK (agent/system/otel_context.h), found as enum tls_model of
+ * agent/system/symbol_file.h says. */
+enum below_context {
+	BELOW_CONTEXT_HONE,
+	BELOW_CONTEXT_OTEL_FIXED,
+	BELOW_CONTEXT_OTEL_OFFSET,
+	BELOW_CONTEXT_OTEL_DESCRIPTOR,
+	BELOW_CONTEXT_OTEL_MODULE,
+	BELOW_CONTEXTS
+};
+
 enum below_follow_flag {
 	BELOW_FOLLOW_WAITS = 1, /* waits and samples, too, not only probes */
 	BELOW_FOLLOW_ALL =
@@ -104,6 +115,8 @@ enum below_follow_flag {
 struct below_follow {
 	uint32_t pid; /* of the process, in the pid namespace of both */
 	uint8_t flags;
+	uint8_t
+	    context; /* enum below_context; of an OpenTelemetry SDK `offset` and `address` are those of its pointer */
 	/* Where threads keep their context (instrument/context_place.h); offset 0: the agent may not read that, and
 	 * hone-below finds it, in the process' memory at `address`, which is 0 if the agent may not know that either. The
 	 * other members are then 0. */

@@ -8,6 +8,7 @@
 
 #include "agent/main/agent_probes.h"
 #include "agent/reader/source_set.h"
+#include "agent/system/otel_context.h"
 #include "agent/system/process.h"
 #include "agent/system/thread_context.h"
 #include "agent/tracer/reconcile.h"
@@ -151,12 +152,17 @@ follow(struct agent *a, const struct source_process *p, uint32_t pid, int flags)
 {
 	struct agent_below *b = &a->below;
 	struct hone_context_place place = { 0 };
+	struct otel_context otel;
 	struct below_follow f = { .pid = pid, .flags = (uint8_t)flags };
 	enum thread_context c = (flags & BELOW_FOLLOW_ALL) != 0
 	                            ? THREAD_CONTEXT_UNREAD
 	                            : thread_context_find((pid_t)pid, &place, &f.address);
 
-	if (c == THREAD_CONTEXT_NONE || c == THREAD_CONTEXT_BAD) {
+	if (c == THREAD_CONTEXT_NONE && otel_context_find((pid_t)pid, &otel)) {
+		f.context = (uint8_t)(BELOW_CONTEXT_OTEL_FIXED + otel.model);
+		f.offset = otel.offset;
+		f.address = otel.address;
+	} else if (c == THREAD_CONTEXT_NONE || c == THREAD_CONTEXT_BAD) {
 		agent_log(a, LOG_INFO, "%s (%u) is not followed below its tracepoints: %s",
 		    p->service, pid, thread_context_text(c));
 		map_put(&b->processes, pid, followed_of(p->pid, flags, false));

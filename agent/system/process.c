@@ -138,6 +138,25 @@ innermost_id(pid_t pid)
 	return ids > 1 ? id : 0;
 }
 
+int
+process_file(pid_t pid, const char *file)
+{
+	char path[PATH_MAX + 32];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 uint32_t
 process_find(
     bool (*wants)(void *of, const char *comm), void *of, struct process_found *ret, uint32_t max)

@@ -41,6 +41,10 @@ bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) i
  * first `max` of them; returns how many. Reads /proc/PID/stat of all processes, and the status of those with the name. */
 uint32_t process_inside(pid_t inner, const char *comm, pid_t *ret, uint32_t max);
 
+/* Opens a file as the process sees it, which may have another root; if that root may not be seen, the file of this path here. -1: it is no
+ * regular file, or may not be read. */
+int process_file(pid_t pid, const char *file);
+
 struct process_found {
 	pid_t pid;
 	char comm[16];

@@ -26,4 +26,23 @@ bool symbol_file_find(int fd, uint64_t from_start, char name[SYMBOL_NAME_MAX + 1
  */
 bool symbol_file_place(int fd, const char *name, uint64_t bytes, uint64_t *from_start);
 
+/* How the address of a thread-local variable is known in a running process (Drepper, ELF Handling For Thread-Local Storage; x86-64). */
+enum tls_model {
+	TLS_FIXED,  /* thread pointer + offset: it is of the program itself */
+	TLS_OFFSET, /* a word of the process has that offset (R_X86_64_TPOFF64) */
+	TLS_DESCRIPTOR, /* the second of two words has it, or leads to {module, offset} (R_X86_64_TLSDESC) */
+	TLS_MODULE /* a word has the number of the module, in whose block it lies at `offset` (R_X86_64_DTPMOD64) */
+};
+
+struct tls_symbol {
+	enum tls_model model;
+	int64_t offset; /* FIXED, MODULE */
+	uint64_t
+	    from_start; /* of the word or words, from the file's first byte in memory; not FIXED */
+};
+
+/* The thread-local variable of this name that the file exports. False: it exports none, or nothing in the file says where the loader puts its
+ * offset. Bounded as above. */
+bool symbol_file_tls(int fd, const char *name, struct tls_symbol *ret);
+
 #endif

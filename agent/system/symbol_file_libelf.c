@@ -53,6 +53,7 @@ file_begin(Elf *elf, uint64_t *ret)
 struct wanted {
 	const char *name;
 	uint64_t address, bytes;
+	bool thread_local;
 };
 
 static bool
@@ -63,8 +64,9 @@ is_wanted(const struct wanted *w, const GElf_Sym *s, const char *name)
 	if (s->st_shndx == SHN_UNDEF)
 		return false;
 	if (w->name != NULL)
-		return type == STT_OBJECT && GELF_ST_BIND(s->st_info) == STB_GLOBAL &&
-		       s->st_size >= w->bytes && name != NULL && strcmp(name, w->name) == 0;
+		return type == (w->thread_local ? STT_TLS : STT_OBJECT) &&
+		       GELF_ST_BIND(s->st_info) == STB_GLOBAL && s->st_size >= w->bytes &&
+		       name != NULL && strcmp(name, w->name) == 0;
 	return (type == STT_OBJECT || type == STT_FUNC) && w->address >= s->st_value &&
 	       w->address - s->st_value < s->st_size;
 }
@@ -160,6 +162,128 @@ symbol_file_place(int fd, const char *name, uint64_t bytes, uint64_t *from_start
 	found = file_begin(elf, &begin) && find_in_file(elf, &w, &symbol) != NULL;
 	if (found)
 		*from_start = symbol.st_value - begin;
+	elf_end(elf);
+	return found;
+}
+
+/* ---- thread-local variables ---- */
+
+static bool
+segment_of(Elf *elf, uint32_t type, GElf_Phdr *ret)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count && i <= INT32_MAX; i++)
+		if (gelf_getphdr(elf, (int)i, ret) != NULL && ret->p_type == type)
+			return true;
+	return false;
+}
+
+/* The loader puts the program's own block directly below the thread pointer. */
+static bool
+find_fixed(Elf *elf, const GElf_Sym *symbol, struct tls_symbol *ret)
+{
+	GElf_Phdr block;
+	uint64_t align;
+
+	if (!segment_of(elf, PT_TLS, &block) || block.p_memsz > SECTION_BYTES_MAX ||
+	    symbol->st_value > block.p_memsz)
+		return false;
+	align = block.p_align > 1 && block.p_align <= SECTION_BYTES_MAX ? block.p_align : 1;
+	ret->model = TLS_FIXED;
+	ret->offset = (int64_t)symbol->st_value -
+	              (int64_t)((block.p_memsz + align - 1) / align * align);
+	return true;
+}
+
+static bool
+take_relocation(const GElf_Rela *r, struct tls_symbol *ret)
+{
+	switch (GELF_R_TYPE(r->r_info)) {
+	case R_X86_64_TPOFF64:
+		ret->model = TLS_OFFSET;
+		break;
+	case R_X86_64_TLSDESC:
+		ret->model = TLS_DESCRIPTOR;
+		break;
+	case R_X86_64_DTPMOD64:
+		ret->model = TLS_MODULE;
+		break;
+	default:
+		return false;
+	}
+	ret->from_start = r->r_offset;
+	return true;
+}
+
+/* A relocation of the symbol: by its name, since each section of relocations may have a symbol table of its own. */
+static bool
+find_relocation(
+    Elf *elf, Elf_Scn *section, const GElf_Shdr *head, const char *name, struct tls_symbol *ret)
+{
+	Elf_Scn *table = elf_getscn(elf, head->sh_link);
+	GElf_Shdr symbols;
+	Elf_Data *relocations, *names;
+
+	if (table == NULL || gelf_getshdr(table, &symbols) == NULL ||
+	    symbols.sh_type != SHT_DYNSYM || symbols.sh_size > SECTION_BYTES_MAX ||
+	    (names = elf_getdata(table, NULL)) == NULL ||
+	    (relocations = elf_getdata(section, NULL)) == NULL)
+		return false;
+	for (int i = 0;; i++) {
+		const char *its;
+		GElf_Rela r;
+		GElf_Sym s;
+
+		if (gelf_getrela(relocations, i, &r) == NULL)
+			return false;
+		if (GELF_R_SYM(r.r_info) != 0 && GELF_R_SYM(r.r_info) <= INT32_MAX &&
+		    gelf_getsym(names, (int)GELF_R_SYM(r.r_info), &s) != NULL &&
+		    GELF_ST_TYPE(s.st_info) == STT_TLS &&
+		    (its = elf_strptr(elf, symbols.sh_link, s.st_name)) != NULL &&
+		    strcmp(its, name) == 0 && take_relocation(&r, ret))
+			return true;
+	}
+}
+
+static bool
+find_dynamic(Elf *elf, const char *name, struct tls_symbol *ret)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr head;
+
+	while ((section = elf_nextscn(elf, section)) != NULL)
+		if (gelf_getshdr(section, &head) != NULL && head.sh_type == SHT_RELA &&
+		    head.sh_size <= SECTION_BYTES_MAX &&
+		    find_relocation(elf, section, &head, name, ret))
+			return true;
+	return false;
+}
+
+bool
+symbol_file_tls(int fd, const char *name, struct tls_symbol *ret)
+{
+	const struct wanted w = { .name = name, .bytes = 8, .thread_local = true };
+	Elf *elf = elf_open(fd);
+	bool found = false;
+	GElf_Phdr interpreter;
+	uint64_t begin;
+	GElf_Sym symbol;
+
+	if (elf == NULL)
+		return false;
+	*ret = (struct tls_symbol){ 0 };
+	if (gelf_getclass(elf) == ELFCLASS64 && find_in_file(elf, &w, &symbol) != NULL &&
+	    file_begin(elf, &begin)) {
+		if (segment_of(elf, PT_INTERP, &interpreter))
+			found = find_fixed(elf, &symbol, ret);
+		else if ((found = find_dynamic(elf, name, ret))) {
+			ret->offset = (int64_t)symbol.st_value;
+			ret->from_start -= begin;
+		}
+	}
 	elf_end(elf);
 	return found;
 }

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "agent/system/process.h"
 #include "agent/system/symbol_file.h"
 
 enum { CONTEXT_BYTES_MAX = 4096, OFFSET_MAX = 1 << 30, MAPS_LINES_MAX = 65536 };
@@ -99,27 +100,6 @@ library_find(pid_t pid, char path[PATH_MAX], uint64_t *begin)
 	return err == EACCES || err == EPERM ? THREAD_CONTEXT_HIDDEN : THREAD_CONTEXT_NONE;
 }
 
-/* Opens a file as the process sees it, which may have another root; if that root may not be seen, the
- * file of this path here. -1: no regular file. */
-static int
-open_of_process(pid_t pid, const char *file)
-{
-	char path[PATH_MAX + 32];
-	struct stat st;
-	int fd;
-
-	snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 enum thread_context
 thread_context_find(pid_t pid, struct hone_context_place *ret, uint64_t *address)
 {
@@ -132,7 +112,7 @@ thread_context_find(pid_t pid, struct hone_context_place *ret, uint64_t *address
 
 	if ((c = library_find(pid, path, &begin)) != THREAD_CONTEXT_FOUND)
 		return c;
-	if ((fd = open_of_process(pid, path)) < 0)
+	if ((fd = process_file(pid, path)) < 0)
 		return THREAD_CONTEXT_HIDDEN;
 	found = symbol_file_place(fd, HONE_CONTEXT_SYMBOL, sizeof *ret, &from_start);
 	close(fd);

@@ -10,6 +10,14 @@
 #ifndef BELOW_KERNEL_RAW_H
 #define BELOW_KERNEL_RAW_H
 
+enum raw_context_of { /* enum below_context of wire/below.h */
+	RAW_OF_HONE,
+	RAW_OF_OTEL_FIXED,
+	RAW_OF_OTEL_OFFSET,
+	RAW_OF_OTEL_DESCRIPTOR,
+	RAW_OF_OTEL_MODULE
+};
+
 enum raw_kind { RAW_WAIT = 1, RAW_STACK, RAW_HIT };
 /* When a stack was copied. A sample is one at RAW_CLOCK. */
 enum raw_when { RAW_OUT, RAW_HOLDER, RAW_CLOCK, RAW_WHENS };
@@ -34,7 +42,12 @@ struct raw_process { /* that is followed */
 	u32 all;    /* 1: all threads, in requests or not; no context is read */
 	u32 waits;  /* 1: waits and samples, too, not only what is probed */
 	u32 before; /* 1: waits and samples also of threads that are in no probed request, without ids */
-	u32 pad;
+	u32 of; /* enum raw_context_of. Of an OpenTelemetry SDK `context` and `address` are those of its pointer */
+};
+
+struct raw_otel {                    /* OTEP 4947 */
+	u8 trace_id[16], span_id[8]; /* most significant byte first */
+	u8 valid;
 };
 
 struct raw_place { /* the first members of struct hone_context_place (instrument/context_place.h) */

@@ -140,7 +140,7 @@ find_context(struct raw_process *p)
 {
 	struct raw_place published;
 
-	if (p->all || p->context != 0)
+	if (p->all || p->context != 0 || p->of != RAW_OF_HONE)
 		return true;
 	if (p->address == 0 ||
 	    bpf_probe_read_user(&published, sizeof published, (void *)p->address) != 0 ||
@@ -154,9 +154,69 @@ find_context(struct raw_process *p)
 	return published.offset != 0;
 }
 
+/* The thread-local variable in a module's block: the thread pointer's second word leads to the table of blocks, of 16 bytes each. 0: the thread
+ * has no such block yet. */
+static __always_inline u64
+in_block(u64 pointer, u64 module, u64 offset)
+{
+	u64 table = 0, block = 0;
+
+	if (module == 0 || module > 65535 ||
+	    bpf_probe_read_user(&table, 8, (void *)(pointer + 8)) != 0 ||
+	    bpf_probe_read_user(&block, 8, (void *)(table + 16 * module)) != 0 || block == 0 ||
+	    block == ~0ull)
+		return 0;
+	return block + offset;
+}
+
+/* Where the SDK's pointer of this thread lies; 0: nowhere yet. */
+static __always_inline u64
+otel_pointer(struct task_struct *t, const struct raw_process *p)
+{
+	u64 pointer = t->thread.fsbase, word = 0, of[2];
+
+	if (p->of == RAW_OF_OTEL_FIXED)
+		return pointer + p->context;
+	if (bpf_probe_read_user(
+		&word, 8, (void *)(p->address + (p->of == RAW_OF_OTEL_DESCRIPTOR ? 8 : 0))) != 0)
+		return 0;
+	if (p->of == RAW_OF_OTEL_MODULE)
+		return in_block(pointer, word, p->context);
+	if ((s64)word < 0 || p->of == RAW_OF_OTEL_OFFSET)
+		return pointer + word;
+	if (bpf_probe_read_user(of, sizeof of, (void *)word) != 0) /* module, offset */
+		return 0;
+	return in_block(pointer, of[0], of[1]);
+}
+
+static __always_inline u64
+number_at(const u8 *bytes)
+{
+	u64 n;
+
+	__builtin_memcpy(&n, bytes, 8);
+	return __builtin_bswap64(n);
+}
+
+/* The span that an OpenTelemetry SDK says is active on the thread. */
+static __attribute__((noinline)) int
+read_otel(struct task_struct *t, struct raw_process *p, struct raw_request *ret)
+{
+	u64 at = otel_pointer(t, p), record = 0;
+	struct raw_otel o;
+
+	if (at == 0 || bpf_probe_read_user(&record, 8, (void *)at) != 0 || record == 0 ||
+	    bpf_probe_read_user(&o, sizeof o, (void *)record) != 0 || o.valid != 1)
+		return 0;
+	ret->trace_id = number_at(o.trace_id + 8);
+	ret->unit_id = number_at(o.span_id);
+	ret->probed = ret->trace_id != 0;
+	return 0;
+}
+
 /* False: the memory of its context cannot be read. */
 static __always_inline bool
-read_request(struct task_struct *t, const struct raw_process *p, struct raw_request *ret)
+read_request(struct task_struct *t, struct raw_process *p, struct raw_request *ret)
 {
 	u64 context = t->thread.fsbase + p->context;
 	u8 probed = 0;
@@ -164,6 +224,10 @@ read_request(struct task_struct *t, const struct raw_process *p, struct raw_requ
 	__builtin_memset(ret, 0, sizeof *ret);
 	if (p->all) {
 		ret->probed = 1;
+		return true;
+	}
+	if (p->of != RAW_OF_HONE) {
+		read_otel(t, p, ret);
 		return true;
 	}
 	if (bpf_probe_read_user(&probed, 1, (void *)(context + p->probed)) != 0)
@@ -183,7 +247,7 @@ read_waker(struct task_struct *t, const struct raw_process *p, struct raw_wait *
 {
 	u64 context = t->thread.fsbase + p->context;
 
-	if (p->all || p->context == 0)
+	if (p->all || p->context == 0 || p->of != RAW_OF_HONE)
 		return;
 	if (bpf_probe_read_user(&w->waker_type, 4, (void *)(context + p->request_type)) != 0)
 		w->waker_type = 0;

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "agent/system/otel_context.h"
 #include "agent/system/thread_context.h"
 #include "base/clock.h"
 #include "below/main/below_watch.h"
@@ -141,6 +142,8 @@ find_context(struct below_follow *f)
 {
 	struct hone_context_place p = { 0 };
 
+	struct otel_context otel;
+
 	if (f->offset != 0 || f->address != 0)
 		return true;
 	switch (thread_context_find((pid_t)f->pid, &p, &f->address)) {
@@ -152,6 +155,13 @@ find_context(struct below_follow *f)
 		f->probed = p.probed;
 		return true;
 	case THREAD_CONTEXT_UNREAD:
+		return true;
+	case THREAD_CONTEXT_NONE:
+		if (!otel_context_find((pid_t)f->pid, &otel))
+			return false;
+		f->context = (uint8_t)(BELOW_CONTEXT_OTEL_FIXED + otel.model);
+		f->offset = otel.offset;
+		f->address = otel.address;
 		return true;
 	default:
 		return false;

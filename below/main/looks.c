@@ -542,6 +542,10 @@ looks_follow(struct looks *x, pid_t pid, const struct below_follow *asked, struc
 	if (x->nprocesses == PROCESSES_MAX)
 		return err_set(
 		    e, ERR_FULL, "process %d is not looked at: %d are", (int)pid, PROCESSES_MAX);
+	if (asked != NULL && asked->context != BELOW_CONTEXT_HONE)
+		return err_set(e, ERR_MISSING,
+		    "process %d: its context is that of an OpenTelemetry SDK, which only BPF programs read",
+		    (int)pid);
 	rc = check_permitted(pid, e);
 	if (rc == 0 && asked != NULL) {
 		f = *asked;

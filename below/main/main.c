@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/system/otel_context.h"
 #include "agent/system/thread_context.h"
 #include "base/clock.h"
 #include "below/main/below_watch.h"
@@ -211,11 +212,20 @@ static int
 find_context(long pid, struct below_follow *f, struct err *e)
 {
 	struct hone_context_place p = { 0 };
+	struct otel_context otel;
 	uint64_t address = 0;
 	enum thread_context c = thread_context_find((pid_t)pid, &p, &address);
 
 	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
 		return err_set(e, ERR_MISSING, "there is no process %ld", pid);
+	if (c == THREAD_CONTEXT_NONE && otel_context_find((pid_t)pid, &otel)) {
+		*f = (struct below_follow){ .pid = (uint32_t)pid,
+			.flags = BELOW_FOLLOW_WAITS,
+			.context = (uint8_t)(BELOW_CONTEXT_OTEL_FIXED + otel.model),
+			.offset = otel.offset,
+			.address = otel.address };
+		return 0;
+	}
 	if (c != THREAD_CONTEXT_FOUND)
 		return err_set(e, ERR_MISSING,
 		    "process %ld: its requests are not known: %s (--all follows all threads)", pid,

@@ -319,6 +319,7 @@ observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, str
 		p = (struct raw_process){ .all = (f->flags & BELOW_FOLLOW_ALL) != 0,
 			.waits = (f->flags & BELOW_FOLLOW_WAITS) != 0,
 			.before = (f->flags & BELOW_FOLLOW_BEFORE) != 0,
+			.of = f->context,
 			.context = f->offset,
 			.address = f->address,
 			.trace_id = f->trace_id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Any bytes as a traced program's file: 8 bytes of position, then the file. Whatever the file says,
- * the result is a terminated name, or none, and an object of an exported name, or none.
+ * the result is a terminated name, or none, and an object or a thread-local variable of an exported name, or none.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -19,6 +19,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static int fd = -1;
 	char name[SYMBOL_NAME_MAX + 1];
+	struct tls_symbol tls;
 	uint64_t from_start;
 
 	if (len < sizeof from_start)
@@ -34,5 +35,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	    (name[0] == '\0' || strnlen(name, sizeof name) == sizeof name))
 		abort();
 	symbol_file_place(fd, "hone_context_place_v1", 40, &from_start);
+	if (symbol_file_tls(fd, "otel_thread_ctx_v1", &tls) && tls.model > TLS_MODULE)
+		abort();
 	return 0;
 }

@@ -15,7 +15,7 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 25; }
 
-echo 1..34
+echo 1..40
 mkfifo "$D/in"
 "$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
 WORK=$!
@@ -104,6 +104,28 @@ check "what is switched off is said" jq -e '.waits and (.holders or .samples | n
 unprivileged() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all "$B" --can > "$D/can.txt" 2>&1; }
 check "without privileges it says that it looks at /proc" eval 'unprivileged && grep -q "^yes  all of this by looks at /proc" "$D/can.txt"'
 check "and which are missing, and how to grant them" grep -q "CAP_BPF and CAP_PERFMON are needed" "$D/can.txt"
+# ---- programs with the thread context of an OpenTelemetry SDK
+S=$O/tests/scenario
+otel() {	# otel PROGRAM [LIBRARY]: what it waits for in its spans, and nothing else, is seen
+	local pid
+	"$@" > "$D/otel.out" &
+	pid=$!
+	PIDS+=($pid)
+	wait_for 20 grep -q ready "$D/otel.out" && "$B" --pid $pid --seconds 1 --json > "$D/otel.json"
+	kill $pid
+	wait $pid
+	jq -c '.rows[] | [.place, .state, .count]' "$D/otel.json"
+	jq -e '([.rows[] | select((.place | startswith("in_span()")) and .state == "timer") | .count] | add // 0) >= 20 and
+		([.rows[] | select(.place | startswith("without_span()"))] | length) == 0' "$D/otel.json"
+}
+check "OpenTelemetry's thread context is read: of a program" otel "$S/otel_context_fixed"
+for model in offset descriptor module; do
+	check "of a library that reaches it by its $model" otel "$S/otel_context_with_$model"
+done
+for model in descriptor module; do
+	check "of a library that is loaded later, by its $model" otel "$S/otel_context_late" "$S/otel_context_$model.so"
+done
+
 check "a wrong option ends with 2" test "$("$B" --pid x 2> /dev/null; echo $?)" = 2
 check "a process that does not exist ends with 1" test "$("$B" --pid 4194303 2> /dev/null; echo $?)" = 1
 left() { ! bpftool prog show 2> /dev/null | grep -q "name on_switch"; }

@@ -13,7 +13,8 @@ static const struct below_hit HITS[] = { { 4, 7, 8, 9, 10, 1000, 2, { -1, 5 } },
 
 static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_FOLLOW,
-	    .follow = { 7, BELOW_FOLLOW_WAITS, -336, UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
+	    .follow = { 7, BELOW_FOLLOW_WAITS, BELOW_CONTEXT_OTEL_MODULE, -336,
+		UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
 	{ .kind = BELOW_LIST, .list = 7 },
 	{ .kind = BELOW_PROBE, .probe = { 4, "usdt.postgresql:query__start", true } },
 	{ .kind = BELOW_LISTED, .listed = { 7, true, "usdt.postgresql:query__start\n" } },
@@ -127,6 +128,9 @@ impossible_values_are_refused(void **state)
 	assert_refused(m);
 	m = MESSAGES[0];
 	m.follow.flags = BELOW_FOLLOW_FLAGS + 1;
+	assert_refused(m);
+	m = MESSAGES[0];
+	m.follow.context = BELOW_CONTEXTS;
 	assert_refused(m);
 	m = MESSAGES[5];
 	hit.nvalues = BELOW_VALUES_MAX + 1;
