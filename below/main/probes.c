@@ -11,6 +11,8 @@
 #include "base/texts.h"
 #include "wire/below.h"
 
+#define LOOK_NS INT64_C(250000000) /* between two looks at how often probes are passed */
+
 enum { FILES_MAX = 1024, NAMES_MAX = 16384, ASKED_MAX = 4096, NOWHERE = UINT16_MAX };
 
 struct probe_place {
@@ -531,7 +533,7 @@ probes_limit(struct probes *p, struct mono now, below_take *take, void *of)
 	struct probe_rate *list;
 	uint32_t over;
 
-	if (p->nasked == 0 || passed_ns < INT64_C(1000000000) ||
+	if (p->nasked == 0 || passed_ns < LOOK_NS ||
 	    (list = calloc(p->nasked, sizeof *list)) == NULL)
 		return;
 	count_passes(p);

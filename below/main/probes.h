@@ -8,7 +8,7 @@
  *
  * The links are of files, not of processes: whoever runs such a file passes the probe (0.5 us), and only processes that are followed
  * are recorded. They end with this process. So what probes may cost is limited here, whoever asks for them: where all of them together
- * take more than PROBES_SHARE_MAX of a core in a second, those that are passed most go off, and stay off.
+ * take more than PROBES_SHARE_MAX of a core over a quarter of a second, those that are passed most go off, and stay off.
  */
 #ifndef BELOW_MAIN_PROBES_H
 #define BELOW_MAIN_PROBES_H
@@ -45,7 +45,7 @@ void probes_set(struct probes *p, uint32_t id, const char *name, bool on);
  * ms where one went off. */
 void probes_apply(struct probes *p, below_take *take, void *of);
 
-/* Once a second: switches off what is passed too often, with a PROBED that says so. O(places that are on). */
+/* Four times a second: switches off what is passed too often, with a PROBED that says so. O(places that are on). */
 void probes_limit(struct probes *p, struct mono now, below_take *take, void *of);
 
 /* Hands on the names of all probes of the process's files: LISTED, the last one marked. */
