@@ -103,7 +103,7 @@ check "the baseline has healthy blocks enough" found '.baseline.blocks' '.needed
 check "the service with the fault is the first suspect, and sure" found '.baseline.suspects[:3]' '.[0] | .service == "postgres" and .sure and
   .unsure == null and .score > .usual_score and .p <= 0.05'
 check "the change of the mean is attributed to its edges" found '.baseline.types[] | select(.type == "GET_ORDERS") | {change_ms, low_ms, p,
-  edges: .edges[:2]}' '.low_ms > 5 and .edges[0].owner_service == "postgres" and .edges[0].share > 0.5'
+  edges: .edges[:2]}' '.low_ms > 1 and .edges[0].owner_service == "postgres" and .edges[0].share > 0.5'
 check "a type that vanished is listed" found '.baseline | {types_appeared, types_vanished}' '. == {types_appeared: [], types_vanished: ["ROUNDS"]}'
 check "the page contains the data and loads nothing from elsewhere" bash -c "
   grep -q 'shop-price' '$stage/page.html' && grep -q 'hone.analysis' '$stage/page.html' &&
