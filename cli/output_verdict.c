@@ -197,6 +197,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	bool separated = strcmp(kind, "separated") == 0;
 
 	print_part(p, "inside", verdict_preload_put, v);
+	print_part(p, "within", verdict_within_put, v);
 	print_tail(p, json_object_get(v, "tail"));
 	print_part(p, "slow ones", verdict_tail_put, v);
 	print_part(p, "waited for", verdict_waited_put, v);

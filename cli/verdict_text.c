@@ -113,6 +113,16 @@ verdict_preload_put(struct buf *out, const json_t *v)
 }
 
 void
+verdict_within_put(struct buf *out, const json_t *v)
+{
+	const json_t *within = json_object_get(v, "within");
+
+	if (json_is_object(within))
+		buf_printf(out, "a part of what lies between %s and %s", member(within, "from"),
+		    member(within, "to"));
+}
+
+void
 verdict_waited_put(struct buf *out, const json_t *v)
 {
 	const json_t *waited = json_object_get(v, "waited");
@@ -611,6 +621,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_separation(out, v);
 	put_share(out, run, v);
 	put_part(out, ", ", verdict_position_put, v);
+	put_part(out, ", ", verdict_within_put, v);
 	put_part(out, "; ", verdict_sample_put, v);
 	put_doubt(out, v);
 	if (json_is_object(key))

@@ -32,6 +32,8 @@ void run_text_put(struct buf *out, const json_t *run);
 
 /* Parts of the sentence, for separate lines. Empty if the verdict has no such field. */
 void verdict_preload_put(struct buf *out, const json_t *v);
+/* The span of tracepoints that the edge is a part of. */
+void verdict_within_put(struct buf *out, const json_t *v);
 void verdict_position_put(struct buf *out, const json_t *v);
 void verdict_sample_put(struct buf *out, const json_t *v);
 void verdict_unlearned_put(struct buf *out, const json_t *v);

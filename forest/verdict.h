@@ -95,6 +95,8 @@ struct verdict {
 	 * ("lttng_ust_pthread:pthread_mutex_lock"); the object with most of the time of that call (a
 	 * lock's address), and its share. */
 	enum preload_kind preload;
+	/* Of another verdict (preload NONE), above_from and above_to are the begin and the end of the innermost span that has the edge in it;
+	 * "": there is none. */
 	char *above_from, *above_to, *call, *object;
 	double object_share;
 

@@ -159,6 +159,16 @@ preload_json(const struct verdict *v)
 	    "object_share", object ? number_json(v->object_share) : json_null());
 }
 
+/* The span that the edge lies in. */
+static json_t *
+within_json(const struct verdict *v)
+{
+	if (v->preload != PRELOAD_NONE || v->above_from == NULL || v->above_from[0] == '\0')
+		return json_null();
+	return json_pack(
+	    "{s:o, s:o}", "from", answer_text(v->above_from), "to", answer_text(v->above_to));
+}
+
 /* "service", of a label's text. */
 static json_t *
 service_json(const char *label)
@@ -260,14 +270,15 @@ static void
 add_circumstances(json_t *j, const struct verdict *v, bool whole)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "measure", measure_word(v), "sure", verdict_sure(v), "effect", number_json(v->effect),
 	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
 	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
 	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
-	    answer_below(v, whole), "tail", tail_json(v), "new", new_json(v));
+	    answer_below(v, whole), "tail", tail_json(v), "new", new_json(v), "within",
+	    within_json(v));
 
 	json_object_update(j, more);
 	json_decref(more);

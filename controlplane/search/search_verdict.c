@@ -22,6 +22,7 @@
 #include "controlplane/search/search_rest.h"
 #include "controlplane/search/tail_target.h"
 #include "controlplane/search/thread_pool.h"
+#include "controlplane/search/within.h"
 #include "controlplane/search/worth.h"
 
 /* Bootstrap rounds: to judge, and for the intervals of a verdict. */
@@ -593,6 +594,21 @@ find_mistake(struct verdict *v, const struct search_port *port, const struct sea
 	return search_no_memory(s, e);
 }
 
+/* The span around the edge, which names what it is a part of. */
+static int
+find_within(struct verdict *v, struct search_port *port, const struct search *s,
+    const struct shape *shape, uint32_t edge, struct err *e)
+{
+	uint32_t begin, end;
+
+	if (v->preload != PRELOAD_NONE || !within_span(shape, edge, port->labels, &begin, &end))
+		return 0;
+	return hypothesis_text(&v->above_from, labels_get(port->labels, begin)->text) &&
+	               hypothesis_text(&v->above_to, labels_get(port->labels, end)->text)
+	           ? 0
+	           : search_no_memory(s, e);
+}
+
 /* A process that stands still has threads that are stopped, or ready and without a CPU. One whose thread was seen to wait for something
  * else most of the time had no work, or could not do it. */
 static bool
@@ -628,6 +644,8 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	v->slow_with = v->kind == VERDICT_SEPARATED && sep->with;
 	if ((rc = find_left_out(v, port, s, e)) == 0 && v->kind != VERDICT_SPREAD)
 		rc = preload_verdict(v, port, s, e);
+	if (rc == 0)
+		rc = find_within(v, port, s, &x->group->shape, x->edge, e);
 	if (rc == 0)
 		rc = search_below_verdict(v, port, s, e);
 	if (v->wait_cause == WAIT_STILL && refutes_still(v))
