@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "wire/below.h"
 
+#include <string.h>
+
 #include "wire/message_fields.h"
 
-enum { HIT_MIN_BYTES = 21 }; /* four numbers of a byte, two ids of eight, and how many values */
+enum {
+	HIT_MIN_BYTES = 22
+}; /* four numbers of a byte, two ids of eight, how many values, and the length of a word */
 
 static const char *const WORDS[] = {
 #define STATE(name, number, word, text) [number] = word,
@@ -122,6 +126,7 @@ put_hit(const struct below_hit *h, struct buf *b)
 	buf_u8(b, h->nvalues);
 	for (int i = 0; i < h->nvalues && i < BELOW_VALUES_MAX; i++)
 		buf_int(b, h->values[i]);
+	put_name(b, h->word, BELOW_WORD_MAX);
 }
 
 void
@@ -170,6 +175,7 @@ below_encode(const struct below_message *m, struct buf *b)
 	case BELOW_PROBE:
 		buf_uint(b, m->probe.id);
 		buf_u8(b, m->probe.on);
+		buf_u8(b, m->probe.word);
 		put_name(b, m->probe.name, BELOW_PROBE_NAME_MAX);
 		break;
 	case BELOW_LISTED:
@@ -318,9 +324,12 @@ take_bool(struct reader *r)
 	return v == 1;
 }
 
-static void
-take_hit(struct below_hit *h, struct reader *r)
+static int
+take_hit(struct below_hit *h, struct reader *r, struct arena *a)
 {
+	const char *word;
+	int rc;
+
 	h->id = take_u32(r);
 	h->pid = take_u32(r);
 	h->tid = take_u32(r);
@@ -331,12 +340,16 @@ take_hit(struct below_hit *h, struct reader *r)
 	r->failed |= h->nvalues > BELOW_VALUES_MAX;
 	for (int i = 0; i < h->nvalues && !r->failed; i++)
 		h->values[i] = read_int(r);
+	if ((rc = take_text(&word, r, a, BELOW_WORD_MAX)) == 0)
+		memcpy(h->word, word, strlen(word) + 1);
+	return rc;
 }
 
 static int
 take_hits(struct below_hits *h, struct reader *r, struct arena *a)
 {
 	struct below_hit *list;
+	int rc = 0;
 
 	h->count = read_u8(r);
 	r->failed |= h->count == 0 || h->count > BELOW_HITS_MAX ||
@@ -345,10 +358,10 @@ take_hits(struct below_hits *h, struct reader *r, struct arena *a)
 		return ERR_INPUT;
 	if ((list = arena_calloc(a, h->count, sizeof *list)) == NULL)
 		return ERR_MEMORY;
-	for (uint32_t i = 0; i < h->count; i++)
-		take_hit(&list[i], r);
+	for (uint32_t i = 0; i < h->count && rc == 0; i++)
+		rc = take_hit(&list[i], r, a);
 	h->list = list;
-	return 0;
+	return rc;
 }
 
 /* 0, ERR_MEMORY, or ERR_INPUT, also where the reader failed. */
@@ -396,6 +409,8 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 	case BELOW_PROBE:
 		m->probe.id = take_u32(r);
 		m->probe.on = take_bool(r);
+		m->probe.word = read_u8(r);
+		r->failed |= m->probe.word > BELOW_VALUES_MAX;
 		rc = take_text(&m->probe.name, r, a, BELOW_PROBE_NAME_MAX);
 		break;
 	case BELOW_LISTED:

@@ -55,6 +55,7 @@ enum {
 	BELOW_REASON_MAX = 127,
 	BELOW_VALUES_MAX = 6,
 	BELOW_HITS_MAX = 64, /* of a message */
+	BELOW_WORD_MAX = 15, /* bytes */
 };
 
 /* Of the names of USDT probes: "usdt.postgresql:query__start". */
@@ -171,6 +172,8 @@ struct below_probe {
 	uint32_t id;      /* what its hits are said to be of */
 	const char *name; /* "usdt.provider:name", terminated */
 	bool on;
+	uint8_t
+	    word; /* of the text to which argument word - 1 points, hits have the first word; 0: of none */
 };
 
 struct below_listed { /* one of several messages */
@@ -192,6 +195,9 @@ struct below_hit { /* a thread passed a probe */
 	int64_t time_ns;
 	uint8_t nvalues;
 	int64_t values[BELOW_VALUES_MAX]; /* its arguments; 0 for one that cannot be read */
+	char word
+	    [BELOW_WORD_MAX +
+		1]; /* letters, digits and '_', in capitals; "": none was asked for, or there is none */
 };
 
 struct below_hits {     /* in the order of their times */

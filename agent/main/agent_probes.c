@@ -181,6 +181,23 @@ state_of(struct agent_probes *p, const char *name, uint32_t *id)
 	return *id < p->cap_states ? &p->states[*id] : NULL;
 }
 
+/* A mapping may take the type of a request from the first word of a text to which an argument of its begin points: "type_field = word0". */
+static uint8_t
+word_of(const struct agent *a, const char *name)
+{
+	for (uint32_t i = 0; i < a->maps.count; i++)
+		for (uint32_t k = 0; k < a->maps.list[i]->nrules; k++) {
+			const struct map_rule *r = &a->maps.list[i]->rules[k];
+			const char *field = r->type_field;
+
+			if (field != NULL && strncmp(field, "word", 4) == 0 && field[4] >= '0' &&
+			    field[4] < '0' + BELOW_VALUES_MAX && field[5] == '\0' &&
+			    glob_matches(r->begin, name))
+				return (uint8_t)(field[4] - '0' + 1);
+		}
+	return 0;
+}
+
 /* Tells hone-below if the probe is not as it should be. */
 static void
 sync_probe(void *of, const char *name)
@@ -196,6 +213,7 @@ sync_probe(void *of, const char *name)
 	if (s->dear.ns != 0 && mono_since_ns(clock_mono(), s->dear) >= DEAR_NS)
 		s->dear.ns = 0;
 	probe.id = id + 1;
+	probe.word = word_of(a, name);
 	probe.on = s->dear.ns == 0 && is_on(p, name);
 	if (probe.on == s->on || !source_below_probe(a->below.source, &probe))
 		return;

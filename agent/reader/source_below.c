@@ -41,6 +41,11 @@ enum {
 	NSAMPLE = sizeof SAMPLE_FIELDS / sizeof *SAMPLE_FIELDS
 };
 
+struct named_probe { /* one that was asked for */
+	const char *name;
+	uint8_t word; /* as in struct below_probe */
+};
+
 struct source_below {
 	int socket; /* -1: idle */
 	struct source_below_status status;
@@ -53,7 +58,7 @@ struct source_below {
 	struct map places; /* id of a NAME -> its stack, in `texts` */
 	uint32_t nplaces;
 	struct arena texts; /* since it was attached */
-	struct map probes;  /* id -> name of a probe, in `names` */
+	struct map probes;  /* id -> struct named_probe, in `names` */
 	struct arena names;
 	struct source_below_answers answers;
 	struct source_process *programs;
@@ -190,22 +195,33 @@ take_sample(struct source_below *s, const struct below_sample *m)
 static void
 take_hit(struct source_below *s, const struct below_hit *h)
 {
-	const char *service = h->pid != 0 ? map_get(&s->services, h->pid) : NULL,
-		   *name = map_get(&s->probes, h->id);
-	struct value values[BELOW_VALUES_MAX];
+	static const char *WORDS[BELOW_VALUES_MAX] = { "word0", "word1", "word2", "word3", "word4",
+		"word5" };
+	const char *service = h->pid != 0 ? map_get(&s->services, h->pid) : NULL;
+	const struct named_probe *probe = map_get(&s->probes, h->id);
+	const char *fields[BELOW_VALUES_MAX + 1];
+	struct value values[BELOW_VALUES_MAX + 1];
 	struct record r = { .trace_id = h->trace_id,
 		.unit_id = h->unit_id,
 		.time_ns = h->time_ns,
+		.label = UINT32_MAX,
 		.pid = h->pid,
 		.tid = h->tid,
 		.nvalues = h->nvalues,
 		.values = values };
 
-	for (uint32_t i = 0; i < h->nvalues; i++)
+	for (uint32_t i = 0; i < h->nvalues; i++) {
+		fields[i] = HIT_FIELDS[i];
 		values[i] = (struct value){ .type = VALUE_INT, .i = h->values[i] };
-	r.label = service == NULL || name == NULL ? UINT32_MAX
-	                                          : source_labels_get(&s->labels, RECORD_POINT,
-							service, name, HIT_FIELDS, h->nvalues);
+	}
+	if (service != NULL && probe != NULL && probe->word > 0) {
+		fields[r.nvalues] = WORDS[probe->word - 1];
+		values[r.nvalues++] = h->word[0] != '\0' ? value_of_text(h->word)
+		                                         : (struct value){ .type = VALUE_NONE };
+	}
+	if (service != NULL && probe != NULL)
+		r.label = source_labels_get(
+		    &s->labels, RECORD_POINT, service, probe->name, fields, r.nvalues);
 	keep(s, &r, h->time_ns);
 }
 
@@ -515,12 +531,15 @@ bool
 source_below_probe(struct source_below *s, const struct below_probe *p)
 {
 	const struct below_message m = { .kind = BELOW_PROBE, .probe = *p };
-	const char *copy;
+	struct named_probe *known = map_get(&s->probes, p->id);
 
-	if (map_get(&s->probes, p->id) == NULL &&
-	    ((copy = arena_text(&s->names, p->name, strlen(p->name))) == NULL ||
-		!map_put(&s->probes, p->id, (void *)(uintptr_t)copy)))
-		return false;
+	if (known == NULL) {
+		if ((known = arena_alloc(&s->names, sizeof *known)) == NULL ||
+		    (known->name = arena_text(&s->names, p->name, strlen(p->name))) == NULL ||
+		    !map_put(&s->probes, p->id, known))
+			return false;
+	}
+	known->word = p->word;
 	return source_below_send(s, &m);
 }
 

@@ -8,7 +8,7 @@
  *
  *	WAIT   --> RECORD_WAIT    SERVICE/below:STATE(STACK)    at its end
  *	SAMPLE --> RECORD_SAMPLE  SERVICE/below:running(STACK)
- *	HITS   --> RECORD_POINT   SERVICE/usdt.PROVIDER:NAME, with its arguments as arg0, arg1, ...; of a program without libhone it is in
+ *	HITS   --> RECORD_POINT   SERVICE/usdt.PROVIDER:NAME, with its arguments as arg0, arg1, ..., and wordN: see struct below_probe; of a program without libhone it is in
  *	                          no trace
  *
  * STACK is the folded stack, of which the innermost entries are kept if it is too long; "" where it is unknown. Fields of a

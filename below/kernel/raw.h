@@ -31,7 +31,8 @@ enum {
 	RAW_REGISTERS = 21,    /* struct pt_regs */
 	RAW_FUTEX = 202,
 	RAW_PROBES_MAX = 4096, /* places that are probed at a time */
-	RAW_VALUES_MAX = 6     /* arguments of a probe that are read */
+	RAW_TEXT_MAX = 32,
+	RAW_VALUES_MAX = 6 /* arguments of a probe that are read */
 };
 
 struct raw_process { /* that is followed */
@@ -104,7 +105,8 @@ struct raw_value { /* where the argument of a probe lies */
 struct raw_probe {      /* a place that is probed */
 	u32 generation; /* of the link that counts; 0: none does */
 	u32 id;         /* the caller's for the probe, of which this is one place */
-	u32 nvalues, pad;
+	u32 nvalues;
+	u32 text; /* the argument text - 1 points to one, of which the begin is read; 0: none */
 	struct raw_value values[RAW_VALUES_MAX];
 };
 
@@ -113,6 +115,7 @@ struct raw_hit {
 	u32 nvalues, pad;
 	u64 time_ns, trace_id, unit_id; /* ids 0: all threads are followed */
 	s64 values[RAW_VALUES_MAX];
+	u8 text[RAW_TEXT_MAX]; /* terminated; empty: none was asked for */
 };
 
 struct

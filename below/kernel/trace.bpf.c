@@ -667,6 +667,11 @@ on_probe(struct pt_regs *ctx)
 		return 0;
 	for (u32 i = 0; i < RAW_VALUES_MAX; i++)
 		room->hit.values[i] = i < probe->nvalues ? value_at(&probe->values[i], room) : 0;
+	room->hit.text[0] = 0;
+	place = probe->text - 1;
+	if (place < RAW_VALUES_MAX)
+		bpf_probe_read_user_str(
+		    room->hit.text, RAW_TEXT_MAX, (void *)room->hit.values[place]);
 	put(&room->hit, sizeof room->hit, room->hit.time_ns);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "below/main/observe.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,6 +252,20 @@ take_wait(struct observer *x, const struct raw_wait *w)
 	x->take(x->of, &m);
 }
 
+/* The first word of the text, which is all of it that leaves this process. */
+static void
+first_word(char ret[BELOW_WORD_MAX + 1], const u8 *text, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < size && text[i] != '\0' && n < BELOW_WORD_MAX; i++)
+		if (isalnum(text[i]) || text[i] == '_')
+			ret[n++] = (char)toupper(text[i]);
+		else if (n > 0 || !isspace(text[i]))
+			break;
+	ret[n] = '\0';
+}
+
 static void
 take_hit(struct observer *x, const struct raw_hit *h)
 {
@@ -265,6 +280,7 @@ take_hit(struct observer *x, const struct raw_hit *h)
 	const struct below_message m = { .kind = BELOW_HITS, .hits = { 1, &hit } };
 
 	memcpy(hit.values, h->values, hit.nvalues * sizeof *h->values);
+	first_word(hit.word, h->text, sizeof h->text);
 	x->take(x->of, &m);
 }
 
@@ -338,7 +354,7 @@ observer_probe(struct observer *x, const struct below_probe *probe, struct err *
 {
 	if (x->probes == NULL)
 		return err_set(e, ERR_MISSING, "hone-below can probe no code here");
-	probes_set(x->probes, probe->id, probe->name, probe->on);
+	probes_set(x->probes, probe);
 	return 0;
 }
 

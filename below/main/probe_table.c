@@ -77,7 +77,7 @@ probe_table_ask(struct probe_table *t, struct below_watch *w, const char *patter
 	uint32_t asked = 0;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		const struct below_probe p = { i, t->list[i].name, true };
+		const struct below_probe p = { .id = i, .name = t->list[i].name, .on = true };
 
 		if (glob_matches(pattern, t->list[i].name) && watch_probe(w, &p, NULL) == 0) {
 			t->list[i].asked = true;

@@ -35,6 +35,7 @@ struct probed_file {
 
 struct asked {
 	uint32_t name, id;
+	uint8_t word;
 	bool on, due; /* due: it was not answered yet */
 	bool failed;
 	uint64_t passed; /* since the last look */
@@ -264,23 +265,25 @@ probes_list(struct probes *p, pid_t pid, below_take *take, void *of)
 /* ---- on and off ---- */
 
 void
-probes_set(struct probes *p, uint32_t id, const char *name, bool on)
+probes_set(struct probes *p, const struct below_probe *asked)
 {
 	uint32_t number = texts_count(p->names) < NAMES_MAX
-	                      ? texts_intern(p->names, name, strlen(name))
-	                      : texts_find(p->names, name, strlen(name));
+	                      ? texts_intern(p->names, asked->name, strlen(asked->name))
+	                      : texts_find(p->names, asked->name, strlen(asked->name));
 	struct asked *a = NULL;
 
 	for (uint32_t i = 0; i < p->nasked && a == NULL; i++)
-		if (p->asked[i].id == id)
+		if (p->asked[i].id == asked->id)
 			a = &p->asked[i];
 	if (a == NULL) {
 		if (p->nasked == ASKED_MAX || !array_reserve(p->asked, p->cap_asked, p->nasked + 1))
 			return;
 		a = &p->asked[p->nasked++];
 	}
-	*a = (struct asked){ .name = number, .id = id, .on = on, .due = true };
-	if (number == UINT32_MAX && on) {
+	*a = (struct asked){
+		.name = number, .id = asked->id, .on = asked->on, .word = asked->word, .due = true
+	};
+	if (number == UINT32_MAX && asked->on) {
 		a->failed = true;
 		snprintf(a->reason, sizeof a->reason, "too many names of probes");
 	}
@@ -310,9 +313,13 @@ free_place(struct probes *p)
 }
 
 static void
-tell_place(struct probes *p, const struct probe_place *at, uint32_t generation, uint32_t id)
+tell_place(
+    struct probes *p, const struct probe_place *at, uint32_t generation, const struct asked *a)
 {
-	struct raw_probe raw = { .generation = generation, .id = id, .nvalues = at->nvalues };
+	struct raw_probe raw = { .generation = generation,
+		.id = a != NULL ? a->id : 0,
+		.text = a != NULL ? a->word : 0,
+		.nvalues = at->nvalues };
 
 	memcpy(raw.values, at->values, sizeof raw.values);
 	trace_bpf_set_probe(p->trace, at->at, &raw);
@@ -323,7 +330,7 @@ drop_place(struct probes *p, struct probe_place *at)
 {
 	if (at->at == NOWHERE)
 		return;
-	tell_place(p, at, 0, 0);
+	tell_place(p, at, 0, NULL);
 	p->used[at->at] = false;
 	at->at = NOWHERE;
 }
@@ -352,7 +359,7 @@ gather(struct probes *p, struct probed_file *f, uint32_t generation, struct link
 			if ((at->at = free_place(p)) == NOWHERE)
 				return false;
 			at->passes = trace_bpf_passes(p->trace, at->at);
-			tell_place(p, at, generation, a->id);
+			tell_place(p, at, generation, a);
 		}
 		l->offsets[l->n] = at->offset;
 		l->semaphores[l->n] = at->semaphore;
@@ -373,7 +380,7 @@ turn_over(struct probes *p, struct probed_file *f, uint32_t generation, int link
 		if (a == NULL)
 			drop_place(p, &f->places[i]);
 		else if (f->places[i].at != NOWHERE)
-			tell_place(p, &f->places[i], generation, a->id);
+			tell_place(p, &f->places[i], generation, a);
 	}
 	f->link = link;
 	f->generation = generation;

@@ -38,8 +38,8 @@ void probes_free(struct probes *p);                  /* NULL is fine. Switches a
 /* Reads the files of a process that were not read yet. O(files), 0.1 ms each. */
 void probes_follow(struct probes *p, pid_t pid);
 
-/* Asks for a probe to be on or off; `id`: of its hits. probes_apply() says what became of it. */
-void probes_set(struct probes *p, uint32_t id, const char *name, bool on);
+/* Asks for a probe to be on or off. probes_apply() says what became of it. */
+void probes_set(struct probes *p, const struct below_probe *asked);
 
 /* Switches, and hands on a PROBED for each that was asked for. A file in which a place was switched costs 1 to 90 ms, and 14 to 150
  * ms where one went off. */

@@ -24,7 +24,7 @@ end() {
 	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
 }
 trap end EXIT
-why() { hone status; hone agents; hone forest QUERY; tail -n 12 "$D/agent.log" "$D/honed.log"; }
+why() { hone status; hone agents; hone forest UPDATE; tail -n 12 "$D/agent.log" "$D/honed.log"; }
 
 mkdir "$D/run" "$D/home" "$D/data" "$D/maps"
 chown postgres "$D/run" "$D/home" "$D/data"
@@ -56,7 +56,7 @@ hone-agent -o agent.node=db -o controller.url="ipc://$D/agents.sock" -o maps.fol
 AGENT=$!
 
 connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok and .programs > 0)'; }
-seen() { hone status --json | jq -e 'any(.types[]; .type == "QUERY" and .traces > 50)'; }
+seen() { hone status --json | jq -e 'any(.types[]; .type == "UPDATE" and .traces > 50)'; }
 helper() { pgrep -r R,S,D -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
 links() { cat /proc/"$(helper)"/fdinfo/* 2> /dev/null | grep -c uprobe_multi; }
 attached() { [ "$(links)" -gt 0 ]; }
@@ -65,17 +65,19 @@ held() { grep -hoP '^prog_id:\s*\K[0-9]+' "/proc/$1/fdinfo/"* 2> /dev/null; }
 programs_gone() { local it; for it in $programs; do bpftool prog show id "$it" && return 1; done; return 0; }
 # The wait itself, or the part of it in which the process sleeps: it releases the lock of the table of locks before.
 verdict_is_the_wait() {
-	hone forest QUERY --json | jq -e '.runs[0] | {state, words, edge: .verdict.edge} | debug |
+	hone forest UPDATE --json | jq -e '.runs[0] | {state, words, edge: .verdict.edge} | debug |
 		(.edge | map_values(ltrimstr("postgres/usdt.postgresql:"))) as $edge | .state == "found" and
 		([$edge.from, $edge.to] | . == ["lock__wait__start", "lock__wait__done"] or . == ["lwlock__release", "lwlock__acquire"])' &&
-		hone forest QUERY | grep -q 'lock__wait__start → postgres/usdt.postgresql:lock__wait__done'
+		hone forest UPDATE | grep -q 'lock__wait__start → postgres/usdt.postgresql:lock__wait__done'
 }
 
 check "an agent knows the server, which has no LTTng" wait_for 20 connected
-check "its statements are requests" wait_for 30 seen
+check "its statements are requests, of a type by their first word" wait_for 30 seen
+types() { hone status --json | jq -e '[.types[].type] | index("UPDATE") != null and index("BEGIN") != null and index("COMMIT") != null and all(test("^[A-Z_]+$"))'; }
+check "and of no other" wait_for 20 types
 check "all probes are learned" hone learn --seconds 5 --wait
-check "the learned space has the probes inside a statement" eval 'hone space show QUERY | grep -q usdt.postgresql:lock__wait__start'
-check "a diagnosis ends" hone start QUERY --wait
+check "the learned space has the probes inside a statement" eval 'hone space show UPDATE | grep -q usdt.postgresql:lock__wait__start'
+check "a diagnosis ends" hone start UPDATE --wait
 check "its verdict is the wait for the row's lock" verdict_is_the_wait
 check "the mapping's probes are on while requests are sampled" attached
 kill $HONED

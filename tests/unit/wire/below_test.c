@@ -8,15 +8,15 @@
 
 #include "wire/below.h"
 
-static const struct below_hit HITS[] = { { 4, 7, 8, 9, 10, 1000, 2, { -1, 5 } },
-	{ 5, 7, 8, 0, 0, 1001, 0, { 0 } } };
+static const struct below_hit HITS[] = { { 4, 7, 8, 9, 10, 1000, 2, { -1, 5 }, "SELECT" },
+	{ 5, 7, 8, 0, 0, 1001, 0, { 0 }, "" } };
 
 static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_FOLLOW,
 	    .follow = { 7, BELOW_FOLLOW_WAITS, BELOW_CONTEXT_OTEL_MODULE, -336,
 		UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
 	{ .kind = BELOW_LIST, .list = 7 },
-	{ .kind = BELOW_PROBE, .probe = { 4, "usdt.postgresql:query__start", true } },
+	{ .kind = BELOW_PROBE, .probe = { 4, "usdt.postgresql:query__start", true, 1 } },
 	{ .kind = BELOW_LISTED, .listed = { 7, true, "usdt.postgresql:query__start\n" } },
 	{ .kind = BELOW_PROBED, .probed = { 4, true, "" } },
 	{ .kind = BELOW_HITS, .hits = { 2, HITS } },

@@ -436,8 +436,10 @@ its_cpu_time_is_summed_over_all_of_them(void **state)
 static void
 a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 {
-	struct below_hit hits[] = { { 7, 50, 51, 9, 10, 100 * SECOND + 5, 2, { -3, 4 } },
-		{ 8, 50, 51, 9, 10, 100 * SECOND + 6, 2, { -3, 4 } } }; /* nobody asked for 8 */
+	const struct batch_label *labels;
+	uint32_t nlabels;
+	struct below_hit hits[] = { { 7, 50, 51, 9, 10, 100 * SECOND + 5, 2, { -3, 4 }, "SELECT" },
+		{ 8, 50, 51, 9, 10, 100 * SECOND + 6, 2, { -3, 4 }, "" } }; /* nobody asked for 8 */
 	struct source_stats stats;
 	struct stage g;
 	(void)state;
@@ -447,7 +449,7 @@ a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 	assert_true(source_below_follow(
 	    g.below, &(struct below_follow){ .pid = 50, .flags = BELOW_FOLLOW_ALL }, "postgres"));
 	assert_true(source_below_probe(
-	    g.below, &(struct below_probe){ 7, "usdt.postgresql:query__start", true }));
+	    g.below, &(struct below_probe){ 7, "usdt.postgresql:query__start", true, 1 }));
 	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_PROBES, "" } });
 	say(&g, (struct below_message){ .kind = BELOW_LISTED,
 		    .listed = { 50, true, "usdt.postgresql:query__start\n" } });
@@ -462,7 +464,10 @@ a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 	assert_int_equal(g.out.nrecords, 1);
 	assert_string_equal(label_text(&g, 0), "postgres/usdt.postgresql:query__start");
 	assert_true(g.out.records[0].trace_id == 9 && g.out.records[0].tid == 51 &&
-		    g.out.records[0].nvalues == 2 && g.out.records[0].values[0].i == -3);
+		    g.out.records[0].nvalues == 3 && g.out.records[0].values[0].i == -3);
+	assert_memory_equal(g.out.records[0].values[2].text, "SELECT", 6);
+	labels = g.source.labels(g.source.state, &nlabels);
+	assert_string_equal(labels[g.out.records[0].label].fields[2], "word0");
 	g.source.stats(g.source.state, &stats);
 	assert_int_equal(stats.lost[LOSS_RING], 1);
 	stage_close(&g);
