@@ -21,6 +21,22 @@ static const char *const TEXTS[] = {
 #undef STATE
 };
 
+bool
+below_is_probe(const char *name)
+{
+	return strncmp(name, BELOW_USDT, strlen(BELOW_USDT)) == 0 ||
+	       strncmp(name, BELOW_FUNC, strlen(BELOW_FUNC)) == 0;
+}
+
+bool
+below_is_function(const char *name, const char *service)
+{
+	size_t len = strlen(service), head = strlen(BELOW_FUNC);
+
+	return strncmp(name, BELOW_FUNC, head) == 0 && strncmp(name + head, service, len) == 0 &&
+	       name[head + len] == ':';
+}
+
 const char *
 below_state_word(enum below_state s)
 {
@@ -174,6 +190,7 @@ below_encode(const struct below_message *m, struct buf *b)
 		break;
 	case BELOW_PROBE:
 		buf_uint(b, m->probe.id);
+		buf_uint(b, m->probe.pid);
 		buf_u8(b, m->probe.on);
 		buf_u8(b, m->probe.word);
 		put_name(b, m->probe.name, BELOW_PROBE_NAME_MAX);
@@ -408,6 +425,7 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 		break;
 	case BELOW_PROBE:
 		m->probe.id = take_u32(r);
+		m->probe.pid = take_u32(r);
 		m->probe.on = take_bool(r);
 		m->probe.word = read_u8(r);
 		r->failed |= m->probe.word > BELOW_VALUES_MAX;

@@ -60,6 +60,15 @@ enum {
 
 /* Of the names of USDT probes: "usdt.postgresql:query__start". */
 #define BELOW_USDT "usdt."
+/* Of the begin and the end of a function of a program: "func.shop-cart:flush_log_start", and "_done". */
+#define BELOW_FUNC "func."
+#define BELOW_FUNC_START "_start"
+#define BELOW_FUNC_DONE "_done"
+
+bool below_is_probe(const char *name); /* begins with one of both */
+
+/* Whether it is begin or end of a function of that service. */
+bool below_is_function(const char *name, const char *service);
 
 enum below_kind {
 	BELOW_FOLLOW = 1,
@@ -170,7 +179,8 @@ struct below_lost {
 
 struct below_probe {
 	uint32_t id;      /* what its hits are said to be of */
-	const char *name; /* "usdt.provider:name", terminated */
+	uint32_t pid;     /* of a function: it is one of this process' files; else 0 */
+	const char *name; /* "usdt.provider:name", "func.service:name_start", terminated */
 	bool on;
 	uint8_t
 	    word; /* of the text to which argument word - 1 points, hits have the first word; 0: of none */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/main/agent_below.h"
+#include "agent/main/agent_probes.h"
 #include "wire/frame.h"
 
 #define SAMPLING_LEASE_NS (10 * SECOND)
@@ -135,8 +136,7 @@ control_post_done(struct agent *a, struct mono now)
 	struct buf b = { 0 };
 	struct done d;
 
-	if (!a->control.connected ||
-	    !reconcile_done(a->reconcile, now, inventory_has, a->inventory, &d))
+	if (!a->control.connected || !reconcile_done(a->reconcile, now, probes_exist, a, &d))
 		return;
 	done_encode(&d, &b);
 	link_post(a->link, FRAME_DONE, &b);

@@ -33,10 +33,20 @@ probes_need(const struct agent *a, struct mono now)
 		   (inventory_unprobed(a->inventory) != 0 && now.ns >= a->probes.list_after.ns));
 }
 
+static bool
+has_functions(const struct agent_probes *p, const char *service)
+{
+	for (uint32_t i = 0; i < p->npatterns; i++)
+		if (below_is_function(p->patterns[i].name, service))
+			return true;
+	return false;
+}
+
 bool
 probes_follow(const struct agent *a, const struct source_process *p)
 {
-	return a->probes.wanted && inventory_has_probes(a->inventory, p->pid);
+	return a->probes.wanted && (inventory_has_probes(a->inventory, p->pid) ||
+				       has_functions(&a->probes, p->service));
 }
 
 /* ---- the list ---- */
@@ -198,7 +208,25 @@ word_of(const struct agent *a, const char *name)
 	return 0;
 }
 
-/* Tells hone-below if the probe is not as it should be. */
+/* The pid of a process that has the function of this name; 0: none runs, or it is no function. */
+static uint32_t
+process_with(const struct agent *a, const char *name)
+{
+	const struct source_stats *s = &a->records.stats;
+
+	for (uint32_t i = 0; i < s->nprocesses; i++)
+		if (s->processes[i].pid != 0 && below_is_function(name, s->processes[i].service))
+			return pid_here(a, s->processes[i].pid);
+	return 0;
+}
+
+static bool
+is_function(const char *name)
+{
+	return strncmp(name, BELOW_FUNC, strlen(BELOW_FUNC)) == 0;
+}
+
+/* Tells hone-below if the probe is not as it should be. A function of which no process runs is not told. */
 static void
 sync_probe(void *of, const char *name)
 {
@@ -215,6 +243,9 @@ sync_probe(void *of, const char *name)
 	probe.id = id + 1;
 	probe.word = word_of(a, name);
 	probe.on = s->dear.ns == 0 && is_on(p, name);
+	if (probe.on != s->on && is_function(name) && probe.on &&
+	    (probe.pid = process_with(a, name)) == 0)
+		return;
 	if (probe.on == s->on || !source_below_probe(a->below.source, &probe))
 		return;
 	s->on = probe.on;
@@ -259,6 +290,10 @@ give_changes(struct agent *a, struct mono now)
 		if (!keep_pattern(p, &p->changes[i]))
 			refuse(&p->changes[i], full.text);
 	inventory_each_probe(a->inventory, sync_probe, a);
+	for (uint32_t i = 0; i < p->n; i++)
+		if (is_function(p->changes[i].name))
+			sync_probe(a, p->changes[i].name);
+	a->below.processes_due = true;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->changes[i].on && is_dear(p, p->changes[i].name))
 			refuse(&p->changes[i], dear.text);
@@ -352,7 +387,23 @@ probes_turn(struct agent *a, bool active, struct mono now)
 	} else if (active) {
 		list_next(a, now);
 		give_changes(a, now);
+		for (uint32_t i = 0; i < p->npatterns; i++)
+			if (is_function(p->patterns[i].name)) /* a process of it may be new */
+				sync_probe(a, p->patterns[i].name);
 	}
+}
+
+bool
+probes_exist(void *agent, const char *name)
+{
+	struct agent *a = agent;
+	const struct agent_probes *p = &a->probes;
+	uint32_t id;
+
+	if (!is_function(name))
+		return inventory_has(a->inventory, name);
+	id = p->names != NULL ? texts_find(p->names, name, strlen(name)) : UINT32_MAX;
+	return id != UINT32_MAX && id < p->cap_states && p->states[id].on;
 }
 
 void

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The agent's part of USDT probes, which are tracepoints that hone-below switches (wire/below.h):
+ * The agent's part of USDT probes, and of begins and ends of functions, which are tracepoints that hone-below switches (wire/below.h):
  *
  *	a program is new ---> LIST its probes ---> they are among its tracepoints (inventory.h)
  *	"usdt." names are wanted (reconcile.h) ---> PROBE each, in all programs that have it ---> done
+ *	"func." names are wanted ---> PROBE each, in the files of a process of its service ---> done
  *
  * A program that a mapping describes by USDT probes alone needs no LTTng (probed_programs.h).
  */
@@ -17,6 +18,10 @@ bool probes_need(const struct agent *a, struct mono now);
 
 /* The process has to be followed for its probes. */
 bool probes_follow(const struct agent *a, const struct source_process *p);
+
+/* A running program has the tracepoint, as inventory_has(); of a function: it is on. The first argument is a struct agent, so that it can
+ * serve as a callback. */
+bool probes_exist(void *agent, const char *name);
 
 /* One turn; active: hone-below can be told. */
 void probes_turn(struct agent *a, bool active, struct mono now);

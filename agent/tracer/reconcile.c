@@ -77,8 +77,7 @@ reconcile_connected(struct reconcile *r)
 static enum reconcile_kind
 kind_of(const char *name)
 {
-	return strncmp(name, BELOW_USDT, strlen(BELOW_USDT)) == 0 ? RECONCILE_PROBES
-	                                                          : RECONCILE_TRACER;
+	return below_is_probe(name) ? RECONCILE_PROBES : RECONCILE_TRACER;
 }
 
 /* Why a tracepoint may not be enabled or disabled; NULL: it may. LTTng disables rules by name, so

@@ -32,7 +32,7 @@ enum {
 /* Whose tracepoints they are. Each has its own changes under way. */
 enum reconcile_kind {
 	RECONCILE_TRACER, /* of LTTng-UST */
-	RECONCILE_PROBES, /* of hone-below: names that begin with "usdt." */
+	RECONCILE_PROBES, /* of hone-below: below_is_probe() */
 	RECONCILE_KINDS
 };
 

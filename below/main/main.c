@@ -55,7 +55,8 @@ usage(FILE *out)
 	    "  --pid N         the process\n"
 	    "  --seconds S     how long to observe it (10)\n"
 	    "  --all           all of its threads at all times, not only those in probed requests\n"
-	    "  --probes PATTERN  instead, count how often it passes those of its USDT probes that match (*: any text)\n"
+	    "  --probes PATTERN  instead, count how often it passes those of its USDT probes that match (*: any text);\n"
+	    "                  func.NAME: begin and end of that function\n"
 	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders,\n"
 	    "                  probes\n"
 	    "  --can           print what this machine and these privileges permit\n"
@@ -306,10 +307,9 @@ count_probes(const struct arguments *a)
 		goto end;
 	}
 	watch_list(&w, (pid_t)a->pid, probe_table_take, t);
-	if (probe_table_ask(t, &w, a->probes) == 0) {
-		err_set(&e, ERR_MISSING, "process %ld has no USDT probe that matches %s%s%s",
-		    a->pid, a->probes, watch_can(&w).missing[0] != '\0' ? ": " : "",
-		    watch_can(&w).missing);
+	if (probe_table_ask(t, &w, (pid_t)a->pid, a->probes) == 0) {
+		err_set(&e, ERR_MISSING, "process %ld has no probe that matches %s%s%s", a->pid,
+		    a->probes, watch_can(&w).missing[0] != '\0' ? ": " : "", watch_can(&w).missing);
 		rc = failed(&e);
 		goto end;
 	}

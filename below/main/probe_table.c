@@ -71,13 +71,31 @@ probe_table_take(void *of, const struct below_message *m)
 		t->lost += m->lost.count;
 }
 
+/* Both ends of a function: "func.lookup" is that. */
+static const char *
+add_function(struct probe_table *t, const char *function, pid_t pid)
+{
+	char names[2 * (BELOW_PROBE_NAME_MAX + 32)];
+
+	snprintf(names, sizeof names,
+	    BELOW_FUNC "%d:%.200s" BELOW_FUNC_START "\n" BELOW_FUNC "%d:%.200s" BELOW_FUNC_DONE
+		       "\n",
+	    (int)pid, function, (int)pid, function);
+	take_names(t, names);
+	return BELOW_FUNC "*";
+}
+
 uint32_t
-probe_table_ask(struct probe_table *t, struct below_watch *w, const char *pattern)
+probe_table_ask(struct probe_table *t, struct below_watch *w, pid_t pid, const char *pattern)
 {
 	uint32_t asked = 0;
 
+	if (strncmp(pattern, BELOW_FUNC, strlen(BELOW_FUNC)) == 0)
+		pattern = add_function(t, pattern + strlen(BELOW_FUNC), pid);
 	for (uint32_t i = 0; i < t->n; i++) {
-		const struct below_probe p = { .id = i, .name = t->list[i].name, .on = true };
+		const struct below_probe p = {
+			.id = i, .pid = (uint32_t)pid, .name = t->list[i].name, .on = true
+		};
 
 		if (glob_matches(pattern, t->list[i].name) && watch_probe(w, &p, NULL) == 0) {
 			t->list[i].asked = true;

@@ -16,8 +16,10 @@ void probe_table_free(struct probe_table *t);
 /* As below_take (below/main/places.h); `of` is the table. Takes LISTED, PROBED, HIT, LOST. */
 void probe_table_take(void *of, const struct below_message *m);
 
-/* Switches on those that are listed and match the pattern (* stands for any text). Returns how many. */
-uint32_t probe_table_ask(struct probe_table *t, struct below_watch *w, const char *pattern);
+/* Switches on those that are listed and match the pattern (* stands for any text), or for "func.NAME" begin and end of that function of
+ * the process. Returns how many. */
+uint32_t probe_table_ask(
+    struct probe_table *t, struct below_watch *w, pid_t pid, const char *pattern);
 
 /* Those that were asked for, with most hits first. */
 void probe_table_print(struct probe_table *t, FILE *out);

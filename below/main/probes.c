@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/texts.h"
+#include "below/probes/probe_price.h"
 #include "wire/below.h"
 
 #define LOOK_NS INT64_C(250000000) /* between two looks at how often probes are passed */
@@ -19,6 +20,7 @@ struct probe_place {
 	uint32_t name; /* in probes.names */
 	uint16_t at;   /* in the BPF programs' table; NOWHERE: it is off */
 	uint64_t offset, semaphore;
+	double pass_ns;
 	uint32_t nvalues;
 	struct raw_value values[RAW_VALUES_MAX];
 	uint64_t passes; /* at the last look */
@@ -26,7 +28,7 @@ struct probe_place {
 
 struct probed_file {
 	struct file_identity identity;
-	int fd, link; /* fd -1: it has no probes; link -1: none is on */
+	int fd, link; /* fd -1: no probe of it is known; link -1: none is on */
 	uint32_t generation;
 	uint32_t nplaces, cap_places;
 	struct probe_place *places;
@@ -39,6 +41,7 @@ struct asked {
 	bool on, due; /* due: it was not answered yet */
 	bool failed;
 	uint64_t passed; /* since the last look */
+	double pass_ns;  /* of the dearest place that was passed */
 	char reason[BELOW_REASON_MAX + 1];
 };
 
@@ -131,6 +134,7 @@ add_place(struct probes *p, struct probed_file *f, const struct file_probe *from
 		.at = NOWHERE,
 		.offset = from->offset,
 		.semaphore = from->semaphore,
+		.pass_ns = probe_price_ns(PROBE_EMULATED, false),
 		.nvalues = from->nvalues };
 	for (uint32_t i = 0; i < from->nvalues; i++)
 		to->values[i] = value_of(&from->values[i]);
@@ -262,6 +266,113 @@ probes_list(struct probes *p, pid_t pid, below_take *take, void *of)
 	free(l.told);
 }
 
+/* ---- functions ---- */
+
+struct function_name { /* of "func.SERVICE:NAME_start" */
+	char name[BELOW_PROBE_NAME_MAX + 1];
+	bool is_end;
+};
+
+/* False: it is not of that form. */
+static bool
+take_function_name(struct function_name *ret, const char *probe)
+{
+	const char *colon = strchr(probe, ':'), *ending;
+
+	if (strncmp(probe, BELOW_FUNC, strlen(BELOW_FUNC)) != 0 || colon == NULL ||
+	    (ending = strrchr(colon, '_')) == NULL || ending == colon + 1)
+		return false;
+	ret->is_end = strcmp(ending, BELOW_FUNC_DONE) == 0;
+	snprintf(ret->name, sizeof ret->name, "%.*s", (int)(ending - colon - 1), colon + 1);
+	return ret->is_end || strcmp(ending, BELOW_FUNC_START) == 0;
+}
+
+/* Out of memory, the place is left out. */
+static void
+add_function_place(struct probed_file *f, uint32_t name, uint64_t offset, enum probe_way way)
+{
+	if (array_reserve(f->places, f->cap_places, f->nplaces + 1))
+		f->places[f->nplaces++] = (struct probe_place){ .name = name,
+			.at = NOWHERE,
+			.offset = offset,
+			.pass_ns = probe_price_ns(way, false) };
+}
+
+static void
+add_functions(struct probed_file *f, uint32_t name, bool is_end, const struct file_functions *found)
+{
+	for (uint32_t i = 0; i < found->count; i++) {
+		const struct file_function *x = &found->list[i];
+
+		if (!is_end)
+			add_function_place(
+			    f, name, x->entry, x->is_dear ? PROBE_STEPPED : PROBE_EMULATED);
+		for (uint32_t k = 0; is_end && k < x->nexits; k++)
+			add_function_place(f, name, x->exits[k], PROBE_STEPPED);
+	}
+}
+
+static bool
+has_places(const struct probed_file *f, uint32_t name)
+{
+	for (uint32_t i = 0; i < f->nplaces; i++)
+		if (f->places[i].name == name)
+			return true;
+	return false;
+}
+
+/* Takes fd over. False: there are too many files. */
+static bool
+keep_functions(struct probes *p, const struct file_identity *identity, int fd,
+    const struct asked *a, bool is_end, const struct file_functions *found)
+{
+	struct probed_file *f = file_of(p, identity);
+
+	if (f != NULL && f->fd < 0)
+		f->fd = fd;
+	else
+		close(fd);
+	if (f != NULL)
+		add_functions(f, a->name, is_end, found);
+	return f != NULL;
+}
+
+static const char *const LACKS[FUNCTION_LACKS] = {
+	[FUNCTION_MISSING] = "no file of the process has a function of that name: it is compiled "
+			     "into those that call it",
+	[FUNCTION_MANY] = "too many functions have that name",
+	[FUNCTION_NO_PLACE] = "the function has no place at its begin that each call passes "
+			      "once",
+	[FUNCTION_NO_EXITS] = "it is not known where the function is left",
+};
+
+/* Finds the function in the files of its process, in the first that has it. Sets the reason if it cannot be probed. */
+static void
+find_function(struct probes *p, struct asked *a, pid_t pid, const struct function_name *function)
+{
+	static struct file_functions found;
+	enum function_lack lack = FUNCTION_MISSING;
+	struct file_identity identity;
+	int fd;
+
+	for (uint32_t i = 0; i < p->nfiles; i++)
+		if (has_places(&p->files[i], a->name))
+			return;
+	for (uint32_t i = 0;
+	     stacks_functions(p->stacks, pid, i, function->name, &identity, &found, &fd); i++) {
+		if (found.count > 0 && file_of(p, &identity) == NULL)
+			probes_follow(p, pid);
+		if (found.count > 0 &&
+		    keep_functions(p, &identity, fd, a, function->is_end, &found))
+			return;
+		if (lack == FUNCTION_MISSING)
+			lack = (enum function_lack)found.lack;
+	}
+	a->failed = true;
+	a->on = false;
+	snprintf(a->reason, sizeof a->reason, "%s", LACKS[lack]);
+}
+
 /* ---- on and off ---- */
 
 void
@@ -271,6 +382,7 @@ probes_set(struct probes *p, const struct below_probe *asked)
 	                      ? texts_intern(p->names, asked->name, strlen(asked->name))
 	                      : texts_find(p->names, asked->name, strlen(asked->name));
 	struct asked *a = NULL;
+	struct function_name function;
 
 	for (uint32_t i = 0; i < p->nasked && a == NULL; i++)
 		if (p->asked[i].id == asked->id)
@@ -286,6 +398,8 @@ probes_set(struct probes *p, const struct below_probe *asked)
 	if (number == UINT32_MAX && asked->on) {
 		a->failed = true;
 		snprintf(a->reason, sizeof a->reason, "too many names of probes");
+	} else if (asked->on && take_function_name(&function, asked->name)) {
+		find_function(p, a, (pid_t)asked->pid, &function);
 	}
 	p->due = true;
 	for (uint32_t i = 0; i < p->nfiles; i++)
@@ -474,35 +588,39 @@ probes_apply(struct probes *p, below_take *take, void *of)
 /* ---- the limit ---- */
 
 static int
-by_rate(const void *a, const void *b)
+by_cost(const void *a, const void *b)
 {
 	const struct probe_rate *x = a, *y = b;
 
-	if (x->per_second != y->per_second)
-		return x->per_second < y->per_second ? 1 : -1;
+	double a_ns = x->per_second * x->pass_ns, b_ns = y->per_second * y->pass_ns;
+
+	if (a_ns != b_ns)
+		return a_ns < b_ns ? 1 : -1;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 uint32_t
 probes_over(struct probe_rate *list, uint32_t n)
 {
-	double sum = 0;
+	double sum_ns = 0; /* of a second */
 	uint32_t over = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		sum += list[i].per_second;
+		sum_ns += list[i].per_second * list[i].pass_ns;
 	if (n > 0)
-		qsort(list, n, sizeof *list, by_rate);
-	while (over < n && sum * PROBE_PASS_NS > PROBES_SHARE_MAX * 1e9)
-		sum -= list[over++].per_second;
+		qsort(list, n, sizeof *list, by_cost);
+	for (; over < n && sum_ns > PROBES_SHARE_MAX * 1e9; over++)
+		sum_ns -= list[over].per_second * list[over].pass_ns;
 	return over;
 }
 
 static void
 count_passes(struct probes *p)
 {
-	for (uint32_t i = 0; i < p->nasked; i++)
+	for (uint32_t i = 0; i < p->nasked; i++) {
 		p->asked[i].passed = 0;
+		p->asked[i].pass_ns = 0;
+	}
 	for (uint32_t i = 0; i < p->nfiles; i++)
 		for (uint32_t k = 0; k < p->files[i].nplaces; k++) {
 			struct probe_place *at = &p->files[i].places[k];
@@ -513,6 +631,8 @@ count_passes(struct probes *p)
 				continue;
 			passes = trace_bpf_passes(p->trace, at->at);
 			a->passed += passes - at->passes;
+			if (at->pass_ns > a->pass_ns)
+				a->pass_ns = at->pass_ns;
 			at->passes = passes;
 		}
 }
@@ -547,7 +667,8 @@ probes_limit(struct probes *p, struct mono now, below_take *take, void *of)
 	for (uint32_t i = 0; i < p->nasked; i++)
 		list[i] = (struct probe_rate){ p->asked[i].id,
 			p->looked.ns != 0 ? (double)p->asked[i].passed * 1e9 / (double)passed_ns
-					  : 0 };
+					  : 0,
+			p->asked[i].pass_ns };
 	p->looked = now;
 	over = probes_over(list, p->nasked);
 	for (uint32_t i = 0; i < over; i++)

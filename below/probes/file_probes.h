@@ -29,6 +29,30 @@ struct file_probes {
 	struct file_probe list[FILE_PROBES_MAX];
 };
 
+enum { FILE_FUNCTIONS_MAX = 4, FUNCTION_EXITS_MAX = 64, FUNCTION_PARTS_MAX = 4 };
+
+enum function_lack { /* why a function cannot be probed */
+	FUNCTION_IS_PROBED,
+	FUNCTION_MISSING,  /* the file has no function of that name: it is compiled into others */
+	FUNCTION_MANY,     /* more than FILE_FUNCTIONS_MAX have that name */
+	FUNCTION_NO_PLACE, /* there is no place at its begin that each call passes once */
+	FUNCTION_NO_EXITS, /* it is not known where it is left */
+	FUNCTION_LACKS
+};
+
+struct file_function {  /* offsets in the file */
+	uint64_t entry; /* of the instruction that is probed for its begin */
+	uint32_t is_dear,
+	    nexits; /* is_dear: a hit of that is single-stepped, as are those of exits */
+	uint64_t exits[FUNCTION_EXITS_MAX];
+};
+
+struct file_functions { /* all functions of a name */
+	uint32_t count; /* 0: none can be probed */
+	uint32_t lack;  /* enum function_lack, of the first that cannot be */
+	struct file_function list[FILE_FUNCTIONS_MAX];
+};
+
 /* Reads the file that is open as fd; from: how many to skip. A file that is no program for x86-64 has none. O(bytes of the notes) plus
  * the sections of the file, which is mapped meanwhile: if it is cut, the process gets SIGBUS. */
 void file_probes_read(struct file_probes *ret, int fd, uint32_t from);

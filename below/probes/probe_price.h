@@ -40,4 +40,26 @@ uint32_t probe_price_ns(enum probe_way way, bool and_return);
  */
 bool probe_place_of(const uint8_t *code, size_t len, bool long_nops, uint32_t *offset);
 
+/*
+ * Where the begin of a function can be probed: as probe_place_of() finds it, else the first instruction behind an endbr64, which is stepped,
+ * if nothing in the function branches to it. *way: what that costs. False: neither. O(len).
+ */
+bool probe_entry_of(const uint8_t *code, size_t len, uint32_t *offset, enum probe_way *way);
+
+struct code_part { /* of a function; compilers move what is seldom run elsewhere ("f.cold") */
+	uint64_t address;
+	const uint8_t *code;
+	size_t len;
+};
+
+/*
+ * Where a function is left: its returns, and jumps out of all of its parts (a call in the last place). Probes there need no return address
+ * of the program to be changed, as return probes do: an exception that passes a function with one of those ends the program.
+ *	1. A jump to an address in a register, or in a table, leads to a case of a switch if the address was added up just before, or comes
+ *	   from a table by index; else out of the function.
+ *	2. A conditional jump out of it cannot be told from one that is not taken: it is not known then where the function is left.
+ * Sets addresses. Returns their number; -1: over max, it cannot be decoded, or case 2. O(bytes).
+ */
+int probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "below/probes/probe_price.h"
 
+#include <string.h>
+
 #include <Zydis/Zydis.h>
 
 enum { ENTRY_BYTES_MAX = 64 };
@@ -136,9 +138,9 @@ ends_straight_way(const ZydisDecodedInstruction *i)
 	}
 }
 
-/* Whether a direct branch of the function leads behind its entry and not behind the place. */
+/* Whether a direct branch of the function leads to an address from `from` on and not behind the place. */
 static bool
-leads_back(const uint8_t *code, size_t len, uint32_t place, bool *decoded)
+leads_back(const uint8_t *code, size_t len, uint32_t from, uint32_t place, bool *decoded)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction i;
@@ -154,7 +156,7 @@ leads_back(const uint8_t *code, size_t len, uint32_t place, bool *decoded)
 			    operands[k].imm.is_relative) {
 				int64_t to = (int64_t)at + i.length + operands[k].imm.value.s;
 
-				if (to > 0 && to <= (int64_t)place)
+				if (to >= (int64_t)from && to <= (int64_t)place)
 					return true;
 			}
 	}
@@ -176,10 +178,107 @@ probe_place_of(const uint8_t *code, size_t len, bool long_nops, uint32_t *offset
 		way = way_of(&i);
 		if (way == PROBE_EMULATED || (way == PROBE_LONG_NOP && long_nops)) {
 			*offset = (uint32_t)at;
-			return !leads_back(code, len, *offset, &decoded) && decoded;
+			return !leads_back(code, len, 1, *offset, &decoded) && decoded;
 		}
 		if (ends_straight_way(&i) || changes_stack_pointer(&i, operands))
 			return false;
 	}
 	return false;
+}
+
+bool
+probe_entry_of(const uint8_t *code, size_t len, uint32_t *offset, enum probe_way *way)
+{
+	static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint32_t at = 0;
+	bool decoded;
+
+	*way = PROBE_EMULATED;
+	if (probe_place_of(code, len, false, offset))
+		return true;
+	if (len > sizeof ENDBR64 && memcmp(code, ENDBR64, sizeof ENDBR64) == 0)
+		at = sizeof ENDBR64;
+	if (at >= len || (*way = probe_price_of(code + at, len - at).way) == PROBE_NO_CODE)
+		return false;
+	*offset = at;
+	return !leads_back(code, len, 0, at, &decoded) && decoded;
+}
+
+/* ---- where a function is left ---- */
+
+static bool
+is_inside(const struct code_part *parts, uint32_t n, uint64_t address)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (address - parts[i].address < parts[i].len)
+			return true;
+	return false;
+}
+
+/* Whether the jump goes to an address that stands in a table: read by index, or added up by the instruction before. */
+static bool
+is_by_table(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *to, ZydisRegister added)
+{
+	if (to->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return to->mem.index != ZYDIS_REGISTER_NONE;
+	return (to->type == ZYDIS_OPERAND_TYPE_REGISTER && to->reg.value == added) ||
+	       has_prefix(i, 0x3e); /* notrack: of switches alone */
+}
+
+enum way_out { STAYS, LEAVES, MAY_LEAVE };
+
+static enum way_out
+way_out_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands,
+    const struct code_part *parts, uint32_t n, uint64_t address, ZydisRegister added)
+{
+	const ZydisDecodedOperand *to = &operands[0];
+	bool jumps = i->meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+
+	if (i->meta.category == ZYDIS_CATEGORY_RET)
+		return LEAVES;
+	if (!jumps && i->meta.category != ZYDIS_CATEGORY_COND_BR)
+		return STAYS;
+	if (to->type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return is_by_table(i, to, added) ? STAYS : LEAVES;
+	if (is_inside(parts, n, address + i->length + (uint64_t)to->imm.value.s))
+		return STAYS;
+	return jumps ? LEAVES : MAY_LEAVE;
+}
+
+/* The register that the instruction adds to; NONE: it does not add. */
+static ZydisRegister
+adds_to(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands)
+{
+	return i->mnemonic == ZYDIS_MNEMONIC_ADD && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER
+	           ? operands[0].reg.value
+	           : ZYDIS_REGISTER_NONE;
+}
+
+int
+probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction i;
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; p < nparts; p++) {
+		ZydisRegister added = ZYDIS_REGISTER_NONE;
+
+		for (size_t at = 0; at < parts[p].len; at += i.length) {
+			uint64_t address = parts[p].address + at;
+			enum way_out way;
+
+			if (!decode(parts[p].code + at, parts[p].len - at, &i, operands))
+				return -1;
+			way = way_out_of(&i, operands, parts, nparts, address, added);
+			if (way == MAY_LEAVE || (way == LEAVES && n == max))
+				return -1;
+			if (way == LEAVES && way_of(&i) == PROBE_NO_CODE)
+				return -1;
+			if (way == LEAVES)
+				exits[n++] = address;
+			added = adds_to(&i, operands);
+		}
+	}
+	return (int)n;
 }

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/hash_map.h"
 #include "below/stacks/code_file.h"
+#include "below/stacks/code_functions.h"
 #include "below/stacks/code_maps.h"
 #include "below/stacks/mapped_file.h"
 
@@ -604,5 +605,36 @@ code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t fro
 	*r->working = *identity;
 	file_probes_read(ret, *fd, from);
 	*r->working = (struct file_identity){ 0 };
+	return true;
+}
+
+bool
+code_reader_functions(struct code_reader *r, pid_t pid, uint32_t file, const char *name,
+    uint64_t now_ns, struct file_identity *identity, struct file_functions *ret, int *fd)
+{
+	struct code_process *p;
+	struct module *m;
+	int64_t began;
+
+	*fd = -1;
+	*identity = (struct file_identity){ 0 };
+	*ret = (struct file_functions){ .lack = FUNCTION_MISSING };
+	keep_limits(r);
+	p = process_of(r, pid, now_ns);
+	if (p == NULL || file >= p->maps.count)
+		return false;
+	if (p->maps.maps[file].path[0] != '/' || (m = resolve(r, p, (int)file)) == NULL)
+		return true;
+	*identity = m->identity;
+	if (m->file == NULL || code_is_library(m->name) ||
+	    m->spent_ns > FILE_MS_MAX * INT64_C(1000000))
+		return true;
+	*r->working = m->identity;
+	began = cpu_ns();
+	code_file_functions(ret, m->file, m->fd, name);
+	m->spent_ns += cpu_ns() - began;
+	*r->working = (struct file_identity){ 0 };
+	if (ret->count > 0 && (*fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0)) < 0)
+		ret->count = 0;
 	return true;
 }

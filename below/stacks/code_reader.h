@@ -36,4 +36,8 @@ uint32_t code_reader_place(struct code_reader *r, const struct stack_sample *sam
 bool code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t from,
     uint64_t now_ns, struct file_identity *identity, struct file_probes *ret, int *fd);
 
+/* As stacks_functions(). *fd is the caller's; -1: no function can be probed. */
+bool code_reader_functions(struct code_reader *r, pid_t pid, uint32_t file, const char *name,
+    uint64_t now_ns, struct file_identity *identity, struct file_functions *ret, int *fd);
+
 #endif

@@ -33,11 +33,17 @@
 #include "below/stacks/code_reader.h"
 #include "below/stacks/reader_filter.h"
 
-enum request_kind { REQUEST_PLACE, REQUEST_FOLLOW, REQUEST_FORGET, REQUEST_PROBES };
+enum request_kind {
+	REQUEST_PLACE,
+	REQUEST_FOLLOW,
+	REQUEST_FORGET,
+	REQUEST_PROBES,
+	REQUEST_FUNCTIONS
+};
 
 struct stack_request {
 	uint32_t kind, nbytes;
-	uint32_t file, from; /* REQUEST_PROBES */
+	uint32_t file, from; /* REQUEST_PROBES, REQUEST_FUNCTIONS */
 	int64_t pid;
 	uint64_t time_ns, registers[STACK_REGISTERS];
 };
@@ -52,6 +58,13 @@ struct probes_reply {
 	uint32_t exists;
 	uint32_t pad;
 	struct file_probes probes;
+};
+
+struct functions_reply {
+	struct file_identity identity;
+	uint32_t exists;
+	uint32_t pad;
+	struct file_functions functions;
 };
 
 struct stacks {
@@ -130,30 +143,54 @@ confine(const struct stacks *s, pid_t parent)
 #endif
 }
 
+/* fd: -1, or a file that goes with it. */
+static bool
+send_reply(int socket, void *reply, size_t size, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} given = { 0 };
+	struct iovec part = { reply, size };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		m.msg_control = given.bytes;
+		m.msg_controllen = sizeof given.bytes;
+		given.head = (struct cmsghdr){ CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(&given.head), &fd, sizeof fd);
+	}
+	return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)size;
+}
+
 /* With the file, if it has probes. */
 static bool
 reply_probes(struct code_reader *r, int socket, const struct stack_request *q)
 {
 	static struct probes_reply reply;
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} given = { 0 };
-	struct iovec part = { &reply, sizeof reply };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
 	bool sent;
 	int fd;
 
 	memset(&reply, 0, sizeof reply);
 	reply.exists = code_reader_probes(
 	    r, (pid_t)q->pid, q->file, q->from, now_ns(), &reply.identity, &reply.probes, &fd);
-	if (fd >= 0 && reply.probes.total > 0) {
-		m.msg_control = given.bytes;
-		m.msg_controllen = sizeof given.bytes;
-		given.head = (struct cmsghdr){ CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS };
-		memcpy(CMSG_DATA(&given.head), &fd, sizeof fd);
-	}
-	sent = sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof reply;
+	sent = send_reply(socket, &reply, sizeof reply, reply.probes.total > 0 ? fd : -1);
+	if (fd >= 0)
+		close(fd);
+	return sent;
+}
+
+static bool
+reply_functions(struct code_reader *r, int socket, const struct stack_request *q, const char *name)
+{
+	static struct functions_reply reply;
+	bool sent;
+	int fd;
+
+	memset(&reply, 0, sizeof reply);
+	reply.exists = code_reader_functions(
+	    r, (pid_t)q->pid, q->file, name, now_ns(), &reply.identity, &reply.functions, &fd);
+	sent = send_reply(socket, &reply, sizeof reply, fd);
 	if (fd >= 0)
 		close(fd);
 	return sent;
@@ -182,6 +219,10 @@ reader_main(const struct stacks *s, int socket)
 			code_reader_forget(r, sample.pid, q.time_ns);
 		else if (q.kind == REQUEST_PROBES) {
 			if (!reply_probes(r, socket, &q))
+				break;
+		} else if (q.kind == REQUEST_FUNCTIONS) {
+			bytes[sample.nbytes < sizeof bytes ? sample.nbytes : sizeof bytes - 1] = 0;
+			if (!reply_functions(r, socket, &q, (const char *)bytes))
 				break;
 		} else {
 			memset(&reply, 0, sizeof reply);
@@ -464,6 +505,34 @@ stacks_probes(struct stacks *s, pid_t pid, uint32_t file, uint32_t from,
 		if (ret->list[i].nvalues > FILE_PROBE_VALUES_MAX)
 			ret->list[i].nvalues = 0;
 	}
+	return reply.exists;
+}
+
+bool
+stacks_functions(struct stacks *s, pid_t pid, uint32_t file, const char *name,
+    struct file_identity *identity, struct file_functions *ret, int *fd)
+{
+	const struct stack_request q = { .kind = REQUEST_FUNCTIONS,
+		.pid = pid,
+		.file = file,
+		.nbytes = (uint32_t)strnlen(name, PLACE_FUNCTION_MAX) };
+	uint64_t cpu_ns = stacks_cpu_ns(s);
+	static struct functions_reply reply;
+
+	*fd = -1;
+	*identity = (struct file_identity){ 0 };
+	*ret = (struct file_functions){ .lack = FUNCTION_MISSING };
+	if (!ask(s, &q, (const uint8_t *)name) || !answer(s, cpu_ns, &reply, sizeof reply, fd))
+		return s->socket >= 0;
+	*identity = reply.identity;
+	*ret = reply.functions;
+	if (ret->count > FILE_FUNCTIONS_MAX || *fd < 0)
+		ret->count = 0;
+	if (ret->lack >= FUNCTION_LACKS || (ret->count == 0 && ret->lack == FUNCTION_IS_PROBED))
+		ret->lack = FUNCTION_MISSING;
+	for (uint32_t i = 0; i < ret->count; i++)
+		if (ret->list[i].nexits > FUNCTION_EXITS_MAX)
+			ret->list[i].nexits = 0;
 	return reply.exists;
 }
 

@@ -60,6 +60,14 @@ void stacks_place(struct stacks *s, const struct stack_sample *sample, struct co
 bool stacks_probes(struct stacks *s, pid_t pid, uint32_t file, uint32_t from,
     struct file_identity *identity, struct file_probes *ret, int *fd);
 
+/*
+ * Where the functions of a name in a file that a process has mapped with code can be probed; files are numbered as for stacks_probes(), and
+ * libraries of the system have none. *fd is the file if a function can be probed, and the caller's; else -1. False: the process has
+ * no such file, or is not visible. 0.1 to 20 ms.
+ */
+bool stacks_functions(struct stacks *s, pid_t pid, uint32_t file, const char *name,
+    struct file_identity *identity, struct file_functions *ret, int *fd);
+
 /* CPU time in ns of the process that reads the files, since it was started; 0: there is none. Once it has been replaced it is a child that
  * has ended (RUSAGE_CHILDREN). */
 uint64_t stacks_cpu_ns(const struct stacks *s);

@@ -9,6 +9,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
+/* As a function in two parts: what is probed is in these. */
+static void
+try_function(const uint8_t *code, size_t len)
+{
+	const struct code_part parts[] = { { 0x1000, code, len / 2 },
+		{ 0x9000, code + len / 2, len - len / 2 } };
+	uint64_t exits[8];
+	enum probe_way way;
+	uint32_t at;
+	int n = probe_exits_of(parts, 2, exits, 8);
+
+	if (probe_entry_of(code, len, &at, &way) && (at >= len || way == PROBE_NO_CODE))
+		abort();
+	if (n > 8)
+		abort();
+	for (int i = 0; i < n; i++)
+		if (exits[i] - 0x1000 >= parts[0].len && exits[i] - 0x9000 >= parts[1].len)
+			abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -33,5 +53,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	arena_release(&a);
 	if (probe_place_of(data, len < 400 ? len : 400, len % 2 == 0, &at) && at >= len)
 		abort();
+	try_function(data, len < 400 ? len : 400);
 	return 0;
 }

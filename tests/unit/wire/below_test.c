@@ -16,7 +16,7 @@ static const struct below_message MESSAGES[] = {
 	    .follow = { 7, BELOW_FOLLOW_WAITS, BELOW_CONTEXT_OTEL_MODULE, -336,
 		UINT64_C(0x7fff12345678), 8, 32, 24, 29 } },
 	{ .kind = BELOW_LIST, .list = 7 },
-	{ .kind = BELOW_PROBE, .probe = { 4, "usdt.postgresql:query__start", true, 1 } },
+	{ .kind = BELOW_PROBE, .probe = { 4, 7, "usdt.postgresql:query__start", true, 1 } },
 	{ .kind = BELOW_LISTED, .listed = { 7, true, "usdt.postgresql:query__start\n" } },
 	{ .kind = BELOW_PROBED, .probed = { 4, true, "" } },
 	{ .kind = BELOW_HITS, .hits = { 2, HITS } },

@@ -449,7 +449,7 @@ a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 	assert_true(source_below_follow(
 	    g.below, &(struct below_follow){ .pid = 50, .flags = BELOW_FOLLOW_ALL }, "postgres"));
 	assert_true(source_below_probe(
-	    g.below, &(struct below_probe){ 7, "usdt.postgresql:query__start", true, 1 }));
+	    g.below, &(struct below_probe){ 7, 0, "usdt.postgresql:query__start", true, 1 }));
 	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_PROBES, "" } });
 	say(&g, (struct below_message){ .kind = BELOW_LISTED,
 		    .listed = { 50, true, "usdt.postgresql:query__start\n" } });

@@ -11,7 +11,8 @@ static void
 what_is_passed_most_goes_off_until_the_rest_fits(void **state)
 {
 	/* 5 % of a core is 83,333 passes a second */
-	struct probe_rate list[] = { { 1, 5000 }, { 2, 60000 }, { 3, 57000 }, { 4, 20000 } };
+	struct probe_rate list[] = { { 1, 5000, 600 }, { 2, 60000, 600 }, { 3, 57000, 600 },
+		{ 4, 20000, 600 } };
 	(void)state;
 
 	assert_int_equal(probes_over(list, 4), 1);

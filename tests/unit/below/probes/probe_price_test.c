@@ -173,6 +173,61 @@ most_functions_of_installed_programs_and_all_their_probes_are_cheap(void **state
 	}
 }
 
+/* The exits, relative to the part's address 0x1000; returns their number. */
+static int
+exits_of(const char *code, size_t len, uint64_t *exits)
+{
+	const struct code_part parts[] = { { 0x1000, (const uint8_t *)code, len },
+		{ 0x2000, (const uint8_t *)"\x90\xc3", 2 } };
+
+	return probe_exits_of(parts, 2, exits, 4);
+}
+
+static void
+a_function_is_left_by_returns_and_by_jumps_out_of_its_parts(void **state)
+{
+	uint64_t exits[4] = { 0 };
+	(void)state;
+
+	/* push rbp; je +1; ret; pop rbp; ret; the other part: nop; ret */
+	assert_int_equal(exits_of("\x55\x74\x01\xc3\x5d\xc3", 6, exits), 3);
+	assert_true(exits[0] == 0x1003 && exits[1] == 0x1005 && exits[2] == 0x2001);
+	/* jmp to the other part (0x2000), jmp elsewhere (0x3000), jmp to the begin */
+	assert_int_equal(
+	    exits_of("\xe9\xfb\x0f\x00\x00\xe9\xf6\x1f\x00\x00\xeb\xf4", 12, exits), 2);
+	assert_true(exits[0] == 0x1005 && exits[1] == 0x2001);
+	/* jmp rax is a call in the last place, but after add rax, rdx the case of a switch; so is one by index */
+	assert_int_equal(exits_of("\xff\xe0", 2, exits), 2);
+	assert_int_equal(exits_of("\x48\x01\xd0\xff\xe0", 5, exits), 1);
+	assert_int_equal(exits_of("\x48\x01\xd1\xff\xe0", 5, exits), 2);
+	assert_int_equal(exits_of("\xff\x24\xc5\x00\x00\x40\x00", 7, exits), 1);
+	assert_int_equal(exits_of("\xff\x60\x10", 3, exits), 2); /* jmp [rax + 16] */
+	assert_int_equal(exits_of("\x3e\xff\xe0", 3, exits), 1); /* notrack jmp rax */
+	/* je out of it; no instruction; more than there is room for */
+	assert_int_equal(exits_of("\x74\x7f\xc3", 3, exits), -1);
+	assert_int_equal(exits_of("\x06\xc3", 2, exits), -1);
+	assert_int_equal(exits_of("\xc3\xc3\xc3\xc3", 4, exits), -1);
+}
+
+static void
+the_begin_of_a_function_is_its_first_instruction_where_none_is_cheap(void **state)
+{
+	enum probe_way way;
+	uint32_t at;
+	(void)state;
+
+	assert_true(probe_entry_of((const uint8_t *)"\x48\x89\xfb\x55\xc3", 5, &at, &way));
+	assert_true(at == 3 && way == PROBE_EMULATED);
+	assert_true(probe_entry_of((const uint8_t *)"\x48\x83\xec\x08\xc3", 5, &at, &way));
+	assert_true(at == 0 && way == PROBE_STEPPED);
+	assert_true(
+	    probe_entry_of((const uint8_t *)"\xf3\x0f\x1e\xfa\x48\x83\xec\x08\xc3", 9, &at, &way));
+	assert_true(at == 4 && way == PROBE_STEPPED);
+	/* sub rsp, 8; jmp to the begin: a call passes it many times */
+	assert_false(probe_entry_of((const uint8_t *)"\x48\x83\xec\x08\xeb\xfa", 6, &at, &way));
+	assert_false(probe_entry_of((const uint8_t *)"\xcc", 1, &at, &way));
+}
+
 int
 main(void)
 {
@@ -180,6 +235,9 @@ main(void)
 		cmocka_unit_test(an_instruction_is_cheap_if_the_kernel_emulates_it),
 		cmocka_unit_test(
 		    a_function_is_probed_where_each_call_passes_once_with_the_stack_of_its_entry),
+		cmocka_unit_test(a_function_is_left_by_returns_and_by_jumps_out_of_its_parts),
+		cmocka_unit_test(
+		    the_begin_of_a_function_is_its_first_instruction_where_none_is_cheap),
 		cmocka_unit_test(
 		    most_functions_of_installed_programs_and_all_their_probes_are_cheap),
 	};

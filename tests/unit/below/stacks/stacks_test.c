@@ -624,6 +624,46 @@ the_probes_of_a_process_come_with_their_open_file(void **state)
 	stacks_close(s);
 }
 
+volatile int by_hand;
+int probed_by_its_name(int n);
+
+__attribute__((noinline)) int
+probed_by_its_name(int n)
+{
+	while (n-- > 0)
+		by_hand += n;
+	return by_hand;
+}
+
+static void
+a_function_is_found_by_its_name_in_the_files_of_a_process(void **state)
+{
+	static struct file_functions found;
+	struct file_identity identity;
+	struct stat own;
+	struct stacks *s;
+	struct err e;
+	int fd = -1;
+	(void)state;
+
+	assert_int_equal(probed_by_its_name(3), 3);
+	assert_int_equal(stacks_open(&s, &(struct stacks_limits){ 0 }, &e), 0);
+	for (uint32_t i = 0; fd < 0; i++)
+		assert_true(
+		    stacks_functions(s, getpid(), i, "probed_by_its_name", &identity, &found, &fd));
+	assert_true(stat("/proc/self/exe", &own) == 0 && identity.inode == own.st_ino);
+	assert_true(found.count == 1 && found.lack == FUNCTION_IS_PROBED);
+	assert_true(found.list[0].nexits >= 1);
+	close(fd);
+	/* not those of the C library, and none that is not there */
+	for (uint32_t i = 0; stacks_functions(s, getpid(), i, "malloc", &identity, &found, &fd);
+	     i++)
+		assert_true(fd < 0 && found.count == 0);
+	assert_true(stacks_functions(s, getpid(), 0, "", &identity, &found, &fd) && fd < 0);
+	assert_false(stacks_functions(s, 1 << 29, 0, "main", &identity, &found, &fd));
+	stacks_close(s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -642,6 +682,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_cost_of_the_reader_is_known_while_it_lives),
 		cmocka_unit_test(samples_from_before_an_exec_are_not_unwound_with_the_new_maps),
 		cmocka_unit_test(the_probes_of_a_process_come_with_their_open_file),
+		cmocka_unit_test(a_function_is_found_by_its_name_in_the_files_of_a_process),
 		cmocka_unit_test(any_registers_and_bytes_end_in_a_place),
 		cmocka_unit_test(a_hostile_file_ends_or_delays_only_the_process_that_reads_it),
 	};

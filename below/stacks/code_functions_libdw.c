@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "below/stacks/code_functions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "below/probes/probe_price.h"
+#include "below/stacks/code_file_inside.h"
+#include "below/stacks/code_place.h"
+
+enum { PART_BYTES_MAX = 64 << 10, SEGMENTS_MAX = 64 };
+
+/* ---- names ---- */
+
+/* Of the Itanium C++ ABI, 5.1: the name is a length and so many letters; the last one of a nested name is the function's. */
+static bool
+is_mangled_of(const char *symbol, const char *name)
+{
+	bool nested = strncmp(symbol, "_ZN", 3) == 0;
+	char part[PLACE_FUNCTION_MAX + 8];
+	size_t len = (size_t)snprintf(part, sizeof part, "%zu%s", strlen(name), name);
+	const char *at = symbol + 2;
+
+	if (strncmp(symbol, "_Z", 2) != 0 || len >= sizeof part)
+		return false;
+	for (; (at = strstr(at, part)) != NULL; at++) {
+		if (at[-1] >= '0' && at[-1] <= '9')
+			continue;
+		if (nested ? at[len] == 'E' || at[len] == 'I' : at == symbol + 2)
+			return true;
+	}
+	return false;
+}
+
+bool
+code_name_is_of(const char *symbol, const char *name)
+{
+	char plain[PLACE_FUNCTION_MAX + 1];
+
+	code_function_name(plain, symbol);
+	return name[0] != '\0' && (strcmp(plain, name) == 0 || is_mangled_of(plain, name));
+}
+
+/* ---- code ---- */
+
+static bool
+offset_of(const struct code_file *f, uint64_t address, size_t len, uint64_t *ret)
+{
+	size_t count;
+	GElf_Phdr p;
+
+	if (elf_getphdrnum(f->elf, &count) != 0)
+		return false;
+	for (size_t i = 0; i < count && i < SEGMENTS_MAX; i++)
+		if (gelf_getphdr(f->elf, (int)i, &p) != NULL && p.p_type == PT_LOAD &&
+		    (p.p_flags & PF_X) != 0 && address >= p.p_vaddr && len <= p.p_filesz &&
+		    address - p.p_vaddr <= p.p_filesz - len) {
+			*ret = p.p_offset + (address - p.p_vaddr);
+			return true;
+		}
+	return false;
+}
+
+struct found {
+	uint64_t address[FILE_FUNCTIONS_MAX + FUNCTION_PARTS_MAX];
+	size_t len[FILE_FUNCTIONS_MAX + FUNCTION_PARTS_MAX];
+	uint32_t n;
+};
+
+static bool
+add(struct found *to, uint64_t address, size_t len)
+{
+	for (uint32_t i = 0; i < to->n; i++)
+		if (to->address[i] == address)
+			return true;
+	if (to->n == sizeof to->len / sizeof *to->len)
+		return false;
+	to->address[to->n] = address;
+	to->len[to->n++] = len;
+	return true;
+}
+
+/* The functions, and their parts that lie elsewhere. False: there are too many. */
+static bool
+find(struct found *functions, struct found *parts, struct code_file *f, const char *name)
+{
+	int count = dwfl_module_getsymtab(f->module);
+
+	for (int i = 1; i < count; i++) {
+		GElf_Sym symbol;
+		GElf_Addr at;
+		const char *text = dwfl_module_getsym_info(
+		    f->module, i, &symbol, &at, NULL, NULL, NULL);
+
+		if (text == NULL || GELF_ST_TYPE(symbol.st_info) != STT_FUNC ||
+		    symbol.st_size == 0 || symbol.st_shndx == SHN_UNDEF ||
+		    !code_name_is_of(text, name))
+			continue;
+		if (!add(strstr(text, ".cold") != NULL ? parts : functions, at - f->bias,
+			symbol.st_size))
+			return false;
+	}
+	return true;
+}
+
+static uint8_t *
+read_code(const struct code_file *f, int fd, uint64_t address, size_t len)
+{
+	uint8_t *code;
+	uint64_t offset;
+
+	if (len > PART_BYTES_MAX || !offset_of(f, address, len, &offset) ||
+	    (code = malloc(len)) == NULL)
+		return NULL;
+	if (pread(fd, code, len, (off_t)offset) == (ssize_t)len)
+		return code;
+	free(code);
+	return NULL;
+}
+
+/* Which of the parts belong to which function is not told: with those of others nothing is lost, as no jump leads to them. */
+static enum function_lack
+take(struct file_function *ret, const struct code_file *f, const struct code_part *parts,
+    uint32_t nparts)
+{
+	uint64_t exits[FUNCTION_EXITS_MAX];
+	enum probe_way way;
+	uint32_t entry;
+	int n;
+
+	*ret = (struct file_function){ 0 };
+	if (!probe_entry_of(parts[0].code, parts[0].len, &entry, &way) ||
+	    !offset_of(f, parts[0].address + entry, 1, &ret->entry))
+		return FUNCTION_NO_PLACE;
+	ret->is_dear = way != PROBE_EMULATED;
+	n = probe_exits_of(parts, nparts, exits, FUNCTION_EXITS_MAX);
+	if (n <= 0)
+		return FUNCTION_NO_EXITS;
+	for (int i = 0; i < n; i++)
+		if (!offset_of(f, exits[i], 1, &ret->exits[i]))
+			return FUNCTION_NO_EXITS;
+	ret->nexits = (uint32_t)n;
+	return FUNCTION_IS_PROBED;
+}
+
+void
+code_file_functions(struct file_functions *ret, struct code_file *f, int fd, const char *name)
+{
+	struct code_part parts[1 + FUNCTION_PARTS_MAX];
+	struct found functions = { 0 }, cold = { 0 };
+	uint32_t ncold = 0;
+
+	memset(ret, 0, sizeof *ret);
+	if (!find(&functions, &cold, f, name) || functions.n > FILE_FUNCTIONS_MAX ||
+	    cold.n > FUNCTION_PARTS_MAX) {
+		ret->lack = FUNCTION_MANY;
+		return;
+	}
+	if (functions.n == 0)
+		ret->lack = FUNCTION_MISSING;
+	for (uint32_t i = 0; i < cold.n; i++) {
+		uint8_t *code = read_code(f, fd, cold.address[i], cold.len[i]);
+
+		if (code != NULL)
+			parts[1 + ncold++] = (struct code_part){ cold.address[i], code,
+				cold.len[i] };
+	}
+	for (uint32_t i = 0; i < functions.n; i++) {
+		uint8_t *code = read_code(f, fd, functions.address[i], functions.len[i]);
+		enum function_lack lack = FUNCTION_NO_EXITS;
+
+		parts[0] = (struct code_part){ functions.address[i], code, functions.len[i] };
+		if (code != NULL)
+			lack = take(&ret->list[ret->count], f, parts, 1 + ncold);
+		ret->count += lack == FUNCTION_IS_PROBED;
+		if (ret->lack == FUNCTION_IS_PROBED)
+			ret->lack = lack;
+		free(code);
+	}
+	for (uint32_t i = 0; i < ncold; i++)
+		free((uint8_t *)parts[1 + i].code);
+	if (ret->lack != FUNCTION_IS_PROBED)
+		ret->count = 0; /* of several functions some would be missed */
+}
