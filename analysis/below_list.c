@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/group.h"
+#include "analysis/part_shares.h"
 #include "base/buf.h"
 #include "base/texts.h"
 
@@ -220,37 +220,23 @@ below_list_add(
 	return below_parts_add(l->parts, total_ns, times, ntimes);
 }
 
-/* A group whose edges are the states, of all requests. */
-static bool
-group_of(struct group *g, const struct below_list *l, bool unseen, struct arena *a)
+/* The times of all requests by state. NULL: out of memory. */
+static struct part_row *
+rows_of(const struct below_list *l, bool unseen, struct arena *a)
 {
-	*g = (struct group){ .stands_for_more = true };
-	g->shape.nedges = BELOW_STATES;
-	g->edges = arena_calloc(a, BELOW_STATES, sizeof *g->edges);
-	g->samples = arena_calloc(a, l->nrows + 1, sizeof *g->samples);
-	if (g->edges == NULL || g->samples == NULL)
-		return false;
-	for (uint32_t i = 0; i < l->nrows; i++) {
-		double total = (double)l->rows[i].total_ns,
-		       *x = arena_alloc(a, BELOW_STATES * sizeof *x);
+	struct part_row *rows = arena_alloc(a, l->nrows * sizeof *rows);
+	double *x = arena_alloc(a, (size_t)l->nrows * BELOW_STATES * sizeof *x);
 
-		if (x == NULL)
-			return false;
+	for (uint32_t i = 0; i < l->nrows && rows != NULL && x != NULL; i++, x += BELOW_STATES) {
+		rows[i] = (struct part_row){ l->rows[i].total_ns, x };
 		for (unsigned s = 0; s < BELOW_STATES; s++)
 			x[s] = (double)l->rows[i].ns[s];
 		if (unseen) {
 			x[BELOW_RUNNING] -= (double)l->rows[i].unseen_ns;
 			x[BELOW_UNKNOWN] += (double)l->rows[i].unseen_ns;
 		}
-		comoments_add_high(g->edges, x, BELOW_STATES, total, &g->total, &g->total_high);
-		moments_high_add(&g->total_high, &g->total, total);
-		moments_add(&g->total, total);
-		g->samples[g->nsamples++] = (struct sample){ .total_ns = l->rows[i].total_ns,
-			.number = i + 1,
-			.order = i + 1,
-			.edges_ns = x };
 	}
-	return true;
+	return x != NULL ? rows : NULL;
 }
 
 static double
@@ -391,37 +377,29 @@ int
 below_list_find(struct below_finding *ret, const struct below_list *l, bool by_latency,
     double confidence, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
-	struct finding f = { .problem = by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE,
-		.nedges = BELOW_STATES };
 	struct scale s = { .n = (double)l->nrows, .by_latency = by_latency };
-	struct group g;
+	struct part_row *rows;
+	struct part_total total;
 	int rc;
 
 	*ret = (struct below_finding){ .requests = l->nrows };
 	if (l->nrows == 0)
 		return 0;
-	f.edges = ret->states;
 	ret->unseen = l->running_ns >= RUNNING_PLENTY_NS && l->weight_ns < l->running_ns / 2;
-	if (!group_of(&g, l, ret->unseen, a))
+	if ((rows = rows_of(l, ret->unseen, a)) == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for the states of %u requests", l->nrows);
-	s.of = by_latency ? g.total.mean : moments_variance(&g.total);
-	s.mean_above = g.total.mean - l->base_ns;
+	if ((rc = part_shares(ret->states, &total, rows, l->nrows, BELOW_STATES, by_latency,
+		 confidence, rounds, seed, a, e)) != 0)
+		return rc;
+	s.of = by_latency ? total.mean_ns : total.variance;
+	s.mean_above = total.mean_ns - l->base_ns;
 	for (unsigned i = 0; i < BELOW_STATES; i++) {
-		struct edge_share *x = &ret->states[i];
-
-		x->mean_ns = g.edges[i].mean_x;
-		x->latency_share = ratio(x->mean_ns, g.total.mean);
-		x->share = by_latency ? x->latency_share
-		                      : ratio(comoments_covariance(&g.edges[i]), s.of);
-		x->interval = (struct interval){ x->share, x->share };
-		ret->share += x->share;
-		ret->mean_ns += x->mean_ns;
-		if (x->share > ret->states[ret->top].share)
+		ret->share += ret->states[i].share;
+		ret->mean_ns += ret->states[i].mean_ns;
+		if (ret->states[i].share > ret->states[ret->top].share)
 			ret->top = (enum below_state)i;
 	}
-	if ((rc = finding_intervals(&f, &g, confidence, rounds, seed, a, e)) != 0)
-		return rc;
 	if (!find_places(ret, l, &s, a))
 		return err_set(e, ERR_MEMORY, "out of memory for the places of an edge");
 	return 0;

@@ -214,6 +214,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	print_part(p, "in code", verdict_below_place_put, v);
 	print_part(p, "holder", verdict_below_holder_put, v);
 	print_part(p, "released", verdict_below_released_put, v);
+	print_part(p, "functions", verdict_below_functions_put, v);
 	print_part(p, "differs", verdict_below_differential_put, v);
 	print_part(p, "budget", verdict_budget_put, v);
 	print_part(p, "not seen", verdict_unlearned_put, v);

@@ -321,6 +321,29 @@ verdict_below_released_put(struct buf *out, const json_t *v)
 	}
 }
 
+void
+verdict_below_functions_put(struct buf *out, const json_t *v)
+{
+	const json_t *function;
+	size_t i;
+
+	json_array_foreach (
+	    json_object_get(json_object_get(v, "below"), "functions"), i, function) {
+		double calls = number_of(function, "calls");
+
+		buf_printf(out, "%s%s()", i > 0 ? "; " : "", member(function, "function"));
+		if (is_null(function, "share"))
+			buf_printf(
+			    out, " is called too often to be timed, %.3g times a request", calls);
+		else
+			buf_printf(out, " %.0f %% [%.0f to %.0f], %.3g call%s a request",
+			    whole_pct(number_of(function, "share")),
+			    whole_pct(number_of(function, "share_low")),
+			    whole_pct(number_of(function, "share_high")), calls,
+			    calls == 1 ? "" : "s");
+	}
+}
+
 /* ---- what slow requests have more of ---- */
 
 #define DIFFERS_P 0.05   /* by chance, at most */

@@ -9,7 +9,7 @@
 # O=: where the programs were built. APP=: the application, shop (default) or news. KEEP=1: leave everything running and
 # print where. LEARN_SECONDS, RATE; DEGREE: the degree N of a fault that has one (the application's README.md).
 # ONLY=1: all requests have the type that the fault slows. STRATEGY, K, TAIL, CAUSES: settings of the search. BASELINE=1: before the
-# fault, what the healthy type does is kept (hone start --healthy), and the diagnosis is compared with it.
+# fault, what the healthy type does is kept (hone start --healthy), and the diagnosis is compared with it. PROBES: search.probes of honed.conf.
 # For the benchmarks: DELAY_TO=FILE receives the controller's status at the end; BEFORE_SECONDS: the fault is enabled
 # this long before the diagnosis begins, and the JSON gives the response times of other requests before and during it.
 set -euo pipefail
@@ -23,6 +23,7 @@ K=${K:-}
 TAIL=${TAIL:-}
 CAUSES=${CAUSES:-}
 BASELINE=${BASELINE:-}
+PROBES=${PROBES:-}
 BEFORE_SECONDS=${BEFORE_SECONDS:-0}
 APP=${APP:-shop}
 faults=$here/$APP/faults.json
@@ -47,7 +48,7 @@ type=$(of_fault .type)
 
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
   echo "demo: nodes are mount namespaces, which only root may create: continuing with sudo" >&2
-  exec sudo APP="$APP" O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" TAIL="$TAIL" CAUSES="$CAUSES" BASELINE="$BASELINE" KEEP="${KEEP:-}" \
+  exec sudo APP="$APP" O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" TAIL="$TAIL" CAUSES="$CAUSES" BASELINE="$BASELINE" PROBES="$PROBES" KEEP="${KEEP:-}" \
     BEFORE_SECONDS="$BEFORE_SECONDS" "$0" "$@"
 fi
 [ $json = 0 ] || exec 3>&1 1>&2
@@ -106,7 +107,7 @@ types_seen() { hone status --json | jq -e --arg t "$type" 'any(.types[]; .type =
 step "starting the application: $APP"
 stage_app
 step "the controller, and an agent on each of $(echo "$nodes" | wc -w) nodes"
-stage_honed
+stage_honed ${PROBES:+-o search.probes="$PROBES"}
 stage_agents
 
 step "load: $RATE requests a second, of $([ -n "$ONLY" ] && echo "type $type" || echo "several types")"

@@ -40,6 +40,7 @@ REASON(EDGE_END,         31, "edge-end",          "is an end of the edge")
 REASON(SPLITS_TRACES,    32, "splits-traces",     "its presence divides the requests into slow and fast")
 REASON(EXPLORES,         33, "explores",          "explores: nothing was learned of the inside of the edge")
 REASON(EXPLORES_PRELOAD, 34, "explores-preload",  "explores the preload layer: no tracepoint of the program's own is left inside the edge")
+REASON(EXPLORES_FUNCTIONS, 36, "explores-functions", "explores: threads were seen in this function inside the edge")
 REASON(BACKOFF_OVER,     35, "backoff-over",      "the backoff of the agent that shed load is over")
 /* why a tracepoint was disabled */
 REASON(EDGE_MEASURED,    40, "edge-measured",     "the edge is measured without it")

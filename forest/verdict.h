@@ -149,6 +149,10 @@ struct verdict {
 	char *below_states, *below_places, *below_holders, *below_wakers, *below_missing;
 	/* What slow requests have more of than the others: analysis/differential_text.h. "": they were not compared. */
 	char *below_differential;
+	/* [7] Functions in the edge that were timed by their begins and ends, from the outside in; "": none were. One line for each: 1, or 0 if it was
+	 * called too often to be timed; its calls in a request; its share as `share` has it with the interval, the part of the edge's share and
+	 * the mean ns, all in requests that paid for the probes; and its name to the end of the line. */
+	char *below_functions;
 
 	/* [7] Of what the edge of its search carries of the variance of all requests, the part that the baseline of run.compared
 	 * has not, 0 to 1, and how much of it is certain. Of a wait for threads: what all waits for them carry. NAN: there was

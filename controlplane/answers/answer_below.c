@@ -79,6 +79,34 @@ wakers_json(const char *lines)
 	return list;
 }
 
+/* Of lines as verdict.h has them. */
+static json_t *
+functions_json(const char *lines)
+{
+	json_t *list = json_array();
+
+	for (const char *at = lines; at != NULL && *at != '\0';) {
+		const char *end = strchr(at, '\n');
+		size_t len = end != NULL ? (size_t)(end - at) : strlen(at);
+		double calls, share, low, high, of_edge, mean_ns;
+		int used = 0, timed;
+
+		if (sscanf(at, "%d %lf %lf %lf %lf %lf %lf %n", &timed, &calls, &share, &low, &high,
+			&of_edge, &mean_ns, &used) == 7 &&
+		    used > 0 && (size_t)used < len)
+			json_array_append_new(
+			    list, json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:o}", "function",
+				      json_stringn(at + used, len - (size_t)used), "calls", calls,
+				      "share", timed ? json_real(share) : json_null(), "share_low",
+				      timed ? json_real(low) : json_null(), "share_high",
+				      timed ? json_real(high) : json_null(), "of_edge",
+				      timed ? json_real(of_edge) : json_null(), "mean_ms",
+				      timed ? json_real(mean_ns / 1e6) : json_null()));
+		at = end != NULL ? end + 1 : NULL;
+	}
+	return list;
+}
+
 json_t *
 answer_differential(const struct verdict *v)
 {
@@ -106,12 +134,12 @@ answer_below(const struct verdict *v, bool whole)
 
 	if (v->below_requests == 0 && missing[0] == '\0')
 		return json_null();
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
 	    (json_int_t)v->below_requests, "top", top[0] != '\0' ? answer_text(top) : json_null(),
 	    "states", below_lines_json(v->below_states, STATE, false), "places",
 	    below_lines_json(v->below_places, PLACE, true), "holders",
 	    below_lines_json(v->below_holders, PLACE, true), "released_by",
-	    wakers_json(v->below_wakers), "differential",
-	    whole ? answer_differential(v) : json_null(), "missing",
+	    wakers_json(v->below_wakers), "functions", functions_json(v->below_functions),
+	    "differential", whole ? answer_differential(v) : json_null(), "missing",
 	    missing[0] != '\0' ? answer_text(missing) : json_null());
 }

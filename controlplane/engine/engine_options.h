@@ -29,6 +29,7 @@ struct engine_options {
 	double explain_min;   /* a key explains with this r^2 (or share), 0..1 */
 	int64_t cycle_max_ns; /* deadline of a cycle */
 	bool without_probes;  /* USDT probes are not used */
+	bool functions;       /* as in struct search_settings */
 	bool below; /* searches look below the tracepoints of their place, where nodes can */
 
 	/* Budgets: shares of one core, on each node. */

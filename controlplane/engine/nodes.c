@@ -119,12 +119,6 @@ fail:
 	return err_set(e, ERR_MEMORY, "%s: out of memory for its programs", n->name);
 }
 
-bool
-is_usdt(const char *name)
-{
-	return strncmp(name, BELOW_USDT, strlen(BELOW_USDT)) == 0;
-}
-
 static bool
 intern_name(struct texts *names, const char *name)
 {
@@ -183,7 +177,7 @@ without_probes(struct programs *ret, const struct programs *p, struct arena *a)
 		return false;
 	for (uint32_t i = 0; i < p->nnames; i++) {
 		kept[i + 1] = kept[i];
-		if (!is_usdt(p->names[i]))
+		if (!below_is_probe(p->names[i]))
 			names[kept[i + 1]++] = p->names[i];
 	}
 	for (uint32_t i = 0; i < p->nprograms; i++) {
@@ -315,9 +309,21 @@ nodes_below(const struct nodes *nodes, const char *service, char missing[BELOW_W
 	return any;
 }
 
+/* Functions are not listed: their name has the program's. */
+static bool
+has_program_of(const struct node *n, const char *function)
+{
+	for (uint32_t i = 0; i < n->programs.nprograms; i++)
+		if (below_is_function(function, n->programs.programs[i].service))
+			return true;
+	return false;
+}
+
 bool
 node_has_tracepoint(const struct node *n, const char *name)
 {
+	if (strncmp(name, BELOW_FUNC, strlen(BELOW_FUNC)) == 0)
+		return has_program_of(n, name);
 	return n->names != NULL && texts_find(n->names, name, strlen(name)) != UINT32_MAX;
 }
 
@@ -376,7 +382,7 @@ intern_pairs(struct texts *pairs, const struct programs *p, uint32_t program,
 		char pair[2 * TOGGLE_NAME_MAX + 2];
 		int len;
 
-		if (preload_is(preload, p->names[t]) || is_usdt(p->names[t]))
+		if (preload_is(preload, p->names[t]) || below_is_probe(p->names[t]))
 			continue; /* whether they are there depends on the node, too */
 		len = snprintf(
 		    pair, sizeof pair, "%s/%s", p->programs[program].service, p->names[t]);

@@ -96,10 +96,9 @@ uint32_t nodes_connected(const struct nodes *nodes);
 bool nodes_below(const struct nodes *nodes, const char *service, char missing[BELOW_WHY_MAX + 1]);
 /* Whether a process with this name can be traced on the node. O(programs). */
 bool node_has_program(const struct node *n, const char *service);
-/* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */
+/* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"), or for a function (search_functions.h) whether its
+ * program runs there. O(1), of functions O(programs). */
 bool node_has_tracepoint(const struct node *n, const char *name);
-/* Whether "provider:event" is a USDT probe (agent/main/agent_probes.h). */
-bool is_usdt(const char *name);
 /* The same of a label's tracepoint `name`, in a program of the label's service; and the agent is
  * connected. O(programs). */
 bool node_has_label(const struct node *n, const struct label *l, const char *name);

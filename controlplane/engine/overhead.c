@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "base/hash_table.h"
 #include "controlplane/engine/trace_age.h"
 #include "searchspace/budget.h"
+#include "wire/below.h"
 #include "base/texts.h"
 
 #define WINDOW_NS INT64_C(1000000000)
@@ -193,6 +195,16 @@ type_at(const struct overhead *o, uint32_t i)
 	return &o->is.types->items[i];
 }
 
+/* "func.shop-cart:flush_log_done" */
+static bool
+is_function_end(const char *name)
+{
+	size_t len = strlen(name), end = strlen(BELOW_FUNC_DONE);
+
+	return strncmp(name, BELOW_FUNC, strlen(BELOW_FUNC)) == 0 && len > end &&
+	       strcmp(name + len - end, BELOW_FUNC_DONE) == 0;
+}
+
 /* As how many records a record of this tracepoint counts. */
 static double
 records_of(const struct overhead *o, const char *name, uint32_t node)
@@ -202,7 +214,9 @@ records_of(const struct overhead *o, const char *name, uint32_t node)
 	                     : s->rejected_ns > 0 ? s->rejected_ns
 	                                          : OVERHEAD_REJECTED_NS;
 
-	return is_usdt(name) ? fmax(1, round(OVERHEAD_PROBE_NS / rejected_ns)) : 1;
+	return is_function_end(name)  ? fmax(1, round(OVERHEAD_FUNCTION_END_NS / rejected_ns))
+	       : below_is_probe(name) ? fmax(1, round(OVERHEAD_PROBE_NS / rejected_ns))
+	                              : 1;
 }
 
 /* ---- counting ---- */
@@ -369,6 +383,26 @@ is_below(const struct overhead *o, uint32_t node)
 /* Records a second of a tracepoint on the node if all requests of the type were probed: 1. as
  * measured while it was enabled; 2. as learned; 3. as assumed. O(log places), and nodes x services.
  */
+/* How often the function that ends there is called, as measured at its begin. */
+static double
+passes_of_begin(
+    const struct overhead *o, const struct request_type *type, const char *end, uint32_t node)
+{
+	int len = (int)(strlen(end) - strlen(BELOW_FUNC_DONE));
+	char begin[TOGGLE_NAME_MAX + 1];
+	const struct counter *was;
+	uint32_t point;
+
+	len = snprintf(begin, sizeof begin, "%.*s%s", len, end, BELOW_FUNC_START);
+	point = len < (int)sizeof begin ? texts_find(o->points, begin, (size_t)len) : UINT32_MAX;
+	was = point != UINT32_MAX ? counter_find(&o->passes, counter_key(type->index, point, node))
+	                          : NULL;
+	/* passages are counted as records, at the price of a begin */
+	return was != NULL && was->traces > 0 ? (double)was->n / (double)was->traces *
+	                                            type->offered / records_of(o, begin, node)
+	                                      : 0;
+}
+
 static double
 predict(const struct overhead *o, const struct request_type *type, uint32_t point, uint32_t node)
 {
@@ -394,7 +428,9 @@ predict(const struct overhead *o, const struct request_type *type, uint32_t poin
 			sum += k->learned[i].per_trace * type->offered *
 			       share_of_node(o, type, node, l, name);
 	}
-	if (sum == 0 && label_set_has(&o->unknown, point) && node_has_tracepoint(n, name))
+	if (is_function_end(name))
+		sum = passes_of_begin(o, type, name, node);
+	else if (sum == 0 && label_set_has(&o->unknown, point) && node_has_tracepoint(n, name))
 		sum = (preload_is(o->is.preload, name) ? OVERHEAD_PRELOAD_PASSES
 						       : OVERHEAD_PASSES) *
 		      type->offered;
@@ -412,7 +448,7 @@ predict_all(struct overhead *o, uint32_t type, uint32_t point, uint32_t node)
 		const struct request_type *t = type_at(o, i);
 
 		if ((request_type_diagnosed(t) || t->label == type ||
-			is_usdt(texts_get(o->points, point))) &&
+			below_is_probe(texts_get(o->points, point))) &&
 		    take_learned(o, t, NULL) == 0)
 			sum += predict(o, t, point, node);
 	}

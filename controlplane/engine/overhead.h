@@ -54,6 +54,7 @@
  * to reject for the same cost: fewer probed requests save nothing of it.
  */
 #define OVERHEAD_PROBE_NS 600.0
+#define OVERHEAD_FUNCTION_END_NS 12600.0 /* where a function is left (below/probes/probe_price.h) */
 
 struct overhead;
 

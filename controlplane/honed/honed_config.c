@@ -65,8 +65,10 @@ check_below(const struct config *c, struct err *e)
 {
 	if (strcmp(c->below, "on") != 0 && strcmp(c->below, "off") != 0)
 		return err_set(e, ERR_INPUT, "search.below: %s: must be on or off", c->below);
-	if (strcmp(c->probes, "usdt") != 0 && strcmp(c->probes, "off") != 0)
-		return err_set(e, ERR_INPUT, "search.probes: %s: must be usdt or off", c->probes);
+	if (strcmp(c->probes, "usdt") != 0 && strcmp(c->probes, "off") != 0 &&
+	    strcmp(c->probes, "functions") != 0)
+		return err_set(
+		    e, ERR_INPUT, "search.probes: %s: must be off, usdt or functions", c->probes);
 	return 0;
 }
 
@@ -204,6 +206,7 @@ config_engine(const struct config *c)
 		.cycle_max_ns = c->cycle_max,
 		.below = strcmp(c->below, "on") == 0,
 		.without_probes = strcmp(c->probes, "off") == 0,
+		.functions = strcmp(c->probes, "functions") == 0,
 		.sampled = c->sampled,
 		.enough = c->enough,
 		.lease_ns = c->lease,

@@ -264,22 +264,6 @@ explore_unseen(struct search_port *port, const struct search *s, struct buf *nam
 
 /* ---- the end of it ---- */
 
-static void
-log_disabled(struct search_port *port, const struct hypothesis *h, enum reason reason)
-{
-	struct switched log = { .run = h->run,
-		.hypothesis = h->id,
-		.cycle = h->cycle,
-		.reason = reason,
-		.subject = reason == REASON_SHED ? port->shed_by : NULL,
-		.when = port->when };
-	uint64_t owner;
-
-	for (uint32_t i = 0; (log.tracepoint = plan_at(port->plan, i, &owner)) != NULL; i++)
-		if (owner == h->id)
-			forest_switched(port->forest, &log, NULL);
-}
-
 /* why: for the hypothesis; reason: for the log. */
 static void
 end(struct search_port *port, struct search *s, enum hypothesis_state state, enum reason why,
@@ -290,8 +274,7 @@ end(struct search_port *port, struct search *s, enum hypothesis_state state, enu
 	assert(h != NULL);
 	s->exploration.hypothesis = NULL;
 	search_set_task(s, TASK_NARROW);
-	log_disabled(port, h, reason);
-	plan_release_owner(port->plan, h->id);
+	hypothesis_disable(port, h, reason);
 	h->settled_traces = s->exploration.traces;
 	h->reason = why;
 	hypothesis_settle(port, h, state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Which tracepoints belong to the preload layer: those of the providers that search.deep
- * names, LTTng's preloaded helpers above all. They record every mutex and every malloc, so
+ * names, LTTng's preloaded helpers above all, and begins and ends of functions (search_functions.h). They record every mutex and every malloc, so
  * they are left out of the learned space and of searches, until an edge has no tracepoint of
  * the program's own left (preload_layer.c).
  */

@@ -11,6 +11,7 @@
 #include "controlplane/search/propose.h"
 #include "controlplane/search/search_below.h"
 #include "controlplane/search/search_end.h"
+#include "controlplane/search/search_functions.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_verdict.h"
 #include "controlplane/search/search_hypothesis.h"
@@ -46,6 +47,13 @@ cycle_begin(struct search_port *port, struct search *s, enum search_phase phase,
 	return c->groups != NULL ? 0 : search_no_memory(s, e);
 }
 
+/* The final edge is measured, and what is below it is looked at. */
+static bool
+looks_below(const struct search *s)
+{
+	return search_below_gathers(s) || search_functions_gather(s);
+}
+
 /* The path consists of the labels that this search has enabled: what other searches enabled is left
  * out. */
 int
@@ -59,7 +67,7 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 	if (s->phase != SEARCH_GATHERING || port->backing_off || !t->probed ||
 	    !port->calls->began_after(port->owner, t, c->ready.ns + SETTLE_NS))
 		return 0;
-	if (!search_below_gathers(s) && (rc = preload_note(port, s, t, e)) != 0)
+	if (!looks_below(s) && (rc = preload_note(port, s, t, e)) != 0)
 		return rc;
 	if ((rc = critpath_extract(&path, t, port->labels, &s->enabled.labels, port->scratch, e)) ==
 		0 &&
@@ -69,6 +77,8 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 	}
 	if (rc == 0 && search_below_gathers(s))
 		return search_below_trace(port, s, t, &path, &shape, e);
+	if (rc == 0 && search_functions_gather(s))
+		return search_functions_trace(port, s, t, &path, &shape, e);
 	if (rc == 0 && port->history != NULL)
 		rc = wait_list_add(&s->diagnosis->waits, t, &path, &s->at.gap, e);
 	if (rc != 0)
@@ -217,12 +227,31 @@ conclude_below(struct search_port *port, struct search *s, const char *cut, stru
 	int rc;
 
 	search_below_stop(port, s, cut);
+	search_functions_stop(port, s);
 	if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
 	    (rc = measure_gap(&m, &in, port->scratch, e)) != 0)
 		return rc;
 	group = largest_with_edge(&m, &s->at.gap, &edge);
 	assert(group != NULL);
 	return conclude_cycle(port, s, group, edge, s->below.kind, e);
+}
+
+/* One turn of what looks below the final edge: first at threads, then at functions. */
+static int
+decide_below(struct search_port *port, struct search *s, struct err *e)
+{
+	int rc;
+
+	if (search_functions_gather(s)) {
+		rc = search_functions_ready(port, s, e);
+		return rc == 1 ? conclude_below(port, s, NULL, e) : rc;
+	}
+	if ((rc = search_below_ready(port, s, e)) != 1)
+		return rc;
+	search_below_stop(port, s, NULL);
+	if (search_functions_begin(port, s, &rc, e) || rc != 0)
+		return rc;
+	return conclude_below(port, s, NULL, e);
 }
 
 /* ---- after a decision ---- */
@@ -434,10 +463,8 @@ decide_cycle(struct search_port *port, struct search *s, struct err *e)
 	bool again = true;
 	int rc = 0;
 
-	if (search_below_gathers(s)) {
-		rc = search_below_ready(port, s, e);
-		return rc == 1 ? conclude_below(port, s, NULL, e) : rc;
-	}
+	if (looks_below(s))
+		return decide_below(port, s, e);
 	s->cycle.deadline_passed = late;
 	if (s->task == TASK_FINAL_EDGE)
 		return measure_final_edge(port, s, e);
@@ -591,7 +618,7 @@ phase_facts_of(const struct search_port *port, const struct search *s)
 		.backing_off = port->backing_off,
 		.fresh = has_fresh(s),
 		.any_enabled = s->enabled.n > 0 || s->exploration.hypothesis != NULL ||
-		               search_below_gathers(s),
+		               looks_below(s),
 		.confirmed = calls->confirmed(port->owner),
 		.in_cycle_ns = mono_since_ns(port->now, s->cycle.begun),
 		.since_check_ns = mono_since_ns(port->now, s->cycle.checked) };
@@ -602,6 +629,8 @@ phase_facts_of(const struct search_port *port, const struct search *s)
 	if (search_below_gathers(s)) { /* in the cycle of the final edge, which began earlier */
 		f.in_cycle_ns = mono_since_ns(port->now, s->below.asked);
 		f.over_budget &= f.in_cycle_ns > BELOW_START_NS;
+	} else if (search_functions_gather(s)) {
+		f.in_cycle_ns = mono_since_ns(port->now, search_functions_stepped(s));
 	}
 	return f;
 }
@@ -616,9 +645,8 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		enum phase_next next = phase_next(&f);
 
 		/* What stands in the way of looking below does not stand in that of the verdict. */
-		if (search_below_gathers(s) &&
-		    (next == PHASE_NEXT_WITHDRAW || next == PHASE_NEXT_GIVE_UP ||
-			next == PHASE_NEXT_SPEND_LESS))
+		if (looks_below(s) && (next == PHASE_NEXT_WITHDRAW || next == PHASE_NEXT_GIVE_UP ||
+					  next == PHASE_NEXT_SPEND_LESS))
 			return conclude_below(port, s, cut_word(next), e);
 		switch (next) {
 		case PHASE_NEXT_NONE:
@@ -641,7 +669,7 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		case PHASE_NEXT_GATHER:
 			s->cycle.ready = port->now;
 			if (s->phase == SEARCH_SWITCHING) {
-				if (!search_below_gathers(s))
+				if (!looks_below(s))
 					s->cycle.begun = port->now;
 				search_enter(s, SEARCH_GATHERING);
 				return 0;

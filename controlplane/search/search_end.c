@@ -6,6 +6,7 @@
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
 #include "controlplane/search/search_below.h"
+#include "controlplane/search/search_functions.h"
 #include "controlplane/search/search_hypothesis.h"
 
 static void
@@ -22,6 +23,7 @@ search_end(struct search_port *port, struct search *s, enum reason reason)
 
 	assert(s->phase != SEARCH_ENDED);
 	search_below_stop(port, s, NULL);
+	search_functions_stop(port, s);
 	while (x->n > 0) {
 		withdraw_unsettled(port, x->picks[x->n - 1].hypothesis, REASON_STOPPED);
 		disable(port, s, x->n - 1, REASON_STOPPED);

@@ -110,3 +110,20 @@ hypothesis_withdraw(struct search_port *port, struct hypothesis *h, enum reason 
 	h->reason = reason;
 	hypothesis_settle(port, h, HYPOTHESIS_WITHDRAWN);
 }
+
+void
+hypothesis_disable(struct search_port *port, const struct hypothesis *h, enum reason reason)
+{
+	struct switched log = { .run = h->run,
+		.hypothesis = h->id,
+		.cycle = h->cycle,
+		.reason = reason,
+		.subject = reason == REASON_SHED ? port->shed_by : NULL,
+		.when = port->when };
+	uint64_t owner;
+
+	for (uint32_t i = 0; (log.tracepoint = plan_at(port->plan, i, &owner)) != NULL; i++)
+		if (owner == h->id)
+			forest_switched(port->forest, &log, NULL);
+	plan_release_owner(port->plan, h->id);
+}

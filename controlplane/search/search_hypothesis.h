@@ -24,4 +24,7 @@ int hypothesis_evidence(const struct search_port *port, const struct hypothesis 
 void hypothesis_settle(struct search_port *port, struct hypothesis *h, enum hypothesis_state state);
 void hypothesis_withdraw(struct search_port *port, struct hypothesis *h, enum reason reason);
 
+/* What the hypothesis has enabled is not wanted by it any more, and the log says so. reason: for the log. */
+void hypothesis_disable(struct search_port *port, const struct hypothesis *h, enum reason reason);
+
 #endif

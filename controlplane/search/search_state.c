@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/search/search_state.h"
+#include "controlplane/search/search_functions.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ search_free(struct search *s)
 		return;
 	groups_free(s->cycle.groups);
 	below_list_free(s->below.list);
+	search_functions_free(s->functions);
 	label_set_release(&s->enabled.labels);
 	label_set_release(&s->enabled.tried);
 	label_set_release(&s->enabled.absent);

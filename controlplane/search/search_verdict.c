@@ -17,6 +17,7 @@
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search_below.h"
 #include "controlplane/search/search_end.h"
+#include "controlplane/search/search_functions.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
@@ -648,6 +649,8 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 		rc = find_within(v, port, s, &x->group->shape, x->edge, e);
 	if (rc == 0)
 		rc = search_below_verdict(v, port, s, e);
+	if (rc == 0)
+		rc = search_functions_verdict(v, s, e);
 	if (v->wait_cause == WAIT_STILL && refutes_still(v))
 		v->wait_cause = WAIT_UNKNOWN;
 	if (rc == 0)
@@ -780,6 +783,7 @@ end:
 	free(v.below_places);
 	free(v.below_holders);
 	free(v.below_wakers);
+	free(v.below_functions);
 	free(v.below_missing);
 	free(v.below_differential);
 	return rc;
