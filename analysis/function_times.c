@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "analysis/function_times.h"
 
-struct call { /* the outermost one that has begun */
+struct outer_call { /* the outermost one that has begun */
 	uint32_t depth;
 	int64_t begin_ns;
 };
@@ -19,7 +19,7 @@ static void
 time_of(struct function_time *ret, const struct event *events, uint32_t n,
     const struct function_labels *f, int64_t from_ns, int64_t to_ns)
 {
-	struct call c = { 0 };
+	struct outer_call c = { 0 };
 
 	*ret = (struct function_time){ 0 };
 	for (uint32_t i = 0; i < n; i++) {

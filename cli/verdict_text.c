@@ -670,6 +670,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
 	put_part(out, "; released ", verdict_below_released_put, v);
+	put_part(out, "; timed: ", verdict_below_functions_put, v);
 	put_part(out, "; ", verdict_below_differential_put, v);
 	put_part(out, "; ", verdict_budget_put, v);
 	put_part(out, "; ", verdict_unlearned_put, v);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "below/stacks/code_functions.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,24 +13,90 @@ enum { PART_BYTES_MAX = 64 << 10, SEGMENTS_MAX = 64 };
 
 /* ---- names ---- */
 
-/* Of the Itanium C++ ABI, 5.1: the name is a length and so many letters; the last one of a nested name is the function's. */
+/* A name is a length and so many letters. Returns what follows it; NULL: there is none. */
+static const char *
+take_source_name(const char *at, const char **name, size_t *len)
+{
+	char *end;
+	unsigned long n;
+
+	if (*at < '1' || *at > '9')
+		return NULL;
+	n = strtoul(at, &end, 10);
+	if (n > strlen(end))
+		return NULL;
+	*name = end;
+	*len = n;
+	return end + n;
+}
+
+/* Behind template arguments, whose own names and lists are skipped. */
+static const char *
+skip_arguments(const char *at)
+{
+	const char *name, *next;
+	size_t len;
+	int depth = 0;
+
+	for (; *at != '\0'; at = next) {
+		next = take_source_name(at, &name, &len);
+		if (next != NULL)
+			continue;
+		if (*at == 'L') { /* a number: "Li3E" */
+			if ((next = strchr(at, 'E')) == NULL)
+				return at + strlen(at);
+			next++;
+			continue;
+		}
+		next = at + 1;
+		depth += strchr("INXJF", *at) != NULL;
+		depth -= *at == 'E';
+		if (depth == 0)
+			return next;
+	}
+	return at;
+}
+
+/* The last part of a mangled name (Itanium C++ ABI, 5.1): of a function without its scopes. False: it has another form. */
+static bool
+last_name(const char *symbol, const char **name, size_t *len)
+{
+	const char *at = symbol + 2, *next;
+	bool any = false, nested;
+
+	if (strncmp(symbol, "_Z", 2) != 0)
+		return false;
+	nested = *at == 'N';
+	for (at += nested; *at != '\0' && *at != 'E'; at = next) {
+		next = take_source_name(at, name, len);
+		if (next != NULL) {
+			any = true;
+			if (!nested)
+				break;
+		} else if (*at == 'I') {
+			next = skip_arguments(at);
+		} else if (*at == 'S') { /* a scope that is abbreviated: "St", "S1_" */
+			for (next = at + 1; *next != '_' && (*next < 'a' || *next > 'z'); next++)
+				if (*next == '\0')
+					return false;
+			next++;
+		} else if (strchr("KVrROL", *at) != NULL) {
+			next = at + 1;
+		} else {
+			return false;
+		}
+	}
+	return any;
+}
+
 static bool
 is_mangled_of(const char *symbol, const char *name)
 {
-	bool nested = strncmp(symbol, "_ZN", 3) == 0;
-	char part[PLACE_FUNCTION_MAX + 8];
-	size_t len = (size_t)snprintf(part, sizeof part, "%zu%s", strlen(name), name);
-	const char *at = symbol + 2;
+	const char *last;
+	size_t len;
 
-	if (strncmp(symbol, "_Z", 2) != 0 || len >= sizeof part)
-		return false;
-	for (; (at = strstr(at, part)) != NULL; at++) {
-		if (at[-1] >= '0' && at[-1] <= '9')
-			continue;
-		if (nested ? at[len] == 'E' || at[len] == 'I' : at == symbol + 2)
-			return true;
-	}
-	return false;
+	return last_name(symbol, &last, &len) && len == strlen(name) &&
+	       memcmp(last, name, len) == 0;
 }
 
 bool
@@ -63,14 +128,14 @@ offset_of(const struct code_file *f, uint64_t address, size_t len, uint64_t *ret
 	return false;
 }
 
-struct found {
+struct code_parts_found {
 	uint64_t address[FILE_FUNCTIONS_MAX + FUNCTION_PARTS_MAX];
 	size_t len[FILE_FUNCTIONS_MAX + FUNCTION_PARTS_MAX];
 	uint32_t n;
 };
 
 static bool
-add(struct found *to, uint64_t address, size_t len)
+add(struct code_parts_found *to, uint64_t address, size_t len)
 {
 	for (uint32_t i = 0; i < to->n; i++)
 		if (to->address[i] == address)
@@ -84,7 +149,8 @@ add(struct found *to, uint64_t address, size_t len)
 
 /* The functions, and their parts that lie elsewhere. False: there are too many. */
 static bool
-find(struct found *functions, struct found *parts, struct code_file *f, const char *name)
+find(struct code_parts_found *functions, struct code_parts_found *parts, struct code_file *f,
+    const char *name)
 {
 	int count = dwfl_module_getsymtab(f->module);
 
@@ -149,7 +215,7 @@ void
 code_file_functions(struct file_functions *ret, struct code_file *f, int fd, const char *name)
 {
 	struct code_part parts[1 + FUNCTION_PARTS_MAX];
-	struct found functions = { 0 }, cold = { 0 };
+	struct code_parts_found functions = { 0 }, cold = { 0 };
 	uint32_t ncold = 0;
 
 	memset(ret, 0, sizeof *ret);

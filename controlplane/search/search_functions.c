@@ -2,7 +2,6 @@
 #include "controlplane/search/search_functions.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/function_times.h"
@@ -36,8 +35,7 @@ struct function_row {
 struct function_search {
 	bool gathers, timing; /* timing: ends are on, too */
 	struct hypothesis *hypothesis;
-	struct arena kept;
-	struct difference_node *tree; /* of what was seen in the edge; in `kept` */
+	struct difference_node *tree; /* of what was seen in the edge; in search.functions_kept */
 	uint32_t count;
 	bool *tried; /* [count] */
 	uint32_t at; /* functions below this node are next */
@@ -49,14 +47,6 @@ struct function_search {
 	struct found_function found[FOUND_MAX];
 	uint32_t nfound;
 };
-
-void
-search_functions_free(struct function_search *f)
-{
-	if (f != NULL)
-		arena_release(&f->kept);
-	free(f);
-}
 
 bool
 search_functions_gather(const struct search *s)
@@ -285,17 +275,17 @@ search_functions_ready(struct search_port *port, struct search *s, struct err *e
 
 /* What was seen in the edge, as a tree of functions. False: there is not enough of it, or no memory: *rc. */
 static bool
-take_tree(struct function_search *f, const struct search_port *port, const struct search *s,
-    int *rc, struct err *e)
+take_tree(struct function_search *f, const struct search_port *port, struct search *s, int *rc,
+    struct err *e)
 {
 	struct differential d;
 
 	*rc = below_parts_compare(&d, &f->tree, &f->count, below_list_parts(s->below.list),
 	    (int64_t)s->at.tail_ns, port->settings.conditions.confidence, ROUNDS_TREE,
-	    s->diagnosis->seed, &f->kept, e);
+	    s->diagnosis->seed, &s->functions_kept, e);
 	if (*rc != 0 || d.count == 0)
 		return false;
-	f->tried = arena_calloc(&f->kept, f->count, sizeof *f->tried);
+	f->tried = arena_calloc(&s->functions_kept, f->count, sizeof *f->tried);
 	if (f->tried == NULL)
 		*rc = search_no_memory(s, e);
 	return *rc == 0;
@@ -319,7 +309,7 @@ search_functions_begin(struct search_port *port, struct search *s, int *rc, stru
 	*rc = 0;
 	if (!is_for_functions(port, s))
 		return false;
-	if ((f = calloc(1, sizeof *f)) == NULL) {
+	if ((f = arena_calloc(&s->functions_kept, 1, sizeof *f)) == NULL) {
 		*rc = search_no_memory(s, e);
 		return false;
 	}

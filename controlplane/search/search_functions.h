@@ -47,6 +47,4 @@ void search_functions_stop(struct search_port *port, struct search *s);
 /* Fills v->below_functions, which is the caller's, to free(). ERR_MEMORY. */
 int search_functions_verdict(struct verdict *v, const struct search *s, struct err *e);
 
-void search_functions_free(struct function_search *f); /* NULL is fine */
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/search/search_state.h"
-#include "controlplane/search/search_functions.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ search_free(struct search *s)
 		return;
 	groups_free(s->cycle.groups);
 	below_list_free(s->below.list);
-	search_functions_free(s->functions);
+	arena_release(&s->functions_kept);
 	label_set_release(&s->enabled.labels);
 	label_set_release(&s->enabled.tried);
 	label_set_release(&s->enabled.absent);

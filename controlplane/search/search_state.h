@@ -20,7 +20,7 @@
  *	preload_layer.c             those of the preload layer
  *	settle.c                    what became of this cycle's tracepoints
  *	search_below.c              what threads did in the final edge, below its tracepoints
- *	functions.c, search_functions.c  which functions inside it take the time
+ *	functions.c, search_functions.c   which functions inside it take the time
  *	search_list.c               the searches of a diagnosis
  *	search_end.c, search_verdict.c   the end of a search, without a verdict and with one
  *	search_rest.c               what a verdict leaves of the problem
@@ -190,7 +190,9 @@ struct search {
 	struct search_cycle cycle;
 	struct final_edge final;
 	struct below_search below;
-	struct function_search *functions; /* NULL: functions were not looked at */
+	struct function_search
+	    *functions; /* in functions_kept; NULL: functions were not looked at */
+	struct arena functions_kept;
 	struct search_outcome outcome;
 	uint64_t skipped_lossy, skipped_incomplete; /* traces that are no evidence, of this cycle */
 	struct rng rng;

@@ -39,3 +39,8 @@ agent-scenario: $O/tests/scenario/burst_program
 bursts: all agent-scenario	# BURSTS=1000 BURST_SEED=1
 	@O=$(abspath $O) BURSTS=$(or $(BURSTS),1000) BURST_SEED=$(or $(BURST_SEED),1) bash tests/scenario/burst_test.sh
 .PHONY: bursts
+
+# A program in C++ whose functions are probed; see tests/scenario/functions_test.sh.
+$O/tests/scenario/functions_program: tests/scenario/functions_program.cc $O/lib/libhone.so
+	@mkdir -p $(@D) && $(CXX) -std=c++17 -O2 -g $(SAN) -Wall -Wextra -I. -o $@ $< $(HONE_LINK) -pthread
+agent-scenario: $O/tests/scenario/functions_program

@@ -84,8 +84,7 @@ result(struct probed *t)
 {
 	struct done d;
 
-	return reconcile_done(
-		   t->agent.reconcile, clock_mono(), inventory_has, t->agent.inventory, &d)
+	return reconcile_done(t->agent.reconcile, clock_mono(), probes_exist, &t->agent, &d)
 	           ? d.results[0]
 	           : -1;
 }
@@ -174,6 +173,42 @@ a_wildcard_is_on_when_all_that_it_matches_are(void **state)
 }
 
 static void
+a_function_is_asked_for_in_a_process_of_its_service_as_soon_as_one_runs(void **state)
+{
+	static const struct source_process programs[] = { { .service = "shop", .pid = 30 },
+		{ .service = "postgres", .pid = 40 } };
+	struct source_stats *s;
+	struct below_message m;
+	struct probed t;
+	(void)state;
+
+	begin(&t);
+	list(&t);
+	s = &t.agent.records.stats;
+	want(&t, "func.postgres:ExecScan_start", NULL);
+	probes_turn(&t.agent, true, clock_mono());
+	assert_int_equal(asked(&t).kind, 0); /* none runs */
+	assert_int_equal(result(&t), DONE_NO_SUCH);
+	s->processes = programs;
+	s->nprocesses = 2;
+	assert_true(
+	    probes_follow(&t.agent, &programs[1]) && !probes_follow(&t.agent, &programs[0]));
+	probes_turn(&t.agent, true, clock_mono());
+	m = asked(&t);
+	assert_true(m.kind == BELOW_PROBE && m.probe.on && m.probe.pid == 40);
+	assert_string_equal(m.probe.name, "func.postgres:ExecScan_start");
+	say(&t, (struct below_message){ .kind = BELOW_PROBED, .probed = { m.probe.id, true, "" } });
+	read_answers(&t);
+	assert_true(probes_exist(&t.agent, "func.postgres:ExecScan_start"));
+	assert_false(probes_exist(&t.agent, "func.postgres:ExecScan_done"));
+	want(&t, NULL, NULL);
+	probes_turn(&t.agent, true, clock_mono());
+	m = asked(&t);
+	assert_true(m.kind == BELOW_PROBE && !m.probe.on);
+	end(&t);
+}
+
+static void
 a_probe_that_is_passed_too_often_fails_and_is_not_tried_again_soon(void **state)
 {
 	struct below_message m;
@@ -244,6 +279,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wildcard_is_on_when_all_that_it_matches_are),
+		cmocka_unit_test(
+		    a_function_is_asked_for_in_a_process_of_its_service_as_soon_as_one_runs),
 		cmocka_unit_test(
 		    a_probe_that_is_passed_too_often_fails_and_is_not_tried_again_soon),
 		cmocka_unit_test(after_hone_below_has_ended_all_are_switched_again),

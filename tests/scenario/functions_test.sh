@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# With search.probes = functions, the functions inside the edge of a verdict are timed, in C++ too: exceptions pass probed functions unharmed,
+# those that are called too often are not timed, and no probe is left. O: the folder of `make all agent-scenario`.
+. "$(dirname "$0")/lib.sh"
+needs root lttng-sessiond bpftool
+[ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
+can=$("$O/lib/hone/hone-below" --can --json) && jq -e '.waits and .probes' <<< "$can" > /dev/null || skip "hone-below cannot do that here: $can"
+own_node /run/hone
+D=$(mktemp -d)
+export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1 HONE_SOCKET=ipc://$D/honed.sock
+PATH=$O/bin:$PATH
+end() {
+	local pid
+	for pid in ${PROGRAM:-} ${AGENT:-} ${HONED:-} ${SESSIOND:-}; do
+		kill "$pid" 2> /dev/null
+		wait_for 20 gone "$pid" > /dev/null || kill -9 "$pid"
+	done
+	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
+}
+trap end EXIT
+why() { hone why ORDER; hone agents; tail -n 20 "$D/agent.log"; tail -n 8 "$D/honed.log"; }
+
+lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
+SESSIOND=$!
+wait_for 20 lttng -n list > /dev/null 2>&1 || bail "the session daemon starts"
+honed -o storage.database="$D/f.db" -o storage.space="$D/s.db" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
+	-o search.probes=functions -o search.budget=20% "${ALL_TRACED[@]}" 2> "$D/honed.log" &
+HONED=$!
+wait_for 20 test -S "$D/agents.sock" || bail "honed starts"
+hone-agent -o agent.node=desk -o controller.url="ipc://$D/agents.sock" -o log.level=debug 2> "$D/agent.log" &
+AGENT=$!
+LD_LIBRARY_PATH=$O/lib "$O/tests/scenario/functions_program" > "$D/program.log" 2>&1 &
+PROGRAM=$!
+seen() { hone status --json | jq -e 'any(.types[]; .type == "ORDER" and .traces > 50)'; }
+check "its requests are seen" wait_for 30 seen
+check "a diagnosis ends" hone start ORDER --wait
+verdict() { hone forest ORDER --json | jq -e ".runs[0].verdict | debug | $1"; }
+of() { verdict "[.below.functions[] | select(.function == \"$1\")][0] | $2"; }
+check "the function with most of the variance is timed" of scan_shelf '.share > 0.4 and .share_low > 0.2 and .calls == 1'
+check "and what it calls" of look_at '.share > 0.4 and .calls > 1'
+check "one that an exception leaves is not timed" verdict '[.below.functions[] | select(.function == "apply_coupon" and .share != null)] == []'
+check "exceptions pass it unharmed" kill -0 $PROGRAM
+none_on() { hone agents --json | jq -e 'all(.agents[]; .added == 0 or .added == null)' && [ "$(bpftool link -j | jq '[.[] | select(.type == "uprobe_multi")] | length')" = 0 ]; }
+check "no probe is left" wait_for 20 none_on
+asked() { hone why --tracepoint func.functions_progr:scan_shelf_start --json | jq -e '[.switched[] | .on] | any and (all | not)'; }
+check "what was probed is in the log of the run" asked
+
+# By hand.
+counted() { "$O/lib/hone/hone-below" --pid $PROGRAM --all --seconds 1 --probes func.serve --json > "$D/counted.json" && jq -e '[.probes[] | .hits] | length == 2 and all(. > 20)' "$D/counted.json"; }
+check "hone-below counts the calls of a function" counted
+too_often() { "$O/lib/hone/hone-below" --pid $PROGRAM --all --seconds 2 --probes func.count_coin --json > "$D/often.json" && jq -e 'any(.probes[]; .failed != null and (.failed | test("times a second")))' "$D/often.json"; }
+check "one that is called too often goes off" too_often
+missing() { "$O/lib/hone/hone-below" --pid $PROGRAM --all --seconds 1 --probes func.no_such --json > "$D/missing.json" && jq -e 'all(.probes[]; .failed | test("no file"))' "$D/missing.json"; }
+check "one that is not there is said to be missing" missing
+check "the program goes on" kill -0 $PROGRAM
+kill $PROGRAM
+check "the agent ends" eval 'kill $AGENT; wait_for 10 gone $AGENT'
+echo "1..$N"
+exit $FAILED
