@@ -4,6 +4,8 @@
 
     attached   it follows another process: nothing of this program is recorded, but each switch of the machine is looked at
     probed     it has a USDT probe of this program on, which the program passes 40,000 times a second, and records each hit
+    timed      it has probes at the begin and the end of a function of this program on, which is called 2,000 times a second, and records
+               each hit
     followed   it records all threads of this program at all times, more than in a diagnosis, where only an open edge of
                probed requests is recorded
 
@@ -23,6 +25,8 @@ PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 1.5
 O = os.environ.get('O', 'build')
 T95 = {3: 3.182, 5: 2.571, 7: 2.365, 9: 2.262, 11: 2.201, 15: 2.131, 19: 2.093, 29: 2.045}    # by degrees of freedom
+PROBES = {'probed': ('--probes', 'usdt.*'), 'timed': ('--probes', 'func.work')}
+HOW = {'probe': (('probed', False),), 'function': (('timed', False),)}    # whether another process is observed
 WHAT = ('operations per second', 'processor time of one', 'time of one')
 
 
@@ -84,12 +88,13 @@ def main():
     idle = subprocess.Popen(['sleep', '3600'])
     print('%-9s %-9s %-24s %s' % ('program', 'hone-below', 'ratio to without', '95 % interval'))
     try:
-        for mode in ('probe', 'switch', 'paced', 'requests'):
+        for mode in ('probe', 'function', 'switch', 'paced', 'requests'):
             program = subprocess.Popen([O + '/bench/below_cost_program', mode, str(SECONDS)], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
             run(program, None)
-            for how, pid in (('probed', program.pid),) if mode == 'probe' else (('attached', idle.pid), ('followed', program.pid)):
-                more = ('--probes', 'usdt.*') if how == 'probed' else ()
+            for how, other in HOW.get(mode, (('attached', True), ('followed', False))):
+                pid = idle.pid if other else program.pid
+                more = PROBES.get(how, ())
                 ratios, taken, base = ([], [], []), [], []
                 for i in range(PAIRS):
                     both = [run(program, p, more) for p in ((None, pid) if i % 2 == 0 else (pid, None))]
@@ -98,7 +103,7 @@ def main():
                     taken.append(took)
                     for k in range(3):
                         ratios[k].append(with_it[k] / without[k])
-                if how == 'probed':
+                if how in PROBES:
                     cost = [1000 * without[1] * (ratios[1][i] - 1) for i, without in enumerate(base)]
                     print('%-9s %-9s  a pass costs %.0f ns of processor time (median; %.0f to %.0f)' % (
                         mode, how, statistics.median(cost), min(cost), max(cost)))

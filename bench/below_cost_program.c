@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What bench/below_cost.py observes. below_cost_program switch|paced|requests|probe SECONDS
+ * What bench/below_cost.py observes. below_cost_program switch|paced|requests|probe|function SECONDS
  *
  *	switch    two threads on one processor hand a byte to and fro: as many context switches as there can be
  *	paced     the same 50 times each millisecond: 100,000 context switches a second
@@ -29,12 +29,13 @@ enum {
 	PACES_HZ = 1000,
 	HANDS_OF_PACE = 50,
 	PROBES_OF_PACE = 40,
+	CALLS_OF_PACE = 2,
 	ROUNDS = 4000,
 	COMPUTE_US = 200,
 	SLEEP_US = 1000
 };
 
-enum mode { SWITCH, PACED, REQUESTS, PROBE };
+enum mode { SWITCH, PACED, REQUESTS, PROBE, FUNCTION };
 
 static int there[2], back[2];
 
@@ -87,6 +88,15 @@ pass(uint64_t n)
 	USDT_PROBE("below_cost", "passed", n);
 }
 
+/* A function that is probed at its begin and its end. */
+static __attribute__((noinline)) void
+work(void)
+{
+	for (volatile int i = 0; i < ROUNDS; i++)
+		;
+	__asm__ volatile("");
+}
+
 static void
 measure(enum mode mode, double seconds)
 {
@@ -95,7 +105,9 @@ measure(enum mode mode, double seconds)
 	uint64_t n = 0;
 
 	while ((end_ns = now_ns(CLOCK_MONOTONIC)) < until_ns) {
-		uint64_t of_pace = mode == PROBE ? PROBES_OF_PACE : HANDS_OF_PACE;
+		uint64_t of_pace = mode == PROBE      ? PROBES_OF_PACE
+		                   : mode == FUNCTION ? CALLS_OF_PACE
+		                                      : HANDS_OF_PACE;
 
 		if (mode != SWITCH && (mode == REQUESTS || n % of_pace == 0)) {
 			int64_t at_ns = begin_ns +
@@ -111,6 +123,8 @@ measure(enum mode mode, double seconds)
 			request();
 		else if (mode == PROBE)
 			pass(n);
+		else if (mode == FUNCTION)
+			work();
 		else
 			hand(there[1], back[0]);
 		busy_ns += now_ns(CLOCK_MONOTONIC) - end_ns;
@@ -132,10 +146,11 @@ main(int argc, char **argv)
 
 	if (argc != 3 || pipe(there) != 0 || pipe(back) != 0)
 		return 2;
-	mode = strcmp(argv[1], "switch") == 0  ? SWITCH
-	       : strcmp(argv[1], "paced") == 0 ? PACED
-	       : strcmp(argv[1], "probe") == 0 ? PROBE
-	                                       : REQUESTS;
+	mode = strcmp(argv[1], "switch") == 0     ? SWITCH
+	       : strcmp(argv[1], "paced") == 0    ? PACED
+	       : strcmp(argv[1], "probe") == 0    ? PROBE
+	       : strcmp(argv[1], "function") == 0 ? FUNCTION
+	                                          : REQUESTS;
 	if (mode != REQUESTS) {
 		CPU_ZERO(&one);
 		CPU_SET(0, &one);

@@ -333,8 +333,9 @@ verdict_below_functions_put(struct buf *out, const json_t *v)
 
 		buf_printf(out, "%s%s()", i > 0 ? "; " : "", member(function, "function"));
 		if (is_null(function, "share"))
-			buf_printf(
-			    out, " is called too often to be timed, %.3g times a request", calls);
+			buf_printf(out,
+			    " is not timed: %.3g call%s a request would take too much of the edge",
+			    calls, calls == 1 ? "" : "s");
 		else
 			buf_printf(out, " %.0f %% [%.0f to %.0f], %.3g call%s a request",
 			    whole_pct(number_of(function, "share")),

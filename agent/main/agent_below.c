@@ -57,13 +57,15 @@ wanted_of(const struct agent_below *b, const char *service)
 }
 
 /* How the process is to be followed: flags of enum below_follow_flag, or NOT_FOLLOWED. Without libhone its threads have no
- * context, and its waits no request. */
+ * context, so all of them are followed. */
 static int
 flags_of(const struct agent *a, const struct source_process *p)
 {
-	int wanted = a->below.services && !p->outside ? wanted_of(&a->below, p->service)
-	                                              : NOT_FOLLOWED;
+	int wanted = a->below.services ? wanted_of(&a->below, p->service) : NOT_FOLLOWED;
 
+	if (wanted != NOT_FOLLOWED &&
+	    p->outside) /* the mapping says which requests threads are in */
+		wanted = a->below.before_off.ns == 0 ? BELOW_FOLLOW_WAITS : NOT_FOLLOWED;
 	if (p->pid == 0 || (wanted == NOT_FOLLOWED && !probes_follow(a, p)))
 		return NOT_FOLLOWED;
 	return (wanted != NOT_FOLLOWED ? wanted : 0) | (p->outside ? BELOW_FOLLOW_ALL : 0);
@@ -289,7 +291,7 @@ limit_before(struct agent *a, const struct source_below_status *s, struct mono n
 	per_second = (double)(s->outside - b->outside) * 1e9 / (double)passed_ns;
 	if (b->outside_at.ns != 0 && per_second > BEFORE_PER_SECOND_MAX) {
 		agent_log(a, LOG_WARN,
-		    "what threads do before they begin a unit is not looked at for ten minutes: %.0f waits a second",
+		    "what threads do outside of probed requests is not looked at for ten minutes: %.0f waits a second",
 		    per_second);
 		b->before_off.ns = now.ns + BEFORE_OFF_NS;
 		b->processes_due = true;

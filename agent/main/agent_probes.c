@@ -134,7 +134,7 @@ finish(struct agent *a, bool gone, struct mono now)
 			    p->changes[i].name, p->changes[i].reason);
 	}
 	if (standing && a->tracing.session == SESSION_OPEN)
-		source_mapped_gap(&a->records.source, now.ns);
+		source_mapped_gap(&a->records.mapped, now.ns);
 	if (p->n > 0)
 		reconcile_applied(a->reconcile, p->changes, p->n, gone, now);
 	p->changes = NULL;

@@ -313,18 +313,19 @@ source_open(struct agent *a, const struct tracer_session *session, struct err *e
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
 	const struct source_place place = { session->folder, session->channel };
-	struct source plain, both, before;
+	struct source plain, both, *mapped = &a->records.mapped;
 	int rc;
+
+	*mapped = (struct source){ 0 };
 
 	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0 ||
 	    (rc = below_source(a, &both, &plain, e)) != 0)
 		return rc;
-	if ((rc = source_before_open(&before, &both, &a->below.before_now, e)) != 0 ||
-	    (a->maps.count > 0 &&
-		(rc = source_mapped_open(&a->records.source, &before, &a->maps, &m, e)) != 0))
+	/* Waits of mapped programs get their requests first: the last stage drops those that have none. */
+	if ((a->maps.count > 0 && (rc = source_mapped_open(mapped, &both, &a->maps, &m, e)) != 0) ||
+	    (rc = source_before_open(&a->records.source, a->maps.count > 0 ? mapped : &both,
+		 &a->below.before_now, e)) != 0)
 		a->below.source = NULL;
-	else if (a->maps.count == 0)
-		a->records.source = before;
 	return rc;
 }
 
@@ -359,5 +360,6 @@ records_close(struct agent *a)
 	memset(&r->stats, 0, sizeof r->stats);
 	below_source_closed(a);
 	r->source.close(r->source.state);
+	r->mapped = (struct source){ 0 };
 	pack_forget_labels(a->pack);
 }

@@ -42,6 +42,8 @@ enum session_state {
 /* agent_records.c: the source of records, and what it delivered. */
 struct agent_records {
 	struct source source; /* while the session is open */
+	struct source
+	    mapped; /* the stage of it that maps programs without libhone; zeroes: there is none */
 	struct source_stats stats;
 	struct listed_users users; /* of agent.users, and the agent's own if there are some */
 	uint64_t process_changes;  /* stats.changes as the inventory has them */

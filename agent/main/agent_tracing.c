@@ -82,7 +82,7 @@ standing_changed(struct agent *a, const struct task_result *r)
 	for (uint32_t i = 0; i < r->nchanges; i++)
 		any |= r->changes[i].standing;
 	if (any && a->tracing.session == SESSION_OPEN)
-		source_mapped_gap(&a->records.source, r->ended.ns);
+		source_mapped_gap(&a->records.mapped, r->ended.ns);
 }
 
 static void

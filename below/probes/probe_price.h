@@ -57,9 +57,10 @@ struct code_part { /* of a function; compilers move what is seldom run elsewhere
  * of the program to be changed, as return probes do: an exception that passes a function with one of those ends the program.
  *	1. A jump to an address in a register, or in a table, leads to a case of a switch if the address was added up just before, or comes
  *	   from a table by index; else out of the function.
- *	2. A conditional jump out of it cannot be told from one that is not taken: it is not known then where the function is left.
- * Sets addresses. Returns their number; -1: over max, it cannot be decoded, or case 2. O(bytes).
+ *	2. A conditional jump out of it leads to a part that is not among these: compilers make no calls of them.
+ * Sets addresses. Returns their number; -1: over max, it cannot be decoded, or case 2; then *missing is where that part is, else 0. O(bytes).
  */
-int probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max);
+int probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max,
+    uint64_t *missing);
 
 #endif

@@ -255,12 +255,14 @@ adds_to(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands)
 }
 
 int
-probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max)
+probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max,
+    uint64_t *missing)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction i;
 	uint32_t n = 0;
 
+	*missing = 0;
 	for (uint32_t p = 0; p < nparts; p++) {
 		ZydisRegister added = ZYDIS_REGISTER_NONE;
 
@@ -271,6 +273,8 @@ probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, 
 			if (!decode(parts[p].code + at, parts[p].len - at, &i, operands))
 				return -1;
 			way = way_out_of(&i, operands, parts, nparts, address, added);
+			if (way == MAY_LEAVE)
+				*missing = address + i.length + (uint64_t)operands[0].imm.value.s;
 			if (way == MAY_LEAVE || (way == LEAVES && n == max))
 				return -1;
 			if (way == LEAVES && way_of(&i) == PROBE_NO_CODE)

@@ -69,4 +69,9 @@ int code_file_name(struct code_file *f, uint64_t address, struct code_name ret[C
 /* Where the function that contains the address begins, by the table of unwinding rules. False: unknown. O(log n). */
 bool code_file_function_start(struct code_file *f, uint64_t address, uint64_t *ret);
 
+/* The same with where the next one begins: parts of a function that lie elsewhere have rules of their own. False: unknown, or the last
+ * one. O(log n). */
+bool code_file_function_range(
+    struct code_file *f, uint64_t address, uint64_t *begin, uint64_t *end);
+
 #endif

@@ -371,32 +371,63 @@ code_file_name(struct code_file *f, uint64_t address, struct code_name ret[CODE_
  *	u8 version = 1, encodings of: .eh_frame (any), count (0x03, u32), table (0x3b, s32 from the section's begin)
  *	... address of .eh_frame, u32 count, then count x { s32 begin of function, s32 its rules }, sorted
  */
-bool
-code_file_function_start(struct code_file *f, uint64_t address, uint64_t *ret)
+enum { INDEX_HEAD = 12, INDEX_ROW = 8 }; /* bytes */
+
+static uint64_t
+begin_of_row(const struct code_file *f, uint32_t row)
 {
-	enum { HEAD = 12, ROW = 8 };
-	const uint8_t *data = f->index != NULL ? f->index->d_buf : NULL;
-	uint32_t count, low = 0, high;
+	const uint8_t *data = f->index->d_buf;
 	int32_t begin;
 
-	if (data == NULL || f->index->d_size < HEAD || data[0] != 1 || (data[1] & 0x0f) == 0x04 ||
-	    (data[1] & 0x0f) == 0x0c || data[2] != 0x03 || data[3] != 0x3b)
+	memcpy(&begin, data + INDEX_HEAD + (size_t)row * INDEX_ROW, sizeof begin);
+	return f->index_address + (uint64_t)(int64_t)begin;
+}
+
+/* The number of the row that the address belongs to. False: there is none. */
+static bool
+find_row(const struct code_file *f, uint64_t address, uint32_t *row, uint32_t *count)
+{
+	const uint8_t *data = f->index != NULL ? f->index->d_buf : NULL;
+	uint32_t low = 0, high;
+
+	if (data == NULL || f->index->d_size < INDEX_HEAD || data[0] != 1 ||
+	    (data[1] & 0x0f) == 0x04 || (data[1] & 0x0f) == 0x0c || data[2] != 0x03 ||
+	    data[3] != 0x3b)
 		return false;
-	memcpy(&count, data + 8, sizeof count);
-	if (count > (f->index->d_size - HEAD) / ROW)
+	memcpy(count, data + 8, sizeof *count);
+	if (*count > (f->index->d_size - INDEX_HEAD) / INDEX_ROW)
 		return false;
-	for (high = count; low < high;) {
+	for (high = *count; low < high;) {
 		uint32_t mid = low + (high - low) / 2;
 
-		memcpy(&begin, data + HEAD + (size_t)mid * ROW, sizeof begin);
-		if (f->index_address + (uint64_t)(int64_t)begin <= address)
+		if (begin_of_row(f, mid) <= address)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == 0)
+	*row = low - 1;
+	return low > 0;
+}
+
+bool
+code_file_function_start(struct code_file *f, uint64_t address, uint64_t *ret)
+{
+	uint32_t row, count;
+
+	if (!find_row(f, address, &row, &count))
 		return false;
-	memcpy(&begin, data + HEAD + (size_t)(low - 1) * ROW, sizeof begin);
-	*ret = f->index_address + (uint64_t)(int64_t)begin;
+	*ret = begin_of_row(f, row);
 	return *ret <= address;
+}
+
+bool
+code_file_function_range(struct code_file *f, uint64_t address, uint64_t *begin, uint64_t *end)
+{
+	uint32_t row, count;
+
+	if (!find_row(f, address, &row, &count) || row + 1 == count)
+		return false;
+	*begin = begin_of_row(f, row);
+	*end = begin_of_row(f, row + 1);
+	return *begin <= address && address < *end;
 }

@@ -186,22 +186,45 @@ read_code(const struct code_file *f, int fd, uint64_t address, size_t len)
 	return NULL;
 }
 
+/* Of a function: itself, and parts that lie elsewhere. */
+struct code_parts {
+	struct code_part list[1 + 2 * FUNCTION_PARTS_MAX];
+	uint32_t n;
+};
+
+/* Adds what the rules for unwinding say is a function of its own, as the part of a stripped file has no symbol. */
+static bool
+add_missing(struct code_parts *to, struct code_file *f, int fd, uint64_t address)
+{
+	uint64_t begin, end;
+	uint8_t *code;
+
+	if (to->n == sizeof to->list / sizeof *to->list ||
+	    !code_file_function_range(f, address, &begin, &end) ||
+	    (code = read_code(f, fd, begin, end - begin)) == NULL)
+		return false;
+	to->list[to->n++] = (struct code_part){ begin, code, end - begin };
+	return true;
+}
+
 /* Which of the parts belong to which function is not told: with those of others nothing is lost, as no jump leads to them. */
 static enum function_lack
-take(struct file_function *ret, const struct code_file *f, const struct code_part *parts,
-    uint32_t nparts)
+take(struct file_function *ret, struct code_file *f, int fd, struct code_parts *parts)
 {
-	uint64_t exits[FUNCTION_EXITS_MAX];
+	uint64_t exits[FUNCTION_EXITS_MAX], missing;
 	enum probe_way way;
 	uint32_t entry;
 	int n;
 
 	*ret = (struct file_function){ 0 };
-	if (!probe_entry_of(parts[0].code, parts[0].len, &entry, &way) ||
-	    !offset_of(f, parts[0].address + entry, 1, &ret->entry))
+	if (!probe_entry_of(parts->list[0].code, parts->list[0].len, &entry, &way) ||
+	    !offset_of(f, parts->list[0].address + entry, 1, &ret->entry))
 		return FUNCTION_NO_PLACE;
 	ret->is_dear = way != PROBE_EMULATED;
-	n = probe_exits_of(parts, nparts, exits, FUNCTION_EXITS_MAX);
+	while (
+	    (n = probe_exits_of(parts->list, parts->n, exits, FUNCTION_EXITS_MAX, &missing)) < 0 &&
+	    missing != 0 && add_missing(parts, f, fd, missing))
+		;
 	if (n <= 0)
 		return FUNCTION_NO_EXITS;
 	for (int i = 0; i < n; i++)
@@ -211,12 +234,21 @@ take(struct file_function *ret, const struct code_file *f, const struct code_par
 	return FUNCTION_IS_PROBED;
 }
 
+/* Frees the code of the parts from `from` on. */
+static void
+release(struct code_parts *parts, uint32_t from)
+{
+	for (uint32_t i = from; i < parts->n; i++)
+		free((uint8_t *)parts->list[i].code);
+	parts->n = from;
+}
+
 void
 code_file_functions(struct file_functions *ret, struct code_file *f, int fd, const char *name)
 {
-	struct code_part parts[1 + FUNCTION_PARTS_MAX];
 	struct code_parts_found functions = { 0 }, cold = { 0 };
-	uint32_t ncold = 0;
+	struct code_parts parts = { .n = 1 }; /* the function itself, and what has its name */
+	uint32_t ncold;
 
 	memset(ret, 0, sizeof *ret);
 	if (!find(&functions, &cold, f, name) || functions.n > FILE_FUNCTIONS_MAX ||
@@ -230,23 +262,24 @@ code_file_functions(struct file_functions *ret, struct code_file *f, int fd, con
 		uint8_t *code = read_code(f, fd, cold.address[i], cold.len[i]);
 
 		if (code != NULL)
-			parts[1 + ncold++] = (struct code_part){ cold.address[i], code,
+			parts.list[parts.n++] = (struct code_part){ cold.address[i], code,
 				cold.len[i] };
 	}
+	ncold = parts.n;
 	for (uint32_t i = 0; i < functions.n; i++) {
 		uint8_t *code = read_code(f, fd, functions.address[i], functions.len[i]);
 		enum function_lack lack = FUNCTION_NO_EXITS;
 
-		parts[0] = (struct code_part){ functions.address[i], code, functions.len[i] };
+		parts.list[0] = (struct code_part){ functions.address[i], code, functions.len[i] };
 		if (code != NULL)
-			lack = take(&ret->list[ret->count], f, parts, 1 + ncold);
+			lack = take(&ret->list[ret->count], f, fd, &parts);
 		ret->count += lack == FUNCTION_IS_PROBED;
 		if (ret->lack == FUNCTION_IS_PROBED)
 			ret->lack = lack;
 		free(code);
+		release(&parts, ncold);
 	}
-	for (uint32_t i = 0; i < ncold; i++)
-		free((uint8_t *)parts[1 + i].code);
+	release(&parts, 1);
 	if (ret->lack != FUNCTION_IS_PROBED)
 		ret->count = 0; /* of several functions some would be missed */
 }

@@ -44,6 +44,19 @@ follow_slow_side(struct search *s, const struct separation *sep, struct err *e)
 	return 0;
 }
 
+/* Where a path passes the ends of the gap several times, the other labels of the path say which time it is: without one of them the
+ * iterations of a loop around it are folded in another way. */
+static bool
+tells_position(const struct search *s, uint32_t label)
+{
+	if (s->at.gap.only)
+		return false;
+	for (uint32_t i = 0; i < s->at.npath; i++)
+		if (s->at.path[i] == label)
+			return true;
+	return false;
+}
+
 bool
 is_needed(const struct search *s, uint32_t label)
 {
@@ -52,7 +65,8 @@ is_needed(const struct search *s, uint32_t label)
 		return true;
 	return label == s->at.gap.from || label == s->at.gap.to || label == s->at.most.from ||
 	       label == s->at.most.to || label == s->sides.separation.label ||
-	       label_set_has(&s->sides.must, label) || label_set_has(&s->sides.must_not, label);
+	       label_set_has(&s->sides.must, label) || label_set_has(&s->sides.must_not, label) ||
+	       tells_position(s, label);
 }
 
 /* ---- the path ---- */

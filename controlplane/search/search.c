@@ -373,8 +373,8 @@ act(struct search_port *port, struct search *s, const struct decision *x, bool *
 	if (narrows && probing && x->m.nparts > 1)
 		s->layer.state = LAYER_FOUND;
 	/* 3 */
-	if ((rc = settle_picks(port, s, x, e)) != 0 ||
-	    (rc = remember_path(s, &x->m.model->group->shape, port->scratch, e)) != 0)
+	if ((rc = remember_path(s, &x->m.model->group->shape, port->scratch, e)) != 0 ||
+	    (rc = settle_picks(port, s, x, e)) != 0)
 		return rc;
 	/* 4 */
 	f.duplicate = narrows && search_is_duplicate(s);

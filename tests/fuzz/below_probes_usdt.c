@@ -15,14 +15,14 @@ try_function(const uint8_t *code, size_t len)
 {
 	const struct code_part parts[] = { { 0x1000, code, len / 2 },
 		{ 0x9000, code + len / 2, len - len / 2 } };
-	uint64_t exits[8];
+	uint64_t exits[8], missing;
 	enum probe_way way;
 	uint32_t at;
-	int n = probe_exits_of(parts, 2, exits, 8);
+	int n = probe_exits_of(parts, 2, exits, 8, &missing);
 
 	if (probe_entry_of(code, len, &at, &way) && (at >= len || way == PROBE_NO_CODE))
 		abort();
-	if (n > 8)
+	if (n > 8 || (n >= 0 && missing != 0))
 		abort();
 	for (int i = 0; i < n; i++)
 		if (exits[i] - 0x1000 >= parts[0].len && exits[i] - 0x9000 >= parts[1].len)

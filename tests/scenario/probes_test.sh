@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # An unmodified PostgreSQL is learned and diagnosed by the USDT probes that it ships (examples/postgres/postgres.map): now and then another
-# client holds the row that statements update. No probe is on before, between and after. O: the folder of `make all`.
+# client holds the row that statements update. What its processes did meanwhile, and in which functions, is told, too. No probe is on
+# before, between and after. O: the folder of `make all`.
 . "$(dirname "$0")/lib.sh"
 BIN=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | sort -V | tail -1)
 needs root lttng-sessiond setpriv bpftool psql "$BIN/initdb"
@@ -47,7 +48,7 @@ HOLDER=$!
 honed_start() {
 	rm -f "$D/agents.sock"
 	honed -o storage.database="$D/f.db" -o storage.space="$D/s.db" -o controller.agents="ipc://$D/agents.sock" \
-		-o controller.operators="$HONE_SOCKET" "${ALL_TRACED[@]}" -o search.budget=20% -o learn.budget=50% 2>> "$D/honed.log" &
+		-o controller.operators="$HONE_SOCKET" "${ALL_TRACED[@]}" -o search.budget=20% -o learn.budget=50% -o search.probes=functions 2>> "$D/honed.log" &
 	HONED=$!
 }
 honed_start
@@ -76,9 +77,14 @@ check "its statements are requests, of a type by their first word" wait_for 30 s
 types() { hone status --json | jq -e '[.types[].type] | index("UPDATE") != null and index("BEGIN") != null and index("COMMIT") != null and all(test("^[A-Z_]+$"))'; }
 check "and of no other" wait_for 20 types
 check "all probes are learned" hone learn --seconds 5 --wait
-check "the learned space has the probes inside a statement" eval 'hone space show UPDATE | grep -q usdt.postgresql:lock__wait__start'
+# What is rare may have passed no learned request yet.
+learned() { hone space show UPDATE > "$D/space.log" && grep -q usdt.postgresql:lock__wait__start "$D/space.log" || { hone learn --seconds 5 --wait; false; }; }
+check "the learned space has the probes inside a statement" wait_for 60 learned
 check "a diagnosis ends" hone start UPDATE --wait
 check "its verdict is the wait for the row's lock" verdict_is_the_wait
+below() { hone forest UPDATE --json | jq -e ".runs[0].verdict.below | debug | $1"; }
+check "its process waited for another one" below '.top == "thread" and (.places[0].place | test("epoll_wait|WaitEventSetWait"))'
+check "in functions that were timed" below '[.functions[] | select(.share_low != null and .share_low > 0.5) | .function] | length > 0'
 check "the mapping's probes are on while requests are sampled" attached
 kill $HONED
 wait_for 20 gone $HONED

@@ -173,6 +173,8 @@ most_functions_of_installed_programs_and_all_their_probes_are_cheap(void **state
 	}
 }
 
+static uint64_t missing_part;
+
 /* The exits, relative to the part's address 0x1000; returns their number. */
 static int
 exits_of(const char *code, size_t len, uint64_t *exits)
@@ -180,7 +182,7 @@ exits_of(const char *code, size_t len, uint64_t *exits)
 	const struct code_part parts[] = { { 0x1000, (const uint8_t *)code, len },
 		{ 0x2000, (const uint8_t *)"\x90\xc3", 2 } };
 
-	return probe_exits_of(parts, 2, exits, 4);
+	return probe_exits_of(parts, 2, exits, 4, &missing_part);
 }
 
 static void
@@ -205,7 +207,9 @@ a_function_is_left_by_returns_and_by_jumps_out_of_its_parts(void **state)
 	assert_int_equal(exits_of("\x3e\xff\xe0", 3, exits), 1); /* notrack jmp rax */
 	/* je out of it; no instruction; more than there is room for */
 	assert_int_equal(exits_of("\x74\x7f\xc3", 3, exits), -1);
+	assert_int_equal(missing_part, 0x1000 + 2 + 0x7f);
 	assert_int_equal(exits_of("\x06\xc3", 2, exits), -1);
+	assert_int_equal(missing_part, 0);
 	assert_int_equal(exits_of("\xc3\xc3\xc3\xc3", 4, exits), -1);
 }
 

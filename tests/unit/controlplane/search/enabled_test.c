@@ -153,6 +153,31 @@ what_is_needed_stays_when_the_rest_is_disabled(void **state)
 	fake_end(&f);
 }
 
+static void
+where_a_path_passes_the_gap_again_the_labels_that_tell_which_time_stay(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	for (int only = 0; only < 2; only++) {
+		fake_begin(&f, "(abcdef)");
+		s = fake_search(&f, 'b', 'c');
+		s->at.gap.only = only == 1;
+		s->at.most = s->at.gap;
+		fake_path(&f, s, "(abcebcd)");
+		for (const char *c = "abcdef"; *c != '\0'; c++)
+			assert_int_equal(
+			    enable_candidate(&f.port, s, f.paths.of[(int)*c], NULL), 0);
+		disable_unneeded(&f.port, s, REASON_EDGE_MEASURED);
+		assert_true(fake_wants(&f, 'b') && fake_wants(&f, 'c'));
+		for (const char *c = "ade"; *c != '\0'; c++)
+			assert_int_equal(fake_wants(&f, *c), only == 0);
+		assert_false(fake_wants(&f, 'f'));
+		fake_end(&f);
+	}
+}
+
 int
 main(void)
 {
@@ -164,6 +189,8 @@ main(void)
 		cmocka_unit_test(
 		    a_candidate_has_a_hypothesis_of_its_own_below_the_one_that_led_here),
 		cmocka_unit_test(what_is_needed_stays_when_the_rest_is_disabled),
+		cmocka_unit_test(
+		    where_a_path_passes_the_gap_again_the_labels_that_tell_which_time_stay),
 		cmocka_unit_test(affordable_is_what_fits_now_and_was_not_over_budget_before),
 	};
 

@@ -235,6 +235,7 @@ ends_that_are_not_always_on_are_enabled_or_the_one_over_budget_named(void **stat
 
 	fake_begin(&f, PROGRAM);
 	s = fake_search(&f, 'b', ')');
+	s->at.gap.only = true;
 	label_set_add(&s->sides.must_not, f.paths.of['e']);
 	fake_path(&f, s, "(abc)");
 	assert_int_equal(enable_ends(&f.port, s, &over_budget, NULL), 0);
@@ -246,6 +247,7 @@ ends_that_are_not_always_on_are_enabled_or_the_one_over_budget_named(void **stat
 	search_end(&f.port, s, REASON_NONE);
 
 	s = fake_search(&f, 'c', ')');
+	s->at.gap.only = true;
 	fake_path(&f, s, "(abc)");
 	label_set_add(&f.refused, f.paths.of['c']);
 	assert_int_equal(enable_ends(&f.port, s, &over_budget, NULL), 0);
