@@ -248,6 +248,8 @@ verdict_below_put(struct buf *out, const json_t *v)
 		    : strcmp(why, "congested") == 0 ? "agents were congested"
 		    : strcmp(why, "unconfirmed") == 0
 			? "an agent did not confirm in time that it follows threads"
+		    : strcmp(why, "elsewhere") == 0
+			? "the requests that were looked at had the problem elsewhere, or no more"
 		    : strcmp(why, "no-records") == 0 ? "no node reported what threads did"
 		    : strcmp(why, "no-node") == 0    ? "no connected node has the program"
 		    : strcmp(why, "no-status") == 0

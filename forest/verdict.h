@@ -150,7 +150,7 @@ struct verdict {
 	/* What slow requests have more of than the others: analysis/differential_text.h. "": they were not compared. */
 	char *below_differential;
 	/* [7] Functions in the edge that were timed by their begins and ends, from the outside in; "": none were. One line for each: 1, or 0 if it was
-	 * called too often to be timed; its calls in a request; its share as `share` has it with the interval, the part of the edge's share and
+	 * not timed, as its calls would take too much of the edge; its calls in a request; its share as `share` has it with the interval, the part of the edge's share and
 	 * the mean ns, all in requests that paid for the probes; and its name to the end of the line. */
 	char *below_functions;
 

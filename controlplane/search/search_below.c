@@ -66,6 +66,7 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	snprintf(b->service, sizeof b->service, "%s", service);
 	b->state = BELOW_GATHERING;
 	b->kind = v->kind;
+	b->share = s->at.tail_ns > 0 ? 0 : v->share;
 	b->begun = b->asked = port->now;
 	b->wanted = BELOW_PLENTY;
 	b->before = leads_to_begin(port, &group->shape.edges[edge]);
@@ -139,6 +140,20 @@ find(struct below_finding *f, const struct search_port *port, const struct searc
 	return below_list_find(f, s->below.list, s->at.by_latency,
 	    port->settings.conditions.confidence, ROUNDS_BELOW, s->diagnosis->seed, port->scratch,
 	    e);
+}
+
+static bool
+agrees(const struct search *s, const struct below_finding *f)
+{
+	return f->share >= DECIDE_OF_ROOT_MIN * s->below.share;
+}
+
+bool
+search_below_agrees(const struct search_port *port, const struct search *s, int *rc, struct err *e)
+{
+	struct below_finding f;
+
+	return (*rc = find(&f, port, s, e)) == 0 && agrees(s, &f);
 }
 
 int
@@ -293,6 +308,8 @@ search_below_verdict(
 		return 0;
 	if ((rc = find(&f, port, s, e)) != 0)
 		return rc;
+	if (!agrees(s, &f))
+		return hypothesis_text(&v->below_missing, "elsewhere") ? 0 : search_no_memory(s, e);
 	v->below_requests = f.requests;
 	put_states(&states, &f);
 	told = stands_out(port, &f);

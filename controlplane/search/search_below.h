@@ -37,6 +37,11 @@ int search_below_trace(struct search_port *port, struct search *s, const struct 
  * doubled. */
 int search_below_ready(const struct search_port *port, struct search *s, struct err *e);
 
+/* Whether the requests that came have the problem in the edge, as the verdict's had: a quarter of its share at least. The problem may have
+ * gone away, or their paths pass the edge's ends elsewhere. *rc: 0 or ERR_MEMORY. */
+bool search_below_agrees(
+    const struct search_port *port, const struct search *s, int *rc, struct err *e);
+
 /* It is not asked for any more; what came stays. cut: what ended it early, for the verdict if too little came ("over-budget", "congested",
  * "unconfirmed"), or NULL. Nothing happens if it does not gather. */
 void search_below_stop(struct search_port *port, struct search *s, const char *cut);

@@ -7,6 +7,7 @@
 #include "analysis/function_times.h"
 #include "analysis/part_shares.h"
 #include "controlplane/search/functions.h"
+#include "controlplane/search/search_below.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "wire/toggle.h"
 
@@ -307,7 +308,7 @@ search_functions_begin(struct search_port *port, struct search *s, int *rc, stru
 	struct function_search *f;
 
 	*rc = 0;
-	if (!is_for_functions(port, s))
+	if (!is_for_functions(port, s) || !search_below_agrees(port, s, rc, e))
 		return false;
 	if ((f = arena_calloc(&s->functions_kept, 1, sizeof *f)) == NULL) {
 		*rc = search_no_memory(s, e);

@@ -153,7 +153,8 @@ struct final_edge {
 enum below_progress { BELOW_NOT_BEGUN, BELOW_GATHERING, BELOW_DONE };
 struct below_search {
 	enum below_progress state;
-	enum verdict_kind kind; /* of the verdict that is to be made again */
+	enum verdict_kind kind; /* of the verdict that is to be made again ... */
+	double share;           /* ... and its share; of a tail 0 */
 	char service[LABEL_TEXT_MAX + 1];
 	bool before;             /* the edge leads to the begin of a unit */
 	struct below_list *list; /* NULL: it was not asked for */

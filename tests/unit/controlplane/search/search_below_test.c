@@ -325,7 +325,7 @@ what_it_costs_to_start_does_not_end_it_what_it_costs_later_does(void **state)
 }
 
 static void
-nothing_stands_out_where_no_state_has_enough(void **state)
+requests_that_have_the_problem_elsewhere_say_nothing_of_the_edge(void **state)
 {
 	struct scene x;
 	(void)state;
@@ -338,7 +338,8 @@ nothing_stands_out_where_no_state_has_enough(void **state)
 	judge(&x);
 	assert_string_equal(x.s->outcome.verdict->below_top, "");
 	assert_string_equal(x.s->outcome.verdict->below_places, "");
-	assert_int_equal(x.s->outcome.verdict->below_requests, BELOW_PLENTY);
+	assert_string_equal(x.s->outcome.verdict->below_missing, "elsewhere");
+	assert_int_equal(x.s->outcome.verdict->below_requests, 0);
 	end(&x);
 }
 
@@ -512,7 +513,7 @@ main(void)
 		cmocka_unit_test(a_node_that_can_no_longer_say_it_ends_the_look_with_its_reason),
 		cmocka_unit_test(without_any_record_the_search_does_not_wait_for_ever),
 		cmocka_unit_test(what_it_costs_to_start_does_not_end_it_what_it_costs_later_does),
-		cmocka_unit_test(nothing_stands_out_where_no_state_has_enough),
+		cmocka_unit_test(requests_that_have_the_problem_elsewhere_say_nothing_of_the_edge),
 		cmocka_unit_test(of_several_positions_only_those_of_the_verdict_count),
 		cmocka_unit_test(all_iterations_of_a_loop_count),
 		cmocka_unit_test(
