@@ -14,9 +14,9 @@ struct below_row { /* a request */
 	int64_t total_ns, ns[BELOW_STATES], unseen_ns;
 };
 
-enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER, ITEM_CALLER };
+enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER, ITEM_CALLER, ITEM_THREAD };
 
-/* A place in a state; at such a place a holder, a type of requests that end waits, or a caller. */
+/* A place in a state; at such a place a holder, a type of requests that end waits, or a caller; of a holder the name of its thread. */
 struct below_item {
 	enum item_kind kind;
 	enum below_state state; /* of a waker: UNKNOWN */
@@ -131,7 +131,7 @@ add_time(struct below_list *l, uint32_t item, int64_t ns, double above_ns)
 static bool
 add_holder(struct below_list *l, const struct below_part *p, uint32_t place, double above_ns)
 {
-	uint32_t len = below_place_len(p->owner_place, p->owner_len), holder;
+	uint32_t len = below_place_len(p->owner_place, p->owner_len), holder, thread;
 
 	if (p->owner_state == BELOW_UNKNOWN && len == 0)
 		return true;
@@ -139,6 +139,12 @@ add_holder(struct below_list *l, const struct below_part *p, uint32_t place, dou
 		p->owner_place + p->owner_len - len, len))
 		return false;
 	add_time(l, holder, p->ns, above_ns);
+	if (holder == NO_ITEM || p->owner_name_len == 0)
+		return true;
+	if (!item_of(
+		&thread, l, ITEM_THREAD, holder, p->owner_state, p->owner_name, p->owner_name_len))
+		return false;
+	add_time(l, thread, p->ns, above_ns);
 	return true;
 }
 
@@ -298,12 +304,13 @@ rank(struct ranked_item **ret, const struct below_list *l, enum item_kind kind, 
 	return n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
 }
 
+/* Who has most of it: who called a place, or whose thread a holder is. */
 static bool
 find_caller(struct below_finding *ret, const struct below_list *l, struct below_found *place,
-    uint32_t item, const struct scale *s, struct arena *a)
+    enum item_kind kind, uint32_t item, const struct scale *s, struct arena *a)
 {
 	struct ranked_item *callers;
-	uint32_t n = rank(&callers, l, ITEM_CALLER, item, s, ret->share, a);
+	uint32_t n = rank(&callers, l, kind, item, s, ret->share, a);
 
 	if (n == UINT32_MAX)
 		return false;
@@ -362,14 +369,17 @@ find_places(
 	ret->nplaces = n;
 	for (uint32_t i = 0; i < n; i++) {
 		ret->places[i] = places[i].found;
-		if (!find_caller(ret, l, &ret->places[i], places[i].item, s, a))
+		if (!find_caller(ret, l, &ret->places[i], ITEM_CALLER, places[i].item, s, a))
 			return false;
 	}
 	if ((n = rank(&holders, l, ITEM_HOLDER, places[0].item, s, ret->share, a)) == UINT32_MAX)
 		return false;
 	ret->nholders = n;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		ret->holders[i] = holders[i].found;
+		if (!find_caller(ret, l, &ret->holders[i], ITEM_THREAD, holders[i].item, s, a))
+			return false;
+	}
 	return find_wakers(ret, l, places[0].item, s, a);
 }
 

@@ -35,7 +35,7 @@ struct below_found {            /* a place in a state, or a holder of a lock at 
 	enum below_state state; /* of the thread; of a holder: what it did meanwhile */
 	const char *place;      /* "append() at dd.c:27;fsync", in the list; "": not known */
 	const char *
-	    caller; /* of a place, that with the largest share of it, at least half: "serve() at dd.c:88"; "": there is none */
+	    caller; /* of a place, that with the largest share of it, at least half: "serve() at dd.c:88"; of a holder so the name of its thread; "": there is none */
 	double share, mean_ns; /* as of a state */
 	double of_edge;        /* share by that of the edge */
 };

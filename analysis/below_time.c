@@ -131,7 +131,8 @@ state_of(const struct label *l)
 static bool
 read_wait(struct wait *w, const struct event *e, const struct label *l)
 {
-	const struct value *state = field(e, l, "owner_state"), *place = field(e, l, "owner_place");
+	const struct value *state = field(e, l, "owner_state"), *place = field(e, l, "owner_place"),
+			   *name = field(e, l, "owner_name");
 	int64_t off_ns, ready_ns, before_ns = 0, waker = 0, type = 0;
 
 	if (!number(&off_ns, e, l, "off_ns") || !number(&ready_ns, e, l, "ready_ns") ||
@@ -156,6 +157,10 @@ read_wait(struct wait *w, const struct event *e, const struct label *l)
 	if (place != NULL && place->type == VALUE_TEXT) {
 		w->part.owner_place = place->text;
 		w->part.owner_len = place->len;
+	}
+	if (name != NULL && name->type == VALUE_TEXT) {
+		w->part.owner_name = name->text;
+		w->part.owner_name_len = name->len;
 	}
 	return true;
 }

@@ -23,8 +23,8 @@ struct below_part { /* texts are in the trace and its labels */
 	uint32_t stack_len;
 	/* Of a wait with a lock, or for another thread: what its owner did meanwhile; UNKNOWN and 0 bytes: not known. */
 	enum below_state owner_state;
-	const char *owner_place;
-	uint32_t owner_len;
+	const char *owner_place, *owner_name; /* owner_name: of its thread */
+	uint32_t owner_len, owner_name_len;
 	/* Of a wait that a thread ended: the hone_request_type() of its request; 0: it served none. */
 	bool woken_by_thread;
 	uint32_t waker_type;

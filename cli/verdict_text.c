@@ -298,7 +298,11 @@ verdict_below_holder_put(struct buf *out, const json_t *v)
 	size_t i;
 
 	json_array_foreach (json_object_get(below, "holders"), i, holder) {
-		buf_printf(out, "%s%s in ", i > 0 ? "; " : "", state_text(holder));
+		const char *thread = member(holder, "thread");
+
+		buf_printf(out, "%s%s%s%s%s in ", i > 0 ? "; " : "",
+		    thread[0] != '\0' ? "thread \"" : "", thread, thread[0] != '\0' ? "\" " : "",
+		    state_text(holder));
 		place_put(out, member(holder, "place"));
 		if (of > 0)
 			buf_printf(out, ": %.0f %% of it", 100 * number_of(holder, "share") / of);

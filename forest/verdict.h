@@ -141,7 +141,8 @@ struct verdict {
 	 * is why, or ""; else below_missing is what a node could not say, or "". One line for each state that takes time: its word (wire/below_states.tbl.h), its share as `share`
 	 * has it, the interval, and its mean time in ns. One for each of the largest places, and of those that held the lock
 	 * at the first one: the word of its state (of a holder: what it did meanwhile), share, part of the edge's share,
-	 * mean ns, and the place to the end of the line. One for each request type that ended the waits there: number of waits,
+	 * mean ns, and the place to the end of the line; after a tab there may be who called it, or the
+	 * name of the holder's thread. One for each request type that ended the waits there: number of waits,
 	 * share and part of the edge's share of their time, and the type to the end of the line, empty for threads outside of
 	 * requests. */
 	uint32_t below_requests;

@@ -116,6 +116,7 @@ put_wait(const struct below_wait *w, struct buf *b)
 	buf_uint(b, w->waker_tid);
 	buf_u64(b, w->waker_trace_id);
 	buf_uint(b, w->waker_type);
+	put_name(b, w->owner_name, BELOW_WORD_MAX);
 }
 
 static void
@@ -282,9 +283,12 @@ take_name_of_place(struct below_name *n, struct reader *r, struct arena *a)
 	return 0;
 }
 
-static void
-take_wait(struct below_wait *w, struct reader *r)
+static int
+take_wait(struct below_wait *w, struct reader *r, struct arena *a)
 {
+	const char *name;
+	int rc;
+
 	w->pid = take_u32(r);
 	w->tid = take_u32(r);
 	w->trace_id = read_u64(r);
@@ -301,6 +305,9 @@ take_wait(struct below_wait *w, struct reader *r)
 	w->waker_tid = take_u32(r);
 	w->waker_trace_id = read_u64(r);
 	w->waker_type = take_u32(r);
+	if ((rc = take_text(&name, r, a, BELOW_WORD_MAX)) == 0)
+		memcpy(w->owner_name, name, strlen(name) + 1);
+	return rc;
 }
 
 static void
@@ -406,7 +413,7 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 		rc = take_name_of_place(&m->name, r, a);
 		break;
 	case BELOW_WAIT:
-		take_wait(&m->wait, r);
+		rc = take_wait(&m->wait, r, a);
 		break;
 	case BELOW_SAMPLE:
 		take_sample(&m->sample, r);

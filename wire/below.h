@@ -159,9 +159,11 @@ struct below_wait {
 	uint32_t owner_tid;                 /* of the lock when the wait began; 0: unknown */
 	uint8_t owner_state;                /* what it did then; UNKNOWN */
 	uint32_t owner_place;               /* 0: unknown */
-	uint32_t waker_tid;                 /* 0: an interrupt, or unknown */
-	uint64_t waker_trace_id;            /* of its request; 0: none */
-	uint32_t waker_type;                /* hone_request_type() of it, probed or not; 0: none */
+	char owner_name[BELOW_WORD_MAX +
+			1];      /* the thread's (comm), without control characters; "": unknown */
+	uint32_t waker_tid;      /* 0: an interrupt, or unknown */
+	uint64_t waker_trace_id; /* of its request; 0: none */
+	uint32_t waker_type;     /* hone_request_type() of it, probed or not; 0: none */
 };
 
 /* A thread was seen on a CPU; it stands for weight_ns of running. */

@@ -31,7 +31,7 @@ enum {
 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
-	"owner_place", "waker", "waker_trace", "waker_type", "before_ns" };
+	"owner_place", "waker", "waker_trace", "waker_type", "owner_name", "before_ns" };
 static const char *SAMPLE_FIELDS[] = { "weight_ns", "before_ns" };
 static const char *HIT_FIELDS[BELOW_VALUES_MAX] = { "arg0", "arg1", "arg2", "arg3", "arg4",
 	"arg5" };
@@ -160,7 +160,8 @@ take_wait(struct source_below *s, const struct below_wait *w)
 		value_of((uint64_t)(w->end_ns - w->woken_ns)), value_of(w->lock),
 		value_of(w->owner_tid), value_of_text(below_state_word(w->owner_state)),
 		value_of_text(place_of(s, w->owner_place)), value_of(w->waker_tid),
-		value_of(w->waker_trace_id), value_of(w->waker_type), value_of(0) };
+		value_of(w->waker_trace_id), value_of(w->waker_type), value_of_text(w->owner_name),
+		value_of(0) };
 	struct record r = { .trace_id = w->trace_id,
 		.unit_id = w->unit_id,
 		.time_ns = w->end_ns,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "below/main/probes.h"
+#include "below/main/thread_proc.h"
 #include "below/stacks/stacks.h"
 #include "kernel/off_cpu.h"
 
@@ -21,6 +22,8 @@ enum {
 	SOFTIRQ_IRQ_POLL,
 	SOFTIRQ_HRTIMER = 8
 };
+
+#define NAMED_NS UINT64_C(1000000000) /* until the name of a thread is read again */
 
 struct held { /* what the holder of a lock did while this thread waited */
 	enum below_state state;
@@ -37,6 +40,8 @@ struct thread_notes { /* of a thread, in the slot of its id: a newer thread take
 	uint32_t
 	    holder_place; /* where the holder was when the wait began, or was seen on a CPU later */
 	uint32_t running_place;
+	char name[BELOW_WORD_MAX + 1]; /* as an owner of a lock, as of: */
+	uint64_t named_ns;
 };
 
 struct observer {
@@ -197,6 +202,22 @@ take_holder(struct observer *x, const struct raw_wait *w)
 	waiter->holder_place = 0;
 }
 
+/* A name may change, but seldom. */
+static void
+put_owner(struct observer *x, struct below_wait *to, const struct raw_wait *w)
+{
+	struct thread_notes *owner = notes_of(x, w->owner);
+
+	_Static_assert((int)THREAD_NAME_MAX == (int)BELOW_WORD_MAX, "both hold a name");
+	to->owner_tid = w->owner;
+	if (w->owner == 0)
+		return;
+	if (owner->named_ns == 0 || w->in_ns - owner->named_ns > NAMED_NS)
+		thread_name((pid_t)w->pid, (pid_t)w->owner, owner->name);
+	owner->named_ns = w->in_ns;
+	memcpy(to->owner_name, owner->name, sizeof to->owner_name);
+}
+
 /* What the holder did for most of the wait. What is not known of it, it was running, or ready before it ran. */
 static void
 put_holder(struct below_wait *to, struct thread_notes *t, uint64_t blocked_ns)
@@ -244,8 +265,8 @@ take_wait(struct observer *x, const struct raw_wait *w)
 		.waker_type = w->waker_type };
 	if (parts[0].state == BELOW_LOCK) {
 		to->lock = w->arguments[0];
-		to->owner_tid = w->owner;
 		put_holder(to, t, parts[0].to_ns - parts[0].from_ns);
+		put_owner(x, to, w);
 	}
 	t->nheld = 0;
 	t->holder_place = t->running_place = 0;

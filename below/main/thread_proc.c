@@ -207,3 +207,22 @@ thread_futex_owner(pid_t pid, const struct look_call *futex)
 	}
 	return 0;
 }
+
+void
+thread_name(pid_t pid, pid_t tid, char ret[THREAD_NAME_MAX + 1])
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
+		n = read(fd, ret, THREAD_NAME_MAX);
+		close(fd);
+	}
+	n = n > 0 && ret[n - 1] == '\n' ? n - 1 : n;
+	ret[n > 0 ? n : 0] = '\0';
+	for (char *c = ret; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}

@@ -38,6 +38,10 @@ bool thread_call_read(const struct thread_files *f, struct look_call *ret);
 bool thread_uninterruptible(pid_t pid, pid_t tid);
 void thread_wchan(pid_t pid, pid_t tid, char ret[THREAD_WCHAN_MAX + 1]);
 
+/* Its name (comm), with '?' for control characters; "": it has ended. 8 us. */
+enum { THREAD_NAME_MAX = 15 };
+void thread_name(pid_t pid, pid_t tid, char ret[THREAD_NAME_MAX + 1]);
+
 /*
  * Its thread pointer (fs base), which only a debugger may read. The kernel tells where its list of robust mutexes lies
  * (get_robust_list()), which glibc keeps in the same struct, at the same distance in all threads of a process. *distance

@@ -8,21 +8,22 @@
 #include "controlplane/answers/answer_inside.h"
 #include "report/differential_json.h"
 
-/* Adds members `place` and `caller`: two texts with a tab between them, or the first only. */
+/* Adds the member `place`, and another one: two texts with a tab between them, or the first only. */
 static void
-put_place(json_t *o, const char *text, size_t len)
+put_place(json_t *o, const char *other, const char *text, size_t len)
 {
 	const char *tab = memchr(text, '\t', len);
 	size_t place = tab != NULL ? (size_t)(tab - text) : len;
 
 	json_object_set_new(o, "place", json_stringn(text, place));
 	json_object_set_new(
-	    o, "caller", tab != NULL ? json_stringn(tab + 1, len - place - 1) : json_null());
+	    o, other, tab != NULL ? json_stringn(tab + 1, len - place - 1) : json_null());
 }
 
-/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a place; with the names of the numbers. */
+/* The list of lines of fields with a tab between them, a word, three numbers, and a number or a place; with the names of the numbers, and
+ * of what may stand behind the place. */
 static json_t *
-below_lines_json(const char *lines, const char *const names[3], bool place)
+below_lines_json(const char *lines, const char *const names[3], const char *other)
 {
 	json_t *list = json_array();
 
@@ -38,9 +39,9 @@ below_lines_json(const char *lines, const char *const names[3], bool place)
 			json_t *o = json_pack(
 			    "{s:s, s:f, s:f}", "state", word, names[0], x[0], names[1], x[1]);
 
-			if (place) {
+			if (other != NULL) {
 				json_object_set_new(o, "mean_ms", number_json(x[2] / 1e6));
-				put_place(o, at + used + 1, len - (size_t)used - 1);
+				put_place(o, other, at + used + 1, len - (size_t)used - 1);
 			} else {
 				json_object_set_new(o, names[2], number_json(x[2]));
 				json_object_set_new(
@@ -136,9 +137,9 @@ answer_below(const struct verdict *v, bool whole)
 		return json_null();
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
 	    (json_int_t)v->below_requests, "top", top[0] != '\0' ? answer_text(top) : json_null(),
-	    "states", below_lines_json(v->below_states, STATE, false), "places",
-	    below_lines_json(v->below_places, PLACE, true), "holders",
-	    below_lines_json(v->below_holders, PLACE, true), "released_by",
+	    "states", below_lines_json(v->below_states, STATE, NULL), "places",
+	    below_lines_json(v->below_places, PLACE, "caller"), "holders",
+	    below_lines_json(v->below_holders, PLACE, "thread"), "released_by",
 	    wakers_json(v->below_wakers), "functions", functions_json(v->below_functions),
 	    "differential", whole ? answer_differential(v) : json_null(), "missing",
 	    missing[0] != '\0' ? answer_text(missing) : json_null());

@@ -216,8 +216,8 @@ put_states(struct buf *out, const struct below_finding *f)
 	buf_u8(out, 0);
 }
 
-/* A line for each with at least that share: word of the state, share, part of the edge, mean ns, place; after a tab who called it,
- * if that is known. */
+/* A line for each with at least that share: word of the state, share, part of the edge, mean ns, place; after a tab who called it, or of a holder its
+ * thread, if that is known. */
 static void
 put_found(struct buf *out, const struct below_found *x, uint32_t n, double least)
 {

@@ -3,6 +3,7 @@
  * before_program: requests of type ORDER, which a thread hands to another one and waits for. Before that begins its unit it takes a mutex,
  * which for one request in five a third thread holds while it sleeps. No tracepoint lies between hand-over and begin.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -80,7 +81,8 @@ main(void)
 	unsigned dice = 1;
 
 	if (pthread_create(&threads[0], NULL, clerk, NULL) != 0 ||
-	    pthread_create(&threads[1], NULL, packer, NULL) != 0)
+	    pthread_create(&threads[1], NULL, packer, NULL) != 0 ||
+	    pthread_setname_np(threads[0], "clerk") != 0)
 		return 1;
 	for (;;) {
 		struct hone_carrier c;

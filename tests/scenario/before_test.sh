@@ -40,7 +40,7 @@ below() { hone forest ORDER --json | jq -e ".runs[0].verdict | debug | $1"; }
 check "its verdict leads to the begin of the unit" below '.edge.to | test("hone:unit_begin")'
 check "most of that time the thread waited for a lock" below '.below.top == "lock" and ([.below.states[] | select(.state == "lock")][0].share > 0.5)'
 check "in the function that takes it" below '.below.places[0].place | test("reserve")'
-check "whose holder slept in another one" below '.below.holders[0] | .state == "timer" and (.place | test("count_stock"))'
+check "whose holder, a thread of a name, slept in another one" below '.below.holders[0] | .state == "timer" and .thread == "clerk" and (.place | test("count_stock"))'
 check "it is not said that the process stood still" below '.waited == null'
 kill $PROGRAM
 check "the agent ends" eval 'kill $AGENT; wait_for 10 gone $AGENT'

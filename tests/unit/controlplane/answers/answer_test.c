@@ -1040,7 +1040,7 @@ a_verdict_has_what_threads_did_below_its_edge(void **state)
 		else
 			counts(below, HAS[i].path, HAS[i].n);
 	assert_true(json_is_null(at(below, "missing")));
-	assert_true(json_is_null(at(below, "holders.0.caller")));
+	assert_true(json_is_null(at(below, "holders.0.thread")));
 	assert_int_equal(json_array_size(at(below, "states")), 2);
 	assert_int_equal(json_array_size(at(below, "differential.stacks")), 3);
 	json_decref(j);

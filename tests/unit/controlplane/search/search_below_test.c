@@ -11,7 +11,7 @@
 enum { EDGE = 2, TRACES = 200 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place", "waker",
-	"waker_type" };
+	"waker_type", "owner_name" };
 enum { NWAIT = sizeof WAIT_FIELDS / sizeof *WAIT_FIELDS };
 
 static const char CHECKOUT[] = "s/hone:request_begin(CHECKOUT)";
@@ -97,6 +97,7 @@ request_along(
 		};
 		v[i][4] = (struct value){ .type = VALUE_UINT, .u = 77 };
 		v[i][5] = (struct value){ .type = VALUE_UINT, .u = hone_policy_type("CHECKOUT") };
+		v[i][6] = (struct value){ .type = VALUE_TEXT, .len = 6, .text = "writer" };
 		below[t.nbelow++] = (struct event){ .time_ns = events[i].time_ns,
 			.label = x->wait,
 			.nvalues = NWAIT,
@@ -161,7 +162,7 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	assert_memory_equal(v->below_places, "lock\t", 5);
 	assert_non_null(strstr(v->below_places, "\tflush_log() at journal.c:88;futex"));
 	assert_memory_equal(v->below_holders, "disk\t", 5);
-	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync"));
+	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync\twriter"));
 	assert_memory_equal(v->below_wakers, "150\t", 4);
 	assert_non_null(strstr(v->below_wakers, "\tCHECKOUT"));
 	end(&x);
