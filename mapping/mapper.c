@@ -287,6 +287,18 @@ mapper_event(
 }
 
 void
+mapper_thread(struct mapper *p, const struct mapper_event *v, struct mapper_result *ret)
+{
+	uint32_t thread = requests_thread(p, v), at;
+
+	*ret = (struct mapper_result){ 0 };
+	at = thread != ITEM_NONE ? thread_at(p, thread)->inner : ITEM_NONE;
+	if (at != ITEM_NONE)
+		*ret = (struct mapper_result){ .trace_id = request_at(p, at)->trace_id,
+			.unit_id = request_at(p, at)->unit_id };
+}
+
+void
 mapper_gone(struct mapper *p, uint32_t pid)
 {
 	for (uint32_t i = 0; i < p->map->nrules; i++)

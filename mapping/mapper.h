@@ -39,6 +39,10 @@ void mapper_free(struct mapper *p); /* NULL is fine */
 int mapper_event(
     struct mapper *p, const struct mapper_event *v, struct mapper_result *ret, struct err *e);
 
+/* The request that the thread of v works on, by a rule that correlates by thread: what the thread did belongs to it. Of other rules, where a
+ * thread has several open requests, it is not known. ret->trace_id 0: none. Of v only pid and tid count. O(1) expected. */
+void mapper_thread(struct mapper *p, const struct mapper_event *v, struct mapper_result *ret);
+
 /* The process has ended, or a part of its records was lost: abandons its open requests. O(open). */
 void mapper_gone(struct mapper *p, uint32_t pid);
 /* The same for all processes. O(open). */

@@ -106,6 +106,30 @@ put_mapped(struct mapped_source *s, const struct label_info *k, const struct rec
 	return true;
 }
 
+/* What hone-below saw of a thread: of its request, or of none. */
+static void
+take_seen(struct mapped_source *s, const struct label_info *k, const struct record *r)
+{
+	const struct mapper_event v = { .time_ns = r->time_ns, .pid = r->pid, .tid = r->tid };
+	struct mapper_result place;
+	struct record placed = *r;
+
+	s->mapped++;
+	mapper_thread(s->programs[k->program].mapper, &v, &place);
+	placed.trace_id = place.trace_id;
+	placed.unit_id = place.unit_id;
+	if (place.trace_id != 0 && map_get(&s->probed, place.trace_id) != NULL)
+		put(s, &placed, k->label);
+	else
+		s->dropped++;
+}
+
+static bool
+is_seen_below(const struct batch_label *l)
+{
+	return l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE;
+}
+
 static void
 take_mapped(struct mapped_source *s, const struct label_info *k, const struct batch_label *l,
     const struct record *r, bool late)
@@ -145,6 +169,11 @@ take_record(struct mapped_source *s, const struct record *r, bool late)
 	assert(r->label < s->ninfos);
 	if (!late)
 		mapped_losses_reached(s, r->time_ns);
+	if (r->trace_id == 0 && s->programs[k->program].mapper != NULL &&
+	    is_seen_below(&s->labels[k->label])) {
+		take_seen(s, k, r);
+		return;
+	}
 	if (r->trace_id == 0 && s->programs[k->program].mapper != NULL) {
 		take_mapped(s, k, &s->labels[k->label], r, late);
 		return;

@@ -17,7 +17,17 @@
 
 enum { RECORDS = 4096, PID = 7 };
 
-enum { BEGIN, END, STEP, FOREIGN, QUEUED, STARTED, DONE, LABELS }; /* indexes of the labels below */
+enum {
+	BEGIN,
+	END,
+	STEP,
+	FOREIGN,
+	QUEUED,
+	STARTED,
+	DONE,
+	SEEN,
+	LABELS
+}; /* indexes of the labels below */
 
 static const char *const OP[] = { "op" }, *const JOB[] = { "job", "size" },
 			 *const ASSIGN[] = { "job", "task" }, *const TASK[] = { "task" };
@@ -33,6 +43,8 @@ static struct batch_label labels[LABELS] = {
 	LABEL("broker/b:queued", 2, JOB),
 	LABEL("broker/b:started", 2, ASSIGN),
 	LABEL("broker/b:done", 1, TASK),
+	{ RECORD_WAIT, sizeof "broker/below:timer(main;pause)" - 1, 0,
+	    "broker/below:timer(main;pause)", NULL },
 };
 
 /* An inner source that plays records as source_lttng.c delivers them. */
@@ -253,6 +265,47 @@ a_request_gets_its_begin_and_its_end(void **state)
 	assert_int_equal(stats_of(t).mapped, 5);
 	assert_int_equal(stats_of(t).dropped, 2);
 	assert_int_equal(stats_of(t).records, 1000000 - 2);
+	tape_free(t);
+}
+
+static void
+what_a_thread_did_is_of_the_request_that_it_has_begun_and_not_of_one_that_it_may_carry(void **state)
+{
+	struct tape *t = tape_new(MAPPED_PROBED);
+	struct source_output take;
+	(void)state;
+
+	writes(t, 1, 1, SEEN, 0, 0); /* outside of any request */
+	writes(t, 2, 1, BEGIN, 0, 0);
+	writes(t, 3, 1, SEEN, 0, 0);
+	writes(t, 4, 2, SEEN, 0, 0); /* another thread */
+	writes(t, 5, 1, END, 0, 0);
+	writes(t, 6, 1, SEEN, 0, 0);
+	take = polled(t);
+	assert_string_equal(story(t, take), "B...E");
+	assert_int_equal(take.records[2].time_ns, 3 * MS);
+	assert_int_equal(take.records[2].trace_id, take.records[0].trace_id);
+	/* a thread that has taken up a job may have put it down again */
+	writes(t, 10, 3, QUEUED, 77, 1);
+	writes(t, 11, 3, SEEN, 0, 0);
+	writes(t, 12, 3, STARTED, 77, 5);
+	writes(t, 13, 3, SEEN, 0, 0);
+	writes(t, 14, 3, DONE, 5, 0);
+	take = polled(t);
+	assert_string_equal(story(t, take), "B...E");
+	for (uint32_t i = 0; i < take.nrecords; i++)
+		assert_true(
+		    take.records[i].time_ns != 11 * MS && take.records[i].time_ns != 13 * MS);
+	tape_free(t);
+	/* of a request that is not probed, nothing */
+	t = tape_new(MAPPED_SAMPLED);
+	writes(t, 2, 1, BEGIN, 0, 0);
+	writes(t, 3, 1, SEEN, 0, 0);
+	writes(t, 4, 1, END, 0, 0);
+	take = polled(t);
+	assert_string_equal(story(t, take), "b..E");
+	for (uint32_t i = 0; i < take.nrecords; i++)
+		assert_true(take.records[i].time_ns != 3 * MS);
 	tape_free(t);
 }
 
@@ -510,6 +563,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_gets_its_begin_and_its_end),
+		cmocka_unit_test(
+		    what_a_thread_did_is_of_the_request_that_it_has_begun_and_not_of_one_that_it_may_carry),
 		cmocka_unit_test(a_request_is_followed_from_thread_to_thread),
 		cmocka_unit_test(all_other_records_pass_unchanged),
 		cmocka_unit_test(labels_that_come_later_keep_their_indexes),
