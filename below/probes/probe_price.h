@@ -46,6 +46,8 @@ bool probe_place_of(const uint8_t *code, size_t len, bool long_nops, uint32_t *o
  */
 bool probe_entry_of(const uint8_t *code, size_t len, uint32_t *offset, enum probe_way *way);
 
+enum { CODE_PARTS_MAX = 9 };
+
 struct code_part { /* of a function; compilers move what is seldom run elsewhere ("f.cold") */
 	uint64_t address;
 	const uint8_t *code;
@@ -57,8 +59,11 @@ struct code_part { /* of a function; compilers move what is seldom run elsewhere
  * of the program to be changed, as return probes do: an exception that passes a function with one of those ends the program.
  *	1. A jump to an address in a register, or in a table, leads to a case of a switch if the address was added up just before, or comes
  *	   from a table by index; else out of the function.
- *	2. A conditional jump out of it leads to a part that is not among these: compilers make no calls of them.
- * Sets addresses. Returns their number; -1: over max, it cannot be decoded, or case 2; then *missing is where that part is, else 0. O(bytes).
+ *	2. Only instructions that direct branches and what follows lead to from the begin count; with a jump by a table, also what stands behind an
+ *	   unconditional jump or a return. Constants that lie in the code of hand-written functions may look like a return.
+ *	3. A conditional jump out of it leads to a part that is not among these: compilers make no calls of them.
+ * Sets addresses. Returns their number; -1: over max, it cannot be decoded, a branch leads into an instruction, or case 3; then *missing
+ * is where that part is, else 0. parts[0] is where it begins. O(bytes x branches that lead back), O(bytes) for most.
  */
 int probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max,
     uint64_t *missing);

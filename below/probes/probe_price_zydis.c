@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "below/probes/probe_price.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <Zydis/Zydis.h>
@@ -254,30 +255,145 @@ adds_to(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands)
 	           : ZYDIS_REGISTER_NONE;
 }
 
-int
-probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max,
-    uint64_t *missing)
+/* ---- what the flow of control reaches ---- */
+
+enum {
+	BOUNDARY = 1,
+	ROOT = 2,
+	REACHED = 4
+}; /* of a byte: an instruction begins there; a branch leads there */
+
+struct code_flow {
+	const struct code_part *parts;
+	uint32_t nparts;
+	uint8_t *marks[CODE_PARTS_MAX]; /* one for each byte of a part */
+	bool has_tables;                /* it jumps by tables: where these lead is not known */
+	bool changed;
+};
+
+/* The mark of that address; NULL: it is in none of the parts. */
+static uint8_t *
+mark_of(const struct code_flow *f, uint64_t address)
+{
+	for (uint32_t i = 0; i < f->nparts; i++)
+		if (address - f->parts[i].address < f->parts[i].len)
+			return &f->marks[i][address - f->parts[i].address];
+	return NULL;
+}
+
+static bool
+is_direct(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands)
+{
+	return (i->meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+		   i->meta.category == ZYDIS_CATEGORY_COND_BR) &&
+	       operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+}
+
+/* The next instruction is not run after this one. */
+static bool
+is_last(const ZydisDecodedInstruction *i)
+{
+	return i->meta.category == ZYDIS_CATEGORY_RET ||
+	       i->meta.category == ZYDIS_CATEGORY_UNCOND_BR || i->mnemonic == ZYDIS_MNEMONIC_UD2;
+}
+
+/* Marks where instructions begin. False: the part cannot be decoded. */
+static bool
+mark_boundaries(struct code_flow *f, uint32_t part)
+{
+	const struct code_part *p = &f->parts[part];
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisRegister added = ZYDIS_REGISTER_NONE;
+	ZydisDecodedInstruction i;
+
+	for (size_t at = 0; at < p->len; at += i.length) {
+		if (!decode(p->code + at, p->len - at, &i, operands))
+			return false;
+		f->marks[part][at] |= BOUNDARY;
+		if (i.meta.category == ZYDIS_CATEGORY_UNCOND_BR && !is_direct(&i, operands))
+			f->has_tables |= is_by_table(&i, &operands[0], added);
+		added = adds_to(&i, operands);
+	}
+	return true;
+}
+
+/* One pass from what is reached already. False: a branch leads into an instruction, so that some of this is no code. */
+static bool
+reach(struct code_flow *f, uint32_t part)
+{
+	const struct code_part *p = &f->parts[part];
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction i;
+	bool live = false, begun = false;
+
+	for (size_t at = 0; at < p->len; at += i.length) {
+		uint8_t *mark = &f->marks[part][at], *to;
+
+		if (!decode(p->code + at, p->len - at, &i, operands))
+			return false;
+		live |= (*mark & ROOT) != 0;
+		begun |= live;
+		if (live && (*mark & REACHED) == 0) {
+			*mark |= REACHED;
+			f->changed = true;
+		}
+		if (live && is_direct(&i, operands) &&
+		    (to = mark_of(f,
+			 p->address + at + i.length + (uint64_t)operands[0].imm.value.s)) != NULL) {
+			if ((*to & BOUNDARY) == 0)
+				return false;
+			f->changed |= (*to & ROOT) == 0;
+			*to |= ROOT;
+		}
+		live = is_last(&i) ? f->has_tables && begun : live;
+	}
+	return true;
+}
+
+/* What only lies between, a table of constants, may look like a return, and must not be written to. */
+static bool
+follow_flow(struct code_flow *f)
+{
+	for (uint32_t p = 0; p < f->nparts; p++)
+		if (!mark_boundaries(f, p))
+			return false;
+	f->marks[0][0] |= ROOT;
+	do {
+		f->changed = false;
+		for (uint32_t p = 0; p < f->nparts; p++)
+			if (!reach(f, p))
+				return false;
+	} while (f->changed);
+	return true;
+}
+
+/* ---- the exits ---- */
+
+/* Of what is reached. As probe_exits_of(). */
+static int
+exits_of(const struct code_flow *f, uint64_t *exits, uint32_t max, uint64_t *missing)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction i;
 	uint32_t n = 0;
 
-	*missing = 0;
-	for (uint32_t p = 0; p < nparts; p++) {
+	for (uint32_t p = 0; p < f->nparts; p++) {
+		const struct code_part *part = &f->parts[p];
 		ZydisRegister added = ZYDIS_REGISTER_NONE;
 
-		for (size_t at = 0; at < parts[p].len; at += i.length) {
-			uint64_t address = parts[p].address + at;
+		for (size_t at = 0; at < part->len; at += i.length) {
+			uint64_t address = part->address + at;
 			enum way_out way;
 
-			if (!decode(parts[p].code + at, parts[p].len - at, &i, operands))
+			if (!decode(part->code + at, part->len - at, &i, operands))
 				return -1;
-			way = way_out_of(&i, operands, parts, nparts, address, added);
+			way = (f->marks[p][at] & REACHED) == 0
+			          ? STAYS
+			          : way_out_of(&i, operands, f->parts, f->nparts, address, added);
 			if (way == MAY_LEAVE)
 				*missing = address + i.length + (uint64_t)operands[0].imm.value.s;
-			if (way == MAY_LEAVE || (way == LEAVES && n == max))
-				return -1;
-			if (way == LEAVES && way_of(&i) == PROBE_NO_CODE)
+			if (way == MAY_LEAVE || (way == LEAVES && n == max) ||
+			    (way == LEAVES && way_of(&i) == PROBE_NO_CODE))
 				return -1;
 			if (way == LEAVES)
 				exits[n++] = address;
@@ -285,4 +401,22 @@ probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, 
 		}
 	}
 	return (int)n;
+}
+
+int
+probe_exits_of(const struct code_part *parts, uint32_t nparts, uint64_t *exits, uint32_t max,
+    uint64_t *missing)
+{
+	struct code_flow f = { .parts = parts, .nparts = nparts };
+	bool room = nparts > 0 && nparts <= CODE_PARTS_MAX && parts[0].len > 0;
+	int n = -1;
+
+	*missing = 0;
+	for (uint32_t p = 0; p < nparts && room; p++)
+		room = (f.marks[p] = calloc(parts[p].len + 1, 1)) != NULL;
+	if (room && follow_flow(&f))
+		n = exits_of(&f, exits, max, missing);
+	for (uint32_t p = 0; p < nparts && p < CODE_PARTS_MAX; p++)
+		free(f.marks[p]);
+	return n;
 }

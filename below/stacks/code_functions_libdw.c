@@ -188,7 +188,7 @@ read_code(const struct code_file *f, int fd, uint64_t address, size_t len)
 
 /* Of a function: itself, and parts that lie elsewhere. */
 struct code_parts {
-	struct code_part list[1 + 2 * FUNCTION_PARTS_MAX];
+	struct code_part list[CODE_PARTS_MAX];
 	uint32_t n;
 };
 

@@ -191,26 +191,42 @@ a_function_is_left_by_returns_and_by_jumps_out_of_its_parts(void **state)
 	uint64_t exits[4] = { 0 };
 	(void)state;
 
-	/* push rbp; je +1; ret; pop rbp; ret; the other part: nop; ret */
-	assert_int_equal(exits_of("\x55\x74\x01\xc3\x5d\xc3", 6, exits), 3);
-	assert_true(exits[0] == 0x1003 && exits[1] == 0x1005 && exits[2] == 0x2001);
-	/* jmp to the other part (0x2000), jmp elsewhere (0x3000), jmp to the begin */
+	/* push rbp; je +1; ret; pop rbp; ret; nothing leads to the other part: nop; ret */
+	assert_int_equal(exits_of("\x55\x74\x01\xc3\x5d\xc3", 6, exits), 2);
+	assert_true(exits[0] == 0x1003 && exits[1] == 0x1005);
+	/* je +5; jmp to the other part (0x2000); jmp elsewhere (0x3000) */
 	assert_int_equal(
-	    exits_of("\xe9\xfb\x0f\x00\x00\xe9\xf6\x1f\x00\x00\xeb\xf4", 12, exits), 2);
-	assert_true(exits[0] == 0x1005 && exits[1] == 0x2001);
+	    exits_of("\x74\x05\xe9\xf9\x0f\x00\x00\xe9\xf4\x1f\x00\x00", 12, exits), 2);
+	assert_true(exits[0] == 0x1007 && exits[1] == 0x2001);
 	/* jmp rax is a call in the last place, but after add rax, rdx the case of a switch; so is one by index */
-	assert_int_equal(exits_of("\xff\xe0", 2, exits), 2);
-	assert_int_equal(exits_of("\x48\x01\xd0\xff\xe0", 5, exits), 1);
-	assert_int_equal(exits_of("\x48\x01\xd1\xff\xe0", 5, exits), 2);
-	assert_int_equal(exits_of("\xff\x24\xc5\x00\x00\x40\x00", 7, exits), 1);
-	assert_int_equal(exits_of("\xff\x60\x10", 3, exits), 2); /* jmp [rax + 16] */
-	assert_int_equal(exits_of("\x3e\xff\xe0", 3, exits), 1); /* notrack jmp rax */
+	assert_int_equal(exits_of("\xff\xe0", 2, exits), 1);
+	assert_int_equal(exits_of("\x48\x01\xd0\xff\xe0", 5, exits), 0);
+	assert_int_equal(exits_of("\x48\x01\xd1\xff\xe0", 5, exits), 1);
+	assert_int_equal(exits_of("\xff\x24\xc5\x00\x00\x40\x00", 7, exits), 0);
+	assert_int_equal(exits_of("\xff\x60\x10", 3, exits), 1); /* jmp [rax + 16] */
+	assert_int_equal(exits_of("\x3e\xff\xe0", 3, exits), 0); /* notrack jmp rax */
 	/* je out of it; no instruction; more than there is room for */
 	assert_int_equal(exits_of("\x74\x7f\xc3", 3, exits), -1);
 	assert_int_equal(missing_part, 0x1000 + 2 + 0x7f);
 	assert_int_equal(exits_of("\x06\xc3", 2, exits), -1);
 	assert_int_equal(missing_part, 0);
-	assert_int_equal(exits_of("\xc3\xc3\xc3\xc3", 4, exits), -1);
+	assert_int_equal(
+	    exits_of("\x74\x01\xc3\x74\x01\xc3\x74\x01\xc3\x74\x01\xc3\xc3", 13, exits), -1);
+}
+
+static void
+what_only_looks_like_code_is_never_probed(void **state)
+{
+	uint64_t exits[4] = { 0 };
+	(void)state;
+
+	/* behind the last return lie constants; behind a jump by a table lie its cases */
+	assert_int_equal(exits_of("\x55\x5d\xc3\xc3\xc3", 5, exits), 1);
+	assert_int_equal(exits[0], 0x1002);
+	assert_int_equal(exits_of("\x48\x01\xd0\xff\xe0\xc3\x90\xc3", 8, exits), 2);
+	/* a jump into itself */
+	assert_int_equal(exits_of("\xeb\xff\xc0\xc3", 4, exits), -1);
+	assert_int_equal(exits_of("", 0, exits), -1);
 }
 
 static void
@@ -240,6 +256,7 @@ main(void)
 		cmocka_unit_test(
 		    a_function_is_probed_where_each_call_passes_once_with_the_stack_of_its_entry),
 		cmocka_unit_test(a_function_is_left_by_returns_and_by_jumps_out_of_its_parts),
+		cmocka_unit_test(what_only_looks_like_code_is_never_probed),
 		cmocka_unit_test(
 		    the_begin_of_a_function_is_its_first_instruction_where_none_is_cheap),
 		cmocka_unit_test(
