@@ -77,6 +77,7 @@ use_version(struct space_keeper *k, const struct space_version *v, struct err *e
 		return rc;
 	}
 	engine_space_use(k->engine, space);
+	k->seen = space;
 	log_line(LOG_INFO, "%s: uses version %s, which was learned of the programs that run",
 	    k->path, v->name[0] != '\0' ? v->name : "(no name)");
 	return 0;
@@ -91,7 +92,11 @@ space_keeper_choose(struct space_keeper *k)
 	struct err e = { 0 };
 	int rc;
 
-	/* 1. the programs have settled, and the space was not yet chosen for them */
+	/* 1. an operator has chosen, also while the choice for these programs had to wait */
+	if (k->seen != NULL && k->seen != engine_space(k->engine))
+		k->chosen = runs;
+	k->seen = engine_space(k->engine);
+	/* 2. the programs have settled, and the space was not yet chosen for them */
 	if (runs != k->fingerprint) {
 		k->fingerprint = runs;
 		k->since = now;
@@ -100,7 +105,7 @@ space_keeper_choose(struct space_keeper *k)
 	    engine_busy(k->engine))
 		return;
 	k->chosen = runs;
-	/* 2. the space in use is of other programs */
+	/* 3. the space in use is of other programs */
 	if (!engine_stale(k->engine))
 		return;
 	if ((rc = find_version(k->path, runs, &v, &e)) > 0)
