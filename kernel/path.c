@@ -7,24 +7,24 @@
 
 enum { NO_INTERVAL = UINT32_MAX };
 
-struct frame { /* a thread that is followed, back to floor_ns */
+struct followed_thread { /* a thread that is followed, back to floor_ns */
 	uint32_t thread;
 	int64_t floor_ns;
 	uint8_t wait_state; /* of the thread of the frame below, which waits for this one */
 };
 
-struct walk {
+struct path_walk {
 	const struct kernel_graph *g;
 	struct kernel_path
 	    *path; /* its segments are in the order of the walk: the last one first */
-	struct frame frames[KERNEL_PATH_DEPTH_MAX];
+	struct followed_thread frames[KERNEL_PATH_DEPTH_MAX];
 	uint32_t depth; /* number of frames */
 	int64_t at_ns;
 };
 
 /* The walk goes back to from_ns, which is before at_ns, through this thread. */
 static int
-emit(struct walk *w, struct kernel_segment as, int64_t from_ns, struct err *e)
+emit(struct path_walk *w, struct kernel_segment as, int64_t from_ns, struct err *e)
 {
 	struct kernel_path *p = w->path;
 
@@ -47,9 +47,9 @@ later(int64_t a, int64_t b)
 
 /* Nothing is known of the thread that is followed before at_ns: up to `from_ns` the time is that of the one that waits for it. */
 static int
-emit_gap(struct walk *w, int64_t from_ns, struct err *e)
+emit_gap(struct path_walk *w, int64_t from_ns, struct err *e)
 {
-	const struct frame *f = &w->frames[w->depth - 1];
+	const struct followed_thread *f = &w->frames[w->depth - 1];
 	struct kernel_segment as = { .thread = f->thread,
 		.interval = NO_INTERVAL,
 		.depth = w->depth - 1,
@@ -65,9 +65,9 @@ emit_gap(struct walk *w, int64_t from_ns, struct err *e)
 
 /* A step back: at least one of at_ns and the depth changes. `follow`: whether waits are followed. */
 static int
-step(struct walk *w, bool follow, struct err *e)
+step(struct path_walk *w, bool follow, struct err *e)
 {
-	struct frame *f = &w->frames[w->depth - 1];
+	struct followed_thread *f = &w->frames[w->depth - 1];
 	const struct kernel_thread *t = kernel_graph_thread(w->g, f->thread);
 	uint32_t number = kernel_thread_at(t, w->at_ns);
 	const struct kernel_interval *interval;
@@ -101,7 +101,7 @@ step(struct walk *w, bool follow, struct err *e)
 	    (rc = emit(
 		 w, as, later(interval->waker_ns, later(interval->from_ns, f->floor_ns)), e)) != 0)
 		return rc;
-	w->frames[w->depth++] = (struct frame){ interval->waker,
+	w->frames[w->depth++] = (struct followed_thread){ interval->waker,
 		later(interval->from_ns, f->floor_ns), interval->state };
 	return 0;
 }
@@ -122,7 +122,7 @@ walk(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int
     int64_t to_ns, bool follow, struct err *e)
 {
 	const struct kernel_thread *t = kernel_graph_thread(g, thread);
-	struct walk *w;
+	struct path_walk *w;
 	int rc = 0;
 
 	*ret = (struct kernel_path){ 0 };
@@ -136,7 +136,7 @@ walk(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int
 	w->path = ret;
 	w->at_ns = to_ns;
 	w->depth = 1;
-	w->frames[0] = (struct frame){ thread, from_ns, BELOW_UNKNOWN };
+	w->frames[0] = (struct followed_thread){ thread, from_ns, BELOW_UNKNOWN };
 	ret->from_ns = from_ns;
 	ret->to_ns = to_ns;
 	while (rc == 0 && w->at_ns > from_ns) {

@@ -16,7 +16,7 @@
 #ifndef KERNEL_PATH_H
 #define KERNEL_PATH_H
 
-#include "kernel/graph.h"
+#include "kernel/thread_graph.h"
 
 enum { KERNEL_PATH_DEPTH_MAX = 256 };
 

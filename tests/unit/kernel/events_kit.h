@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_KERNEL_EVENTS_KIT_H
 #define TESTS_UNIT_KERNEL_EVENTS_KIT_H
 
-#include "kernel/graph.h"
+#include "kernel/thread_graph.h"
 #include "kernel/path.h"
 
 struct kit {

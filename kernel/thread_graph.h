@@ -18,8 +18,8 @@
  *
  * Pure. Taking an event is O(1) expected, a loss O(threads); memory is 40 bytes for an interval and some 160 for a thread, within a bound.
  */
-#ifndef KERNEL_GRAPH_H
-#define KERNEL_GRAPH_H
+#ifndef KERNEL_THREAD_GRAPH_H
+#define KERNEL_THREAD_GRAPH_H
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "kernel/graph.h"
+#include "kernel/thread_graph.h"
 #include "kernel/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "kernel/graph.h"
+#include "kernel/thread_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,8 @@ struct host {
 	bool has_contexts;  /* its events tell of interrupts */
 };
 
-struct message { /* a packet, or what a thread sent on a connection, that nobody has received yet */
+struct
+    sent_message { /* a packet, or what a thread sent on a connection, that nobody has received yet */
 	uint32_t thread;
 	int64_t time_ns;
 };
@@ -77,8 +78,8 @@ struct kernel_graph {
 	struct map by_tid; /* host << 32 | tid -> struct thread, the newest life; number + 1 */
 	struct host *hosts;
 	uint32_t nhosts, hosts_cap;
-	struct map packets;     /* hash of the id -> struct message */
-	struct map connections; /* connection, as the sender sees it -> struct message */
+	struct map packets;     /* hash of the id -> struct sent_message */
+	struct map connections; /* connection, as the sender sees it -> struct sent_message */
 	size_t memory_bytes;
 	struct kernel_graph_counts counts;
 };
@@ -127,7 +128,7 @@ kernel_graph_new(struct kernel_graph **ret, const struct kernel_graph_options *o
 static void
 free_messages(struct map *m)
 {
-	struct message *message;
+	struct sent_message *message;
 	size_t at = 0;
 
 	while ((message = map_next(m, &at, NULL)) != NULL)
@@ -652,7 +653,7 @@ static int
 sent(struct kernel_graph *g, struct map *where, uint64_t key, uint32_t thread, int64_t now,
     struct err *e)
 {
-	struct message *m = map_get(where, key);
+	struct sent_message *m = map_get(where, key);
 
 	if (m == NULL) {
 		if (!room(g, sizeof *m + MAP_ENTRY_BYTES))
@@ -662,13 +663,13 @@ sent(struct kernel_graph *g, struct map *where, uint64_t key, uint32_t thread, i
 			return no_memory(e);
 		}
 	}
-	*m = (struct message){ thread, now };
+	*m = (struct sent_message){ thread, now };
 	return 0;
 }
 
 /* The thread received what was sent before its last wait for the network ended: that thread ended it. */
 static void
-received(struct thread *t, const struct message *m)
+received(struct thread *t, const struct sent_message *m)
 {
 	struct kernel_interval *wait = t->network > 0 ? &t->intervals[t->network - 1] : NULL;
 
@@ -685,7 +686,7 @@ take_message(
 {
 	uint32_t number = ev->tid != 0 ? thread_of(g, ev->host, ev->tid, ev->pid, ev->time_ns)
 	                               : c->current;
-	struct message *m;
+	struct sent_message *m;
 
 	if (ev->tid != 0 && number == NONE)
 		return full(g, e);
@@ -714,7 +715,7 @@ take_message(
 static int
 take_packet(struct kernel_graph *g, struct cpu *c, const struct kernel_event *ev, struct err *e)
 {
-	struct message *m = map_take(&g->packets, hash_u64(ev->packet.id));
+	struct sent_message *m = map_take(&g->packets, hash_u64(ev->packet.id));
 	int rc = worker_interval(g, c, ev, WAKE_NETWORK, e);
 
 	if (m == NULL)
