@@ -13,7 +13,7 @@ struct followed_thread { /* a thread that is followed, back to floor_ns */
 	uint8_t wait_state; /* of the thread of the frame below, which waits for this one */
 };
 
-struct path_walk {
+struct back_walk {
 	const struct kernel_graph *g;
 	struct kernel_path
 	    *path; /* its segments are in the order of the walk: the last one first */
@@ -24,7 +24,7 @@ struct path_walk {
 
 /* The walk goes back to from_ns, which is before at_ns, through this thread. */
 static int
-emit(struct path_walk *w, struct kernel_segment as, int64_t from_ns, struct err *e)
+emit(struct back_walk *w, struct kernel_segment as, int64_t from_ns, struct err *e)
 {
 	struct kernel_path *p = w->path;
 
@@ -47,7 +47,7 @@ later(int64_t a, int64_t b)
 
 /* Nothing is known of the thread that is followed before at_ns: up to `from_ns` the time is that of the one that waits for it. */
 static int
-emit_gap(struct path_walk *w, int64_t from_ns, struct err *e)
+emit_gap(struct back_walk *w, int64_t from_ns, struct err *e)
 {
 	const struct followed_thread *f = &w->frames[w->depth - 1];
 	struct kernel_segment as = { .thread = f->thread,
@@ -65,7 +65,7 @@ emit_gap(struct path_walk *w, int64_t from_ns, struct err *e)
 
 /* A step back: at least one of at_ns and the depth changes. `follow`: whether waits are followed. */
 static int
-step(struct path_walk *w, bool follow, struct err *e)
+step(struct back_walk *w, bool follow, struct err *e)
 {
 	struct followed_thread *f = &w->frames[w->depth - 1];
 	const struct kernel_thread *t = kernel_graph_thread(w->g, f->thread);
@@ -122,7 +122,7 @@ walk(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int
     int64_t to_ns, bool follow, struct err *e)
 {
 	const struct kernel_thread *t = kernel_graph_thread(g, thread);
-	struct path_walk *w;
+	struct back_walk *w;
 	int rc = 0;
 
 	*ret = (struct kernel_path){ 0 };
