@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone kernel: recordings of the kernel (docs/kernel.md). */
+#include <limits.h>
+#include <string.h>
+
+#include "cli/call.h"
+#include "cli/kernel_verbs.h"
+
+static const struct {
+	const char *name, *missing; /* the error if arguments are missing */
+	int min, max;               /* number of arguments */
+	uint64_t flags;             /* beyond those that all commands have */
+	enum exit_code (*run)(struct invocation *c);
+} verbs[] = {
+	{ "read", "needs a recording", 1, INT_MAX,
+	    FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(MEMORY) |
+		FLAG_BIT(WRITE),
+	    kernel_read_run },
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+#define VERB_FLAGS                                                                    \
+	(FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(MEMORY) | \
+	    FLAG_BIT(WRITE))
+
+static enum exit_code
+run_kernel(struct invocation *c)
+{
+	int v = 0;
+
+	while (v < VERBS && strcmp(verbs[v].name, c->arguments[0]) != 0)
+		v++;
+	if (v == VERBS)
+		return call_misused(c, c->arguments[0], "must be read", NULL);
+	if (c->narguments - 1 < verbs[v].min)
+		return call_misused(
+		    c, pen_printf(c->err, "kernel %s", verbs[v].name), verbs[v].missing, NULL);
+	if (c->narguments - 1 > verbs[v].max)
+		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
+	for (int f = 0; f < FLAGS; f++)
+		if (c->value[f] != NULL && VERB_FLAGS & UINT64_C(1) << f &&
+		    !(verbs[v].flags & UINT64_C(1) << f))
+			return call_misused(c, flag_texts[f].name,
+			    pen_printf(c->err, "does not apply to kernel %s", verbs[v].name), NULL);
+	return verbs[v].run(c);
+}
+
+const struct command command_kernel = {
+	.name = "kernel",
+	.arguments = "read ...",
+	.arguments_min = 1,
+	.arguments_max = INT_MAX,
+	.flags = VERB_FLAGS,
+	.run = run_kernel,
+	.help = "read recordings of the kernel",
+	.more =
+	    "read FILE... reads recordings of one or several hosts: folders of CTF (LTTng's kernel tracer,\n"
+	    "perf data convert --to-ctf, Hone's own), text of ftrace and trace-cmd report, logs of MiSeRTrace.\n"
+	    "It prints what they have and what is wrong with them. --write FOLDER writes what was read as a\n"
+	    "recording of Hone, which Trace Compass opens, too. --tracepoint PATTERN,... counts further events\n"
+	    "by name. --map FILE is MiSeRTrace's meta file.",
+};
