@@ -114,7 +114,9 @@ show(struct progress *g, const struct kernel_recording *r, double seconds, doubl
 	                               : "";
 
 	progress_show(g, r->asked ? 1 : fmin(done / seconds, 1),
-	    r->asked ? "ending the recording" : "recording the kernel",
+	    r->asked         ? "ending the recording"
+	    : r->events == 0 ? "starting" /* the first event comes when all is attached */
+			     : "recording the kernel",
 	    pen_printf(p, "%s events%s, %s left", pen_count(p, (double)r->events), lost,
 		pen_seconds(p, ceil(fmax(seconds - done, 0)))));
 }

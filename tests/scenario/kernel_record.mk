@@ -4,3 +4,6 @@ $O/tests/scenario/kernel_stream $O/tests/scenario/kernel_causes: $O/tests/scenar
 kernel-record-scenario: $O/tests/scenario/kernel_stream $O/tests/scenario/kernel_causes $O/tests/scenario/below_work
 scenario: kernel-record-scenario
 .PHONY: kernel-record-scenario
+$O/tests/scenario/kernel_tcp: $O/tests/scenario/kernel_tcp.o
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
+kernel-record-scenario: $O/tests/scenario/kernel_tcp
