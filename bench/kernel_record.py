@@ -29,6 +29,7 @@ PROGRAMS = sys.argv[3:] or ['switch', 'paced', 'requests', 'nginx']
 O = os.environ.get('O', 'build')
 T95 = {3: 3.182, 5: 2.571, 7: 2.365, 9: 2.262, 11: 2.201, 15: 2.131, 19: 2.093, 29: 2.045}    # by degrees of freedom
 FOLDER = tempfile.mkdtemp(dir='/dev/shm')
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))    # cleans up
 
 
 class Recording:
