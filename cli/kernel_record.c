@@ -26,7 +26,7 @@ struct kernel_recording {
 	struct kernel_ctf_writer *to; /* NULL: nothing has come yet */
 	uint64_t given[KERNEL_KINDS], events, lost, lost_spans;
 	int64_t first_ns, last_ns;
-	uint64_t below_us, late; /* what hone-below says */
+	uint64_t below_us, late, missed; /* what hone-below says */
 	json_t *notes;
 	bool asked, ended; /* by a signal; as it should */
 	struct err failed; /* what hone-below says; code 0: nothing */
@@ -77,6 +77,7 @@ take_news(void *of, const struct kernel_news *n, struct err *e)
 	(void)e;
 	r->below_us = n->cpu_us;
 	r->late = n->late;
+	r->missed = n->missed;
 	if (n->kind == KERNEL_NOTE && json_array_size(r->notes) < NOTES_MAX)
 		json_array_append_new(r->notes, json_string(pen_clean(r->call->err, n->text)));
 	if (n->kind == KERNEL_FAILED)
@@ -176,12 +177,14 @@ document(const struct kernel_recording *r, double seconds, uint64_t bytes)
 		if (r->given[k] > 0)
 			json_object_set_new(kinds, kernel_event_word((enum kernel_event_kind)k),
 			    json_integer((json_int_t)r->given[k]));
-	return json_pack("{s:b, s:s, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:{s:f, s:f}, s:O}",
-	    "ok", 1, "path", pen_clean(r->call->out, r->folder), "seconds", seconds, "events",
+	return json_pack(
+	    "{s:b, s:s, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:{s:f, s:f}, s:O}", "ok", 1,
+	    "path", pen_clean(r->call->out, r->folder), "seconds", seconds, "events",
 	    (json_int_t)r->events, "kinds", kinds, "lost", (json_int_t)r->lost, "lost_spans",
-	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "bytes", (json_int_t)bytes,
-	    "ended", r->asked ? "asked" : "time", "cpu_share", "hone_below",
-	    (double)r->below_us / 1e6 / seconds, "hone", own_cpu_s() / seconds, "notes", r->notes);
+	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "missed", (json_int_t)r->missed,
+	    "bytes", (json_int_t)bytes, "ended", r->asked ? "asked" : "time", "cpu_share",
+	    "hone_below", (double)r->below_us / 1e6 / seconds, "hone", own_cpu_s() / seconds,
+	    "notes", r->notes);
 }
 
 static void

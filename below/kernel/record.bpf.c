@@ -212,18 +212,35 @@ enter(u8 kind, u16 vector)
 	return 0;
 }
 
+/* Of what is inside it, the end was missed: the kernel does not run a program that it has interrupted. */
+static __always_inline void
+leave(struct record_contexts *c, u8 kind)
+{
+	u32 depth = c->depth;
+
+	if (depth == 0)
+		return;
+	for (u32 i = 0; i < DEPTH_MAX; i++) {
+		u8 top = c->kind[(depth - 1) & (DEPTH_MAX - 1)];
+
+		depth--;
+		if (top == kind || top == RECORD_BY_STORAGE) {
+			c->depth = depth;
+			return;
+		}
+		if (depth == 0)
+			return; /* its begin was missed */
+	}
+}
+
 static __always_inline int
 end(u8 kind, u16 vector)
 {
 	struct record_contexts *c = contexts_here();
 	struct record_other *r;
 
-	if (c != 0 && c->depth > 0) {
-		u8 top = c->kind[(c->depth - 1) & (DEPTH_MAX - 1)];
-
-		if (top == kind || top == RECORD_BY_STORAGE)
-			c->depth--;
-	}
+	if (c != 0)
+		leave(c, kind);
 	if ((options.groups & RECORD_OF_IRQ) == 0 || (r = begin_other(RECORD_CONTEXT_OUT)) == 0)
 		return 0;
 	r->by = kind;

@@ -81,7 +81,10 @@ tell(struct record_stream *r, enum kernel_news_kind kind, int code, const char *
 	getrusage(RUSAGE_SELF, &u);
 	n.cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
 	           (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-	n.late = r->from != NULL ? record_bpf_late(r->from) : 0;
+	if (r->from != NULL) {
+		n.late = record_bpf_late(r->from);
+		n.missed = record_bpf_missed(r->from);
+	}
 	kernel_writer_news(r->writer, &n, &r->out);
 }
 
