@@ -507,15 +507,9 @@ BPF_PROG(on_exit, struct task_struct *t)
 {
 	u32 pid = t->tgid;
 	struct record_other *r;
-	int live;
 
-	if (!is_wanted(pid))
-		return 0;
-	if (!is_excluded(pid) && (r = begin_other(RECORD_EXIT)) != 0)
+	if (!is_excluded(pid) && is_wanted(pid) && (r = begin_other(RECORD_EXIT)) != 0)
 		submit(r);
-	live = BPF_CORE_READ(t, signal, live.counter);
-	if (options.filter && live == 0)
-		bpf_map_delete_elem(&followed, &pid);
 	return 0;
 }
 
