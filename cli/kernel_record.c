@@ -314,13 +314,13 @@ record(struct kernel_recording *r)
 }
 
 enum exit_code
-kernel_record(struct invocation *c, const char *folder)
+kernel_record_run(struct invocation *c)
 {
 	struct kernel_recording r = { .call = c, .notes = json_array() };
 	enum exit_code code;
 	struct err e;
 
-	r.folder = folder != NULL ? folder : usual_folder(c);
+	r.folder = c->narguments > 1 ? c->arguments[1] : usual_folder(c);
 	c->type = NULL; /* the argument is no request type */
 	if (check_folder(r.folder, &e) != 0 || kernel_names_new(&r.names, &e) != 0)
 		code = call_failed(c, &e);
