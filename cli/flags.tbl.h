@@ -56,6 +56,6 @@ FLAG(EVENTS, "--events", "WHAT",
     "of map: a file, saved output of lttng list --userspace --fields, instead of running lttng; of a recording: groups of events, with commas between (lean)")
 FLAG(PID, "--pid", "N,...", "only these processes and their children; may be repeated")
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
-FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (32 MiB of all)")
+FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (64 MiB of all)")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

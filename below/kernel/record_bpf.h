@@ -25,7 +25,7 @@ typedef int64_t s64;
 
 struct record_bpf;
 
-enum { RECORD_KEPT_MAX = 64 << 20, RECORD_RINGS_BYTES = 32 << 20, RECORD_RING_MIN_BYTES = 1 << 20 };
+enum { RECORD_KEPT_MAX = 64 << 20, RECORD_RINGS_BYTES = 64 << 20, RECORD_RING_MIN_BYTES = 1 << 20 };
 
 struct record_bpf_options {
 	uint32_t groups;   /* of enum record_group */
