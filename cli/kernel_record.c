@@ -30,7 +30,8 @@ struct kernel_recording {
 	json_t *notes;
 	bool asked, ended; /* by a signal; as it should */
 	struct err failed; /* what hone-below says; code 0: nothing */
-	double seconds;    /* that it took */
+	double seconds,
+	    took_s; /* between the first and the last event; with all before and after */
 };
 
 /* ---- what comes ---- */
@@ -173,9 +174,9 @@ own_cpu_s(void)
 static const char *
 ended(const struct kernel_recording *r)
 {
-	return r->asked                                     ? "asked"
-	       : r->seconds < r->call->number[FLAG_SECONDS] ? "processes"
-	                                                    : "time";
+	return r->asked                                    ? "asked"
+	       : r->took_s < r->call->number[FLAG_SECONDS] ? "processes"
+	                                                   : "time";
 }
 
 static json_t *
@@ -193,7 +194,7 @@ document(const struct kernel_recording *r, uint64_t bytes)
 	    (json_int_t)r->events, "kinds", kinds, "lost", (json_int_t)r->lost, "lost_spans",
 	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "missed", (json_int_t)r->missed,
 	    "bytes", (json_int_t)bytes, "ended", ended(r), "cpu_share", "hone_below",
-	    (double)r->below_us / 1e6 / r->seconds, "hone", own_cpu_s() / r->seconds, "notes",
+	    (double)r->below_us / 1e6 / r->took_s, "hone", own_cpu_s() / r->took_s, "notes",
 	    r->notes);
 }
 
@@ -308,7 +309,8 @@ record(struct kernel_recording *r)
 		rc = err_set(&e, ERR_PEER, "hone-below has ended unexpectedly");
 	if (rc != 0)
 		return fail(r, &e);
-	r->seconds = (double)mono_since_ns(clock_mono(), begun) / 1e9;
+	r->seconds = (double)(r->last_ns - r->first_ns) / 1e9;
+	r->took_s = (double)mono_since_ns(clock_mono(), begun) / 1e9;
 	report(r, bytes);
 	return DONE;
 }

@@ -406,7 +406,7 @@ note_call(struct record_switch *r, struct task_struct *t)
 
 SEC("tp_btf/sched_switch")
 int
-BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
+BPF_PROG(on_change, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
 {
 	struct record_contexts *c = contexts_here();
 	struct record_switch *r;

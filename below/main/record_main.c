@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "below/main/record_serve.h"
@@ -205,9 +204,7 @@ record_main(int argc, char **argv, const volatile sig_atomic_t *ended)
 		a.serve.counted = a.counted;
 		a.serve.bpf.excluded[0] = getpid();
 		a.serve.bpf.excluded[1] = (pid_t)a.reader;
-		setpriority(PRIO_PROCESS, 0, RECORD_NICE);
 		if (a.reader != 0) { /* the pipe's end says so, too */
-			setpriority(PRIO_PROCESS, (id_t)a.reader, RECORD_NICE);
 			prctl(PR_SET_PDEATHSIG, SIGTERM);
 			if (getppid() != a.reader) {
 				free(a.list);
