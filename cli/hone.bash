@@ -30,8 +30,19 @@ _hone() {
 	--dir|--write)
 		COMPREPLY=($(compgen -d -- "$word"))
 		return ;;
-	--html|--dot|--space|--map|--events)
+	--html|--dot|--space|--map)
 		COMPREPLY=($(compgen -f -- "$word"))
+		return ;;
+	--events)
+		if [ "$command" = kernel ]; then
+			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations" -- "${word##*,}" |
+			    sed "s/^/$(case $word in *,*) echo "${word%,*}," ;; esac)/"))
+		else
+			COMPREPLY=($(compgen -f -- "$word"))
+		fi
+		return ;;
+	--pid)
+		COMPREPLY=($(compgen -W "$(cd /proc && ls -d [0-9]*)" -- "$word"))
 		return ;;
 	--tracepoint)
 		COMPREPLY=($(compgen -W "$(hone tracepoints --json --timeout 1 2>/dev/null |
@@ -41,6 +52,7 @@ _hone() {
 		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
 		return ;;
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -69,7 +81,7 @@ _hone() {
 		fi ;;
 	kernel)
 		if [ "$COMP_CWORD" -eq 2 ]; then
-			COMPREPLY=($(compgen -W "read" -- "$word"))
+			COMPREPLY=($(compgen -W "read record" -- "$word"))
 		else
 			COMPREPLY=($(compgen -f -- "$word"))
 		fi ;;
