@@ -44,6 +44,9 @@ _hone() {
 	--pid)
 		COMPREPLY=($(compgen -W "$(cd /proc && ls -d [0-9]*)" -- "$word"))
 		return ;;
+	--rule)
+		COMPREPLY=($(compgen -W "current all" -- "$word"))
+		return ;;
 	--tracepoint)
 		COMPREPLY=($(compgen -W "$(hone tracepoints --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"tracepoint": "\([^"]*\)",*$/\1/p')" -- "$word"))
@@ -53,6 +56,7 @@ _hone() {
 		return ;;
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
