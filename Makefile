@@ -22,7 +22,7 @@
 .SECONDARY:	# keeps the objects of tests, so that only what changed is built again
 
 # ---- rooms: each uses only the rooms named here -------------------------------
-ROOMS             := base wire kernel kernel/spans mapping analysis formats report forest searchspace \
+ROOMS             := base wire kernel kernel/spans mapping analysis formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main cli
 base_uses         :=
@@ -32,6 +32,7 @@ kernel/spans_uses := kernel wire base
 mapping_uses      := wire base
 analysis_uses     := wire base
 formats_uses      := analysis mapping wire base
+kernel/files_uses := formats kernel analysis mapping wire base
 report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
@@ -52,11 +53,11 @@ below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := wire base
 below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
-cli_uses          := kernel/spans kernel report formats searchspace forest analysis mapping wire base
+cli_uses          := report kernel/spans kernel/files formats kernel searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/spans below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/spans below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -82,7 +83,8 @@ hone_room         := cli
 
 # Shared objects that hone loads on demand (formats/format_ctf.c, cli/command_keys.c), and the symbols of hone that they
 # use.
-LOADED_CTF        := formats/format_ctf_babeltrace.c wire/field_babeltrace2.c
+LOADED_CTF        := formats/format_ctf_babeltrace.c formats/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
+LOADED_CTF_KERNEL := formats/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
 # Shared objects that hone-agent loads if agent.reader names them (agent/reader/sources.tbl.h), and the symbols that
@@ -144,6 +146,10 @@ $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues 
 # A trace source that is a shared object is linked into its own test.
 $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
+
+# So is the reader of CTF.
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings): $(LOADED_CTF_KERNEL:%.c=$O/%.o)
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings): LDFLAGS_ALL += -lbabeltrace2
 
 # Programs that block in known places, without frame pointers, for the test of unwinding.
 $O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)
