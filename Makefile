@@ -51,7 +51,7 @@ agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
-below/kernel_uses := wire base
+below/kernel_uses := kernel wire base
 below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
 cli_uses          := report kernel/spans kernel/files formats kernel searchspace forest analysis mapping wire base
 
@@ -197,11 +197,13 @@ $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # BPF programs, for the kernel; the objects are inside the programs that load them.
-$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/raw.h
-	@mkdir -p $(@D) && clang -target bpf -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
+$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/raw.h below/kernel/record_raw.h kernel/events.tbl.h
+	@mkdir -p $(@D) && clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
 	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 $O/below/kernel/trace_bpf.o: CFLAGS_ALL += -DTRACE_OBJECT='"$O/below/kernel/trace.bpf.o"'
 $O/below/kernel/trace_bpf.o: $O/below/kernel/trace.bpf.o
+$O/below/kernel/record_bpf.o: CFLAGS_ALL += -DRECORD_OBJECT='"$O/below/kernel/record.bpf.o"'
+$O/below/kernel/record_bpf.o: $O/below/kernel/record.bpf.o
 
 # The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)
