@@ -54,4 +54,9 @@ FLAG(MAP, "--map", "FILE",
     "mapping: the tracepoints that begin and end requests of a program without libhone")
 FLAG(
     EVENTS, "--events", "FILE", "saved output of lttng list --userspace --fields; lttng is not run")
+FLAG(SPANS, "--spans", "FILE", "trace file or folder whose spans are annotated; may be repeated")
+FLAG(OVER, "--over", "MS", "only spans of at least this duration (0)")
+FLAG(CALL_OVER, "--call-over", "US", "list system calls of at least this duration; shorter ones are summed (0)")
+FLAG(CALLS, "--calls", "NAMES", "only these system calls, with commas between: fsync,futex")
+FLAG(OUTPUT, "--output", "FILE", "write to this file; - is standard output")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
