@@ -3,12 +3,11 @@
 #ifndef KERNEL_FILES_ACCOUNT_H
 #define KERNEL_FILES_ACCOUNT_H
 
-#include "kernel/files/kernel_files.h"
+#include "kernel/files/kernel_counts.h"
 
 struct account {
 	struct kernel_files_counts *counts;
-	struct kernel_files_progress *progress; /* or NULL */
-	const char *file;                       /* that is read; NULL: not known */
+	const char *file; /* that is read; NULL: not known */
 	bool placed;
 	uint64_t offset; /* in it */
 };

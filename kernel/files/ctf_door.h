@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The interface between source_ctf.c and the shared object that reads CTF through babeltrace2 (formats/format_ctf.c says where
+ * The interface between recording_ctf.c and the shared object that reads CTF through babeltrace2 (formats/format_ctf.c says where
  * it is). The object knows babeltrace2 and no events; what it calls knows events and no babeltrace2.
  */
 #ifndef KERNEL_FILES_CTF_DOOR_H
@@ -9,14 +9,16 @@
 #include "kernel/files/raw_event.h"
 
 struct ctf_environment { /* of a trace; "": missing. Valid during the call. */
-	const char *hostname, *domain, *tracer_name;
+	const char *hostname;
+	bool is_own; /* Hone's recording */
 };
 
 struct ctf_calls {
+	/* Of each stream of the trace, before its events. */
+	int (*begin)(void *of, const struct ctf_environment *env, struct err *e);
 	/* Of an event's name, once for each class: what its events mean; NULL: they are only counted. Lives as long as the
 	 * reading. An err code in *rc: it fails. */
-	const struct event_name *(*name)(
-	    void *of, const struct ctf_environment *env, const char *name, int *rc);
+	const struct event_name *(*name)(void *of, const char *name, int *rc);
 	/* An event. `wall_offset_ns`: of the clock to the time since the epoch. */
 	int (*event)(void *of, const struct raw_event *r, struct err *e);
 	/* An event whose name means nothing: `name` as it was given to name(). */

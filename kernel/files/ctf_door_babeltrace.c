@@ -128,23 +128,18 @@ fill_plan(struct ctf_reading *r, struct event_plan *p, const bt_event *event)
 {
 	const bt_event_class *class = bt_event_borrow_class_const(event);
 	const bt_stream_class *stream = bt_event_class_borrow_stream_class_const(class);
-	const bt_trace *trace = bt_stream_borrow_trace_const(bt_event_borrow_stream_const(event));
 	const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
 	const char *name = bt_event_class_get_name(class);
-	const struct ctf_environment env = { environment_text(trace, "hostname"),
-		environment_text(trace, "domain"), environment_text(trace, "tracer_name") };
 	const bt_field_class *const scopes[] = { NULL,
 		bt_stream_class_borrow_event_common_context_field_class_const(stream),
 		bt_event_class_borrow_specific_context_field_class_const(class), payload,
 		bt_stream_class_borrow_packet_context_field_class_const(stream) };
-	const struct ctf_environment perf = { environment_text(trace, "host"), env.domain,
-		env.tracer_name };
 
 	name = without_subsystem(name != NULL ? name : "unknown");
 	p->has_clock = bt_stream_class_borrow_default_clock_class_const(stream) != NULL;
 	if ((p->text = arena_text(&r->arena, name, strlen(name))) == NULL)
 		return false;
-	p->name = r->calls->name(r->of, env.hostname[0] != '\0' ? &env : &perf, p->text, &r->rc);
+	p->name = r->calls->name(r->of, p->text, &r->rc);
 	plan_context(&p->context[CONTEXT_TID], scopes, "tid|perf_tid|common_pid");
 	plan_context(&p->context[CONTEXT_PID], scopes, "pid|perf_pid");
 	plan_context(&p->context[CONTEXT_PROCNAME], scopes, "procname|perf_comm");
@@ -183,7 +178,7 @@ plan_of(struct ctf_reading *r, const bt_event *event)
 /* ---- values ----------------------------------------------------------------- */
 
 /* A whole number, also of an enumeration, or a text. */
-static struct raw_value
+static struct field_said
 value_of(const bt_field *f)
 {
 	bt_field_class_type type;
@@ -192,23 +187,23 @@ value_of(const bt_field *f)
 	       bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_VARIANT))
 		f = bt_field_variant_borrow_selected_option_field_const(f);
 	if (f == NULL)
-		return (struct raw_value){ RAW_ABSENT };
+		return (struct field_said){ RAW_ABSENT };
 	type = bt_field_get_class_type(f);
 	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		return (struct raw_value){
+		return (struct field_said){
 			RAW_NUMBER,
 			(int64_t)bt_field_integer_unsigned_get_value(f),
 		};
 	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-		return (struct raw_value){ RAW_NUMBER, bt_field_integer_signed_get_value(f) };
+		return (struct field_said){ RAW_NUMBER, bt_field_integer_signed_get_value(f) };
 	if (type == BT_FIELD_CLASS_TYPE_STRING)
-		return (struct raw_value){ RAW_TEXT, 0, bt_field_string_get_value(f),
+		return (struct field_said){ RAW_TEXT, 0, bt_field_string_get_value(f),
 			bt_field_string_get_length(f) };
-	return (struct raw_value){ RAW_ABSENT };
+	return (struct field_said){ RAW_ABSENT };
 }
 
 /* Looks for a member inside of structures and the selected options of variants. O(fields). */
-static struct raw_value
+static struct field_said
 value_inside(const bt_field *f, const char *names, int depth)
 {
 	const bt_field_class *class;
@@ -219,7 +214,7 @@ value_inside(const bt_field *f, const char *names, int depth)
 		f = bt_field_variant_borrow_selected_option_field_const(f);
 	if (f == NULL || depth == DEPTH_MAX ||
 	    bt_field_get_class_type(f) != BT_FIELD_CLASS_TYPE_STRUCTURE)
-		return (struct raw_value){ RAW_ABSENT };
+		return (struct field_said){ RAW_ABSENT };
 	class = bt_field_borrow_class_const(f);
 	n = bt_field_class_structure_get_member_count(class);
 	for (uint64_t i = 0; i < n; i++) {
@@ -227,7 +222,7 @@ value_inside(const bt_field *f, const char *names, int depth)
 		    bt_field_class_structure_borrow_member_by_index_const(class, i));
 		const bt_field *member = bt_field_structure_borrow_member_field_by_index_const(
 		    f, i);
-		struct raw_value v = { RAW_ABSENT };
+		struct field_said v = { RAW_ABSENT };
 
 		if (strcmp(name, names) == 0)
 			v = value_of(member);
@@ -236,21 +231,21 @@ value_inside(const bt_field *f, const char *names, int depth)
 		if (v.type != RAW_ABSENT)
 			return v;
 	}
-	return (struct raw_value){ RAW_ABSENT };
+	return (struct field_said){ RAW_ABSENT };
 }
 
-static struct raw_value
+static struct field_said
 value_item(const bt_field *array, uint32_t item)
 {
 	bt_field_class_type type = bt_field_get_class_type(array);
 
 	if (!bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_ARRAY) ||
 	    bt_field_array_get_length(array) <= item)
-		return (struct raw_value){ RAW_ABSENT };
+		return (struct field_said){ RAW_ABSENT };
 	return value_of(bt_field_array_borrow_element_field_by_index_const(array, item));
 }
 
-static struct raw_value
+static struct field_said
 context_value(const struct context_place *c, const bt_event *event)
 {
 	const bt_field *scope = NULL;
@@ -258,7 +253,7 @@ context_value(const struct context_place *c, const bt_event *event)
 
 	switch (c->scope) {
 	case SCOPE_NONE:
-		return (struct raw_value){ RAW_ABSENT };
+		return (struct field_said){ RAW_ABSENT };
 	case SCOPE_COMMON:
 		scope = bt_event_borrow_common_context_field_const(event);
 		break;
@@ -274,14 +269,14 @@ context_value(const struct context_place *c, const bt_event *event)
 		break;
 	}
 	if (scope == NULL)
-		return (struct raw_value){ RAW_ABSENT };
+		return (struct field_said){ RAW_ABSENT };
 	return value_of(bt_field_structure_borrow_member_field_by_index_const(scope, c->index));
 }
 
 static bool
 context_number(const struct context_place *c, const bt_event *event, uint32_t *ret)
 {
-	struct raw_value v = context_value(c, event);
+	struct field_said v = context_value(c, event);
 
 	if (v.type != RAW_NUMBER || v.number < 0 || v.number > UINT32_MAX)
 		return false;
@@ -292,7 +287,7 @@ context_number(const struct context_place *c, const bt_event *event, uint32_t *r
 static void
 read_context(struct raw_event *raw, const struct event_plan *p, const bt_event *event)
 {
-	struct raw_value procname = context_value(&p->context[CONTEXT_PROCNAME], event);
+	struct field_said procname = context_value(&p->context[CONTEXT_PROCNAME], event);
 	uint32_t cpu;
 
 	raw->has_tid = context_number(&p->context[CONTEXT_TID], event, &raw->tid);
@@ -376,6 +371,19 @@ take_event(struct ctf_reading *r, const bt_message *m)
 	return r->calls->event(r->of, &raw, r->e);
 }
 
+static int
+see_stream(struct ctf_reading *r, const bt_stream *stream)
+{
+	const bt_trace *trace = bt_stream_borrow_trace_const(stream);
+	const char *host = environment_text(trace, "hostname");
+	const struct ctf_environment env = {
+		host[0] != '\0' ? host : environment_text(trace, "host"),
+		environment_number(trace, "hone_recording") != 0,
+	};
+
+	return r->calls->begin(r->of, &env, r->e);
+}
+
 /* The CPU of a stream, of which each packet tells it. */
 static void
 see_packet(struct ctf_reading *r, const bt_packet *packet)
@@ -446,6 +454,8 @@ take_message(void *of, const bt_message *m)
 	switch (bt_message_get_type(m)) {
 	case BT_MESSAGE_TYPE_EVENT:
 		return r->rc = take_event(r, m);
+	case BT_MESSAGE_TYPE_STREAM_BEGINNING:
+		return r->rc = see_stream(r, bt_message_stream_beginning_borrow_stream_const(m));
 	case BT_MESSAGE_TYPE_PACKET_BEGINNING:
 		see_packet(r, bt_message_packet_beginning_borrow_packet_const(m));
 		return 0;

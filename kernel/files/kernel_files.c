@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "formats/ctf_reader.h"
 #include "formats/input.h"
-#include "kernel/files/source.h"
+#include "kernel/files/recording.h"
 #include "kernel/files/thread_table.h"
 
 enum { HEAD_BYTES = 1 << 16, SOURCES_MAX = 65536 };
@@ -19,8 +19,8 @@ enum { HEAD_BYTES = 1 << 16, SOURCES_MAX = 65536 };
 struct text_format {
 	const char *name;
 	int (*sniff)(const char *head, size_t len);
-	int (*open)(struct source **ret, struct input *in, const char *path,
-	    struct source_setting *setting, struct err *e);
+	int (*open)(struct recording **ret, struct input *in, const char *path,
+	    struct recording_setting *setting, struct err *e);
 };
 
 static const struct text_format text_formats[] = {};
@@ -109,9 +109,10 @@ kernel_files_is(const char *path)
 /* ---- sources ---------------------------------------------------------------- */
 
 struct merge {
-	struct source_setting setting;
+	const struct kernel_files_options *options;
+	struct recording_setting setting;
 	struct account account;
-	struct source **sources;
+	struct recording **sources;
 	uint32_t nsources, sources_cap;
 	uint32_t *heap; /* sources that have items, the earliest first */
 	uint32_t nheap;
@@ -123,7 +124,7 @@ struct merge {
 };
 
 static bool
-add_source(struct merge *m, struct source *s)
+add_source(struct merge *m, struct recording *s)
 {
 	if (!array_reserve_max(m->sources, m->sources_cap, m->nsources + 1, SOURCES_MAX)) {
 		s->close(s);
@@ -140,12 +141,12 @@ static bool
 add_folder(void *of, const char *folder)
 {
 	struct merge *m = of;
-	struct source *s;
+	struct recording *s;
 	int rc;
 
 	if (!is_kernel_metadata(folder))
 		return true;
-	if ((rc = source_ctf_open(&s, folder, &m->setting, m->e)) == ERR_INPUT) {
+	if ((rc = recording_ctf_open(&s, folder, &m->setting, m->e)) == ERR_INPUT) {
 		m->account.file = folder;
 		account_odd(&m->account, ODDITY_MALFORMED, "%.150s", m->e->text);
 		m->account.file = NULL;
@@ -176,9 +177,9 @@ open_folder(struct merge *m, const char *path, struct err *e)
 static int
 open_text(struct merge *m, const char *path, struct err *e)
 {
-	const char *wanted = m->setting.options->format;
+	const char *wanted = m->options->format;
 	const struct text_format *format = NULL;
-	struct source *s;
+	struct recording *s;
 	struct input in;
 	int rc = input_open(&in, path, e);
 
@@ -220,8 +221,8 @@ open_path(struct merge *m, const char *path, struct err *e)
 static bool
 is_before(const struct merge *m, uint32_t a, uint32_t b)
 {
-	const struct source *x = m->sources[a], *y = m->sources[b];
-	const struct source_item *p = &x->items[x->at], *q = &y->items[y->at];
+	const struct recording *x = m->sources[a], *y = m->sources[b];
+	const struct recorded_item *p = &x->items[x->at], *q = &y->items[y->at];
 
 	if (p->ev.time_ns != q->ev.time_ns)
 		return p->ev.time_ns < q->ev.time_ns;
@@ -250,7 +251,7 @@ begin(struct merge *m, struct err *e)
 	if ((m->heap = calloc(m->nsources + 1, sizeof *m->heap)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < m->nsources; i++) {
-		struct source *s = m->sources[i];
+		struct recording *s = m->sources[i];
 		int rc = s->more(s, e);
 
 		if (rc != 0)
@@ -263,10 +264,19 @@ begin(struct merge *m, struct err *e)
 	return 0;
 }
 
+static void
+count_lost(struct merge *m, const struct kernel_event *ev)
+{
+	m->account.counts->lost += ev->lost.count;
+	account_odd(&m->account, ODDITY_LOST,
+	    "%" PRIu64 " events of CPU %d of host %u, until %" PRId64 " ns (-1: all CPUs)",
+	    ev->lost.count, ev->cpu == KERNEL_CPU_ALL ? -1 : ev->cpu, ev->host, ev->time_ns);
+}
+
 static int
 give(struct merge *m, const struct kernel_event *ev, struct err *e)
 {
-	const struct kernel_files_options *o = m->setting.options;
+	const struct kernel_files_options *o = m->options;
 	struct kernel_files_counts *c = m->account.counts;
 	struct kernel_event events[THREAD_TABLE_MAX];
 	int n;
@@ -290,6 +300,8 @@ give(struct merge *m, const struct kernel_event *ev, struct err *e)
 		c->given[events[i].kind]++;
 		if (events[i].kind == KERNEL_WAKING)
 			c->given_new += events[i].waking.is_new;
+		if (events[i].kind == KERNEL_LOST)
+			count_lost(m, &events[i]);
 	}
 	return 0;
 }
@@ -297,11 +309,11 @@ give(struct merge *m, const struct kernel_event *ev, struct err *e)
 static int
 run(struct merge *m, struct err *e)
 {
-	struct kernel_files_progress *p = m->setting.options->progress;
+	struct kernel_files_progress *p = m->options->progress;
 	int rc = begin(m, e);
 
 	while (rc == 0 && m->nheap > 0) {
-		struct source *s = m->sources[m->heap[0]];
+		struct recording *s = m->sources[m->heap[0]];
 
 		rc = give(m, &s->items[s->at].ev, e);
 		if (rc == 0 && ++s->at == s->count) {
@@ -332,12 +344,15 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
     struct kernel_names *names, struct kernel_files_counts *counts, struct err *e)
 {
 	size_t memory = o->memory_max_bytes != 0 ? o->memory_max_bytes : KERNEL_FILES_MEMORY_BYTES;
-	struct merge m = { .account = { counts, o->progress }, .e = e };
+	struct merge m = { .account = { counts }, .options = o, .e = e };
 	int rc = check_options(o, e);
 
 	*counts = (struct kernel_files_counts){ 0 };
-	m.setting = (struct source_setting){
-		.options = o,
+	m.setting = (struct recording_setting){
+		.counted = o->counted,
+		.meta = o->meta,
+		.raw_times = o->raw_times,
+		.read_bytes = o->progress != NULL ? &o->progress->read_bytes : NULL,
 		.names = names,
 		.account = &m.account,
 		.texts_left = memory / 4,

@@ -58,6 +58,8 @@ MEANING(OWN_RECEPTION_IN, "net_if_receive_skb_entry", SLOTS("hone_vector", "hone
 MEANING(OWN_RECEPTION_OUT, "net_if_receive_skb_exit", SLOTS("hone_vector", "hone_name"))
 MEANING(OWN_CALL_IN, "", SLOTS("hone_number", "hone_named", "hone_value", "hone_flags", "hone_lock"))
 MEANING(OWN_CALL_OUT, "", SLOTS("hone_number", "hone_named", "ret"))
+MEANING(OWN_NAMED_CALL_IN, "hone_syscall_entry", SLOTS("number", "name", "value", "flags", "lock"))
+MEANING(OWN_NAMED_CALL_OUT, "hone_syscall_exit", SLOTS("number", "name", "value"))
 MEANING(OWN_SEND, "hone_send", SLOTS("here", "there", "bytes", "text"))
 MEANING(OWN_RECEIVE, "hone_receive", SLOTS("here", "there", "bytes", "text"))
 MEANING(OWN_PACKET_OUT, "hone_packet_out", SLOTS("packet"))

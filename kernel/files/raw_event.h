@@ -35,7 +35,7 @@ struct meaning {
 
 enum raw_type { RAW_ABSENT, RAW_NUMBER, RAW_TEXT };
 
-struct raw_value {
+struct field_said {
 	enum raw_type type;
 	int64_t number;   /* RAW_NUMBER, also for unsigned ones; of an enumeration its value */
 	const char *text; /* RAW_TEXT; not terminated */
@@ -51,7 +51,7 @@ struct raw_event {
 	uint32_t tid, pid; /* as the recording says of this event */
 	const char *procname;
 	size_t procname_len;
-	struct raw_value values[RAW_SLOTS];
+	struct field_said values[RAW_SLOTS];
 };
 
 /* What the name of an event says. Readers make one for each name, not for each event. */

@@ -28,7 +28,7 @@ has(const struct translation *x, int slot)
 static int64_t
 number(const struct translation *x, int slot)
 {
-	const struct raw_value *v = &x->raw->values[slot];
+	const struct field_said *v = &x->raw->values[slot];
 
 	return v->type == RAW_NUMBER ? v->number : 0;
 }
@@ -86,7 +86,7 @@ intern(struct translation *x, const char *text, size_t len)
 static uint32_t
 text(struct translation *x, int slot)
 {
-	const struct raw_value *v = &x->raw->values[slot];
+	const struct field_said *v = &x->raw->values[slot];
 
 	return v->type == RAW_TEXT ? intern(x, v->text, v->len) : 0;
 }
@@ -157,7 +157,7 @@ named(struct translation *x, uint32_t tid, const char *name, size_t len)
 static void
 named_by(struct translation *x, uint32_t tid, int slot)
 {
-	const struct raw_value *v = &x->raw->values[slot];
+	const struct field_said *v = &x->raw->values[slot];
 
 	if (v->type == RAW_TEXT)
 		named(x, tid, v->text, v->len);
@@ -297,7 +297,7 @@ take_newtask(struct translation *x)
 static bool
 take_exec(struct translation *x)
 {
-	const struct raw_value *file = &x->raw->values[2];
+	const struct field_said *file = &x->raw->values[2];
 	struct kernel_event *ev;
 	uint32_t tid, old;
 	const char *slash;
@@ -449,7 +449,7 @@ take_raw_call(struct translation *x, bool begins)
 static bool
 read_address(const struct translation *x, int slot, uint8_t ret[16])
 {
-	const struct raw_value *v = &x->raw->values[slot];
+	const struct field_said *v = &x->raw->values[slot];
 	struct kernel_end end;
 	char copy[KERNEL_END_TEXT_MAX];
 
@@ -503,7 +503,7 @@ take_message(struct translation *x, enum kernel_event_kind kind)
 static bool
 own_end(struct translation *x, int slot, struct kernel_end *ret)
 {
-	const struct raw_value *v = &x->raw->values[slot];
+	const struct field_said *v = &x->raw->values[slot];
 	char copy[KERNEL_END_TEXT_MAX];
 
 	if (v->type != RAW_TEXT || v->len >= sizeof copy)
@@ -546,7 +546,9 @@ own_call(struct translation *x, bool begins)
 	const char *name = x->raw->name->call;
 
 	ev->call.number = (int32_t)number(x, 0);
-	if (number(x, 1) != 0)
+	if (x->raw->values[1].type == RAW_TEXT)
+		ev->call.name = text(x, 1);
+	else if (number(x, 1) != 0)
 		ev->call.name = intern(x, name, strlen(name));
 	ev->call.value = number(x, 2);
 	ev->flags = (uint8_t)number(x, 3);
@@ -614,6 +616,9 @@ take_own(struct translation *x)
 	case MEANING_OWN_CALL_IN:
 	case MEANING_OWN_CALL_OUT:
 		return own_call(x, x->raw->name->meaning->kind == MEANING_OWN_CALL_IN);
+	case MEANING_OWN_NAMED_CALL_IN:
+	case MEANING_OWN_NAMED_CALL_OUT:
+		return own_call(x, x->raw->name->meaning->kind == MEANING_OWN_NAMED_CALL_IN);
 	case MEANING_OWN_SEND:
 		return own_message(x, KERNEL_SEND);
 	case MEANING_OWN_RECEIVE:
