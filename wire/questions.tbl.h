@@ -55,6 +55,7 @@ COMMAND(check)
 COMMAND(baseline)
 COMMAND(keys)
 COMMAND(map)
+COMMAND(kernel)
 COMMAND(annotate)
 
 #undef QUESTION

@@ -319,8 +319,7 @@ BPF_PROG(block_done)
 
 /* ---- threads ----------------------------------------------------------------- */
 
-/* Whether futex(2) waits for a lock, and who holds it, by the conventions of glibc: as kernel_futex_locks() in
- * kernel/event.h; the word behind that of a mutex is its owner. *owner 0: not known. */
+/* Whether futex(2) waits for a lock by its operation and value: as kernel_futex_locks() in kernel/event.h. */
 static __always_inline bool
 futex_locks(u64 operation, u64 value)
 {
@@ -328,24 +327,39 @@ futex_locks(u64 operation, u64 value)
 	return operation == 6 || operation == 13 || (operation == 0 && (u32)value == 2);
 }
 
+/* The thread if it is one of the process; 0. */
+static __always_inline u32
+thread_of(struct task_struct *t, u32 tid)
+{
+	struct task_struct *other;
+	bool is_thread;
+
+	if (tid == 0 || bpf_task_from_pid == 0 || (other = bpf_task_from_pid(tid)) == 0)
+		return 0;
+	is_thread = other->tgid == t->tgid;
+	bpf_task_release(other);
+	return is_thread ? tid : 0;
+}
+
+/* Who holds the lock, by the conventions of glibc: pthread_mutex_t.__owner lies 8 bytes behind the word of the futex; behind that on
+ * which readers wait, 16 bytes, is pthread_rwlock_t.__cur_writer; the word of a PI futex is its owner. 0: nobody of the process. */
 static __always_inline u32
 owner_of(struct task_struct *waiter, u64 word, u64 operation)
 {
-	struct task_struct *holder;
 	u32 owner = 0;
-	bool is_thread;
 
-	if ((operation & 127) == 0) {
-		bpf_probe_read_user(&owner, 4, (void *)(word + 8));
-	} else {
+	operation &= 127;
+	if (operation == 6 || operation == 13) {
 		bpf_probe_read_user(&owner, 4, (void *)word);
-		owner &= 0x3fffffff;
+		return thread_of(waiter, owner & 0x3fffffff);
 	}
-	if (owner == 0 || bpf_task_from_pid == 0 || (holder = bpf_task_from_pid(owner)) == 0)
+	if (operation != 0 && operation != 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
 		return 0;
-	is_thread = holder->tgid == waiter->tgid;
-	bpf_task_release(holder);
-	return is_thread ? owner : 0;
+	bpf_probe_read_user(&owner, 4, (void *)(word + 8));
+	if ((owner = thread_of(waiter, owner)) != 0)
+		return owner;
+	bpf_probe_read_user(&owner, 4, (void *)(word + 16));
+	return thread_of(waiter, owner);
 }
 
 static __always_inline void
@@ -361,11 +375,13 @@ note_call(struct record_switch *r, struct task_struct *t)
 		return;
 	r->syscall = (s64)regs.orig_ax >= 0 && (s64)regs.orig_ax < 1024 ? (s32)regs.orig_ax
 	                                                                : RECORD_SYSCALL_NONE;
-	if (r->syscall != FUTEX || !futex_locks(regs.si, regs.dx))
+	if (r->syscall != FUTEX)
+		return;
+	r->owner = owner_of(t, regs.di, regs.si);
+	if (r->owner == 0 && !futex_locks(regs.si, regs.dx))
 		return;
 	r->head.flags |= RECORD_LOCK;
 	r->lock = regs.di;
-	r->owner = owner_of(t, regs.di, regs.si);
 }
 
 SEC("tp_btf/sched_switch")
