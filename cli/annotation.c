@@ -52,6 +52,26 @@ annotation_call(const struct annotation *a, int32_t number, uint32_t name)
 	return known != NULL ? known : "";
 }
 
+bool
+annotation_argument(const struct annotation *a, const struct span_call *c, int64_t *ret)
+{
+	static const char *const without[] = { "sched_yield", "pause", "getpid", "gettid",
+		"getppid", "fork", "vfork", "getuid", "getgid", "geteuid", "getegid", "setsid",
+		"getpgrp", "sync", "munlockall", "vhangup", "rt_sigreturn", "restart_syscall",
+		"inotify_init" };
+	const char *name = annotation_call(a, c->number, c->name);
+
+	if ((c->flags & SPAN_CALL_BEGIN) == 0)
+		return false;
+	for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+		if (strcmp(without[i], name) == 0)
+			return false;
+	/* An int is passed in 64 bits, of which the upper ones are 0 or not defined. */
+	*ret = c->argument > UINT32_MAX - 4096 && c->argument <= UINT32_MAX ? (int32_t)c->argument
+	                                                                    : c->argument;
+	return true;
+}
+
 const char *
 annotation_error(int64_t result)
 {
@@ -322,8 +342,8 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
 	    (rc = span_source_read(&a->spans, c, spans, memory_bytes / 4, e)) != 0)
 		return rc;
 	a->clock = a->spans.own_clock && nrecordings == 1 ? ANNOTATION_MONOTONIC : ANNOTATION_WALL;
-	a->ao = (struct annotate_options){ .call_over_ns = (int64_t)(c->number[FLAG_CALL_OVER] *
-								     1e3),
+	a->ao = (struct annotate_options){ .by_middle = a->clock == ANNOTATION_WALL,
+		.call_over_ns = (int64_t)(c->number[FLAG_CALL_OVER] * 1e3),
 		.calls = a->calls,
 		.ncalls = a->ncalls,
 		.memory_max_bytes = memory_bytes / 4 };

@@ -85,6 +85,7 @@ call_json(const struct annotation *a, uint32_t span, const struct span_call *c)
 	struct span_call_detail d = annotate_detail(a->annotate, c);
 	const char *error = annotation_error(c->result);
 	bool ended = c->flags & SPAN_CALL_END;
+	int64_t argument;
 
 	return json_pack(
 	    "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "name",
@@ -92,7 +93,7 @@ call_json(const struct annotation *a, uint32_t span, const struct span_call *c)
 	    "at_ms",
 	    ms_json(annotation_wall_ns(a, span, c->begin_ns) - a->spans.list[span].span.begin_ns),
 	    "ms", ms_json(c->end_ns - c->begin_ns), "argument",
-	    c->flags & SPAN_CALL_BEGIN ? json_integer(c->argument) : json_null(), "result",
+	    annotation_argument(a, c, &argument) ? json_integer(argument) : json_null(), "result",
 	    ended ? json_integer(c->result) : json_null(), "error",
 	    ended && error[0] != '\0' ? json_string(error) : json_null(), "finished", ended,
 	    "only_blocked", (c->flags & SPAN_CALL_BLOCKED) != 0, "thread",

@@ -134,13 +134,14 @@ put_call(struct export *x, uint32_t number, uint64_t kernel, uint32_t nth,
 	struct span s = below(
 	    &a->spans.list[number].span, kernel, nth + 1, annotation_call(a, c->number, c->name));
 	char text[KERNEL_END_TEXT_MAX];
+	int64_t argument;
 
 	s.begin_ns = annotation_wall_ns(a, number, c->begin_ns);
 	s.end_ns = annotation_wall_ns(a, number, c->end_ns);
 	add_thread(x, "", c->host, c->tid, c->begin_ns);
 	add_int(x, "hone.syscall.number", c->number);
-	if (c->flags & SPAN_CALL_BEGIN)
-		add_int(x, "hone.syscall.argument", c->argument);
+	if (annotation_argument(a, c, &argument))
+		add_int(x, "hone.syscall.argument", argument);
 	if (c->flags & SPAN_CALL_END)
 		add_int(x, "hone.syscall.result", c->result);
 	add_text(x, "error.type", c->flags & SPAN_CALL_END ? annotation_error(c->result) : "");

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hone annotate: what the kernel did for each span of a trace. */
+#define _GNU_SOURCE /* nftw() */
+#include <ftw.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "cli/annotate_live.h"
 #include "cli/annotation.h"
 #include "cli/call.h"
 #include "formats/correlate.h"
@@ -12,11 +17,19 @@ static enum exit_code
 check(struct invocation *c)
 {
 	const char *correlate = c->value[FLAG_CORRELATE], *format = c->value[FLAG_FORMAT];
+	bool live = c->pids[0] != NULL;
 	struct err e;
 
-	if (c->spans[0] == NULL)
-		return call_misused(
-		    c, "annotate", "needs --spans FILE, whose spans are annotated", NULL);
+	if (live && c->spans[0] != NULL)
+		return call_misused(c, "annotate",
+		    "--pid records running processes, --spans names a recording: give one of both",
+		    NULL);
+	if (live && c->narguments > 1)
+		return call_misused(c, c->arguments[1], "with --pid give one folder only", NULL);
+	if (!live && (c->spans[0] == NULL || c->narguments == 0))
+		return call_misused(c, "annotate",
+		    "needs --spans FILE and a recording of the kernel, or --pid N of a running program",
+		    NULL);
 	if (correlate != NULL && correlate_check(correlate, &e) != 0)
 		return call_misused(
 		    c, pen_printf(c->err, "--correlate %s", correlate), e.text, NULL);
@@ -55,16 +68,13 @@ report(struct invocation *c, const struct annotation *a, struct err *e)
 }
 
 static enum exit_code
-run_annotate(struct invocation *c)
+annotate_files(struct invocation *c, const char *const *spans, char *const *recordings, int n)
 {
-	enum exit_code code = check(c);
+	enum exit_code code;
 	struct annotation a;
 	struct err e = { 0 };
 
-	c->type = NULL; /* the argument is no request type */
-	if (code != DONE)
-		return code;
-	if (annotation_make(&a, c, c->spans, c->arguments, c->narguments, &e) != 0)
+	if (annotation_make(&a, c, spans, recordings, n, &e) != 0)
 		code = call_failed(c, &e);
 	else
 		code = report(c, &a, &e);
@@ -72,19 +82,74 @@ run_annotate(struct invocation *c)
 	return code;
 }
 
+static int
+remove_one(const char *path, const struct stat *st, int what, struct FTW *ftw)
+{
+	(void)st;
+	(void)what;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+/* Records running processes, then annotates what was recorded. Without a folder the recording is thrown away. */
+static enum exit_code
+annotate_now(struct invocation *c)
+{
+	char own[] = "/tmp/hone-annotate.XXXXXX", spans[PATH_MAX], kernel[PATH_MAX];
+	const char *folder = c->narguments > 0 ? c->arguments[0] : mkdtemp(own);
+	const char *const span_files[] = { spans, NULL };
+	char *const recordings[] = { kernel };
+	enum exit_code code;
+	uint64_t taken;
+	struct err e = { 0 };
+
+	if (folder == NULL) {
+		err_errno(&e, "%s", own);
+		return call_failed(c, &e);
+	}
+	snprintf(spans, sizeof spans, "%s/spans", folder);
+	snprintf(kernel, sizeof kernel, "%s/kernel", folder);
+	/* names of groups of events here, and of what is counted there */
+	if (annotate_live(c, folder, &taken, &e) != 0) {
+		code = call_failed(c, &e);
+	} else {
+		c->value[FLAG_EVENTS] = NULL;
+		code = annotate_files(c, span_files, recordings, 1);
+	}
+	if (c->narguments == 0)
+		nftw(own, remove_one, 16, FTW_PHYS | FTW_DEPTH);
+	return code;
+}
+
+static enum exit_code
+run_annotate(struct invocation *c)
+{
+	enum exit_code code = check(c);
+
+	c->type = NULL; /* the argument is no request type */
+	if (code != DONE)
+		return code;
+	if (c->pids[0] != NULL)
+		return annotate_now(c);
+	return annotate_files(c, c->spans, c->arguments, c->narguments);
+}
+
 const struct command command_annotate = {
 	.name = "annotate",
-	.arguments = "RECORDING...",
-	.arguments_min = 1,
+	.arguments = "[RECORDING...]",
+	.arguments_min = 0,
 	.arguments_max = INT_MAX,
 	.flags = FLAG_BIT(SPANS) | FLAG_BIT(OVER) | FLAG_BIT(CALL_OVER) | FLAG_BIT(CALLS) |
 	         FLAG_BIT(OUTPUT) | FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(CORRELATE) |
-	         FLAG_BIT(EVENTS) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) | FLAG_BIT(MEMORY),
+	         FLAG_BIT(EVENTS) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) | FLAG_BIT(MEMORY) |
+	         FLAG_BIT(PID) | FLAG_BIT(SECONDS) | FLAG_BIT(TRACEPOINT),
 	.run = run_annotate,
 	.help = "show what the kernel did for each span of a trace",
 	.more =
 	    "Attributes system calls, states, preemptions, page faults and waits to the spans of --spans, from a RECORDING\n"
-	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --format otlp, jaeger or zipkin and --output the\n"
-	    "traces are written with the system calls as spans. --events names the events that are counted (*page_fault*).",
-	.few = "needs a recording of the kernel",
+	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --pid it records both first, for --seconds: requests\n"
+	    "of libhone programs, with the tracepoints of --tracepoint, and the kernel; in the folder RECORDING, if one is given.\n"
+	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --events names\n"
+	    "events that are counted (*page_fault*), or with --pid those that are recorded (sched,net,syscalls,faults).",
 };

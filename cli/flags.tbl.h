@@ -8,7 +8,8 @@ FLAG(WAIT, "--wait", NULL, "show the progress, and return when it has ended")
 FLAG(STRATEGY, "--strategy", "NAME", "how to choose tracepoints, see below")
 FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)")
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
-FLAG(SECONDS, "--seconds", "N", "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
+FLAG(SECONDS, "--seconds", "N",
+    "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
@@ -59,7 +60,8 @@ FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user 
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (32 MiB of all)")
 FLAG(SPANS, "--spans", "FILE", "trace file or folder whose spans are annotated; may be repeated")
 FLAG(OVER, "--over", "MS", "only spans of at least this duration (0)")
-FLAG(CALL_OVER, "--call-over", "US", "list system calls of at least this duration; shorter ones are summed (0)")
+FLAG(CALL_OVER, "--call-over", "US",
+    "list system calls of at least this duration; shorter ones are summed (0)")
 FLAG(CALLS, "--calls", "NAMES", "only these system calls, with commas between: fsync,futex")
 FLAG(OUTPUT, "--output", "FILE", "write to this file; - is standard output")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")

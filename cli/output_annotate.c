@@ -54,19 +54,27 @@ wait_words(struct pen *p, const json_t *w)
 	return ret;
 }
 
+/* A number of a call; an address in hexadecimal digits. */
+static const char *
+number_words(struct pen *p, const json_t *c, const char *key)
+{
+	long long v = json_integer_value(json_object_get(c, key));
+
+	if (is_null(c, key))
+		return "";
+	return v > INT32_MAX || v < INT32_MIN ? pen_printf(p, "0x%llx", (unsigned long long)v)
+	                                      : pen_printf(p, "%lld", v);
+}
+
 static void
 print_call(struct pen *p, const json_t *c, bool threads)
 {
-	const char *argument = is_null(c, "argument") ? ""
-	                                              : pen_printf(p, "%lld",
-							    (long long)json_integer_value(
-								json_object_get(c, "argument"))),
+	const char *argument = number_words(p, c, "argument"),
 		   *result = is_true(c, "only_blocked") ? ", only its wait is known"
 	                     : !is_true(c, "finished")  ? ", not finished"
 	                     : !is_null(c, "error")
 	                         ? pen_printf(p, " = %s", text_of(p, c, "error"))
-	                         : pen_printf(p, " = %lld",
-				       (long long)json_integer_value(json_object_get(c, "result")));
+	                         : pen_printf(p, " = %s", number_words(p, c, "result"));
 	const char *peer = text_of(p, c, "peer");
 
 	fprintf(p->out, "       %9s  +%-9s %s(%s)%s%s%s%s\n", pen_ms(p, number_of(c, "ms")),

@@ -295,8 +295,11 @@ list_call(struct annotate *a, uint32_t thread, const struct span_call *c, struct
 static int
 take_call(struct annotate *a, uint32_t thread, struct span_call *c, struct err *e)
 {
-	const struct span_segment *s = segment_at(a, thread, c->begin_ns);
 	int64_t duration_ns = c->end_ns - c->begin_ns;
+	bool middle = a->o.by_middle && (c->flags & SPAN_CALL_BEGIN) != 0 &&
+	              (c->flags & SPAN_CALL_END) != 0;
+	const struct span_segment *s = segment_at(
+	    a, thread, c->begin_ns + (middle ? duration_ns / 2 : 0));
 	struct span_sum *sum;
 	int rc = 0;
 

@@ -14,8 +14,8 @@
  *    are nested. If unrelated spans are active on one thread at one time, it belongs to the innermost span of which all innermost ones
  *    are descendants; without one it belongs to nobody. Such time is counted (shared_ns).
  *  - A span that was not chosen passes what it owns on to its closest chosen ancestor that is active there, too.
- *  - A system call belongs to the owner of the time at which it began, with its whole duration. States belong by their time, to the
- *    nanosecond.
+ *  - A system call belongs to the owner of the time at which it began (by_middle: of its middle), with its whole duration. States belong
+ *    by their time, to the nanosecond.
  *
  * System calls that the vDSO serves without the kernel (clock_gettime, gettimeofday, time, getcpu) are not in any recording.
  *
@@ -32,6 +32,9 @@ const char *span_state_word(
     unsigned state); /* "disk", "preempted"; of enum below_state or SPAN_PREEMPTED */
 
 struct annotate_options {
+	/* Spans and events are of clocks that may differ by some us: a call belongs to the owner of its middle, not of its begin, so
+	 * that only calls shorter than twice the difference can be mistaken. */
+	bool by_middle;
 	int64_t call_over_ns;     /* calls of at least this duration are listed; all are summed */
 	const char *const *calls; /* names of the system calls that count; NULL: all */
 	uint32_t ncalls;

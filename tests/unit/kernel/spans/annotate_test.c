@@ -541,6 +541,30 @@ a_lean_recording_knows_the_calls_that_blocked(void **state)
 }
 
 static void
+clocks_that_differ_by_little_do_not_move_calls(void **state)
+{
+	static const struct span_node nodes[] = { { SPAN_NONE, true } };
+	static const struct span_place places[] = { { 100, 1000, 0, 0, 7 } };
+
+	(void)state;
+	for (int by_middle = 0; by_middle < 2; by_middle++) {
+		struct small s;
+
+		small_begin(
+		    &s, &(struct annotate_options){ .by_middle = by_middle }, nodes, 1, places, 1);
+		small_take(
+		    &s, call_in(95, 7, NANOSLEEP, 1)); /* of the span, whose clock is 10 ns late */
+		small_take(&s, call_out(900, 7, NANOSLEEP, 0));
+		small_take(&s, call_in(992, 7, POOL_EPOLL_WAIT, 2)); /* after it */
+		small_take(&s, call_out(5000, 7, POOL_EPOLL_WAIT, 0));
+		small_finish(&s);
+		assert_int_equal(annotate_result(s.a, 0)->ncalls, 1);
+		assert_int_equal(annotate_calls(s.a)[0].argument, by_middle ? 1 : 2);
+		small_end(&s);
+	}
+}
+
+static void
 odd_spans_and_places_do_no_harm(void **state)
 {
 	/* 0 and 1 are each other's parent, 2 its own, 3 has one that does not exist */
@@ -665,6 +689,7 @@ main(void)
 		cmocka_unit_test(stacks_messages_and_counted_events_find_their_call_or_span),
 		cmocka_unit_test(preemptions_and_migrations_are_counted),
 		cmocka_unit_test(a_lean_recording_knows_the_calls_that_blocked),
+		cmocka_unit_test(clocks_that_differ_by_little_do_not_move_calls),
 		cmocka_unit_test(odd_spans_and_places_do_no_harm),
 		cmocka_unit_test(too_many_active_spans_own_nothing),
 		cmocka_unit_test(memory_has_a_bound),
