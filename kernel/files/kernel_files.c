@@ -23,7 +23,10 @@ struct text_format {
 	    struct recording_setting *setting, struct err *e);
 };
 
-static const struct text_format text_formats[] = {};
+static const struct text_format text_formats[] = {
+	{ "ftrace", recording_ftrace_sniff, recording_ftrace_open },
+	{ "psv", recording_psv_sniff, recording_psv_open },
+};
 
 enum { TEXT_FORMATS = sizeof text_formats / sizeof *text_formats };
 
@@ -356,7 +359,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
 		.names = names,
 		.account = &m.account,
 		.texts_left = memory / 4,
-		.waiting_left = memory / 2,
+		.waiting_left = memory / 2 / (size_t)(npaths > 0 ? npaths : 1),
 	};
 	if (rc == 0)
 		rc = thread_table_new(&m.threads, memory / 4, &m.account, e);
