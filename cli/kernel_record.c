@@ -15,7 +15,7 @@
 #include "cli/below_record.h"
 #include "cli/call.h"
 #include "cli/progress.h"
-#include "cli/recording.h"
+#include "kernel/files/ctf_writer.h"
 
 enum { SHOW_MS = 250, NOTES_MAX = 8, NAMES_MAX = 4 << 20 };
 
@@ -23,10 +23,10 @@ struct kernel_recording {
 	struct invocation *call;
 	const char *folder;
 	struct kernel_names names;
-	struct recording_file *to; /* NULL: nothing has come yet */
+	struct kernel_ctf_writer *to; /* NULL: nothing has come yet */
 	uint64_t given[KERNEL_KINDS], events, lost, lost_spans;
 	int64_t first_ns, last_ns;
-	uint64_t below_us, late; /* what hone-below says */
+	uint64_t below_us, late, missed; /* what hone-below says */
 	json_t *notes;
 	bool asked, ended; /* by a signal; as it should */
 	struct err failed; /* what hone-below says; code 0: nothing */
@@ -35,16 +35,28 @@ struct kernel_recording {
 /* ---- what comes ---- */
 
 static int
+begin(struct kernel_recording *r, struct err *e)
+{
+	struct kernel_ctf_options o = { .wall_offset_ns = clock_wall().ns - clock_mono().ns };
+	struct utsname kernel;
+
+	mkdir(r->folder, 0700); /* only its owner may read it; an error is told by what follows */
+	if (uname(&kernel) == 0)
+		o.kernel_release = kernel.release;
+	return kernel_ctf_open(&r->to, r->folder, &r->names, &o, e);
+}
+
+static int
 take(void *of, const struct kernel_event *ev, struct err *e)
 {
 	struct kernel_recording *r = of;
 	int rc;
 
-	if (r->to == NULL && (rc = recording_file_open(&r->to, r->folder, &r->names, e)) != 0)
+	if (r->to == NULL && (rc = begin(r, e)) != 0)
 		return rc;
 	if (texts_count(r->names.connections) > NAMES_MAX)
 		return err_set(e, ERR_FULL, "more than %d connections in one recording", NAMES_MAX);
-	if ((rc = recording_file_take(r->to, ev, e)) != 0)
+	if ((rc = kernel_ctf_take(r->to, ev, e)) != 0)
 		return rc;
 	r->given[ev->kind]++;
 	if (r->events++ == 0)
@@ -65,6 +77,7 @@ take_news(void *of, const struct kernel_news *n, struct err *e)
 	(void)e;
 	r->below_us = n->cpu_us;
 	r->late = n->late;
+	r->missed = n->missed;
 	if (n->kind == KERNEL_NOTE && json_array_size(r->notes) < NOTES_MAX)
 		json_array_append_new(r->notes, json_string(pen_clean(r->call->err, n->text)));
 	if (n->kind == KERNEL_FAILED)
@@ -164,12 +177,14 @@ document(const struct kernel_recording *r, double seconds, uint64_t bytes)
 		if (r->given[k] > 0)
 			json_object_set_new(kinds, kernel_event_word((enum kernel_event_kind)k),
 			    json_integer((json_int_t)r->given[k]));
-	return json_pack("{s:b, s:s, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:{s:f, s:f}, s:O}",
-	    "ok", 1, "path", pen_clean(r->call->out, r->folder), "seconds", seconds, "events",
+	return json_pack(
+	    "{s:b, s:s, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:{s:f, s:f}, s:O}", "ok", 1,
+	    "path", pen_clean(r->call->out, r->folder), "seconds", seconds, "events",
 	    (json_int_t)r->events, "kinds", kinds, "lost", (json_int_t)r->lost, "lost_spans",
-	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "bytes", (json_int_t)bytes,
-	    "ended", r->asked ? "asked" : "time", "cpu_share", "hone_below",
-	    (double)r->below_us / 1e6 / seconds, "hone", own_cpu_s() / seconds, "notes", r->notes);
+	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "missed", (json_int_t)r->missed,
+	    "bytes", (json_int_t)bytes, "ended", r->asked ? "asked" : "time", "cpu_share",
+	    "hone_below", (double)r->below_us / 1e6 / seconds, "hone", own_cpu_s() / seconds,
+	    "notes", r->notes);
 }
 
 static void
@@ -259,7 +274,7 @@ record(struct kernel_recording *r)
 	struct mono begun = clock_mono();
 	struct below_record *b = NULL;
 	char pids[4096] = "";
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, events;
 	struct err e = { 0 };
 	double seconds;
 	int rc, closed;
@@ -269,7 +284,11 @@ record(struct kernel_recording *r)
 	if (rc == 0)
 		rc = follow(r, b, &e);
 	below_record_close(b);
-	closed = recording_file_close(r->to, &bytes, rc == 0 ? &e : NULL);
+	if (rc == 0 && r->to != NULL)
+		rc = kernel_ctf_flush(r->to, &e);
+	if (r->to != NULL)
+		kernel_ctf_written(r->to, &events, &bytes);
+	closed = kernel_ctf_close(r->to, rc == 0 ? &e : NULL);
 	rc = rc != 0 ? rc : closed;
 	if (rc == 0 && r->failed.code != 0)
 		rc = err_set(&e, r->failed.code, "%s", r->failed.text);

@@ -54,8 +54,9 @@ enum kernel_switch_flag {
 	SWITCH_ASLEEP = 1,
 	SWITCH_UNINTERRUPTIBLE = 2,
 	SWITCH_IOWAIT = 4, /* the kernel marks it as waiting for storage */
-	SWITCH_LOCK = 8,   /* it is in futex(2), for a lock: kernel_futex_locks(), or the owner is known */
-	SWITCH_ENDED = 16  /* it has exited */
+	SWITCH_LOCK =
+	    8, /* it is in futex(2), for a lock: kernel_futex_locks(), or the owner is known */
+	SWITCH_ENDED = 16 /* it has exited */
 };
 
 enum { KERNEL_VECTOR_NONE = UINT16_MAX };

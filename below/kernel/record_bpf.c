@@ -48,6 +48,7 @@ struct record_bpf {
 	struct bpf_object *object;
 	struct bpf_link *links[LINKS_MAX], *lists;
 	int programs[LINKS_MAX];
+	const char *names[LINKS_MAX]; /* of the programs */
 	int nlinks;
 	struct mapped_ring *rings;
 	uint32_t nrings, ring_bytes;
@@ -55,6 +56,7 @@ struct record_bpf {
 	uint64_t until_ns;     /* records up to this were handed on */
 	uint64_t forgotten;    /* for lack of memory here */
 	uint64_t misses;       /* of the kernel, as told */
+	uint64_t missed;       /* of programs for interrupts */
 	uint64_t misses_at_ns; /* when it was asked last */
 	uint64_t late;
 	int gaps, followed; /* maps */
@@ -247,16 +249,25 @@ attach_one(
 	if (link == NULL)
 		return bpf_refusal(errno, e);
 	r->programs[r->nlinks] = bpf_program__fd(p);
+	r->names[r->nlinks] = bpf_program__name(p);
 	r->links[r->nlinks++] = link;
 	return 0;
 }
 
 static bool
-is_end(const char *name)
+ends_with(const char *name, const char *end)
 {
-	size_t n = strlen(name);
+	size_t n = strlen(name), m = strlen(end);
 
-	return n > 4 && strcmp(name + n - 4, "_end") == 0;
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* Notes the begin or the end of an interrupt. */
+static bool
+is_context(const char *name)
+{
+	return strcmp(name, "call_begin") != 0 && strcmp(name, "call_end") != 0 &&
+	       (ends_with(name, "_begin") || ends_with(name, "_end"));
 }
 
 /* Ends of interrupts first: one that begins then ends, too. */
@@ -272,7 +283,7 @@ attach(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 			const char *name = bpf_program__name(p);
 
 			if (!bpf_program__autoload(p) || strcmp(name, "list_threads") == 0 ||
-			    is_end(name) != (ends != 0))
+			    ends_with(name, "_end") != (ends != 0))
 				continue;
 			if ((rc = attach_one(r, o, p, e)) != 0)
 				return rc;
@@ -510,9 +521,10 @@ tell_lost(
 		x->take(x->of, cpu, &l.head, sizeof l);
 }
 
-/* Programs that the kernel did not run, since an interrupt came while the same program ran. */
+/* How often the kernel did not run a program, since an interrupt came while the same one ran: those that only note interrupts, or
+ * the others. */
 static uint64_t
-count_misses(const struct record_bpf *r)
+count_misses(const struct record_bpf *r, bool of_contexts)
 {
 	uint64_t sum = 0;
 
@@ -520,17 +532,17 @@ count_misses(const struct record_bpf *r)
 		struct bpf_prog_info info = { 0 };
 		uint32_t len = sizeof info;
 
-		if (bpf_obj_get_info_by_fd(r->programs[i], &info, &len) == 0)
+		if (is_context(r->names[i]) == of_contexts &&
+		    bpf_obj_get_info_by_fd(r->programs[i], &info, &len) == 0)
 			sum += info.recursion_misses;
 	}
 	return sum;
 }
 
+/* Of events that were not recorded the CPU is not known. */
 static void
-tell_misses(struct record_bpf *r, const struct record_hand_on *x, uint64_t now_ns)
+tell_misses(struct record_bpf *r, const struct record_hand_on *x, uint64_t sum, uint64_t now_ns)
 {
-	uint64_t sum = count_misses(r);
-
 	tell_lost(x, UINT32_MAX, sum - r->misses, r->misses_at_ns, now_ns);
 	tell_lost(x, UINT32_MAX, r->forgotten, r->misses_at_ns, now_ns);
 	r->misses = sum;
@@ -559,7 +571,8 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 	double fullest = 0;
 
 	if (all) {
-		misses = count_misses(r);
+		misses = count_misses(r, false);
+		r->missed = count_misses(r, true);
 		detach(r);
 	}
 	now_ns = (uint64_t)clock_mono().ns;
@@ -584,10 +597,10 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 		r->until_ns = until_ns;
 	if (all) {
 		tell_gaps(r, &x, now_ns);
-		tell_lost(&x, UINT32_MAX, misses - r->misses, r->misses_at_ns, now_ns);
-		tell_lost(&x, UINT32_MAX, r->forgotten, r->misses_at_ns, now_ns);
+		tell_misses(r, &x, misses, now_ns);
 	} else if (now_ns - r->misses_at_ns > MISSES_NS) {
-		tell_misses(r, &x, r->until_ns);
+		r->missed = count_misses(r, true);
+		tell_misses(r, &x, count_misses(r, false), r->until_ns);
 	}
 	return fullest;
 }
@@ -618,6 +631,12 @@ uint64_t
 record_bpf_late(const struct record_bpf *r)
 {
 	return r->late;
+}
+
+uint64_t
+record_bpf_missed(const struct record_bpf *r)
+{
+	return r->missed;
 }
 
 uint64_t

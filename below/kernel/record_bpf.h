@@ -59,6 +59,9 @@ int record_bpf_list(struct record_bpf *r, struct err *e);
 
 /* Events whose times were moved forward, by what a CPU was held up while it recorded them. */
 uint64_t record_bpf_late(const struct record_bpf *r);
+/* Begins and ends of interrupts that the kernel did not tell: it runs no program that it has interrupted. What a wake-up says of its
+ * interrupt may then be wrong until the interrupts around it end. */
+uint64_t record_bpf_missed(const struct record_bpf *r);
 /* New processes that are not followed, for lack of room. */
 uint64_t record_bpf_unfollowed(const struct record_bpf *r);
 

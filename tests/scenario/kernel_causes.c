@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For tests: "kernel_causes PID <STREAM" says what the first thread of a process waited for, by the phase that its name tells: a
- * line "PHASE STATE TIMES NS" for each. Where the stream has contexts and system calls, it goes by these alone, and says how
+ * For tests: "kernel_causes PID RECORDING" says what the first thread of a process waited for, by the phase that its name tells: a
+ * line "PHASE STATE TIMES NS" for each. Where the recording has contexts and system calls, it goes by these alone, and says how
  * often they contradict what the wake-ups say ("disagree TIMES of TIMES").
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "kernel/kernel_stream.h"
+#include "kernel/files/kernel_files.h"
 
 enum { CPUS = 1024, DEPTH = 16, PHASES = 64 };
 
@@ -180,18 +179,15 @@ take(void *of, const struct kernel_event *ev, struct err *e)
 int
 main(int argc, char **argv)
 {
-	const struct kernel_reader_options o = { &names, false, take, NULL, NULL };
-	static char bytes[65536];
-	struct kernel_reader *r;
+	const struct kernel_files_options o = { .raw_times = true, .take = take };
+	struct kernel_files_counts counts;
 	struct err e = { 0 };
-	int rc = 0;
-	ssize_t n;
+	int rc;
 
-	if (argc != 2 || kernel_names_new(&names, &e) != 0 || (r = kernel_reader_new(&o)) == NULL)
+	if (argc != 3 || kernel_names_new(&names, &e) != 0)
 		return 1;
 	pid = (uint32_t)atoi(argv[1]);
-	while (rc == 0 && (n = read(STDIN_FILENO, bytes, sizeof bytes)) > 0)
-		rc = kernel_reader_feed(r, bytes, (size_t)n, &e);
+	rc = kernel_files_read(argv + 2, 1, &o, &names, &counts, &e);
 	if (rc != 0)
 		fprintf(stderr, "kernel_causes: %s\n", e.text);
 	for (uint32_t i = 0; i < nphases; i++)
@@ -203,7 +199,6 @@ main(int argc, char **argv)
 				    (unsigned long long)phases[i].ns[k]);
 	printf("disagree %llu of %llu\nlost %llu\n", (unsigned long long)disagree,
 	    (unsigned long long)compared, (unsigned long long)lost);
-	kernel_reader_free(r);
 	kernel_names_release(&names);
 	return rc == 0 ? 0 : 1;
 }
