@@ -10,7 +10,7 @@ FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of hone
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
 FLAG(SECONDS, "--seconds", "N",
     "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
-FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
+FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content); of annotate: of the output, otlp, jaeger or zipkin")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
 FLAG(THREAD, "--thread", "ID", "of a kernel recording: what the thread with this id or name did, and what its waits were for")
@@ -49,7 +49,7 @@ FLAG(SPACE, "--space", "FILE", "file of the learned space (that of honed)")
 FLAG(SINCE, "--since", "TIME", "90s, 10min, 2h or 3d ago; or 2026-11-21, 2026-11-21T14:30")
 FLAG(DIR, "--dir", "DIR", "folder of certificates and private keys (/etc/hone/keys)")
 FLAG(HOST, "--host", "NAME",
-    "the only name or address by which agents accept the controller; may be repeated")
+    "of keys: the only name or address by which agents accept the controller; of annotate: the spans of this node are of the recorded host; may be repeated")
 FLAG(DAYS, "--days", "N", "validity of the certificate, 1 to 36500 (365)")
 FLAG(AGAIN, "--again", NULL, "replace the existing certificate")
 FLAG(MAP, "--map", "FILE",

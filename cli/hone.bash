@@ -19,6 +19,10 @@ _hone() {
 		COMPREPLY=($(compgen -W "flat hierarchical bisect random exhaustive" -- "$word"))
 		return ;;
 	--format)
+		if [ "$command" = annotate ]; then
+			COMPREPLY=($(compgen -W "otlp jaeger zipkin" -- "$word"))
+			return
+		fi
 		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
 		return ;;
 	--baseline)
@@ -27,7 +31,7 @@ _hone() {
 	--dir)
 		COMPREPLY=($(compgen -d -- "$word"))
 		return ;;
-	--html|--dot|--space|--map)
+	--html|--dot|--space|--map|--spans|--output)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return ;;
 	--events)
@@ -48,7 +52,7 @@ _hone() {
 	--since)
 		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
 		return ;;
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--over|--call-over|--calls)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -56,7 +60,7 @@ _hone() {
 		return
 	fi
 	case $command in
-	analyze)
+	analyze|annotate)
 		COMPREPLY=($(compgen -f -- "$word")) ;;
 	space)
 		if [ "$COMP_CWORD" -eq 2 ]; then
