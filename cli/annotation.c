@@ -55,10 +55,14 @@ annotation_call(const struct annotation *a, int32_t number, uint32_t name)
 bool
 annotation_argument(const struct annotation *a, const struct span_call *c, int64_t *ret)
 {
-	static const char *const without[] = { "sched_yield", "pause", "getpid", "gettid",
-		"getppid", "fork", "vfork", "getuid", "getgid", "geteuid", "getegid", "setsid",
-		"getpgrp", "sync", "munlockall", "vhangup", "rt_sigreturn", "restart_syscall",
-		"inotify_init" };
+	static const char *const without[] = { /* none, or the address of a text */
+		"sched_yield", "pause", "getpid", "gettid", "getppid", "fork", "vfork", "getuid",
+		"getgid", "geteuid", "getegid", "setsid", "getpgrp", "sync", "munlockall",
+		"vhangup", "rt_sigreturn", "restart_syscall", "inotify_init", "open", "creat",
+		"stat", "lstat", "access", "chdir", "rename", "mkdir", "rmdir", "link", "unlink",
+		"symlink", "readlink", "chmod", "chown", "lchown", "truncate", "execve", "mknod",
+		"statfs", "chroot", "mount", "umount2", "memfd_create", "uname", "mq_open"
+	};
 	const char *name = annotation_call(a, c->number, c->name);
 
 	if ((c->flags & SPAN_CALL_BEGIN) == 0)

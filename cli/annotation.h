@@ -51,7 +51,7 @@ const char *annotation_thread(
     const struct annotation *a, uint32_t host, uint32_t tid, int64_t at_ns);
 /* "fsync": of a call or of a sum of calls. */
 const char *annotation_call(const struct annotation *a, int32_t number, uint32_t name);
-/* Whether the call has a first argument that says something, as a number: *ret. Of an int its sign is kept: -100 is AT_FDCWD. */
+/* Whether the call has a first argument that says something (a path is no number), as a number: *ret. Of an int its sign is kept: -100 is AT_FDCWD. */
 bool annotation_argument(const struct annotation *a, const struct span_call *c, int64_t *ret);
 /* "EAGAIN" of a result from -4095 to -1, else "". */
 const char *annotation_error(int64_t result);

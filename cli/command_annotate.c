@@ -74,10 +74,14 @@ annotate_files(struct invocation *c, const char *const *spans, char *const *reco
 	struct annotation a;
 	struct err e = { 0 };
 
-	if (annotation_make(&a, c, spans, recordings, n, &e) != 0)
+	if (annotation_make(&a, c, spans, recordings, n, &e) != 0) {
+		if (c->pids[0] != NULL && a.spans.nlist == 0 && e.code == ERR_INPUT)
+			err_set(&e, ERR_INPUT,
+			    "no request was recorded: libhone samples requests while an agent runs, or with HONE_SAMPLE=1; or none began and ended in this time");
 		code = call_failed(c, &e);
-	else
+	} else {
 		code = report(c, &a, &e);
+	}
 	annotation_release(&a);
 	return code;
 }
