@@ -39,7 +39,7 @@ print_help(FILE *out)
 	    "usage: hone COMMAND [TYPE] [FLAGS]\n\n"
 	    "Finds out why requests of a distributed application are slow or unpredictable. Enables only\n"
 	    "the LTTng tracepoints that help to explain it. All commands talk to the controller honed,\n"
-	    "except analyze, kernel, keys and map, which work on files.\n\n",
+	    "except analyze, annotate, kernel, keys and map, which work on files.\n\n",
 	    out);
 	for (const struct command *const *c = commands; *c != NULL; c++)
 		fprintf(out, "  %s %-*s %s\n", (*c)->name, (int)(18 - strlen((*c)->name)),
@@ -120,10 +120,11 @@ unknown_flag(struct invocation *c, const char *word)
 static enum exit_code
 take_repeated(struct invocation *c, enum flag f, const char *value)
 {
-	const char **list = f == FLAG_IGNORE ? c->ignore
-	                    : f == FLAG_HOST ? c->hosts
-	                    : f == FLAG_PID  ? c->pids
-	                                     : c->bins;
+	const char **list = f == FLAG_IGNORE  ? c->ignore
+	                    : f == FLAG_HOST  ? c->hosts
+	                    : f == FLAG_PID   ? c->pids
+	                    : f == FLAG_SPANS ? c->spans
+	                                      : c->bins;
 	int n = 0;
 
 	while (list[n] != NULL)
@@ -147,7 +148,8 @@ take_flag(struct invocation *c, int argc, char **argv, int *i)
 		    strlen(flag_texts[f].name) != len ||
 		    strncmp(flag_texts[f].name, word, len) != 0)
 			continue;
-		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST || f == FLAG_PID;
+		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST ||
+		               f == FLAG_PID || f == FLAG_SPANS;
 
 		if (c->value[f] != NULL && !repeats)
 			return call_misused(c, flag_texts[f].name, "given twice", NULL);
@@ -240,6 +242,9 @@ take_numbers(struct invocation *c)
 		{ FLAG_RUN, 0, 1, 9007199254740992.0, true, false,
 		    "the number of a diagnosis; hone history lists them" },
 		{ FLAG_LIMIT, 50, 1, 100000, true, false, "a whole number from 1 to 100000" },
+		{ FLAG_OVER, 0, 0, 1e9, false, false, "a number of milliseconds from 0 to 10^9" },
+		{ FLAG_CALL_OVER, 0, 0, 1e12, false, false,
+		    "a number of microseconds from 0 to 10^12" },
 		{ FLAG_DAYS, 365, 1, 36500, false, false, "a number of days from 1 to 36500" },
 		{ FLAG_MEMORY, 128, 16, 1048576, true, false,
 		    "a whole number of MiB from 16 to 1048576" },

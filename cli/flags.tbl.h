@@ -10,7 +10,7 @@ FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of hone
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
 FLAG(SECONDS, "--seconds", "N",
     "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
-FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
+FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content); of annotate: of the output, otlp, jaeger or zipkin")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
 FLAG(THREAD, "--thread", "ID", "of a kernel recording: what the thread with this id or name did, and what its waits were for")
@@ -49,7 +49,7 @@ FLAG(SPACE, "--space", "FILE", "file of the learned space (that of honed)")
 FLAG(SINCE, "--since", "TIME", "90s, 10min, 2h or 3d ago; or 2026-11-21, 2026-11-21T14:30")
 FLAG(DIR, "--dir", "DIR", "folder of certificates and private keys (/etc/hone/keys)")
 FLAG(HOST, "--host", "NAME",
-    "the only name or address by which agents accept the controller; may be repeated")
+    "of keys: the only name or address by which agents accept the controller; of annotate: the spans of this node are of the recorded host; may be repeated")
 FLAG(DAYS, "--days", "N", "validity of the certificate, 1 to 36500 (365)")
 FLAG(AGAIN, "--again", NULL, "replace the existing certificate")
 FLAG(MAP, "--map", "FILE",
@@ -59,6 +59,12 @@ FLAG(EVENTS, "--events", "WHAT",
 FLAG(PID, "--pid", "N,...", "only these processes and their children; may be repeated")
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (64 MiB of all)")
+FLAG(SPANS, "--spans", "FILE", "trace file or folder whose spans are annotated; may be repeated")
+FLAG(OVER, "--over", "MS", "only spans of at least this duration (0)")
+FLAG(CALL_OVER, "--call-over", "US",
+    "list system calls of at least this duration; shorter ones are summed (0)")
+FLAG(CALLS, "--calls", "NAMES", "only these system calls, with commas between: fsync,futex")
+FLAG(OUTPUT, "--output", "FILE", "write to this file; - is standard output")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")
 FLAG(GATEWAY, "--gateway", "ADDR,...",

@@ -23,6 +23,11 @@ _hone() {
 		kernel) COMPREPLY=($(compgen -W "ctf ftrace psv" -- "$word")) ;;
 		*) COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word")) ;;
 		esac
+		if [ "$command" = annotate ]; then
+			COMPREPLY=($(compgen -W "otlp jaeger zipkin" -- "$word"))
+			return
+		fi
+		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
 		return ;;
 	--baseline)
 		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
@@ -30,7 +35,7 @@ _hone() {
 	--dir|--write)
 		COMPREPLY=($(compgen -d -- "$word"))
 		return ;;
-	--html|--dot|--space|--map)
+	--html|--dot|--space|--map|--spans|--output)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return ;;
 	--events)
@@ -57,6 +62,7 @@ _hone() {
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--over|--call-over|--calls)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -64,7 +70,7 @@ _hone() {
 		return
 	fi
 	case $command in
-	analyze)
+	analyze|annotate)
 		COMPREPLY=($(compgen -f -- "$word")) ;;
 	space)
 		if [ "$COMP_CWORD" -eq 2 ]; then

@@ -82,9 +82,10 @@ void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
 /* output_why.c, output_diff.c, output_space.c */
 void why_print(struct pen *p, const json_t *answer);
 void history_print(struct pen *p, const json_t *answer);
-void audit_print(struct pen *p, const json_t *answer);     /* output_audit.c */
-void check_print(struct pen *p, const json_t *answer);     /* output_check.c */
-void threads_print(struct pen *p, const json_t *document); /* output_thread.c */
+void audit_print(struct pen *p, const json_t *answer);                     /* output_audit.c */
+void annotation_print(struct pen *p, const json_t *document, double rows); /* output_annotate.c */
+void check_print(struct pen *p, const json_t *answer);                     /* output_check.c */
+void threads_print(struct pen *p, const json_t *document);                 /* output_thread.c */
 void diff_print(struct pen *p, const json_t *answer);
 void space_print(struct pen *p, const json_t *document);
 void space_stats_print(struct pen *p, const json_t *document);

@@ -60,10 +60,8 @@ tracepoint_list_file(struct buf *ret, const char *path, struct err *e)
 
 /* Starts lttng in a process group of its own, so that its children can be killed with it. */
 static int
-start(pid_t *pid, int out, struct err *e)
+start(pid_t *pid, int out, const char *const *arguments, struct err *e)
 {
-	static char *const arguments[] = { "lttng", "--no-sessiond", "list", "--userspace",
-		"--fields", NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	int rc;
@@ -74,7 +72,8 @@ start(pid_t *pid, int out, struct err *e)
 	posix_spawn_file_actions_adddup2(&files, out, 2);
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
-	rc = posix_spawnp(pid, arguments[0], &files, &how, arguments, environ);
+	rc = posix_spawnp(
+	    pid, arguments[0], &files, &how, (char *const *)(uintptr_t)arguments, environ);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
 	errno = rc;
@@ -86,7 +85,7 @@ start(pid_t *pid, int out, struct err *e)
 
 /* The error of a failed lttng: the last line of its output, which holds its message. */
 static int
-failed(const struct buf *output, struct err *e)
+failed(const char *verb, const struct buf *output, struct err *e)
 {
 	const char *text = (const char *)output->data, *line;
 	size_t len = output->len;
@@ -95,12 +94,12 @@ failed(const struct buf *output, struct err *e)
 		len--;
 	line = len > 0 ? memrchr(text, '\n', len) : NULL;
 	line = line != NULL ? line + 1 : text;
-	return err_set(e, ERR_TRACER, "lttng list failed: %.*s",
+	return err_set(e, ERR_TRACER, "lttng %s failed: %.*s", verb,
 	    len > 0 ? (int)(text + len - line) : 0, len > 0 ? line : "");
 }
 
 int
-tracepoint_list_ask(struct buf *ret, int timeout_ms, struct err *e)
+tracepoint_list_lttng(struct buf *ret, const char *const *arguments, int timeout_ms, struct err *e)
 {
 	int64_t until_ns = clock_mono().ns + (int64_t)timeout_ms * 1000000;
 	int ends[2], rc, status = 0;
@@ -109,18 +108,29 @@ tracepoint_list_ask(struct buf *ret, int timeout_ms, struct err *e)
 	assert(ret->len == 0 && timeout_ms > 0);
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return err_errno(e, "cannot create a pipe to lttng");
-	rc = start(&pid, ends[1], e);
+	rc = start(&pid, ends[1], arguments, e);
 	close(ends[1]);
 	if (rc != 0) {
 		close(ends[0]);
 		return rc;
 	}
 	if ((rc = read_all(ret, ends[0], until_ns, e)) != 0) {
-		err_prefix(e, "lttng list");
+		err_prefix(e, "lttng %s", arguments[2]);
 		kill(-pid, SIGKILL);
 	}
 	close(ends[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return rc != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0) ? rc : failed(ret, e);
+	return rc != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	           ? rc
+	           : failed(arguments[2], ret, e);
+}
+
+int
+tracepoint_list_ask(struct buf *ret, int timeout_ms, struct err *e)
+{
+	static const char *const arguments[] = { "lttng", "--no-sessiond", "list", "--userspace",
+		"--fields", NULL };
+
+	return tracepoint_list_lttng(ret, arguments, timeout_ms, e);
 }

@@ -162,8 +162,10 @@ node_time_ns(
 		memset(&s->wall_ns[s->nwall], 0, (node + 1 - s->nwall) * sizeof *s->wall_ns);
 		s->nwall = node + 1;
 	}
-	if (s->wall_ns[node] == 0)
+	if (s->wall_ns[node] == 0) {
 		s->wall_ns[node] = since_epoch_ns - raw_ns;
+		reading_note_clock(s->reading, node, s->wall_ns[node]);
+	}
 	return raw_ns + s->wall_ns[node];
 }
 

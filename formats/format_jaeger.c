@@ -77,6 +77,18 @@ value_is(const struct value *v, const char *text)
 	       memcmp(v->text, text, v->len) == 0;
 }
 
+static enum span_kind
+kind_of(const struct value *v)
+{
+	static const char *const words[SPAN_KINDS] = { "", "internal", "server", "client",
+		"producer", "consumer" };
+
+	for (int i = SPAN_KIND_INTERNAL; i < SPAN_KINDS; i++)
+		if (value_is(v, words[i]))
+			return (enum span_kind)i;
+	return SPAN_KIND_NONE;
+}
+
 /* { "key", "type", "value" } */
 static bool
 take_tag(struct json *j, struct text_view *key, struct value *v)
@@ -110,7 +122,8 @@ take_tags(struct jaeger *g, struct jaeger_span *w)
 		} else if (text_is(key, "otel.status_code")) {
 			w->span.failed |= value_is(&v, "ERROR");
 		} else if (text_is(key, "span.kind")) {
-			w->span.follows |= value_is(&v, "consumer");
+			w->span.kind = (uint8_t)kind_of(&v);
+			w->span.follows |= w->span.kind == SPAN_KIND_CONSUMER;
 		} else if (g->nattributes - w->first < ATTRIBUTES_MAX && v.type != VALUE_NONE) {
 			if (!array_reserve(g->attributes, g->attributes_cap, g->nattributes + 1))
 				return no_memory(g);

@@ -185,6 +185,28 @@ read_resource(struct otlp_json *x, struct err *e)
 
 /* ---- spans ---- */
 
+static enum span_kind
+read_kind(struct json *j)
+{
+	static const char *const names[SPAN_KINDS] = { "SPAN_KIND_UNSPECIFIED",
+		"SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER", "SPAN_KIND_CLIENT", "SPAN_KIND_PRODUCER",
+		"SPAN_KIND_CONSUMER" };
+	int64_t n = 0;
+	struct text_view t;
+
+	if (json_next(j) != JSON_TEXT)
+		return json_int(j, &n) && n >= 0 && n < SPAN_KINDS ? (enum span_kind)n
+		                                                   : SPAN_KIND_NONE;
+	if (!json_text(j, &t))
+		return SPAN_KIND_NONE;
+	if (json_number_int(t.s, t.len, &n))
+		return n >= 0 && n < SPAN_KINDS ? (enum span_kind)n : SPAN_KIND_NONE;
+	for (int i = 0; i < SPAN_KINDS; i++)
+		if (t.len == strlen(names[i]) && memcmp(t.s, names[i], t.len) == 0)
+			return (enum span_kind)i;
+	return SPAN_KIND_NONE;
+}
+
 /* Whether the value is this constant, written as its number or its name. */
 static bool
 read_enum(struct json *j, const char *name, int64_t number)
@@ -233,12 +255,13 @@ read_span(struct json *j, struct otlp_span *s)
 		else if (is_either(key, "endTimeUnixNano", "end_time_unix_nano"))
 			json_int(j, &s->span.end_ns);
 		else if (text_is(key, "kind"))
-			s->span.follows = read_enum(j, "SPAN_KIND_CONSUMER", OTLP_KIND_CONSUMER);
+			s->span.kind = (uint8_t)read_kind(j);
 		else if (text_is(key, "attributes"))
 			s->nattributes = read_attributes(j, s->attributes, OTLP_ATTRIBUTES_MAX);
 		else if (text_is(key, "status"))
 			s->span.failed = read_status(j);
 	}
+	s->span.follows = s->span.kind == SPAN_KIND_CONSUMER;
 }
 
 static int

@@ -183,7 +183,8 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 		} else if (is(&f, 5, WIRE_BYTES)) {
 			s->span.name = text_of(&f);
 		} else if (is(&f, 6, WIRE_VARINT)) {
-			s->span.follows = f.n == OTLP_KIND_CONSUMER;
+			s->span.kind = f.n < SPAN_KINDS ? (uint8_t)f.n : SPAN_KIND_NONE;
+			s->span.follows = s->span.kind == SPAN_KIND_CONSUMER;
 		} else if (is(&f, 7, WIRE_FIXED64)) {
 			s->span.begin_ns = f.n <= INT64_MAX ? (int64_t)f.n : 0;
 		} else if (is(&f, 8, WIRE_FIXED64)) {

@@ -280,7 +280,12 @@ read_span(struct zipkin *x, struct err *e)
 	s.id = span_id_of(id.s, id.len);
 	s.parent = parent.len > 0 ? span_id_of(parent.s, parent.len) : 0;
 	s.has_parent = s.parent != 0;
-	s.follows = text_is(kind, "CONSUMER");
+	s.kind = text_is(kind, "SERVER")     ? SPAN_KIND_SERVER
+	         : text_is(kind, "CLIENT")   ? SPAN_KIND_CLIENT
+	         : text_is(kind, "PRODUCER") ? SPAN_KIND_PRODUCER
+	         : text_is(kind, "CONSUMER") ? SPAN_KIND_CONSUMER
+	                                     : SPAN_KIND_NONE;
+	s.follows = s.kind == SPAN_KIND_CONSUMER;
 	return keep(x, &s,
 	    shared || text_is(kind, "SERVER") ? SERVER
 	    : text_is(kind, "CLIENT")         ? CLIENT

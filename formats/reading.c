@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/texts.h"
 #include "formats/reading.h"
 #include "formats/seen_traces.h"
@@ -42,6 +43,8 @@ struct reading {
 	const char **names;   /* [NODES_MAX + 1] */
 	uint32_t last_node;
 	size_t name_bytes;
+	int64_t *wall_ns; /* of each node below nwall; 0: not known */
+	uint32_t nwall, wall_cap;
 	const struct format *format; /* of the file being read */
 	const struct format *before; /* of the file before it */
 	char *coming;                /* path of the next file, or NULL */
@@ -102,6 +105,7 @@ reading_free(struct reading *r)
 	texts_free(r->nodes);
 	texts_free(r->files);
 	free(r->names);
+	free(r->wall_ns);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
@@ -464,6 +468,8 @@ reading_span(struct reading *r, const struct span *s, struct err *e)
 		return 0;
 	}
 	r->counts.spans++;
+	if (r->o.look_span != NULL)
+		return r->o.look_span(r->o.ctx, s, e);
 	if (!s->no_begin && !s->no_end && in_range(s->begin_ns) && in_range(s->end_ns) &&
 	    s->begin_ns <= s->end_ns)
 		return span_set_add(r->spans, s, resolution_ns, e);
@@ -623,6 +629,25 @@ const char *const *
 reading_nodes(const struct reading *r)
 {
 	return (const char *const *)r->names;
+}
+
+void
+reading_note_clock(struct reading *r, uint32_t node, int64_t wall_offset_ns)
+{
+	if (!array_reserve_max(r->wall_ns, r->wall_cap, node + 1, NODES_MAX + 1))
+		return;
+	while (r->nwall <= node)
+		r->wall_ns[r->nwall++] = 0;
+	r->wall_ns[node] = wall_offset_ns;
+}
+
+bool
+reading_clock(const struct reading *r, uint32_t node, int64_t *wall_offset_ns)
+{
+	if (node >= r->nwall || r->wall_ns[node] == 0)
+		return false;
+	*wall_offset_ns = r->wall_ns[node];
+	return true;
 }
 
 struct labels *

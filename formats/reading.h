@@ -57,6 +57,10 @@ struct reading_options {
 	/* For a check of the instrumentation: is shown each trace as it was recorded, also those without a
 	 * begin or an end, instead of take(); it is valid during the call. False: out of memory. */
 	bool (*look)(void *ctx, const struct trace *t);
+	/* Is shown each span as it was read; it is valid during the call. The span does not become part of a trace then.
+	 * A negative result ends the reading with that code. Formats whose traces are not made of spans hand out traces all the
+	 * same. */
+	int (*look_span)(void *ctx, const struct span *s, struct err *e);
 	/* Of CTF with a mapping, with look(): is told of each tracepoint that begins or ends a request.
 	 * False: out of memory. */
 	bool (*look_mapped)(void *ctx, uint32_t label, enum mapped_event what, uint32_t times);
@@ -93,6 +97,10 @@ void reading_progress(const struct reading *r, uint64_t *read_bytes, uint64_t *s
 /* Names of nodes by the node number of events, for groups_add(). The array stays at its address and
  * its entries never change. For any thread that took a trace, until reading_free(). */
 const char *const *reading_nodes(const struct reading *r);
+
+/* What was added to the times of a node's own clock (CLOCK_MONOTONIC, of CTF) to make them times since the epoch. False: the
+ * format has times since the epoch, or the node is not known. After reading_end(). */
+bool reading_clock(const struct reading *r, uint32_t node, int64_t *wall_offset_ns);
 
 /* ---- for formats ---- */
 
@@ -143,6 +151,8 @@ uint32_t reading_node(struct reading *r, const char *name, size_t len);
  * span_names.c counts. */
 bool reading_name_room(struct reading *r, size_t len);
 struct labels *reading_labels(struct reading *r);
+/* Of a node whose times were read from a clock of its own: what was added to that to make it the time since the epoch. */
+void reading_note_clock(struct reading *r, uint32_t node, int64_t wall_offset_ns);
 const struct reading_options *reading_options(const struct reading *r);
 struct reading_counts *reading_count(struct reading *r); /* for a format to add to */
 

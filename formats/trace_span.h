@@ -19,6 +19,16 @@ struct text_view {     /* bytes that somebody else owns */
 	uint32_t len;
 };
 
+enum span_kind { /* of OpenTelemetry; its numbers */
+	SPAN_KIND_NONE,
+	SPAN_KIND_INTERNAL,
+	SPAN_KIND_SERVER,
+	SPAN_KIND_CLIENT,
+	SPAN_KIND_PRODUCER,
+	SPAN_KIND_CONSUMER,
+	SPAN_KINDS
+};
+
 struct span {
 	struct trace_id trace; /* 0, 0: none; the span is counted as incomplete */
 	uint64_t id;           /* 0: none; the span is counted as incomplete */
@@ -26,7 +36,8 @@ struct span {
 	bool has_parent;
 	/* Its parent caused it and does not wait for it (FOLLOWS_FROM, a consumer of a queue). */
 	bool follows;
-	bool failed; /* its status is an error */
+	bool failed;  /* its status is an error */
+	uint8_t kind; /* enum span_kind */
 	/* Not known: the span was not finished, or its record is damaged. It is kept as structure:
 	 * tree.h bounds its times. The time itself is then ignored. */
 	bool no_begin, no_end;

@@ -56,6 +56,7 @@ COMMAND(baseline)
 COMMAND(keys)
 COMMAND(map)
 COMMAND(kernel)
+COMMAND(annotate)
 
 #undef QUESTION
 #undef COMMAND
