@@ -85,7 +85,7 @@ by_context(enum wake_context c)
  * 1. The kernel says that it waits for storage: for memory of its own, where it is in no system call.
  * 2. A system call that waits for one thing only.
  * 3. A lock whose owner is known, also if its time ran out.
- * 4. Who woke it.
+ * 4. Who woke it. Storage, and it is in no system call: a fault.
  * 5. Uninterruptible, and a thread of the kernel or an interrupt woke it: file systems wait like that for their storage.
  * 6. A socket, and an interrupt woke it.
  */
@@ -109,6 +109,8 @@ off_cpu_cause(const struct off_cpu *w)
 	if (kind == CALL_FUTEX && w->owner != 0 && futex_is_lock(w->arguments[1]))
 		return BELOW_LOCK;
 	/* 4 */
+	if (by == BELOW_DISK && w->syscall == SYSCALL_NONE)
+		return BELOW_FAULT;
 	if (by != BELOW_UNKNOWN)
 		return by;
 	/* 5 */

@@ -16,7 +16,7 @@
 #ifndef KERNEL_PATH_H
 #define KERNEL_PATH_H
 
-#include "kernel/graph.h"
+#include "kernel/thread_graph.h"
 
 enum { KERNEL_PATH_DEPTH_MAX = 256 };
 
@@ -26,11 +26,13 @@ struct kernel_segment {
 	uint32_t interval; /* of that thread; UINT32_MAX: none */
 	uint32_t depth;    /* 0: the thread itself; 1: the one that it waits for; ... */
 	uint8_t state;     /* enum below_state */
-	bool transfer;     /* a message is on its way to the thread; from its sender, whose segment comes before */
+	bool
+	    transfer; /* a message is on its way to the thread; from its sender, whose segment comes before */
 };
 
 struct kernel_path {
-	struct kernel_segment *segments; /* in the order of time; without gaps from from_ns to to_ns */
+	struct kernel_segment
+	    *segments; /* in the order of time; without gaps from from_ns to to_ns */
 	uint32_t nsegments, segments_cap;
 	int64_t from_ns, to_ns; /* the span asked for, within the life of the thread */
 	uint64_t too_deep;      /* waits that were not followed for that reason */
@@ -38,12 +40,12 @@ struct kernel_path {
 
 /* Computes the path of a thread in [from_ns, to_ns], cut to the thread's life. *ret is to be released, also after a failure. ERR_INPUT: the thread has no
  * time in it; ERR_MEMORY. O((segments + follows) x log intervals). */
-int kernel_path(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int64_t from_ns,
-    int64_t to_ns, struct err *e);
+int kernel_path(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread,
+    int64_t from_ns, int64_t to_ns, struct err *e);
 void kernel_path_release(struct kernel_path *p);
 
 /* The same without following any wait: the states of the thread itself. */
-int kernel_states(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int64_t from_ns,
-    int64_t to_ns, struct err *e);
+int kernel_states(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread,
+    int64_t from_ns, int64_t to_ns, struct err *e);
 
 #endif

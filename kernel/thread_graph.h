@@ -13,13 +13,13 @@
  *
  * Nothing is guessed:
  *	- Without any event of an interrupt on a host, and without a word of the source, it is not known who wakes: such a wait is `unknown`.
- *	- A loss makes all waits unknown that were in progress, and the time of the CPU in which it lies.
+ *	- A loss makes all waits unknown that overlap it, and the time of its CPU.
  *	- An event that goes back in time, or contradicts the ones before, is counted. What it contradicts becomes `unknown`.
  *
- * Pure. Taking an event is O(1) expected; memory is 40 bytes for an interval and some 160 for a thread, within a bound.
+ * Pure. Taking an event is O(1) expected, a loss O(threads); memory is 40 bytes for an interval and some 160 for a thread, within a bound.
  */
-#ifndef KERNEL_GRAPH_H
-#define KERNEL_GRAPH_H
+#ifndef KERNEL_THREAD_GRAPH_H
+#define KERNEL_THREAD_GRAPH_H
 
 #include <stddef.h>
 
@@ -34,17 +34,19 @@ struct kernel_interval {
 	uint32_t waker;  /* number of the thread; KERNEL_THREAD_NONE: an interrupt, or not known */
 	int16_t syscall; /* that the thread is in; SYSCALL_NONE, SYSCALL_UNKNOWN */
 	uint8_t state;   /* enum below_state */
-	uint8_t by;      /* of a wait: enum wake_context of what ended it */
-	uint32_t owner;  /* LOCK: tid of the thread that held it at the begin; 0: not known */
-	uint32_t reserved;
+	uint8_t
+	    by; /* of a wait: enum wake_context of what ended it; of a worker WAKE_NETWORK: a packet arrived at its end */
+	uint32_t owner; /* LOCK: tid of the thread that held it at the begin; 0: not known */
+	uint16_t cpu;   /* RUNNING: on this one; else 0 */
+	uint16_t reserved;
 };
 
-struct kernel_thread { /* one life of a thread: a tid that is used again is another one */
+struct kernel_thread {     /* one life of a thread: a tid that is used again is another one */
 	uint32_t tid, pid; /* pid 0: not known */
 	uint32_t name;     /* in texts; 0: not known */
 	uint32_t parent;   /* number of the thread that made it; KERNEL_THREAD_NONE */
 	uint16_t host;
-	bool is_worker; /* not a thread, but the interrupts of CPU tid */
+	bool is_worker;           /* not a thread, but the interrupts of CPU tid */
 	int64_t begin_ns, end_ns; /* of its intervals: from the first event that knows it */
 	const struct kernel_interval *intervals;
 	uint32_t nintervals;
@@ -55,7 +57,7 @@ struct kernel_graph_options {
 	bool workers;            /* also keep when each CPU was in a softirq */
 };
 
-struct kernel_graph_counts { /* what was odd in the events */
+struct kernel_graph_counts {      /* what was odd in the events */
 	uint64_t events, back;    /* back: before the one before, on its host; it was left out */
 	uint64_t unexpected;      /* a CPU switches from another thread than it ran */
 	uint64_t open_contexts;   /* interrupts without their end */
@@ -67,24 +69,27 @@ struct kernel_graph_counts { /* what was odd in the events */
 
 struct kernel_graph;
 
-/* ERR_MEMORY. *ret is the caller's. */
-int kernel_graph_new(
-    struct kernel_graph **ret, const struct kernel_graph_options *o, const struct kernel_names *names, struct err *e);
+/* ERR_MEMORY. *ret is the caller's; `names` has to outlive it. */
+int kernel_graph_new(struct kernel_graph **ret, const struct kernel_graph_options *o,
+    struct kernel_names *names, struct err *e);
 void kernel_graph_free(struct kernel_graph *g); /* NULL is fine */
 
 /* Takes an event: a kernel_take. ERR_MEMORY; ERR_FULL: it needs more than memory_max_bytes; e says what to do. */
 int kernel_graph_take(void *g, const struct kernel_event *ev, struct err *e);
 
-/* After the last event: what goes on then ends with the last event of its host. Threads may then be read; further events may be taken after it. */
+/* After the last event: what goes on then ends with the last event of its host. Threads may be read then. More events may follow; a wait that went on
+ * is then two, of which the first one does not know what ended it. */
 int kernel_graph_end(struct kernel_graph *g, struct err *e);
 
-uint32_t kernel_graph_count(const struct kernel_graph *g); /* of threads, numbered from 0 in the order in which they came */
+uint32_t kernel_graph_count(
+    const struct kernel_graph *g); /* of threads, numbered from 0 in the order in which they came */
 /* Valid until the next event is taken. */
 const struct kernel_thread *kernel_graph_thread(const struct kernel_graph *g, uint32_t number);
 struct kernel_graph_counts kernel_graph_counts(const struct kernel_graph *g);
 
-/* The thread with this tid on this host at this time; KERNEL_THREAD_NONE. O(lives of that tid). */
-uint32_t kernel_graph_find(const struct kernel_graph *g, uint32_t host, uint32_t tid, int64_t at_ns);
+/* The thread that had this tid on this host at this time; KERNEL_THREAD_NONE. O(lives of that tid). */
+uint32_t kernel_graph_find(
+    const struct kernel_graph *g, uint32_t host, uint32_t tid, int64_t at_ns);
 
 /* The number of its interval in which from_ns < at_ns <= to_ns; nintervals: there is none. O(log intervals). */
 uint32_t kernel_thread_at(const struct kernel_thread *t, int64_t at_ns);
