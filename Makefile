@@ -73,7 +73,7 @@ below/stacks_libs := dw elf
 below/probes_libs := Zydis
 below/kernel_libs := bpf
 below/main_libs   := jansson
-kernel/patterns_libs := jansson
+kernel/patterns_libs := jansson gsl
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone
