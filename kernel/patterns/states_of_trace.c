@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "kernel/patterns/states_of_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/below_time.h"
+#include "base/array.h"
+#include "kernel/path.h"
+
+struct stay { /* of an operation on a thread */
+	int64_t from_ns, to_ns;
+	uint32_t node, tid;
+};
+
+struct child {
+	uint32_t operation;
+	int64_t begin_ns, end_ns;
+	uint32_t node, tid; /* where it begins */
+};
+
+struct job { /* one trace */
+	const struct trace *t;
+	const struct labels *labels;
+	const struct states_source *from;
+	struct arena *a;
+	struct err *e;
+	struct below_records *records; /* without a graph */
+	struct operations *o;
+	uint32_t *unit_of;      /* by operation */
+	struct child *children; /* by operation: children[first[i] .. first[i + 1]), by begin */
+	uint32_t *first, low; /* low: of the operation that is looked at, those before have ended */
+	struct operation_piece *pieces;
+	uint32_t npieces, cap;
+};
+
+static int
+out_of_memory(struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "out of memory");
+}
+
+/* ---- units as operations ---- */
+
+/* "service name" of the first event whose label has a text. */
+static int
+name_of(struct operation *o, const struct job *j, const struct unit *u)
+{
+	const struct label *l = NULL;
+	char *text;
+	uint32_t len, word;
+	const char *name;
+
+	for (uint32_t i = u->first; i < u->first + u->count && l == NULL; i++)
+		if (!labels_get(j->labels, j->t->events[i].label)->silent)
+			l = labels_get(j->labels, j->t->events[i].label);
+	if (l == NULL) {
+		o->name = "";
+		return 0;
+	}
+	name = l->name_len > 0 ? l->name : l->event;
+	word = l->name_len > 0 ? l->name_len : l->event_len;
+	len = l->service_len + 1 + word;
+	if ((text = arena_alloc(j->a, (size_t)len + 1)) == NULL)
+		return ERR_MEMORY;
+	memcpy(text, l->text, l->service_len);
+	text[l->service_len] = ' ';
+	memcpy(text + l->service_len + 1, name, word);
+	text[len] = '\0';
+	o->name = text;
+	o->name_len = len;
+	return 0;
+}
+
+/* Units that lead to the root by their forks, parents first. */
+static int
+list_operations(struct job *j)
+{
+	const struct trace *t = j->t;
+	uint32_t *operation_of = arena_alloc(j->a, (size_t)t->nunits * sizeof *operation_of);
+	uint32_t *next = arena_alloc(j->a, (size_t)t->nunits * sizeof *next);
+	uint32_t *below = arena_alloc(j->a, (size_t)t->nunits * sizeof *below);
+	struct operations *o = j->o;
+
+	o->list = arena_calloc(j->a, t->nunits, sizeof *o->list);
+	j->unit_of = arena_calloc(j->a, t->nunits, sizeof *j->unit_of);
+	if (operation_of == NULL || next == NULL || below == NULL || o->list == NULL ||
+	    j->unit_of == NULL)
+		return ERR_MEMORY;
+	memset(below, 255, t->nunits * sizeof *below); /* TRACE_NONE: the end of a list */
+	for (uint32_t u = t->nunits; u-- > 0;) {
+		uint32_t parent;
+
+		if (u == t->root || t->units[u].fork >= t->nevents || t->units[u].count == 0 ||
+		    (parent = t->events[t->units[u].fork].unit) == u)
+			continue;
+		next[u] = below[parent];
+		below[parent] = u;
+	}
+	j->unit_of[o->n++] = t->root;
+	o->list[0].parent = OPERATION_NONE;
+	for (uint32_t i = 0; i < o->n; i++)
+		for (uint32_t u = below[j->unit_of[i]]; u != TRACE_NONE && o->n < t->nunits;
+		     u = next[u]) {
+			o->list[o->n].parent = i;
+			j->unit_of[o->n++] = u;
+		}
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct unit *u = &t->units[j->unit_of[i]];
+
+		o->list[i].begin_ns = t->events[u->first].time_ns;
+		o->list[i].end_ns = t->events[u->first + u->count - 1].time_ns;
+		if (name_of(&o->list[i], j, u) != 0)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int
+by_begin(const void *x, const void *y)
+{
+	const struct child *a = x, *b = y;
+
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	return a->operation < b->operation ? -1 : a->operation > b->operation;
+}
+
+/* Children are next to each other, since operations are listed breadth first. */
+static int
+list_children(struct job *j)
+{
+	struct operations *o = j->o;
+	uint32_t at = 1;
+
+	j->children = arena_calloc(j->a, o->n, sizeof *j->children);
+	j->first = arena_calloc(j->a, (size_t)o->n + 1, sizeof *j->first);
+	if (j->children == NULL || j->first == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < o->n; i++) {
+		j->first[i] = at - 1;
+		for (; at < o->n && o->list[at].parent == i; at++) {
+			const struct event *ev = &j->t->events[j->t->units[j->unit_of[at]].first];
+
+			j->children[at - 1] = (struct child){ at, o->list[at].begin_ns,
+				o->list[at].end_ns, ev->node, ev->tid };
+		}
+		qsort(
+		    j->children + j->first[i], at - 1 - j->first[i], sizeof *j->children, by_begin);
+	}
+	j->first[o->n] = at - 1;
+	return 0;
+}
+
+/* ---- the pieces of an operation ---- */
+
+static bool
+add(struct job *j, int64_t from_ns, int64_t to_ns, uint8_t state, uint32_t within)
+{
+	struct operation_piece *last = j->npieces > 0 ? &j->pieces[j->npieces - 1] : NULL;
+
+	if (from_ns >= to_ns)
+		return true;
+	if (last != NULL && last->to_ns == from_ns && last->state == state &&
+	    last->within == within) {
+		last->to_ns = to_ns;
+		return true;
+	}
+	if (!array_reserve(j->pieces, j->cap, j->npieces + 1))
+		return false;
+	j->pieces[j->npieces++] = (struct operation_piece){ from_ns, to_ns, within, state };
+	return true;
+}
+
+static bool
+for_others(uint8_t state)
+{
+	return state == BELOW_NETWORK || state == BELOW_THREAD || state == BELOW_UNKNOWN;
+}
+
+/* The state of a wait of which the critical path has this segment. */
+static uint8_t
+followed(uint8_t wait, const struct kernel_segment *s)
+{
+	if (s->depth == 0 || s->transfer || s->state == BELOW_RUNNING || for_others(s->state))
+		return wait;
+	return s->state;
+}
+
+/* A wait that is the operation's own. thread: KERNEL_THREAD_NONE without a graph. */
+static int
+add_wait(struct job *j, uint32_t thread, uint8_t state, int64_t from_ns, int64_t to_ns)
+{
+	int64_t off = j->from->offset_ns;
+	struct kernel_path path;
+	int rc;
+
+	if (from_ns >= to_ns)
+		return 0;
+	if (thread == KERNEL_THREAD_NONE || state == BELOW_UNKNOWN)
+		return add(j, from_ns, to_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
+	rc = kernel_path(&path, j->from->graph, thread, from_ns + off, to_ns + off, j->e);
+	if (rc == ERR_MEMORY || (rc != 0 && !add(j, from_ns, to_ns, state, OPERATION_NONE))) {
+		kernel_path_release(&path);
+		return ERR_MEMORY;
+	}
+	for (uint32_t i = 0; i < path.nsegments && rc == 0; i++)
+		if (!add(j, path.segments[i].from_ns - off, path.segments[i].to_ns - off,
+			followed(state, &path.segments[i]), OPERATION_NONE))
+			rc = ERR_MEMORY;
+	kernel_path_release(&path);
+	return rc == ERR_MEMORY ? rc : 0;
+}
+
+/* Of the operations below, the one of which this time is: OPERATION_NONE, the unit's own. *until_ns: how long this is so. */
+static uint32_t
+child_at(struct job *j, uint32_t operation, const struct stay *stay, uint8_t state, int64_t at_ns,
+    int64_t *until_ns)
+{
+	uint32_t best = OPERATION_NONE;
+	bool best_here = false;
+	int64_t best_end_ns = 0;
+
+	while (j->low < j->first[operation + 1] && j->children[j->low].end_ns <= at_ns)
+		j->low++;
+	for (uint32_t k = j->low; k < j->first[operation + 1]; k++) {
+		const struct child *c = &j->children[k];
+		bool here = c->node == stay->node && c->tid == stay->tid;
+
+		if (c->begin_ns > at_ns) {
+			*until_ns = c->begin_ns < *until_ns ? c->begin_ns : *until_ns;
+			break;
+		}
+		if (c->end_ns <= at_ns || (!here && !for_others(state)))
+			continue;
+		if (c->end_ns < *until_ns)
+			*until_ns = c->end_ns;
+		if (best == OPERATION_NONE || (here && !best_here) ||
+		    (here == best_here && c->end_ns > best_end_ns)) {
+			best = c->operation;
+			best_here = here;
+			best_end_ns = c->end_ns;
+		}
+	}
+	return best;
+}
+
+/* Time in which the unit's thread was in one state. */
+static int
+add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t thread,
+    uint8_t state, int64_t from_ns, int64_t to_ns)
+{
+	int rc = 0;
+
+	while (from_ns < to_ns && rc == 0) {
+		int64_t until_ns = to_ns;
+		uint32_t child = child_at(j, operation, stay, state, from_ns, &until_ns);
+
+		if (child != OPERATION_NONE)
+			rc = add(j, from_ns, until_ns, state, child) ? 0 : ERR_MEMORY;
+		else if (for_others(state))
+			rc = add_wait(j, thread, state, from_ns, until_ns);
+		else
+			rc = add(j, from_ns, until_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
+		from_ns = until_ns;
+	}
+	return rc;
+}
+
+static uint32_t
+host_of(const struct states_source *from, uint32_t node)
+{
+	if (from->hosts == NULL)
+		return node;
+	return node < from->nhosts ? from->hosts[node] : UINT32_MAX;
+}
+
+static int
+add_stay_of_graph(struct job *j, uint32_t operation, const struct stay *s)
+{
+	int64_t off = j->from->offset_ns, at = s->from_ns;
+	uint32_t host = host_of(j->from, s->node), thread = KERNEL_THREAD_NONE;
+	const struct kernel_thread *t = NULL;
+	int rc = 0;
+
+	if (host != UINT32_MAX && s->tid != 0)
+		thread = kernel_graph_find(j->from->graph, host, s->tid, s->to_ns + off);
+	if (thread != KERNEL_THREAD_NONE)
+		t = kernel_graph_thread(j->from->graph, thread);
+	for (uint32_t i = t != NULL ? kernel_thread_at(t, at + off + 1) : 0;
+	     t != NULL && i < t->nintervals && rc == 0; i++) {
+		int64_t from = t->intervals[i].from_ns - off, to = t->intervals[i].to_ns - off;
+
+		if (from >= s->to_ns)
+			break;
+		if (from > at)
+			rc = add_state(
+			    j, operation, s, KERNEL_THREAD_NONE, BELOW_UNKNOWN, at, from);
+		from = from > at ? from : at;
+		to = to < s->to_ns ? to : s->to_ns;
+		if (rc == 0)
+			rc = add_state(j, operation, s, thread, t->intervals[i].state, from, to);
+		at = to;
+	}
+	if (rc == 0 && at < s->to_ns)
+		rc = add_state(j, operation, s, KERNEL_THREAD_NONE, BELOW_UNKNOWN, at, s->to_ns);
+	return rc;
+}
+
+static int
+add_stay_of_records(struct job *j, uint32_t operation, const struct stay *s)
+{
+	struct below_time time;
+	int64_t at = s->from_ns;
+	int rc = below_steps_of(
+	    &time, j->records, j->unit_of[operation], s->from_ns, s->to_ns, j->a, j->e);
+
+	for (uint32_t i = 0; rc == 0 && i < time.nparts; i++) {
+		rc = add_state(j, operation, s, KERNEL_THREAD_NONE, (uint8_t)time.parts[i].state,
+		    at, at + time.parts[i].ns);
+		at += time.parts[i].ns;
+	}
+	return rc;
+}
+
+/* The threads of a unit, one after the other: time between two events is of the thread of the later one. */
+static int
+add_operation(struct job *j, uint32_t operation)
+{
+	struct operation *o = &j->o->list[operation];
+	const struct unit *u = &j->t->units[j->unit_of[operation]];
+	const struct event *ev = &j->t->events[u->first];
+	int rc = 0;
+
+	j->npieces = 0;
+	j->low = j->first[operation];
+	for (uint32_t i = 1, k; i < u->count && rc == 0; i = k) {
+		struct stay s = {
+			.from_ns = ev[i - 1].time_ns, .node = ev[i].node, .tid = ev[i].tid
+		};
+
+		for (k = i + 1; k < u->count && ev[k].node == s.node && ev[k].tid == s.tid;)
+			k++;
+		s.to_ns = ev[k - 1].time_ns;
+		if (s.from_ns < s.to_ns)
+			rc = j->from->graph != NULL ? add_stay_of_graph(j, operation, &s)
+			                            : add_stay_of_records(j, operation, &s);
+	}
+	if (rc != 0)
+		return rc;
+	o->npieces = j->npieces;
+	if (j->npieces > 0 &&
+	    (o->pieces = arena_copy(j->a, j->pieces, j->npieces * sizeof *j->pieces)) == NULL)
+		return ERR_MEMORY;
+	return 0;
+}
+
+int
+operations_of_trace(struct operations *ret, const struct trace *t, const struct labels *labels,
+    const struct states_source *from, struct arena *a, struct err *e)
+{
+	struct job j = { .t = t, .labels = labels, .from = from, .a = a, .e = e, .o = ret };
+	int rc = 0;
+
+	*ret = (struct operations){ .id_high = t->id_high, .id = t->id };
+	if (!trace_is_evidence(t) || t->root >= t->nunits || t->units[t->root].count == 0 ||
+	    t->nunits > OPERATIONS_MAX)
+		return 0;
+	if (from->graph == NULL && (rc = below_records_of(&j.records, t, labels, a, e)) != 0)
+		return rc;
+	if (list_operations(&j) != 0 || list_children(&j) != 0)
+		rc = ERR_MEMORY;
+	for (uint32_t i = 0; i < ret->n && rc == 0; i++)
+		rc = add_operation(&j, i);
+	free(j.pieces);
+	if (rc != 0)
+		ret->n = 0;
+	return rc != 0 ? out_of_memory(e) : 0;
+}
