@@ -28,7 +28,7 @@
 #include "base/err.h"
 
 #define LIMITS_ALPHA 0.004 /* for each of both k */
-#define LIMITS_SMALL 2.0
+#define LIMITS_SMALL 2.5
 #define LIMITS_RARE 0.2
 #define LIMITS_SIGMAS 3
 

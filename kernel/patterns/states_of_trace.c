@@ -257,7 +257,7 @@ add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t t
 		uint32_t child = child_at(j, operation, stay, state, from_ns, &until_ns);
 
 		if (child != OPERATION_NONE)
-			rc = add(j, from_ns, until_ns, state, child) ? 0 : ERR_MEMORY;
+			rc = add(j, from_ns, until_ns, BELOW_RUNNING, child) ? 0 : ERR_MEMORY;
 		else if (for_others(state))
 			rc = add_wait(j, thread, state, from_ns, until_ns);
 		else
