@@ -22,7 +22,7 @@
 .SECONDARY:	# keeps the objects of tests, so that only what changed is built again
 
 # ---- rooms: each uses only the rooms named here -------------------------------
-ROOMS             := base wire kernel mapping analysis formats report forest searchspace \
+ROOMS             := base wire kernel mapping analysis kernel/requests formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main kernel/patterns cli
 base_uses         :=
@@ -30,8 +30,10 @@ wire_uses         := base
 kernel_uses       := wire base
 kernel/patterns_uses := kernel analysis wire base
 mapping_uses      := wire base
+kernel/requests_uses := kernel analysis wire base
 analysis_uses     := wire base
 formats_uses      := analysis mapping wire base
+kernel/files_uses := formats kernel analysis mapping wire base
 report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
@@ -50,13 +52,13 @@ agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
-below/kernel_uses := wire base
+below/kernel_uses := kernel wire base
 below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
-cli_uses          := kernel/patterns kernel report formats searchspace forest analysis mapping wire base
+cli_uses          := kernel/patterns report kernel/requests kernel/files formats kernel searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/patterns below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -83,7 +85,8 @@ hone_room         := cli
 
 # Shared objects that hone loads on demand (formats/format_ctf.c, cli/command_keys.c), and the symbols of hone that they
 # use.
-LOADED_CTF        := formats/format_ctf_babeltrace.c wire/field_babeltrace2.c
+LOADED_CTF        := formats/format_ctf_babeltrace.c formats/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
+LOADED_CTF_KERNEL := formats/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
 # Shared objects that hone-agent loads if agent.reader names them (agent/reader/sources.tbl.h), and the symbols that
@@ -146,6 +149,10 @@ $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues 
 $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 
+# So is the reader of CTF.
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer): $(LOADED_CTF_KERNEL:%.c=$O/%.o)
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer): LDFLAGS_ALL += -lbabeltrace2
+
 # Programs that block in known places, without frame pointers, for the test of unwinding.
 $O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)
 $O/tests/unit/below/stacks/blocked $O/tests/unit/below/stacks/blocked_other: tests/unit/below/stacks/blocked.c
@@ -192,11 +199,13 @@ $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # BPF programs, for the kernel; the objects are inside the programs that load them.
-$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/raw.h
-	@mkdir -p $(@D) && clang -target bpf -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
+$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/raw.h below/kernel/record_raw.h kernel/events.tbl.h
+	@mkdir -p $(@D) && clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
 	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 $O/below/kernel/trace_bpf.o: CFLAGS_ALL += -DTRACE_OBJECT='"$O/below/kernel/trace.bpf.o"'
 $O/below/kernel/trace_bpf.o: $O/below/kernel/trace.bpf.o
+$O/below/kernel/record_bpf.o: CFLAGS_ALL += -DRECORD_OBJECT='"$O/below/kernel/record.bpf.o"'
+$O/below/kernel/record_bpf.o: $O/below/kernel/record.bpf.o
 
 # The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)

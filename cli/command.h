@@ -26,7 +26,7 @@ struct invocation {
 	const char *value[FLAGS]; /* NULL: flag not given; "" for a flag without a value */
 	/* values of flags that may be repeated; NULL after the last */
 	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1],
-	    *hosts[FLAG_REPEATS_MAX + 1];
+	    *hosts[FLAG_REPEATS_MAX + 1], *pids[FLAG_REPEATS_MAX + 1];
 	double number[FLAGS]; /* values of numeric flags, or their defaults */
 	int timeout_ms;
 	const struct output *output;

@@ -39,7 +39,7 @@ print_help(FILE *out)
 	    "usage: hone COMMAND [TYPE] [FLAGS]\n\n"
 	    "Finds out why requests of a distributed application are slow or unpredictable. Enables only\n"
 	    "the LTTng tracepoints that help to explain it. All commands talk to the controller honed,\n"
-	    "except analyze, keys and map, which work on files.\n\n",
+	    "except analyze, kernel, keys and map, which work on files.\n\n",
 	    out);
 	for (const struct command *const *c = commands; *c != NULL; c++)
 		fprintf(out, "  %s %-*s %s\n", (*c)->name, (int)(18 - strlen((*c)->name)),
@@ -120,7 +120,10 @@ unknown_flag(struct invocation *c, const char *word)
 static enum exit_code
 take_repeated(struct invocation *c, enum flag f, const char *value)
 {
-	const char **list = f == FLAG_IGNORE ? c->ignore : f == FLAG_HOST ? c->hosts : c->bins;
+	const char **list = f == FLAG_IGNORE ? c->ignore
+	                    : f == FLAG_HOST ? c->hosts
+	                    : f == FLAG_PID  ? c->pids
+	                                     : c->bins;
 	int n = 0;
 
 	while (list[n] != NULL)
@@ -144,7 +147,7 @@ take_flag(struct invocation *c, int argc, char **argv, int *i)
 		    strlen(flag_texts[f].name) != len ||
 		    strncmp(flag_texts[f].name, word, len) != 0)
 			continue;
-		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST;
+		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST || f == FLAG_PID;
 
 		if (c->value[f] != NULL && !repeats)
 			return call_misused(c, flag_texts[f].name, "given twice", NULL);

@@ -8,7 +8,7 @@ FLAG(WAIT, "--wait", NULL, "show the progress, and return when it has ended")
 FLAG(STRATEGY, "--strategy", "NAME", "how to choose tracepoints, see below")
 FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)")
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
-FLAG(SECONDS, "--seconds", "N", "duration of learning, 1 to 86400, or of a check, 1 to 120 (10)")
+FLAG(SECONDS, "--seconds", "N", "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
@@ -52,6 +52,9 @@ FLAG(DAYS, "--days", "N", "validity of the certificate, 1 to 36500 (365)")
 FLAG(AGAIN, "--again", NULL, "replace the existing certificate")
 FLAG(MAP, "--map", "FILE",
     "mapping: the tracepoints that begin and end requests of a program without libhone")
-FLAG(
-    EVENTS, "--events", "FILE", "saved output of lttng list --userspace --fields; lttng is not run")
+FLAG(EVENTS, "--events", "WHAT",
+    "of map: a file, saved output of lttng list --userspace --fields, instead of running lttng; of a recording: groups of events, with commas between (lean)")
+FLAG(PID, "--pid", "N,...", "only these processes and their children; may be repeated")
+FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
+FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (32 MiB of all)")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")

@@ -27,8 +27,19 @@ _hone() {
 	--dir)
 		COMPREPLY=($(compgen -d -- "$word"))
 		return ;;
-	--html|--dot|--space|--map|--events)
+	--html|--dot|--space|--map)
 		COMPREPLY=($(compgen -f -- "$word"))
+		return ;;
+	--events)
+		if [ "$command" = kernel ]; then
+			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations" -- "${word##*,}" |
+			    sed "s/^/$(case $word in *,*) echo "${word%,*}," ;; esac)/"))
+		else
+			COMPREPLY=($(compgen -f -- "$word"))
+		fi
+		return ;;
+	--pid)
+		COMPREPLY=($(compgen -W "$(cd /proc && ls -d [0-9]*)" -- "$word"))
 		return ;;
 	--tracepoint)
 		COMPREPLY=($(compgen -W "$(hone tracepoints --json --timeout 1 2>/dev/null |
@@ -37,7 +48,7 @@ _hone() {
 	--since)
 		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
 		return ;;
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -63,6 +74,12 @@ _hone() {
 			COMPREPLY=($(compgen -W "check show" -- "$word"))
 		else
 			COMPREPLY=($(compgen -f -- "$word"))
+		fi ;;
+	kernel)
+		if [ "$COMP_CWORD" -eq 2 ]; then
+			COMPREPLY=($(compgen -W "record" -- "$word"))
+		else
+			COMPREPLY=($(compgen -d -- "$word"))
 		fi ;;
 	baseline)
 		case $COMP_CWORD in

@@ -20,6 +20,9 @@ typedef int ctf_read(struct reading *r, const char *path, struct err *e);
 ctf_read ctf_read_babeltrace;
 #define CTF_READ "ctf_read_babeltrace"
 
+/* Loads the shared object, which stays loaded, and finds what it exports by this name. ERR_SYSTEM. */
+int ctf_object_symbol(void **ret, const char *name, struct err *e);
+
 /* What a text of babeltrace2 about why it stopped means: records that go back in time, or data that
  * ends in the middle. */
 static inline enum skip

@@ -94,21 +94,31 @@ object_path(char *ret, size_t size)
 	return snprintf(ret, size, "%s/../lib/hone/ctf.so", self) < (int)size;
 }
 
-/* Loads the shared object, which stays loaded for further folders. */
-static int
-read_folder(struct reading *r, const char *path, struct err *e)
+int
+ctf_object_symbol(void **ret, const char *name, struct err *e)
 {
 	char file[PATH_MAX];
-	void *object, *symbol;
-	ctf_read *read;
+	void *object;
 
 	if (!object_path(file, sizeof file))
 		return err_set(e, ERR_SYSTEM,
 		    "cannot find this program's own file, and so not its CTF reader ../lib/hone/ctf.so");
 	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
-	    (symbol = dlsym(object, CTF_READ)) == NULL)
+	    (*ret = dlsym(object, name)) == NULL)
 		return err_set(e, ERR_SYSTEM,
 		    "the CTF reader, which uses babeltrace2, cannot be loaded: %s", dlerror());
+	return 0;
+}
+
+static int
+read_folder(struct reading *r, const char *path, struct err *e)
+{
+	void *symbol;
+	ctf_read *read;
+	int rc = ctf_object_symbol(&symbol, CTF_READ, e);
+
+	if (rc != 0)
+		return rc;
 	memcpy(&read, &symbol, sizeof read);
 	return read(r, path, e);
 }

@@ -18,6 +18,7 @@
 #include "base/hash_map.h"
 #include "formats/correlate.h"
 #include "formats/ctf_reader.h"
+#include "formats/graph_babeltrace2.h"
 #include "wire/field_babeltrace2.h"
 
 enum { TRACES_MAX = 65536, EVENT_NAME_MAX = 255 };
@@ -43,7 +44,6 @@ struct ctf_folders {
 struct ctf_sink {
 	struct reading *reading;
 	struct correlate *correlate;
-	bt_message_iterator *iterator;
 	struct map classes; /* event class -> class_info */
 	struct arena arena; /* of those */
 	/* of each node: wall clock minus monotonic clock at its first event; 0: none yet */
@@ -241,185 +241,58 @@ take_loss(struct ctf_sink *s, const bt_message *m)
 	return correlate_loss(s->correlate, node, count, from_ns, to_ns, s->e);
 }
 
-static bt_graph_simple_sink_component_initialize_func_status
-sink_begin(bt_message_iterator *it, void *data)
-{
-	((struct ctf_sink *)data)->iterator = it;
-	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
-}
-
-static bt_graph_simple_sink_component_consume_func_status
-sink_consume(bt_message_iterator *it, void *data)
-{
-	struct ctf_sink *s = data;
-	bt_message_array_const messages;
-	uint64_t n = 0;
-	bt_message_iterator_next_status status = bt_message_iterator_next(it, &messages, &n);
-
-	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
-		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
-	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN)
-		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_AGAIN;
-	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
-		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
-	for (uint64_t i = 0; i < n; i++) {
-		bt_message_type type = bt_message_get_type(messages[i]);
-
-		if (s->rc == 0 && type == BT_MESSAGE_TYPE_EVENT)
-			s->rc = take_event(s, messages[i]);
-		else if (s->rc == 0 && type == BT_MESSAGE_TYPE_DISCARDED_EVENTS)
-			s->rc = take_loss(s, messages[i]);
-		bt_message_put_ref(messages[i]);
-	}
-	return s->rc == 0 ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
-	                  : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
-}
-
-static void
-sink_end(void *data)
-{
-	(void)data;
-}
-
-/* ---- the graph: a ctf.fs for each folder -> utils.muxer -> us ---- */
-
-/* Sets *e to the text of babeltrace2's innermost cause, and *bad to the folder whose component
- * failed; *bad is unchanged if it is not known. */
 static int
-said(struct err *e, const struct ctf_folders *f, uint32_t *bad)
+take_message(void *of, const bt_message *m)
 {
-	const bt_error *error = bt_current_thread_take_error();
-	uint64_t n = error != NULL ? bt_error_get_cause_count(error) : 0;
+	struct ctf_sink *s = of;
 
-	err_set(e, ERR_INPUT, "babeltrace2 cannot read the trace");
-	if (n > 0)
-		err_set(e, ERR_INPUT, "babeltrace2: %s",
-		    bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)));
-	for (uint64_t i = 0; i < n; i++) {
-		const bt_error_cause *cause = bt_error_borrow_cause_by_index(error, i);
-		unsigned long at;
-		char *end;
-
-		if (bt_error_cause_get_actor_type(cause) !=
-		    BT_ERROR_CAUSE_ACTOR_TYPE_MESSAGE_ITERATOR)
-			continue;
-		at = strtoul(
-		    bt_error_cause_message_iterator_actor_get_component_name(cause), &end, 10);
-		if (*end == '\0' && at < f->count && !f->list[at].bad)
-			*bad = (uint32_t)at;
+	switch (bt_message_get_type(m)) {
+	case BT_MESSAGE_TYPE_EVENT:
+		return s->rc = take_event(s, m);
+	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+		return s->rc = take_loss(s, m);
+	default:
+		return 0;
 	}
-	if (error != NULL)
-		bt_error_release(error);
-	return ERR_INPUT;
 }
 
-static const bt_plugin *
-plugin(const char *name)
-{
-	const bt_plugin *p = NULL;
-
-	return bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &p) ==
-	               BT_PLUGIN_FIND_STATUS_OK
-	           ? p
-	           : NULL;
-}
-
-struct ctf_graph {
-	bt_graph *graph;
-	const bt_plugin *ctf, *utils;
-	const bt_component_filter *muxer;
-	uint64_t used; /* of the muxer's ports */
-};
-
-static bool
-connect(struct ctf_graph *g, const bt_component_source *source)
-{
-	uint64_t n = bt_component_source_get_output_port_count(source);
-
-	for (uint64_t i = 0; i < n; i++, g->used++)
-		if (bt_graph_connect_ports(g->graph,
-			bt_component_source_borrow_output_port_by_index_const(source, i),
-			bt_component_filter_borrow_input_port_by_index_const(g->muxer, g->used),
-			NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-			return false;
-	return true;
-}
-
-/* Adds a source component for the folder, named by its number. False: babeltrace2 rejects it. */
-static bool
-add_source(struct ctf_graph *g, const char *path, uint32_t number)
-{
-	bt_value *parameters = bt_value_map_create(), *list;
-	const bt_component_source *source;
-	char name[16];
-	bool ok;
-
-	snprintf(name, sizeof name, "%u", number);
-	ok = parameters != NULL &&
-	     bt_value_map_insert_empty_array_entry(parameters, "inputs", &list) ==
-	         BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
-	     bt_value_array_append_string_element(list, path) ==
-	         BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
-	     bt_graph_add_source_component(g->graph,
-		 bt_plugin_borrow_source_component_class_by_name_const(g->ctf, "fs"), name,
-		 parameters, BT_LOGGING_LEVEL_NONE, &source) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
-	     connect(g, source);
-	if (parameters != NULL)
-		bt_value_put_ref(parameters);
-	return ok;
-}
+/* ---- the graph ---- */
 
 /* Builds the graph. 1: a folder was marked as bad; build again without it. */
 static int
-build(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
+build(struct graph_babeltrace2 *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
-	const bt_component_sink *sink;
-	uint32_t bad;
+	int rc = graph_begin(g, e);
 
-	if ((g->graph = bt_graph_create(0)) == NULL ||
-	    bt_graph_add_filter_component(g->graph,
-		bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"), "muxer",
-		NULL, BT_LOGGING_LEVEL_NONE, &g->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
-		return said(e, f, &bad);
-	for (uint32_t i = 0; i < f->count; i++) {
-		if (f->list[i].bad || add_source(g, f->list[i].path, i))
+	for (uint32_t i = 0; rc == 0 && i < f->count; i++) {
+		if (f->list[i].bad || graph_add(g, f->list[i].path, i, e) == 0)
 			continue;
-		said(e, f, &bad);
 		f->list[i].bad = true;
 		reading_skip(
 		    s->reading, SKIP_MALFORMED, NULL, "%.60s: %.90s", f->list[i].path, e->text);
 		return 1; /* this graph cannot be used any more */
 	}
-	if (g->used == 0)
-		return err_set(e, ERR_INPUT, "no trace in the folder has events");
-	if (bt_graph_add_simple_sink_component(g->graph, "hone", sink_begin, sink_consume, sink_end,
-		s, &sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
-	    bt_graph_connect_ports(g->graph,
-		bt_component_filter_borrow_output_port_by_index_const(g->muxer, 0),
-		bt_component_sink_borrow_input_port_by_index_const(sink, 0),
-		NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-		return said(e, f, &bad);
-	return 0;
+	return rc == 0 ? graph_connect(g, take_message, s, e) : rc;
 }
 
 /* Reads all events. 1: babeltrace2 failed in a folder, which is marked as bad; read on without it. */
 static int
-run(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
+run(struct graph_babeltrace2 *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
-	bt_graph_run_status status;
 	uint32_t bad = UINT32_MAX;
 	int rc = build(g, f, s, e);
 
 	if (rc != 0)
 		return rc;
 	do {
-		status = bt_graph_run(g->graph);
-	} while (status == BT_GRAPH_RUN_STATUS_AGAIN);
-	if (s->rc != 0 || status == BT_GRAPH_RUN_STATUS_OK)
+		rc = graph_more(g, &bad, e);
+	} while (rc == GRAPH_MORE);
+	if (s->rc != 0 || rc == GRAPH_END)
 		return s->rc;
-	said(e, f, &bad);
+	if (bad >= f->count || f->list[bad].bad)
+		bad = UINT32_MAX;
 	reading_skip(s->reading, ctf_stopped_by(e->text), NULL, "%.60s: %.90s",
-	    bad < f->count ? f->list[bad].path : "", e->text);
+	    bad != UINT32_MAX ? f->list[bad].path : "", e->text);
 	if (bad == UINT32_MAX)
 		return 0;
 	f->list[bad].bad = true;
@@ -431,27 +304,16 @@ run(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *
 static int
 read_traces(struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
-	struct ctf_graph g = { .ctf = plugin("ctf"), .utils = plugin("utils") };
-	int rc = 1;
+	struct graph_babeltrace2 g;
+	int rc;
 
-	if (g.ctf == NULL || g.utils == NULL)
-		rc = err_set(e, ERR_SYSTEM,
-		    "babeltrace2's plugins ctf and utils cannot be found: install "
-		    "libbabeltrace2-0, or name their folder in BABELTRACE_PLUGIN_PATH");
-	while (rc == 1) {
+	do {
 		s->after_ns = s->newest_ns;
-		g.used = 0;
 		rc = run(&g, f, s, e);
-		if (g.graph != NULL)
-			bt_graph_put_ref(g.graph);
-		g.graph = NULL;
+		graph_release(&g);
 		/* the classes were freed with the graph */
 		map_release(&s->classes);
-	}
-	if (g.ctf != NULL)
-		bt_plugin_put_ref(g.ctf);
-	if (g.utils != NULL)
-		bt_plugin_put_ref(g.utils);
+	} while (rc == 1);
 	return rc;
 }
 

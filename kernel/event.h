@@ -7,7 +7,7 @@
  *
  * A source that records lean (kernel/off_cpu.h) gives no contexts and no system calls, but says at each waking what the CPU
  * was doing, and at each switch in which system call the thread is; one that records all gives contexts and system calls,
- * and leaves that open. Both give the same answers.
+ * and may leave that open. Both give the same answers.
  */
 #ifndef KERNEL_EVENT_H
 #define KERNEL_EVENT_H
@@ -54,8 +54,9 @@ enum kernel_switch_flag {
 	SWITCH_ASLEEP = 1,
 	SWITCH_UNINTERRUPTIBLE = 2,
 	SWITCH_IOWAIT = 4, /* the kernel marks it as waiting for storage */
-	SWITCH_LOCK = 8,   /* it is in futex(2), for a lock: kernel_futex_locks() */
-	SWITCH_ENDED = 16  /* it has exited */
+	SWITCH_LOCK =
+	    8, /* it is in futex(2), for a lock: kernel_futex_locks(), or the owner is known */
+	SWITCH_ENDED = 16 /* it has exited */
 };
 
 enum { KERNEL_VECTOR_NONE = UINT16_MAX };

@@ -12,7 +12,13 @@ fail=0
 all=
 for arg in "$@"; do all="$all ${arg%%:*}"; done
 archive() { echo "$objects/lib/lib$(echo "$1" | tr / _).a"; }
-files() { find "$1" -name '*.[ch]' -not -path '*/cost/*'; }	# also of nested rooms
+is_room() { case " $all " in *" $1 "*) return 0 ;; esac; return 1; }
+files() {	# also of folders in it, if they are no rooms
+  find "$1" -name '*.[ch]' -not -path '*/cost/*' | while read -r f; do
+    [ "${f%/*}" = "$1" ] || ! is_room "${f%/*}" || continue
+    echo "$f"
+  done
+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -25,8 +31,10 @@ for arg in "$@"; do
   allowed="$room $uses"
   for f in $(files "$room"); do
     for inc in $(sed -n 's/^[[:space:]]*#[[:space:]]*include "\([^"]*\)\/[^"]*".*/\1/p' "$f" | sort -u); do
+      within=$inc	# a folder in a room is a part of it, if it is no room
+      is_room "$inc" || within=${inc%/*}
       case " $allowed instrument " in
-      *" $inc "* | *" ${inc%/*} "*)
+      *" $inc "* | *" $within "*)
         if [ "$inc" = instrument ] && ! grep -qE 'include "instrument/(policy|context_place)\.h"' "$f"; then
           echo "rooms: $f includes $inc/, which $room may not use"
           fail=1

@@ -55,6 +55,7 @@ COMMAND(check)
 COMMAND(baseline)
 COMMAND(keys)
 COMMAND(map)
+COMMAND(kernel)
 
 #undef QUESTION
 #undef COMMAND

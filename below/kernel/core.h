@@ -40,11 +40,79 @@ struct pid {
 	struct upid numbers[1];
 } BY_BTF;
 
+struct file___kernel;
+struct sock;
+
+struct inode {
+	unsigned short i_mode;
+} BY_BTF;
+
+struct file___kernel {
+	void *private_data;
+	struct inode *f_inode;
+	unsigned int f_flags;
+} BY_BTF;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file___kernel **fd;
+} BY_BTF;
+
+struct files_struct {
+	struct fdtable *fdt;
+} BY_BTF;
+
+struct socket {
+	struct sock *sk;
+} BY_BTF;
+
+struct in6_addr {
+	union {
+		u8 u6_addr8[16];
+	} in6_u;
+} BY_BTF;
+
+struct sock_common {
+	u32 skc_daddr, skc_rcv_saddr;
+	u16 skc_dport, skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+} BY_BTF;
+
+struct sock {
+	struct sock_common __sk_common;
+	int sk_err, sk_wmem_queued, sk_sndbuf;
+	u16 sk_protocol;
+	u8 sk_shutdown;
+} BY_BTF;
+
+struct sk_buff {
+	u16 protocol, transport_header, network_header;
+	unsigned char *head;
+} BY_BTF;
+
+struct atomic_counter {
+	int counter;
+};
+
+struct signal_struct {
+	struct atomic_counter live;
+} BY_BTF;
+
+struct irqaction {
+	const char *name;
+} BY_BTF;
+
 struct task_struct {
 	struct pid *thread_pid;
 	int pid, tgid, on_cpu;
 	unsigned int __state, flags;
 	struct thread_struct thread;
+	struct files_struct *files;
+	struct signal_struct *signal;
+	struct task_struct *real_parent;
+	char comm[16];
 	unsigned in_iowait : 1;
 } BY_BTF;
 

@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "below/kernel/bpf_refusal.h"
 #include "below/kernel/probe_link.h"
 #include "wire/below.h"
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
-enum { LINKS_MAX = 16, LOG_MAX = 300, RINGS_BYTES = 16 << 20, RING_MIN_BYTES = 256 << 10 };
+enum { LINKS_MAX = 16, RINGS_BYTES = 16 << 20, RING_MIN_BYTES = 256 << 10 };
 
 /* trace.bpf.o, made by clang */
 extern const char trace_object_begin[], trace_object_end[];
@@ -49,42 +50,12 @@ struct trace_bpf {
 	char missing[BELOW_MISSING_MAX + 1];
 };
 
-/* libbpf's last complaint: the most precise one that there is. One thread loads. */
-static char complaint[LOG_MAX];
-
-static int
-keep_complaint(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	char *end;
-
-	if (level != LIBBPF_WARN)
-		return 0;
-	vsnprintf(complaint, sizeof complaint, fmt, ap);
-	if ((end = strchr(complaint, '\n')) != NULL)
-		*end = '\0';
-	return 0;
-}
-
 static void
 lacks(struct trace_bpf *t, const char *text)
 {
 	size_t n = strlen(t->missing);
 
 	snprintf(t->missing + n, sizeof t->missing - n, "%s%s", n > 0 ? "; " : "", text);
-}
-
-static int
-why_not(int error, struct err *e)
-{
-	if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-		return err_set(e, ERR_MISSING,
-		    "this kernel does not describe its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF");
-	if (error == EPERM || error == EACCES)
-		return err_set(e, ERR_DENIED,
-		    "the kernel does not permit BPF programs: CAP_BPF and CAP_PERFMON are needed (setcap "
-		    "cap_bpf,cap_perfmon+ep on hone-below, or AmbientCapabilities of its unit), and no lockdown");
-	return err_set(e, ERR_SYSTEM, "the kernel does not take the BPF programs: %s%s%s",
-	    strerror(error), complaint[0] != '\0' ? ": " : "", complaint);
 }
 
 static bool
@@ -159,7 +130,7 @@ attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 			continue;
 		}
 		if (!keep_link(t, bpf_program__attach(p)))
-			return why_not(errno, e);
+			return bpf_refusal(errno, e);
 	}
 	return 0;
 }
@@ -288,7 +259,7 @@ load_object(
 	t->object = bpf_object__open_mem(
 	    trace_object_begin, (size_t)(trace_object_end - trace_object_begin), NULL);
 	if (t->object == NULL)
-		return why_not(errno, e);
+		return bpf_refusal(errno, e);
 	if ((rc = switch_off(t, o->without, e)) != 0)
 		return rc;
 	if (ncpus <= 0 || bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "rings"),
@@ -298,7 +269,7 @@ load_object(
 	bpf_program__set_expected_attach_type(on_probe, (enum bpf_attach_type)PROBE_LINK_TYPE);
 	bpf_program__set_autoload(on_probe, probes);
 	if (bpf_object__load(t->object) != 0)
-		return why_not(errno, e);
+		return bpf_refusal(errno, e);
 	t->on_probe = probes ? bpf_program__fd(on_probe) : -1;
 	if (t->on_probe >= 0 && !probe_link_is_possible(t->on_probe))
 		t->on_probe = -1;
@@ -340,8 +311,7 @@ trace_bpf_open(struct trace_bpf **ret, const struct trace_bpf_options *o, struct
 
 	if (t == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	complaint[0] = '\0';
-	libbpf_set_print(keep_complaint);
+	bpf_refusal_begin();
 	if ((rc = load(t, o, e)) != 0 || (rc = attach(t, o, e)) != 0) {
 		trace_bpf_close(t);
 		return rc;

@@ -20,6 +20,7 @@
 #include "below/main/below_watch.h"
 #include "below/main/helper.h"
 #include "below/main/probe_table.h"
+#include "below/main/record_main.h"
 #include "below/main/table.h"
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, AGENT_SOCKET = 3, READ_MS = 50, SAMPLES_HZ = 999 };
@@ -47,6 +48,7 @@ usage(FILE *out)
 	fputs(
 	    "usage: hone-below --pid N [--seconds S] [--all] [--probes PATTERN] [--json]\n"
 	    "       hone-below --can [--json]\n"
+	    "       hone-below --record [--pid N,...] [--seconds S] [--events LIST] [--texts] [--ring KIB] [--reader N]\n"
 	    "\n"
 	    "What the threads of a process do in probed requests: on a CPU, ready, or waiting, for what, and where in the\n"
 	    "code. Without arguments it is hone-agent's helper. With CAP_BPF and CAP_PERFMON it sees all of that; without, what looks\n"
@@ -60,6 +62,7 @@ usage(FILE *out)
 	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders,\n"
 	    "                  probes\n"
 	    "  --can           print what this machine and these privileges permit\n"
+	    "  --record        write what happens in the kernel to standard output, for hone kernel record\n"
 	    "  --json          print JSON\n"
 	    "  --help          print this text\n"
 	    "  --version       print the version\n",
@@ -355,9 +358,11 @@ main(int argc, char **argv)
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	if (argc == 1 && is_helper())
 		return helper_serve(AGENT_SOCKET, &e) == 0 ? DONE : failed(&e);
-	if ((rc = parse(argc, argv, &a)) >= 0)
-		return rc;
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
+	if (argc > 1 && strcmp(argv[1], "--record") == 0)
+		return record_main(argc, argv, &ended);
+	if ((rc = parse(argc, argv, &a)) >= 0)
+		return rc;
 	return a.can ? print_can(&a) : a.probes != NULL ? count_probes(&a) : observe(&a);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Waits for known reasons, each in a function of its own: "below_work FOLDER TIMES [PHASE...]". Prints its process id, waits for
- * a line of input, and then goes through all phases, or those named, TIMES times each, one thread at a time.
+ * a line of input, and then goes through all phases, or those named, TIMES times each, one thread at a time. While it is in a phase,
+ * its first thread has the phase's name.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -468,7 +469,9 @@ main(int argc, char **argv)
 				while (sem_wait(&held) != 0)
 					;
 			}
+			pthread_setname_np(pthread_self(), p->name); /* tells when it begins */
 			p->run();
+			pthread_setname_np(pthread_self(), "between");
 			if (p->other != OTHER_NONE)
 				while (sem_wait(&let_go) != 0)
 					;

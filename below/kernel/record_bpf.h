@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The BPF programs of record.bpf.c, loaded and attached while this is open: what happens on all CPUs, in the order of time. All that
+ * is attached belongs to file descriptors of this process: it is gone when the process is. Nothing is pinned.
+ *
+ * Needed: CAP_BPF and CAP_PERFMON, a kernel with BTF, Linux 5.18 (the state of a thread is an argument of sched_switch).
+ */
+#ifndef BELOW_KERNEL_RECORD_BPF_H
+#define BELOW_KERNEL_RECORD_BPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+#include "below/kernel/record_raw.h"
+
+struct record_bpf;
+
+enum { RECORD_RINGS_BYTES = 32 << 20, RECORD_RING_MIN_BYTES = 1 << 20 };
+
+struct record_bpf_options {
+	uint32_t groups;   /* of enum record_group */
+	const pid_t *pids; /* processes whose threads, and those of their children, are recorded */
+	size_t npids;      /* 0: the whole machine */
+	bool texts;        /* how messages begin, too */
+	pid_t excluded[2]; /* 0: none. Of these processes only switches are recorded */
+	uint32_t
+	    ring_bytes; /* of each CPU, a power of two of 4096 or more; 0: RECORD_RINGS_BYTES of all, RECORD_RING_MIN_BYTES at least */
+	const char *const *counted; /* tracepoints by the kernel's name, without system */
+	size_t ncounted;            /* at most RECORD_COUNTED_MAX */
+};
+
+/* Loads and attaches. On success *ret is the caller's. ERR_DENIED, ERR_MISSING, ERR_SYSTEM: e says what is missing and how to grant
+ * it; ERR_MISSING also for a tracepoint or a process that does not exist. */
+int record_bpf_open(struct record_bpf **ret, const struct record_bpf_options *o, struct err *e);
+void record_bpf_close(struct record_bpf *r); /* NULL is fine */
+
+/* What the kernel lacks for some of it, in words; "": nothing. */
+const char *record_bpf_missing(const struct record_bpf *r);
+
+/* A record, in the order of time, that begins with a struct record_head; valid during the call. cpu: UINT32_MAX: of no CPU, of all. */
+typedef void record_bpf_take(void *of, uint32_t cpu, const struct record_head *h, size_t len);
+/* Hands on what has happened up to a moment ago; with `all`, which is for the last call, up to now, after detaching everything. What was
+ * lost is a RECORD_LOST among the records. Takes at most 64 MiB of records from each ring in a call. Returns the largest share of a ring that was
+ * full, 0 to 1. */
+double record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of);
+
+/* Adds a RECORD_NAME of CPU 0 for each thread that there is now, which record_bpf_read() hands on among the others. ERR_SYSTEM, ERR_MEMORY. */
+int record_bpf_list(struct record_bpf *r, struct err *e);
+
+/* Events whose times were moved forward, by what a CPU was held up while it recorded them. */
+uint64_t record_bpf_late(const struct record_bpf *r);
+/* New processes that are not followed, for lack of room. */
+uint64_t record_bpf_unfollowed(const struct record_bpf *r);
+
+#endif
