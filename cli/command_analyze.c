@@ -8,6 +8,7 @@
 #include "cli/call.h"
 #include "cli/file_analysis.h"
 #include "cli/client.h"
+#include "cli/thread_analysis.h"
 #include "report/baseline_files.h"
 #include "report/change.h"
 #include "report/document.h"
@@ -109,10 +110,12 @@ run_analyze(struct invocation *c)
 	json_t *document = NULL;
 	struct err e = { 0 };
 
-	enum exit_code code = analysis_check(c);
+	enum exit_code code;
 
 	c->type = NULL;
-	if (code != DONE)
+	if (c->value[FLAG_THREAD] != NULL)
+		return thread_analysis(c);
+	if ((code = analysis_check(c)) != DONE)
 		return code;
 	if (analysis_run(c, c->arguments, c->narguments, extent_of(c), &document, &e) != 0)
 		return call_failed(c, &e);
@@ -124,7 +127,8 @@ const struct command command_analyze = {
 	.arguments = "FILE...",
 	.arguments_min = 1,
 	.arguments_max = INT_MAX,
-	.flags = FLAGS_ANALYSE | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML),
+	.flags = FLAGS_ANALYSE | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML) |
+	         FLAG_BIT(THREAD),
 	.run = run_analyze,
 	.help = "find slow and unpredictable requests in trace files",
 	.more =

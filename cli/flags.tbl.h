@@ -12,6 +12,7 @@ FLAG(SECONDS, "--seconds", "N", "duration of learning or a recording, 1 to 86400
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
+FLAG(THREAD, "--thread", "ID", "of a kernel recording: what the thread with this id or name did, and what its waits were for")
 FLAG(TYPE, "--type", "PATTERN", "only request types whose name matches")
 FLAG(IGNORE, "--ignore", "PATTERN", "labels of excluded waits; may be repeated")
 FLAG(BIN, "--bin", "RULE", "LABEL.FIELD=CUT,...: separate groups by this field; may be repeated")

@@ -82,8 +82,9 @@ void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
 /* output_why.c, output_diff.c, output_space.c */
 void why_print(struct pen *p, const json_t *answer);
 void history_print(struct pen *p, const json_t *answer);
-void audit_print(struct pen *p, const json_t *answer); /* output_audit.c */
-void check_print(struct pen *p, const json_t *answer); /* output_check.c */
+void audit_print(struct pen *p, const json_t *answer);     /* output_audit.c */
+void check_print(struct pen *p, const json_t *answer);     /* output_check.c */
+void threads_print(struct pen *p, const json_t *document); /* output_thread.c */
 void diff_print(struct pen *p, const json_t *answer);
 void space_print(struct pen *p, const json_t *document);
 void space_stats_print(struct pen *p, const json_t *document);
@@ -97,5 +98,7 @@ void dot_space(struct buf *out, const json_t *document);
 /* forest_page.c: appends the forest as a self-contained HTML page. ERR_MEMORY. */
 struct err;
 int forest_page_write(struct buf *out, const json_t *answer, struct err *e);
+/* thread_page.c: the same for a document of thread_document(). ERR_MEMORY. */
+int thread_page_write(struct buf *out, const json_t *document, struct err *e);
 
 #endif

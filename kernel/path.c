@@ -5,26 +5,25 @@
 
 #include "base/array.h"
 
-enum { NO_INTERVAL = UINT32_MAX };
-
-struct followed_thread { /* a thread that is followed, back to floor_ns */
+struct followed_thread { /* back to floor_ns */
 	uint32_t thread;
+	uint32_t
+	    follow; /* number of the follow that leads to it; KERNEL_PATH_NONE: it is the first one */
 	int64_t floor_ns;
-	uint8_t wait_state; /* of the thread of the frame below, which waits for this one */
 };
 
-struct path_walk {
+struct back_walk {
 	const struct kernel_graph *g;
 	struct kernel_path
 	    *path; /* its segments are in the order of the walk: the last one first */
-	struct followed_thread frames[KERNEL_PATH_DEPTH_MAX];
-	uint32_t depth; /* number of frames */
+	struct followed_thread threads[KERNEL_PATH_DEPTH_MAX];
+	uint32_t depth; /* number of threads */
 	int64_t at_ns;
 };
 
 /* The walk goes back to from_ns, which is before at_ns, through this thread. */
 static int
-emit(struct path_walk *w, struct kernel_segment as, int64_t from_ns, struct err *e)
+emit(struct back_walk *w, struct kernel_segment as, int64_t from_ns, struct err *e)
 {
 	struct kernel_path *p = w->path;
 
@@ -47,31 +46,38 @@ later(int64_t a, int64_t b)
 
 /* Nothing is known of the thread that is followed before at_ns: up to `from_ns` the time is that of the one that waits for it. */
 static int
-emit_gap(struct path_walk *w, int64_t from_ns, struct err *e)
+emit_gap(struct back_walk *w, int64_t from_ns, struct err *e)
 {
-	const struct followed_thread *f = &w->frames[w->depth - 1];
+	const struct followed_thread *f = &w->threads[w->depth - 1];
 	struct kernel_segment as = { .thread = f->thread,
-		.interval = NO_INTERVAL,
-		.depth = w->depth - 1,
+		.interval = KERNEL_PATH_NONE,
+		.follow = f->follow,
+		.depth = (uint16_t)(w->depth - 1),
 		.state = BELOW_UNKNOWN };
 
-	if (w->depth > 1) {
-		as.thread = f[-1].thread;
-		as.depth = w->depth - 2;
-		as.state = f->wait_state;
+	if (f->follow != KERNEL_PATH_NONE) {
+		const struct kernel_follow *wait = &w->path->follows[f->follow];
+
+		as.thread = wait->waiter;
+		as.follow = wait->below;
+		as.depth--;
+		as.state = wait->state;
 	}
 	return emit(w, as, from_ns, e);
 }
 
 /* A step back: at least one of at_ns and the depth changes. `follow`: whether waits are followed. */
 static int
-step(struct path_walk *w, bool follow, struct err *e)
+step(struct back_walk *w, bool follow, struct err *e)
 {
-	struct followed_thread *f = &w->frames[w->depth - 1];
+	struct followed_thread *f = &w->threads[w->depth - 1];
 	const struct kernel_thread *t = kernel_graph_thread(w->g, f->thread);
 	uint32_t number = kernel_thread_at(t, w->at_ns);
 	const struct kernel_interval *interval;
-	struct kernel_segment as = { .thread = f->thread, .depth = w->depth - 1 };
+	struct kernel_segment as = {
+		.thread = f->thread, .follow = f->follow, .depth = (uint16_t)(w->depth - 1)
+	};
+	struct kernel_path *p = w->path;
 	int rc;
 
 	if (number == t->nintervals) {
@@ -91,7 +97,7 @@ step(struct path_walk *w, bool follow, struct err *e)
 	if (!follow || interval->waker == KERNEL_THREAD_NONE || interval->to_ns != w->at_ns)
 		return emit(w, as, later(interval->from_ns, f->floor_ns), e); /* 1 */
 	if (w->depth == KERNEL_PATH_DEPTH_MAX) {
-		w->path->too_deep++;
+		p->too_deep++;
 		return emit(w, as, later(interval->from_ns, f->floor_ns), e); /* 4 */
 	}
 	/* 2 */
@@ -101,8 +107,11 @@ step(struct path_walk *w, bool follow, struct err *e)
 	    (rc = emit(
 		 w, as, later(interval->waker_ns, later(interval->from_ns, f->floor_ns)), e)) != 0)
 		return rc;
-	w->frames[w->depth++] = (struct followed_thread){ interval->waker,
-		later(interval->from_ns, f->floor_ns), interval->state };
+	if (!array_reserve(p->follows, p->follows_cap, p->nfollows + 1))
+		return err_set(e, ERR_MEMORY, "out of memory");
+	p->follows[p->nfollows] = (struct kernel_follow){ f->thread, f->follow, interval->state };
+	w->threads[w->depth++] = (struct followed_thread){ interval->waker, p->nfollows++,
+		later(interval->from_ns, f->floor_ns) };
 	return 0;
 }
 
@@ -122,7 +131,7 @@ walk(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int
     int64_t to_ns, bool follow, struct err *e)
 {
 	const struct kernel_thread *t = kernel_graph_thread(g, thread);
-	struct path_walk *w;
+	struct back_walk *w;
 	int rc = 0;
 
 	*ret = (struct kernel_path){ 0 };
@@ -136,11 +145,11 @@ walk(struct kernel_path *ret, const struct kernel_graph *g, uint32_t thread, int
 	w->path = ret;
 	w->at_ns = to_ns;
 	w->depth = 1;
-	w->frames[0] = (struct followed_thread){ thread, from_ns, BELOW_UNKNOWN };
+	w->threads[0] = (struct followed_thread){ thread, KERNEL_PATH_NONE, from_ns };
 	ret->from_ns = from_ns;
 	ret->to_ns = to_ns;
 	while (rc == 0 && w->at_ns > from_ns) {
-		if (w->at_ns <= w->frames[w->depth - 1].floor_ns)
+		if (w->at_ns <= w->threads[w->depth - 1].floor_ns)
 			w->depth--;
 		else
 			rc = step(w, follow, e);
@@ -168,5 +177,6 @@ void
 kernel_path_release(struct kernel_path *p)
 {
 	free(p->segments);
+	free(p->follows);
 	*p = (struct kernel_path){ 0 };
 }

@@ -20,12 +20,24 @@
 
 enum { KERNEL_PATH_DEPTH_MAX = 256 };
 
+enum { KERNEL_PATH_NONE = UINT32_MAX };
+
+struct kernel_follow {   /* a wait that is replaced by what the thread did that ended it */
+	uint32_t waiter; /* the thread that waits, by its number in the graph */
+	uint32_t
+	    below; /* the follow in whose thread this wait is; KERNEL_PATH_NONE: that of the path itself */
+	uint8_t state; /* enum below_state of the wait */
+};
+
 struct kernel_segment {
 	int64_t from_ns, to_ns;
 	uint32_t thread;   /* number in the graph */
-	uint32_t interval; /* of that thread; UINT32_MAX: none */
-	uint32_t depth;    /* 0: the thread itself; 1: the one that it waits for; ... */
-	uint8_t state;     /* enum below_state */
+	uint32_t interval; /* of that thread; KERNEL_PATH_NONE: none */
+	uint32_t
+	    follow; /* number of the follow that leads to it; KERNEL_PATH_NONE: it is the thread itself */
+	uint16_t
+	    depth; /* number of follows: 0: the thread itself; 1: the one that it waits for; ... */
+	uint8_t state; /* enum below_state */
 	bool
 	    transfer; /* a message is on its way to the thread; from its sender, whose segment comes before */
 };
@@ -34,6 +46,8 @@ struct kernel_path {
 	struct kernel_segment
 	    *segments; /* in the order of time; without gaps from from_ns to to_ns */
 	uint32_t nsegments, segments_cap;
+	struct kernel_follow *follows;
+	uint32_t nfollows, follows_cap;
 	int64_t from_ns, to_ns; /* the span asked for, within the life of the thread */
 	uint64_t too_deep;      /* waits that were not followed for that reason */
 };
