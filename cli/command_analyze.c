@@ -8,6 +8,7 @@
 #include "cli/call.h"
 #include "cli/file_analysis.h"
 #include "cli/client.h"
+#include "cli/states_analysis.h"
 #include "cli/thread_analysis.h"
 #include "report/baseline_files.h"
 #include "report/change.h"
@@ -115,6 +116,8 @@ run_analyze(struct invocation *c)
 	c->type = NULL;
 	if (c->value[FLAG_THREAD] != NULL)
 		return thread_analysis(c);
+	if (states_wanted(c))
+		return states_compare(c);
 	if ((code = analysis_check(c)) != DONE)
 		return code;
 	if (analysis_run(c, c->arguments, c->narguments, extent_of(c), &document, &e) != 0)

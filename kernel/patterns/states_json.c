@@ -441,11 +441,24 @@ states_read(struct states_baseline **ret, const json_t *document, const char *na
 
 /* ---- the comparison ---- */
 
+/* The name of the operation in a slot of the place; null: there is none. */
 static json_t *
-finding_json(const struct states_finding *f, const struct states_place_change *p)
+below_json(const struct states_place *p, const struct states_type *t, uint32_t slot)
+{
+	for (uint32_t i = 0; i < t->nplaces && slot < p->nslots; i++)
+		if (t->places[i].parent < t->nplaces && &t->places[t->places[i].parent] == p &&
+		    t->places[i].slot == slot)
+			return text_of(t->places[i].name, strlen(t->places[i].name));
+	return json_null();
+}
+
+static json_t *
+finding_json(const struct states_finding *f, const struct states_place_change *p,
+    const struct states_type *t)
 {
 	struct buf text = { 0 };
 	json_t *j;
+	uint32_t i = f->interval;
 
 	if (f->pattern != NULL)
 		states_pattern_text(&text, f->pattern);
@@ -458,6 +471,10 @@ finding_json(const struct states_finding *f, const struct states_place_change *p
 	    "more", f->more, "operations", (int)f->operations, "of", (int)p->operations, "chance",
 	    f->chance, "mean", f->mean, "usual", f->usual, "low", f->low, "high", f->high,
 	    "excess_ns", f->excess_ns);
+	/* 2i is behind slot i - 1 and before slot i; 2i + 1 lies between the operations of slot i */
+	json_object_set_new(
+	    j, "after", below_json(p->place, t, i > 0 ? (i + 1) / 2 - 1 : UINT32_MAX));
+	json_object_set_new(j, "before", below_json(p->place, t, i / 2));
 	if (f->pattern != NULL)
 		json_object_set_new(j, "pattern", json_stringn((const char *)text.data, text.len));
 	if (f->pattern != NULL && !f->absent)
@@ -489,7 +506,7 @@ place_change_json(const struct states_type_change *t, const struct states_place_
 		json_array_insert_new(
 		    path, 0, text_of(t->type->places[at].name, strlen(t->type->places[at].name)));
 	for (uint32_t i = 0; i < p->nfindings; i++)
-		json_array_append_new(findings, finding_json(&p->findings[i], p));
+		json_array_append_new(findings, finding_json(&p->findings[i], p, t->type));
 	for (uint32_t i = 0; i < p->nexamples; i++)
 		json_array_append_new(examples, example_json(&p->examples[i]));
 	return json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:f, s:i, s:o, s:o}", "type",
