@@ -8,7 +8,8 @@ FLAG(WAIT, "--wait", NULL, "show the progress, and return when it has ended")
 FLAG(STRATEGY, "--strategy", "NAME", "how to choose tracepoints, see below")
 FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)")
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
-FLAG(SECONDS, "--seconds", "N", "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
+FLAG(SECONDS, "--seconds", "N",
+    "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
@@ -58,3 +59,9 @@ FLAG(PID, "--pid", "N,...", "only these processes and their children; may be rep
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (32 MiB of all)")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
+FLAG(GATEWAY, "--gateway", "ADDR,...",
+    "of kernel recordings: addresses, with or without port, or networks, of those that begin requests (all that are not recorded)")
+FLAG(RULE, "--rule", "NAME",
+    "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
+FLAG(COUNT, "--count", "PATTERN,...",
+    "of kernel recordings: events that are counted into the request that caused them")
