@@ -44,9 +44,9 @@ save(struct invocation *c)
 	enum exit_code code;
 	int rc;
 
-	if (c->value[FLAG_STATES] != NULL)
-		return states_save(c, name, c->arguments + 2, c->narguments - 2);
 	code = analysis_check(c);
+	if (code == DONE && c->value[FLAG_STATES] != NULL)
+		return states_save(c, name, c->arguments + 2, c->narguments - 2);
 	if (code != DONE || (code = check_live(c)) != DONE)
 		return code;
 	if ((rc = baseline_name_check(name, &e)) == 0)

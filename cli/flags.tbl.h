@@ -65,3 +65,9 @@ FLAG(PID, "--pid", "N,...", "only these processes and their children; may be rep
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (32 MiB of all)")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
+FLAG(GATEWAY, "--gateway", "ADDR,...",
+    "of kernel recordings: addresses, with or without port, or networks, of those that begin requests (all that are not recorded)")
+FLAG(RULE, "--rule", "NAME",
+    "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
+FLAG(COUNT, "--count", "PATTERN,...",
+    "of kernel recordings: events that are counted into the request that caused them")

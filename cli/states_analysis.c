@@ -129,8 +129,18 @@ read_spans(struct states_reading *r, char *const *files, int nfiles, struct err 
 static int
 open_requests(struct states_reading *r, struct err *e)
 {
+	const char *gateways = r->call->value[FLAG_GATEWAY], *rule = r->call->value[FLAG_RULE];
 	struct requests_options o = requests_defaults();
+	int rc;
 
+	if (gateways != NULL) {
+		if ((r->gateways = gateways_new()) == NULL)
+			return err_set(e, ERR_MEMORY, "out of memory");
+		if ((rc = gateways_add(r->gateways, gateways, e)) != 0)
+			return rc;
+		o.gateways = r->gateways;
+	}
+	o.rule = rule != NULL && strcmp(rule, "all") == 0 ? RULE_ALL : RULE_CURRENT;
 	o.take = take_trace;
 	o.ctx = r;
 	return requests_new(&r->requests, &o, &r->names, r->labels, e);
