@@ -13,6 +13,12 @@ struct stay { /* of an operation on a thread */
 	uint32_t node, tid;
 };
 
+enum { THREADS_OF_EACH = 4, CALLERS_MAX = 32 }; /* that are looked at */
+
+struct thread_list { /* of an operation */
+	uint32_t node[THREADS_OF_EACH], tid[THREADS_OF_EACH], n;
+};
+
 struct child {
 	uint32_t operation;
 	int64_t begin_ns, end_ns;
@@ -27,7 +33,8 @@ struct job { /* one trace */
 	struct err *e;
 	struct below_records *records; /* without a graph */
 	struct operations *o;
-	uint32_t *unit_of;      /* by operation */
+	uint32_t *unit_of; /* by operation */
+	struct thread_list *threads;
 	struct child *children; /* by operation: children[first[i] .. first[i + 1]), by begin */
 	uint32_t *first, low; /* low: of the operation that is looked at, those before have ended */
 	struct operation_piece *pieces;
@@ -72,6 +79,19 @@ name_of(struct operation *o, const struct job *j, const struct unit *u)
 	return 0;
 }
 
+static void
+list_threads(struct thread_list *l, const struct trace *t, const struct unit *u)
+{
+	for (uint32_t i = u->first; i < u->first + u->count && l->n < THREADS_OF_EACH; i++) {
+		const struct event *ev = &t->events[i];
+
+		if (l->n > 0 && l->tid[l->n - 1] == ev->tid && l->node[l->n - 1] == ev->node)
+			continue;
+		l->tid[l->n] = ev->tid;
+		l->node[l->n++] = ev->node;
+	}
+}
+
 /* Units that lead to the root by their forks, parents first. */
 static int
 list_operations(struct job *j)
@@ -84,8 +104,9 @@ list_operations(struct job *j)
 
 	o->list = arena_calloc(j->a, t->nunits, sizeof *o->list);
 	j->unit_of = arena_calloc(j->a, t->nunits, sizeof *j->unit_of);
+	j->threads = arena_calloc(j->a, t->nunits, sizeof *j->threads);
 	if (operation_of == NULL || next == NULL || below == NULL || o->list == NULL ||
-	    j->unit_of == NULL)
+	    j->unit_of == NULL || j->threads == NULL)
 		return ERR_MEMORY;
 	memset(below, 255, t->nunits * sizeof *below); /* TRACE_NONE: the end of a list */
 	for (uint32_t u = t->nunits; u-- > 0;) {
@@ -108,6 +129,7 @@ list_operations(struct job *j)
 	for (uint32_t i = 0; i < o->n; i++) {
 		const struct unit *u = &t->units[j->unit_of[i]];
 
+		list_threads(&j->threads[i], t, u);
 		o->list[i].begin_ns = t->events[u->first].time_ns;
 		o->list[i].end_ns = t->events[u->first + u->count - 1].time_ns;
 		if (name_of(&o->list[i], j, u) != 0)
@@ -154,6 +176,14 @@ list_children(struct job *j)
 
 /* ---- the pieces of an operation ---- */
 
+static uint32_t
+host_of(const struct states_source *from, uint32_t node)
+{
+	if (from->hosts == NULL)
+		return node;
+	return node < from->nhosts ? from->hosts[node] : UINT32_MAX;
+}
+
 static bool
 add(struct job *j, int64_t from_ns, int64_t to_ns, uint8_t state, uint32_t within)
 {
@@ -178,18 +208,34 @@ for_others(uint8_t state)
 	return state == BELOW_NETWORK || state == BELOW_THREAD || state == BELOW_UNKNOWN;
 }
 
+/* Whether this thread is one of an operation that called this one. */
+static bool
+of_caller(const struct job *j, uint32_t operation, const struct kernel_thread *t)
+{
+	uint32_t o = j->o->list[operation].parent;
+
+	for (uint32_t n = 0; o != OPERATION_NONE && n < CALLERS_MAX; n++, o = j->o->list[o].parent)
+		for (uint32_t k = 0; k < j->threads[o].n; k++)
+			if (j->threads[o].tid[k] == t->tid &&
+			    host_of(j->from, j->threads[o].node[k]) == t->host)
+				return true;
+	return false;
+}
+
 /* The state of a wait of which the critical path has this segment. */
 static uint8_t
-followed(uint8_t wait, const struct kernel_segment *s)
+followed(const struct job *j, uint32_t operation, uint8_t wait, const struct kernel_segment *s)
 {
-	if (s->depth == 0 || s->transfer || s->state == BELOW_RUNNING || for_others(s->state))
+	if (s->depth == 0 || s->transfer || s->state == BELOW_RUNNING || for_others(s->state) ||
+	    of_caller(j, operation, kernel_graph_thread(j->from->graph, s->thread)))
 		return wait;
 	return s->state;
 }
 
 /* A wait that is the operation's own. thread: KERNEL_THREAD_NONE without a graph. */
 static int
-add_wait(struct job *j, uint32_t thread, uint8_t state, int64_t from_ns, int64_t to_ns)
+add_wait(struct job *j, uint32_t operation, uint32_t thread, uint8_t state, int64_t from_ns,
+    int64_t to_ns)
 {
 	int64_t off = j->from->offset_ns;
 	struct kernel_path path;
@@ -206,7 +252,7 @@ add_wait(struct job *j, uint32_t thread, uint8_t state, int64_t from_ns, int64_t
 	}
 	for (uint32_t i = 0; i < path.nsegments && rc == 0; i++)
 		if (!add(j, path.segments[i].from_ns - off, path.segments[i].to_ns - off,
-			followed(state, &path.segments[i]), OPERATION_NONE))
+			followed(j, operation, state, &path.segments[i]), OPERATION_NONE))
 			rc = ERR_MEMORY;
 	kernel_path_release(&path);
 	return rc == ERR_MEMORY ? rc : 0;
@@ -259,20 +305,12 @@ add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t t
 		if (child != OPERATION_NONE)
 			rc = add(j, from_ns, until_ns, BELOW_RUNNING, child) ? 0 : ERR_MEMORY;
 		else if (for_others(state))
-			rc = add_wait(j, thread, state, from_ns, until_ns);
+			rc = add_wait(j, operation, thread, state, from_ns, until_ns);
 		else
 			rc = add(j, from_ns, until_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
 		from_ns = until_ns;
 	}
 	return rc;
-}
-
-static uint32_t
-host_of(const struct states_source *from, uint32_t node)
-{
-	if (from->hosts == NULL)
-		return node;
-	return node < from->nhosts ? from->hosts[node] : UINT32_MAX;
 }
 
 static int

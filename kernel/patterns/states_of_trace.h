@@ -9,7 +9,8 @@
  *     is that operation's; of several, the one that ends last, since that is what the wait is for.
  *  3. Everything else is its own. A wait for the network or another thread is followed along the critical path (kernel/path.h): if what
  *     it waited for was itself waiting for the disk, a timer, a lock, a page fault, or for a CPU, the wait is of that state. If it was
- *     running, it remains a wait for the network or another thread. A wait for a lock remains one, whatever its owner did.
+ *     running, it remains a wait for the network or another thread, and so does a wait for what an operation does that called this one (the
+ *     rest of its message): what the caller meanwhile waits for is its own. A wait for a lock remains one, whatever its owner did.
  * Without an execution graph waits are not followed.
  */
 #ifndef KERNEL_PATTERNS_STATES_OF_TRACE_H
