@@ -104,6 +104,8 @@ cross_validate(double *scores[2], struct limits *l, struct limit *others, const 
 
 				l->list[m].high += s > LIMITS_SIGMAS;
 				l->list[m].low += s < -LIMITS_SIGMAS;
+				l->list[m].high_one += s > 1;
+				l->list[m].low_one += s < -1;
 				*most = fmax(*most, fabs(s));
 			}
 		}

@@ -37,8 +37,8 @@ enum { LIMITS_SAMPLES_MIN = 50 };
 struct limit {
 	double mean, below, above; /* of y; one sigma on each side */
 	bool rare;
-	/* Of the sample's own things, by the other folds' means and sigmas: with more than LIMITS_SIGMAS. */
-	uint32_t low, high;
+	/* How many of the sample's own things are below and above, by the other folds' means and sigmas: by over LIMITS_SIGMAS; by over one. */
+	uint32_t low, high, low_one, high_one;
 };
 
 struct limits {

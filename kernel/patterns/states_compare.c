@@ -9,7 +9,9 @@
 #include "base/hash_map.h"
 
 struct measured {
-	uint32_t low, high;       /* operations in which it departs */
+	uint32_t low, high;         /* operations in which it departs */
+	uint32_t low_one, high_one; /* in which it is more than one sigma away */
+	double sum_y, sum_low_one, sum_high_one;
 	double sum;               /* over all operations */
 	double sum_low, sum_high; /* over those in which it departs */
 };
@@ -201,7 +203,8 @@ look(struct compared_place *to, struct looked_at *of, const struct states_place 
 		enum below_state state;
 
 		to->measures[m].sum += x[m];
-		if (fabs(score) <= LIMITS_SIGMAS && !is_out)
+		to->measures[m].sum_y += y;
+		if (fabs(score) <= 1)
 			continue;
 		what_is(p, m, &interval, &state);
 		if (score > 0 && waits_for_others(state)) {
@@ -213,6 +216,10 @@ look(struct compared_place *to, struct looked_at *of, const struct states_place 
 				continue;
 			}
 		}
+		*(score > 0 ? &to->measures[m].high_one : &to->measures[m].low_one) += 1;
+		*(score > 0 ? &to->measures[m].sum_high_one : &to->measures[m].sum_low_one) += x[m];
+		if (fabs(score) <= LIMITS_SIGMAS && !is_out)
+			continue;
 		*(score > 0 ? &to->measures[m].high : &to->measures[m].low) += 1;
 		*(score > 0 ? &to->measures[m].sum_high : &to->measures[m].sum_low) += x[m];
 		if (of_time(p, m) && score > 0)
@@ -324,27 +331,35 @@ greatest_first(const void *x, const void *y)
 /* A finding of the measure in one direction, if it is one. */
 static bool
 find(struct states_finding *f, const struct states_place *p, const struct compared_place *from,
-    uint32_t m, bool more, double chance_max)
+    uint32_t m, bool more, uint32_t sigmas, double chance_max)
 {
 	const struct measured *x = &from->measures[m];
 	const struct limit *l = &p->limits.list[m];
-	uint32_t n = more ? x->high : x->low;
-	bool is_count = m < 2 * BELOW_STATES * p->nintervals && m % 2 == 1;
-	double unit = is_count ? 1 : p->resolution_ns;
+	bool one = sigmas == 1, is_count = m < 2 * BELOW_STATES * p->nintervals && m % 2 == 1;
+	uint32_t n = more ? (one ? x->high_one : x->high) : (one ? x->low_one : x->low);
+	uint32_t usual = more ? (one ? l->high_one : l->high) : (one ? l->low_one : l->low);
+	double sum = more ? (one ? x->sum_high_one : x->sum_high)
+	                  : (one ? x->sum_low_one : x->sum_low);
+	double unit = is_count ? 1 : p->resolution_ns, of = from->operations;
 
-	if (n == 0 || n < STATES_SHARE_MIN * from->operations)
+	if (n == 0 || n < STATES_SHARE_MIN * of)
+		return false;
+	if (one && (n / of < usual / (double)p->limits.samples + STATES_SHIFT_SHARE ||
+		       fabs(x->sum_y / of - l->mean) < STATES_SHIFT))
 		return false;
 	*f = (struct states_finding){ .is_count = is_count,
 		.more = more,
 		.operations = n,
-		.mean = x->sum / from->operations,
+		.sigmas = sigmas,
+		.mean = x->sum / of,
 		.usual = p->means[m] };
 	what_is(p, m, &f->interval, &f->state);
-	f->chance = limits_chance(n, from->operations, more ? l->high : l->low, p->limits.samples);
-	f->excess_ns = is_count ? 0 : (more ? x->sum_high : x->sum_low) / n - f->usual;
+	f->chance = limits_chance(n, from->operations, usual, p->limits.samples);
+	f->excess_ns = is_count ? 0 : sum / n - f->usual;
 	f->low = limits_value(l->mean - LIMITS_SIGMAS * l->below, unit);
 	f->high = limits_value(l->mean + LIMITS_SIGMAS * l->above, unit);
-	return f->chance < chance_max && fabs(f->mean - f->usual) >= (is_count ? 0.5 : unit);
+	return f->chance < chance_max && fabs(f->mean - f->usual) >= (is_count ? 0.5 : unit) &&
+	       (f->mean > f->usual) == more;
 }
 
 static bool
@@ -410,10 +425,11 @@ finish_place(struct states_place_change *to, const struct compared_place *from, 
 	to->findings = arena_calloc(a, 2 * (size_t)nm + from->npatterns + 1, sizeof *to->findings);
 	if (to->findings == NULL)
 		return ERR_MEMORY;
-	chance_max /= 2 * (double)nm + from->npatterns;
+	chance_max /= 4 * (double)nm + from->npatterns;
 	for (uint32_t m = 0; m < nm; m++)
 		for (unsigned more = 0; more < 2; more++) {
-			if (!find(&f, p, from, m, more, chance_max) ||
+			if ((!find(&f, p, from, m, more, LIMITS_SIGMAS, chance_max) &&
+				!(m < times && find(&f, p, from, m, more, 1, chance_max))) ||
 			    (m >= times && same_state(to->findings, to->nfindings, &f)))
 				continue;
 			for (uint32_t k = 0; m >= times && k < p->intervals[f.interval].npatterns;

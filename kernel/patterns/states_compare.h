@@ -6,6 +6,10 @@
  * three sigma from its mean. A wait of an operation for the network or another thread that is longer than usual is explained, and not
  * counted, if operations below it departed and make up at least half of that time.
  *
+ * A measure that varies much departs in few operations although it is usually longer than before. So it is also found if it is by more than one
+ * sigma in more operations than chance explains: at least STATES_SHIFT_SHARE of them more than in the baseline, and its mean logarithm by
+ * STATES_SHIFT (half as long again, or two thirds).
+ *
  * Two things are said of a place:
  *	outside		how many of its operations have a measure outside of its limits (limits.h): of healthy ones at most 1 % on average. Of a
  *			single request this is all there is to say.
@@ -21,6 +25,8 @@
 
 #define STATES_CHANCE 0.001
 #define STATES_SHARE_MIN 0.05
+#define STATES_SHIFT_SHARE 0.25
+#define STATES_SHIFT 0.4
 
 enum { STATES_EXAMPLES_MAX = 3 };
 
@@ -33,6 +39,7 @@ struct states_finding {
 	uint32_t position;
 	bool absent;
 	uint32_t operations; /* in which it departs */
+	uint32_t sigmas;     /* by more than LIMITS_SIGMAS, or by more than one */
 	double chance;       /* of so many, before it is divided among measures */
 	double mean, usual;  /* ns, or how often: of the window, of the baseline */
 	double low, high;    /* limits in the same unit */

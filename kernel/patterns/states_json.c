@@ -40,14 +40,14 @@ hash_json(struct hash128 h)
 	return json_string(text);
 }
 
-/* What a measure usually is: [mean in ns or how often, mean, below, above of limits.h, rare, low, high]. */
+/* What a measure usually is: [mean in ns or how often, mean, below, above of limits.h, rare, low, high, low_one, high_one]. */
 static json_t *
 measure_json(const struct states_place *p, uint32_t m)
 {
 	const struct limit *l = &p->limits.list[m];
 
-	return json_pack("[f, f, f, f, i, i, i]", p->means[m], l->mean, l->below, l->above,
-	    (int)l->rare, (int)l->low, (int)l->high);
+	return json_pack("[f, f, f, f, i, i, i, i, i]", p->means[m], l->mean, l->below, l->above,
+	    (int)l->rare, (int)l->low, (int)l->high, (int)l->low_one, (int)l->high_one);
 }
 
 static json_t *
@@ -185,14 +185,16 @@ read_measure(struct states_place *p, uint32_t m, const json_t *j)
 {
 	struct limit *l = &p->limits.list[m];
 	uint32_t rare, n = p->limits.samples;
-	bool ok = json_is_array(j) && json_array_size(j) == 7 &&
+	bool ok = json_is_array(j) && json_array_size(j) == 9 &&
 	          number(&p->means[m], json_array_get(j, 0), 0, 1e18) &&
 	          number(&l->mean, json_array_get(j, 1), 0, 100) &&
 	          number(&l->below, json_array_get(j, 2), 1e-6, 100) &&
 	          number(&l->above, json_array_get(j, 3), 1e-6, 100) &&
 	          integer(&rare, json_array_get(j, 4), 1) &&
 	          integer(&l->low, json_array_get(j, 5), n) &&
-	          integer(&l->high, json_array_get(j, 6), n);
+	          integer(&l->high, json_array_get(j, 6), n) &&
+	          integer(&l->low_one, json_array_get(j, 7), n) &&
+	          integer(&l->high_one, json_array_get(j, 8), n);
 
 	l->rare = ok && rare == 1;
 	return ok;
@@ -281,7 +283,7 @@ set_zero(struct states_place *p)
 		double floor = states_floor(
 		    0, p->resolution_ns, m % 2 == 1 && m < 2 * BELOW_STATES * p->nintervals);
 
-		p->limits.list[m] = (struct limit){ 0, floor, floor, true, 0, 0 };
+		p->limits.list[m] = (struct limit){ .below = floor, .above = floor, .rare = true };
 	}
 }
 
@@ -471,6 +473,7 @@ finding_json(const struct states_finding *f, const struct states_place_change *p
 	    "more", f->more, "operations", (int)f->operations, "of", (int)p->operations, "chance",
 	    f->chance, "mean", f->mean, "usual", f->usual, "low", f->low, "high", f->high,
 	    "excess_ns", f->excess_ns);
+	json_object_set_new(j, "sigmas", json_integer(f->sigmas));
 	/* 2i is behind slot i - 1 and before slot i; 2i + 1 lies between the operations of slot i */
 	json_object_set_new(
 	    j, "after", below_json(p->place, t, i > 0 ? (i + 1) / 2 - 1 : UINT32_MAX));

@@ -232,30 +232,38 @@ followed(const struct job *j, uint32_t operation, uint8_t wait, const struct ker
 	return s->state;
 }
 
-/* A wait that is the operation's own. thread: KERNEL_THREAD_NONE without a graph. */
-static int
-add_wait(struct job *j, uint32_t operation, uint32_t thread, uint8_t state, int64_t from_ns,
-    int64_t to_ns)
-{
-	int64_t off = j->from->offset_ns;
+/* A wait of which a part is the operation's own. */
+struct own_wait {
+	uint32_t thread;        /* KERNEL_THREAD_NONE: it cannot be followed */
+	int64_t from_ns, to_ns; /* of the whole wait, as the graph has it */
+	uint8_t state;
+	bool
+	    walked; /* the path is that of the whole wait: what ended it is known at its end only */
 	struct kernel_path path;
-	int rc;
+};
 
-	if (from_ns >= to_ns)
-		return 0;
-	if (thread == KERNEL_THREAD_NONE || state == BELOW_UNKNOWN)
-		return add(j, from_ns, to_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
-	rc = kernel_path(&path, j->from->graph, thread, from_ns + off, to_ns + off, j->e);
-	if (rc == ERR_MEMORY || (rc != 0 && !add(j, from_ns, to_ns, state, OPERATION_NONE))) {
-		kernel_path_release(&path);
-		return ERR_MEMORY;
+static int
+add_wait(struct job *j, uint32_t operation, struct own_wait *w, int64_t from_ns, int64_t to_ns)
+{
+	int64_t off = j->from->offset_ns, at = from_ns;
+	bool ok = true;
+	int rc = 0;
+
+	if (!w->walked && w->thread != KERNEL_THREAD_NONE && w->state != BELOW_UNKNOWN)
+		rc = kernel_path(&w->path, j->from->graph, w->thread, w->from_ns, w->to_ns, j->e);
+	w->walked = true;
+	if (rc == ERR_MEMORY)
+		return rc;
+	for (uint32_t i = 0; i < w->path.nsegments && ok && rc == 0; i++) {
+		const struct kernel_segment *s = &w->path.segments[i];
+		int64_t upto = s->to_ns - off < to_ns ? s->to_ns - off : to_ns;
+
+		if (upto <= at)
+			continue;
+		ok = add(j, at, upto, followed(j, operation, w->state, s), OPERATION_NONE);
+		at = upto;
 	}
-	for (uint32_t i = 0; i < path.nsegments && rc == 0; i++)
-		if (!add(j, path.segments[i].from_ns - off, path.segments[i].to_ns - off,
-			followed(j, operation, state, &path.segments[i]), OPERATION_NONE))
-			rc = ERR_MEMORY;
-	kernel_path_release(&path);
-	return rc == ERR_MEMORY ? rc : 0;
+	return ok && add(j, at, to_ns, w->state, OPERATION_NONE) ? 0 : ERR_MEMORY;
 }
 
 /* Of the operations below, the one of which this time is: OPERATION_NONE, the unit's own. *until_ns: how long this is so. */
@@ -291,13 +299,18 @@ child_at(struct job *j, uint32_t operation, const struct stay *stay, uint8_t sta
 	return best;
 }
 
-/* Time in which the unit's thread was in one state. */
+/* Time in which the unit's thread was in one state. interval: of this thread; NULL: none is known. */
 static int
 add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t thread,
-    uint8_t state, int64_t from_ns, int64_t to_ns)
+    const struct kernel_interval *interval, uint8_t state, int64_t from_ns, int64_t to_ns)
 {
+	struct own_wait w = { .thread = thread, .state = state };
 	int rc = 0;
 
+	if (interval != NULL) {
+		w.from_ns = interval->from_ns;
+		w.to_ns = interval->to_ns;
+	}
 	while (from_ns < to_ns && rc == 0) {
 		int64_t until_ns = to_ns;
 		uint32_t child = child_at(j, operation, stay, state, from_ns, &until_ns);
@@ -305,11 +318,12 @@ add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t t
 		if (child != OPERATION_NONE)
 			rc = add(j, from_ns, until_ns, BELOW_RUNNING, child) ? 0 : ERR_MEMORY;
 		else if (for_others(state))
-			rc = add_wait(j, operation, thread, state, from_ns, until_ns);
+			rc = add_wait(j, operation, &w, from_ns, until_ns);
 		else
 			rc = add(j, from_ns, until_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
 		from_ns = until_ns;
 	}
+	kernel_path_release(&w.path);
 	return rc;
 }
 
@@ -333,15 +347,17 @@ add_stay_of_graph(struct job *j, uint32_t operation, const struct stay *s)
 			break;
 		if (from > at)
 			rc = add_state(
-			    j, operation, s, KERNEL_THREAD_NONE, BELOW_UNKNOWN, at, from);
+			    j, operation, s, KERNEL_THREAD_NONE, NULL, BELOW_UNKNOWN, at, from);
 		from = from > at ? from : at;
 		to = to < s->to_ns ? to : s->to_ns;
 		if (rc == 0)
-			rc = add_state(j, operation, s, thread, t->intervals[i].state, from, to);
+			rc = add_state(j, operation, s, thread, &t->intervals[i],
+			    t->intervals[i].state, from, to);
 		at = to;
 	}
 	if (rc == 0 && at < s->to_ns)
-		rc = add_state(j, operation, s, KERNEL_THREAD_NONE, BELOW_UNKNOWN, at, s->to_ns);
+		rc = add_state(
+		    j, operation, s, KERNEL_THREAD_NONE, NULL, BELOW_UNKNOWN, at, s->to_ns);
 	return rc;
 }
 
@@ -354,8 +370,8 @@ add_stay_of_records(struct job *j, uint32_t operation, const struct stay *s)
 	    &time, j->records, j->unit_of[operation], s->from_ns, s->to_ns, j->a, j->e);
 
 	for (uint32_t i = 0; rc == 0 && i < time.nparts; i++) {
-		rc = add_state(j, operation, s, KERNEL_THREAD_NONE, (uint8_t)time.parts[i].state,
-		    at, at + time.parts[i].ns);
+		rc = add_state(j, operation, s, KERNEL_THREAD_NONE, NULL,
+		    (uint8_t)time.parts[i].state, at, at + time.parts[i].ns);
 		at += time.parts[i].ns;
 	}
 	return rc;

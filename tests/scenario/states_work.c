@@ -6,11 +6,11 @@
  *
  *	states_work PORT FILE REQUESTS MODE
  *
- * Contacts reads a request in two parts, head and body, as the front end sends them, computes, counts it under a lock, writes to FILE, and answers.
+ * Contacts reads a request in two parts, head and body, as the front end sends them, computes, counts it under a lock, reads FILE twice, and answers.
  * It has two kinds of workers, as gunicorn has. MODE is one of them, or a fault of the first:
  *	sync		a thread for each connection, which reads, computes and answers
  *	threaded	one thread reads all connections; two others compute and answer
- *	disk		sync, and FILE is synchronised five times
+ *	disk		sync, and it reads 24 times
  *	lock		sync, and another thread holds the lock for long
  *	timer		sync, and each third request backs off
  *	compute		sync, and the front end renders for longer
@@ -37,10 +37,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS = 2, BODY = 64, QUEUE = 64, HOGS = 2 };
+enum { CLIENTS = 2, BODY = 64, QUEUE = 64, HOGS = 2, BLOCK = 16384, BLOCKS = 256 };
 
 static const char *mode, *path;
-static int port, requests, line_fd;
+static int port, requests, file_fd;
 
 static void
 die(const char *what)
@@ -165,10 +165,28 @@ static atomic_uint served;
 static unsigned lines;
 
 static void
-write_line(void)
+read_file(void)
 {
-	if (pwrite(line_fd, "line\n", 5, 0) != 5 || fdatasync(line_fd) != 0)
-		die("write");
+	static _Thread_local char *room;
+
+	if (room == NULL && (room = aligned_alloc(4096, BLOCK)) == NULL)
+		die("memory");
+	if (pread(file_fd, room, BLOCK, rand() % BLOCKS * BLOCK) != BLOCK)
+		die(path);
+}
+
+static void
+make_file(void)
+{
+	static char much[BLOCK];
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	for (int i = 0; i < BLOCKS; i++)
+		if (write(fd, much, sizeof much) != sizeof much)
+			die(path);
+	if (fd < 0 || fsync(fd) != 0 || close(fd) != 0 ||
+	    (file_fd = open(path, O_RDONLY | O_DIRECT)) < 0)
+		die(path);
 }
 
 static void
@@ -182,9 +200,8 @@ serve(int fd)
 	pthread_mutex_lock(&line_lock);
 	lines++;
 	pthread_mutex_unlock(&line_lock);
-	write_line();
-	for (int i = 0; is("disk") && i < 4; i++)
-		write_line();
+	for (int i = 0; i < (is("disk") ? 24 : 2); i++)
+		read_file();
 	compute(80);
 	put(fd, ANSWER, sizeof ANSWER - 1);
 }
@@ -270,8 +287,7 @@ contacts(int listening)
 	pthread_t t;
 
 	prctl(PR_SET_NAME, "contacts");
-	if ((line_fd = open(path, O_RDWR | O_CREAT, 0600)) < 0)
-		die(path);
+	make_file();
 	if (is("hog")) {
 		cpu_set_t one;
 
