@@ -342,7 +342,7 @@ hosts_are_merged_by_time(void **state)
 	};
 	static const int order[] = { 0, 1, 1, 0 };
 	struct kernel_files_options o = { 0 };
-	char folder[64], paths[2][80];
+	char folder[64], paths[2][128];
 	uint32_t at = 0;
 	struct kit k;
 
