@@ -369,6 +369,33 @@ hosts_are_merged_by_time(void **state)
 }
 
 static void
+compressed_text_that_is_cut_gives_what_is_there(void **state)
+{
+	char folder[64], path[96], command[512];
+	FILE *f;
+	struct kit k;
+
+	(void)state;
+	kit_folder(folder);
+	snprintf(path, sizeof path, "%s/t.txt", folder);
+	assert_non_null(f = fopen(path, "w"));
+	fputs("# tracer: nop\n", f);
+	for (int i = 0; i < 20000; i++)
+		fprintf(f,
+		    " a-5 [000] ..... 1.%06d: sched_waking: comm=b pid=%d prio=120 target_cpu=000\n",
+		    i, 6 + i * 7919 % 1000);
+	fclose(f);
+	snprintf(command, sizeof command, "gzip '%s' && truncate -s -5000 '%s.gz'", path, path);
+	assert_int_equal(system(command), 0);
+	strcat(path, ".gz");
+	assert_int_equal(kit_read(&k, path), 0);
+	assert_int_equal(k.counts.odd[ODDITY_TRUNCATED].count, 1);
+	assert_in_range(k.counts.given[KERNEL_WAKING], 1000, 19999);
+	kit_release(&k);
+	kit_remove(folder);
+}
+
+static void
 other_files_are_refused(void **state)
 {
 	struct kernel_files_options o = { .format = "elf" };
@@ -402,6 +429,7 @@ main(void)
 		cmocka_unit_test(a_call_that_is_recorded_twice_is_given_once),
 		cmocka_unit_test(odd_lines_are_counted_and_the_rest_is_read),
 		cmocka_unit_test(hosts_are_merged_by_time),
+		cmocka_unit_test(compressed_text_that_is_cut_gives_what_is_there),
 		cmocka_unit_test(other_files_are_refused),
 	};
 
