@@ -70,17 +70,19 @@ struct {
 	__type(value, struct record_contexts);
 } cpus SEC(".maps");
 
-struct receiving { /* in this system call, from this connection */
+struct
+    in_call { /* a message of the system call that the thread is in, which is told when that ends */
 	struct record_ends ends;
-	u32 armed;
+	u32 received; /* it has received something */
+	u32 refused;  /* there was no room for what it sends, when the call began */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct receiving);
-} receives SEC(".maps");
+	__type(value, struct in_call);
+} calls SEC(".maps");
 
 const volatile struct record_options options;
 u64 unfollowed; /* new processes for which there was no room */
@@ -647,13 +649,12 @@ read_tcp(struct tcp_socket *ret, u32 fd, u32 *flags)
 	}
 }
 
-/* Nothing would leave: it is not connected, or has no room and does not wait. */
+/* Nothing can leave: it is not connected. */
 static __always_inline bool
-refuses(const struct tcp_socket *s, bool waits)
+cannot_send(const struct tcp_socket *s)
 {
 	return (s->state != TCP_IS_ESTABLISHED && s->state != TCP_IS_CLOSE_WAIT) ||
-	       (s->shutdown & SHUT_SENDING) != 0 || s->failed ||
-	       (!waits && s->wmem_queued >= s->sndbuf);
+	       (s->shutdown & SHUT_SENDING) != 0 || s->failed;
 }
 
 struct pieces { /* of a message, as a system call has them */
@@ -761,11 +762,21 @@ note_send(struct call_arguments *of)
 	if (!read_tcp(&s, of->fd, &flags))
 		return 0;
 	message_flags = number == 44 || number == 307 ? of->fourth : number == 46 ? of->third : 0;
-	if (refuses(&s, (flags & NONBLOCK) == 0 && (message_flags & MESSAGE_DONTWAIT) == 0) ||
-	    !find_pieces(&p, number, of->second, of->third))
+	if (cannot_send(&s) || !find_pieces(&p, number, of->second, of->third))
 		return 0;
 	if (p.bytes == 0 && p.first_bytes == 0 && number != 40 && number < 299)
 		return 0; /* an empty message is none */
+	if (((flags & NONBLOCK) || (message_flags & MESSAGE_DONTWAIT)) &&
+	    s.wmem_queued >= s.sndbuf) { /* it will be refused, but for an answer that comes now */
+		struct in_call *call = bpf_task_storage_get(
+		    &calls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+		if (call != 0) {
+			call->ends = s.ends;
+			call->refused = 1;
+			return 0;
+		}
+	}
 	put_message(RECORD_SEND, &s.ends, p.bytes, p.first, p.first_bytes);
 	return 0;
 }
@@ -788,7 +799,7 @@ int
 BPF_PROG(on_received, struct sock *sk)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct receiving *to;
+	struct in_call *to;
 	struct pt_regs *regs;
 	struct tcp_socket s;
 	u64 number;
@@ -804,37 +815,39 @@ BPF_PROG(on_received, struct sock *sk)
 	if ((number == 45 && (regs->r10 & MESSAGE_PEEK)) ||
 	    (number == 47 && (regs->dx & MESSAGE_PEEK)))
 		return 0;
-	to = bpf_task_storage_get(&receives, me, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	to = bpf_task_storage_get(&calls, me, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (to == 0) {
 		put_message(RECORD_RECEIVE, &s.ends, 0, 0, 0);
 		return 0;
 	}
 	to->ends = s.ends; /* the kernel comes here for each piece: told when the call ends */
-	to->armed = 1;
+	to->received = 1;
 	return 0;
 }
 
 static __attribute__((noinline)) int
-note_receive(struct call_arguments *of, s64 result)
+note_end(struct call_arguments *of, s64 result)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct receiving *from = bpf_task_storage_get(&receives, me, 0, 0);
+	struct in_call *call = bpf_task_storage_get(&calls, me, 0, 0);
 	struct pieces p = { 0 };
 	struct record_ends ends;
+	u8 kind;
 
-	if (from == 0 || !from->armed)
+	if (call == 0 || (!call->received && !call->refused))
 		return 0;
-	from->armed = 0;
+	kind = call->received ? RECORD_RECEIVE : RECORD_SEND;
+	call->received = call->refused = 0;
 	if (result <= 0)
 		return 0;
-	ends = from->ends;
+	ends = call->ends;
 	if (options.texts)
 		find_pieces(&p, of->number, of->second, of->third);
-	if (of->number == 299) /* the result is a number of messages */
+	if (of->number >= 299) /* the result is a number of messages */
 		result = 0;
 	else if (p.first_bytes > (u64)result)
 		p.first_bytes = result;
-	put_message(RECORD_RECEIVE, &ends, result, p.first, p.first_bytes);
+	put_message(kind, &ends, result, p.first, p.first_bytes);
 	return 0;
 }
 
@@ -847,7 +860,7 @@ BPF_PROG(call_end, struct pt_regs *regs, s64 result)
 	u64 number = regs->orig_ax;
 	struct record_value *r;
 
-	if ((options.groups & RECORD_OF_SYSCALLS) == 0 && !is_receive(number))
+	if ((options.groups & RECORD_OF_SYSCALLS) == 0 && !is_receive(number) && !is_send(number))
 		return 0;
 	if (!current_is_wanted())
 		return 0;
@@ -857,10 +870,10 @@ BPF_PROG(call_end, struct pt_regs *regs, s64 result)
 		r->value = result;
 		submit(r);
 	}
-	if ((options.groups & RECORD_OF_NET) != 0 && is_receive(number)) {
+	if ((options.groups & RECORD_OF_NET) != 0 && (is_receive(number) || is_send(number))) {
 		struct call_arguments of = { number, regs->di, regs->si, regs->dx, regs->r10 };
 
-		note_receive(&of, result);
+		note_end(&of, result);
 	}
 	return 0;
 }
