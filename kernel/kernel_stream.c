@@ -360,6 +360,7 @@ kernel_writer_news(struct kernel_writer *w, const struct kernel_news *n, struct 
 	buf_int(&w->chunk, n->code);
 	buf_uint(&w->chunk, n->cpu_us);
 	buf_uint(&w->chunk, n->late);
+	buf_uint(&w->chunk, n->missed);
 	buf_text(&w->chunk, n->text, len < KERNEL_TEXT_MAX ? len : KERNEL_TEXT_MAX);
 }
 
@@ -647,6 +648,7 @@ read_news(struct kernel_reader *r, struct reader *in, struct err *e)
 	n.code = read_i32(in);
 	n.cpu_us = read_uint(in);
 	n.late = read_uint(in);
+	n.missed = read_uint(in);
 	s = read_text(in, KERNEL_TEXT_MAX, &len);
 	if (in->failed || kind > KERNEL_END)
 		return malformed(e);

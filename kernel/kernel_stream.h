@@ -31,8 +31,8 @@ enum {
 
 /* What the source says beside events. */
 enum kernel_news_kind {
-	KERNEL_NOTE, /* text: something is not recorded, and why */
-	KERNEL_COST, /* cpu_us: that the source took since it began; late: events whose time was moved forward */
+	KERNEL_NOTE,   /* text: something is not recorded, and why */
+	KERNEL_COST,   /* what has changed of the numbers */
 	KERNEL_FAILED, /* code, text: it has ended, and why */
 	KERNEL_END     /* it has ended as it should, and all events were before */
 };
@@ -41,7 +41,10 @@ struct kernel_news {
 	enum kernel_news_kind kind;
 	int32_t code;     /* enum err_code */
 	const char *text; /* terminated, not NULL */
-	uint64_t cpu_us, late;
+	/* since the source began: */
+	uint64_t cpu_us; /* that it took */
+	uint64_t late;   /* events whose time was moved forward */
+	uint64_t missed; /* begins and ends of interrupts that the kernel did not tell */
 };
 
 /* ---- writing ---- */

@@ -212,18 +212,35 @@ enter(u8 kind, u16 vector)
 	return 0;
 }
 
+/* Of what is inside it, the end was missed: the kernel does not run a program that it has interrupted. */
+static __always_inline void
+leave(struct record_contexts *c, u8 kind)
+{
+	u32 depth = c->depth;
+
+	if (depth == 0)
+		return;
+	for (u32 i = 0; i < DEPTH_MAX; i++) {
+		u8 top = c->kind[(depth - 1) & (DEPTH_MAX - 1)];
+
+		depth--;
+		if (top == kind || top == RECORD_BY_STORAGE) {
+			c->depth = depth;
+			return;
+		}
+		if (depth == 0)
+			return; /* its begin was missed */
+	}
+}
+
 static __always_inline int
 end(u8 kind, u16 vector)
 {
 	struct record_contexts *c = contexts_here();
 	struct record_other *r;
 
-	if (c != 0 && c->depth > 0) {
-		u8 top = c->kind[(c->depth - 1) & (DEPTH_MAX - 1)];
-
-		if (top == kind || top == RECORD_BY_STORAGE)
-			c->depth--;
-	}
+	if (c != 0)
+		leave(c, kind);
 	if ((options.groups & RECORD_OF_IRQ) == 0 || (r = begin_other(RECORD_CONTEXT_OUT)) == 0)
 		return 0;
 	r->by = kind;
@@ -365,28 +382,31 @@ owner_of(struct task_struct *waiter, u64 word, u64 operation)
 static __always_inline void
 note_call(struct record_switch *r, struct task_struct *t)
 {
-	struct pt_regs regs;
+	struct pt_regs *regs;
+	u64 word, operation;
+	s64 number;
 
 	if (t->flags & KERNEL_THREAD) {
 		r->syscall = RECORD_SYSCALL_NONE;
 		return;
 	}
-	if (bpf_probe_read_kernel(&regs, sizeof regs, registers_of(t)) != 0)
+	regs = registers_of(t);
+	number = regs->orig_ax;
+	r->syscall = number >= 0 && number < 1024 ? (s32)number : RECORD_SYSCALL_NONE;
+	if (number != FUTEX)
 		return;
-	r->syscall = (s64)regs.orig_ax >= 0 && (s64)regs.orig_ax < 1024 ? (s32)regs.orig_ax
-	                                                                : RECORD_SYSCALL_NONE;
-	if (r->syscall != FUTEX)
-		return;
-	r->owner = owner_of(t, regs.di, regs.si);
-	if (r->owner == 0 && !futex_locks(regs.si, regs.dx))
+	word = regs->di;
+	operation = regs->si;
+	r->owner = owner_of(t, word, operation);
+	if (r->owner == 0 && !futex_locks(operation, regs->dx))
 		return;
 	r->head.flags |= RECORD_LOCK;
-	r->lock = regs.di;
+	r->lock = word;
 }
 
 SEC("tp_btf/sched_switch")
 int
-BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
+BPF_PROG(on_change, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
 {
 	struct record_contexts *c = contexts_here();
 	struct record_switch *r;
@@ -487,15 +507,9 @@ BPF_PROG(on_exit, struct task_struct *t)
 {
 	u32 pid = t->tgid;
 	struct record_other *r;
-	int live;
 
-	if (!is_wanted(pid))
-		return 0;
-	if (!is_excluded(pid) && (r = begin_other(RECORD_EXIT)) != 0)
+	if (!is_excluded(pid) && is_wanted(pid) && (r = begin_other(RECORD_EXIT)) != 0)
 		submit(r);
-	live = BPF_CORE_READ(t, signal, live.counter);
-	if (options.filter && live == 0)
-		bpf_map_delete_elem(&followed, &pid);
 	return 0;
 }
 
@@ -564,12 +578,18 @@ static __always_inline struct sock *
 tcp_of(u32 fd, u32 *flags)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct fdtable *table = BPF_CORE_READ(t, files, fdt);
-	struct file___kernel **list = BPF_CORE_READ(table, fd), *file = 0;
-	u32 n = BPF_CORE_READ(table, max_fds);
+	struct files_struct *files = t->files;
+	struct file___kernel **list, *file = 0;
+	struct fdtable *table;
+	u32 n;
 	struct socket *s;
 	struct sock *sk;
 
+	if (files == 0)
+		return 0;
+	table = files->fdt; /* direct: the verifier knows these types from the task on */
+	n = table->max_fds;
+	list = table->fd;
 	if (fd >= n || fd >= FILES_MAX ||
 	    bpf_probe_read_kernel(&file, sizeof file, list + fd) != 0 || file == 0)
 		return 0;
@@ -730,19 +750,21 @@ BPF_PROG(on_received, struct sock *sk)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct receiving *to;
-	struct pt_regs regs;
+	struct pt_regs *regs;
 	struct record_ends ends;
+	u64 number;
 
 	if (!current_is_wanted() || !read_ends(&ends, sk))
 		return 0;
-	if ((me->flags & KERNEL_THREAD) ||
-	    bpf_probe_read_kernel(&regs, sizeof regs, registers_of(me)) != 0 ||
-	    !is_receive(regs.orig_ax)) { /* io_uring, splice, a thread of the kernel */
-		put_message(RECORD_RECEIVE, &ends, 0, 0, 0);
+	regs = registers_of(me);
+	number = regs->orig_ax;
+	if ((me->flags & KERNEL_THREAD) || !is_receive(number)) {
+		put_message(
+		    RECORD_RECEIVE, &ends, 0, 0, 0); /* io_uring, splice, a thread of the kernel */
 		return 0;
 	}
-	if ((regs.orig_ax == 45 && (regs.r10 & MESSAGE_PEEK)) ||
-	    (regs.orig_ax == 47 && (regs.dx & MESSAGE_PEEK)))
+	if ((number == 45 && (regs->r10 & MESSAGE_PEEK)) ||
+	    (number == 47 && (regs->dx & MESSAGE_PEEK)))
 		return 0;
 	to = bpf_task_storage_get(&receives, me, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (to == 0) {

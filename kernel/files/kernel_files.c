@@ -23,7 +23,10 @@ struct text_format {
 	    struct recording_setting *setting, struct err *e);
 };
 
-static const struct text_format text_formats[] = {};
+static const struct text_format text_formats[] = {
+	{ "ftrace", recording_ftrace_sniff, recording_ftrace_open },
+	{ "psv", recording_psv_sniff, recording_psv_open },
+};
 
 enum { TEXT_FORMATS = sizeof text_formats / sizeof *text_formats };
 
@@ -180,6 +183,7 @@ open_text(struct merge *m, const char *path, struct err *e)
 	const char *wanted = m->options->format;
 	const struct text_format *format = NULL;
 	struct recording *s;
+	uint64_t read_bytes, size_bytes;
 	struct input in;
 	int rc = input_open(&in, path, e);
 
@@ -198,6 +202,9 @@ open_text(struct merge *m, const char *path, struct err *e)
 		input_close(&in);
 		return err_set(e, ERR_INPUT, "%s: CTF is in folders", path);
 	}
+	input_progress(&in, &read_bytes, &size_bytes);
+	if (m->options->progress != NULL)
+		m->options->progress->size_bytes += size_bytes;
 	rc = format->open(&s, &in, path, &m->setting, e);
 	if (rc != 0)
 		return err_prefix(e, "%s", path);
@@ -356,7 +363,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
 		.names = names,
 		.account = &m.account,
 		.texts_left = memory / 4,
-		.waiting_left = memory / 2,
+		.waiting_left = memory / 2 / (size_t)(npaths > 0 ? npaths : 1),
 	};
 	if (rc == 0)
 		rc = thread_table_new(&m.threads, memory / 4, &m.account, e);
