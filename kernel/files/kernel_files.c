@@ -121,7 +121,9 @@ struct merge {
 	uint32_t nheap;
 	struct thread_table *threads;
 	uint32_t found; /* CTF traces of the current path */
-	bool started;   /* an event was given */
+	bool started;   /* an event came, last at last_ns */
+	bool gave;      /* an event was given */
+	int64_t last_ns;
 	struct err *e;
 	int rc;
 };
@@ -288,17 +290,19 @@ give(struct merge *m, const struct kernel_event *ev, struct err *e)
 	struct kernel_event events[THREAD_TABLE_MAX];
 	int n;
 
-	if (m->started && ev->time_ns < c->last_ns) {
+	if (m->started && ev->time_ns < m->last_ns) {
 		account_odd(&m->account, ODDITY_CLOCK, "%" PRId64 " ns after %" PRId64 " ns",
-		    ev->time_ns, c->last_ns);
+		    ev->time_ns, m->last_ns);
 		return 0;
 	}
-	if (!m->started)
-		c->first_ns = ev->time_ns;
 	m->started = true;
-	c->last_ns = ev->time_ns;
-	if ((n = thread_table_take(m->threads, ev, events, e)) < 0)
+	m->last_ns = ev->time_ns;
+	if ((n = thread_table_take(m->threads, ev, events, e)) <= 0)
 		return n;
+	if (!m->gave)
+		c->first_ns = ev->time_ns;
+	m->gave = true;
+	c->last_ns = ev->time_ns;
 	for (int i = 0; i < n; i++) {
 		int rc = o->take != NULL ? o->take(o->of, &events[i], e) : 0;
 

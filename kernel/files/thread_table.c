@@ -38,6 +38,7 @@ struct thread_table {
 	uint32_t nthreads, threads_cap, threads_max, ncpus, cpus_cap;
 	uint64_t seed;
 	uint16_t ranks[KERNEL_HOSTS_MAX]; /* of wake-ups: the best one seen */
+	bool raw_calls[KERNEL_HOSTS_MAX]; /* system calls are recorded as raw_syscalls */
 	struct kernel_event *ret;         /* of the call */
 	int nret;
 	bool no_memory;
@@ -273,6 +274,16 @@ take_waking(struct thread_table *t, struct kernel_event *ev)
 	return true;
 }
 
+/* A recording may have each system call twice, by its name and as one of all. */
+static bool
+take_call(struct thread_table *t, const struct kernel_event *ev)
+{
+	bool *raw = &t->raw_calls[ev->host % KERNEL_HOSTS_MAX];
+
+	*raw |= (ev->reserved & MARK_CALL_RAW) != 0;
+	return !(*raw && ev->reserved & MARK_CALL_NAMED);
+}
+
 /* The thread that the CPU ran, and its process. */
 static void
 fill_in(struct thread_table *t, struct cpu_entry *c, struct kernel_event *ev)
@@ -310,6 +321,9 @@ take(struct thread_table *t, struct kernel_event *ev)
 		break;
 	case KERNEL_WAKING:
 		return take_waking(t, ev);
+	case KERNEL_SYSCALL_IN:
+	case KERNEL_SYSCALL_OUT:
+		return take_call(t, ev);
 	case KERNEL_FORK:
 		take_fork(t, ev);
 		break;

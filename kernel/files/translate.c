@@ -420,6 +420,7 @@ take_call(struct translation *x, bool begins)
 {
 	struct kernel_event *ev = add(x, begins ? KERNEL_SYSCALL_IN : KERNEL_SYSCALL_OUT);
 
+	ev->reserved |= MARK_CALL_NAMED;
 	set_call(x, ev);
 	ev->call.value = number(x, 0);
 	if (begins && has(x, 2) && is_futex(ev->call.number))
@@ -436,6 +437,7 @@ take_raw_call(struct translation *x, bool begins)
 	if (!has(x, 0) || id < -1 || id > INT32_MAX)
 		return lacks(x, "number of a system call");
 	ev = add(x, begins ? KERNEL_SYSCALL_IN : KERNEL_SYSCALL_OUT);
+	ev->reserved |= MARK_CALL_RAW;
 	ev->call.number = id >= 0 ? (int32_t)id : SYSCALL_UNKNOWN;
 	ev->call.value = number(x, 1);
 	if (begins && has(x, 2) && is_futex(ev->call.number))
@@ -576,7 +578,10 @@ take_own(struct translation *x)
 		ev = add(x, KERNEL_WAKING);
 		ev->waking.tid = (uint32_t)number(x, 0);
 		ev->waking.pid = (uint32_t)number(x, 1);
-		ev->waking.by = (uint8_t)number(x, 2);
+		if (number(x, 2) < 0 || number(x, 2) > WAKE_INTERRUPT)
+			lacks(x, "cause of the wake-up");
+		else
+			ev->waking.by = (uint8_t)number(x, 2);
 		ev->waking.is_new = x->raw->name->meaning->kind == MEANING_OWN_WAKEUP_NEW;
 		ev->waking.vector = (uint16_t)number(x, 3);
 		return true;
