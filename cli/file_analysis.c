@@ -371,9 +371,10 @@ check_format(const char *name, struct err *e)
 
 	while (name != NULL && *f != NULL && strcmp((*f)->name, name) != 0)
 		f++;
-	return name == NULL || *f != NULL ? 0
-	                                  : err_set(e, ERR_INPUT, "unknown format; known are %s",
-						formats_names(names, sizeof names));
+	return name == NULL || *f != NULL || kernel_traces_format(name)
+	           ? 0
+	           : err_set(e, ERR_INPUT, "unknown format; known are %s; ftrace and psv",
+			 formats_names(names, sizeof names));
 }
 
 static int
@@ -438,7 +439,9 @@ open_kernel(struct analysis *a, size_t memory_bytes, struct err *e)
 {
 	struct invocation *c = a->call;
 	struct kernel_traces_options o = { .gateways = c->value[FLAG_GATEWAY],
-		.counted = c->value[FLAG_COUNT],
+		.format = c->value[FLAG_FORMAT],
+		.meta = c->value[FLAG_MAP],
+		.counted = c->value[FLAG_TRACEPOINT],
 		.all = c->value[FLAG_RULE] != NULL && strcmp(c->value[FLAG_RULE], "all") == 0,
 		.memory_max_bytes = memory_bytes,
 		.take = take,
@@ -478,9 +481,13 @@ open_all(struct analysis *a, struct err *e)
 	a->failed = json_array();
 	if (a->labels == NULL || a->bins == NULL || a->queue == NULL || a->failed == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	if (c->value[FLAG_MAP] != NULL)
+	if ((rc = open_kernel(a, memory_bytes / 4, e)) != 0)
+		return rc;
+	if (c->value[FLAG_MAP] != NULL && a->kernel == NULL)
 		rc = map_load(&a->map, c->value[FLAG_MAP], e);
 	o.map = a->map;
+	if (a->kernel != NULL)
+		o.format = NULL;
 	for (int i = 0; c->bins[i] != NULL && rc == 0; i++)
 		rc = bins_add(a->bins, c->bins[i], e);
 	if (rc != 0)
@@ -504,7 +511,7 @@ open_all(struct analysis *a, struct err *e)
 		return rc;
 	if (c->value[FLAG_DOT] != NULL || a->extent == ANALYSIS_SAMPLES)
 		a->requests = json_array();
-	return open_kernel(a, memory_bytes / 4, e);
+	return 0;
 }
 
 /*

@@ -65,7 +65,9 @@ kernel_traces_free(struct kernel_traces *k)
 int
 kernel_traces_read(struct kernel_traces *k, char *const *files, int nfiles, struct err *e)
 {
-	struct kernel_files_options o = { .counted = k->o.counted,
+	struct kernel_files_options o = { .format = k->o.format,
+		.meta = k->o.meta,
+		.counted = k->o.counted,
 		.memory_max_bytes = k->o.memory_max_bytes,
 		.take = requests_event,
 		.of = k->requests,
@@ -126,6 +128,12 @@ kernel_traces_skipped(const struct kernel_traces *k, json_t *skipped)
 #define REQUEST_COUNT(member, text) add_skipped(skipped, "request_" #member, n.member, "", "");
 #include "kernel/requests/request_counts.tbl.h"
 #undef REQUEST_COUNT
+}
+
+bool
+kernel_traces_format(const char *name)
+{
+	return name != NULL && (strcmp(name, "ftrace") == 0 || strcmp(name, "psv") == 0);
 }
 
 bool

@@ -11,9 +11,9 @@
 struct kernel_traces;
 
 struct kernel_traces_options {
-	const char *gateways; /* of gateways_add(); NULL: the default */
-	const char *counted;  /* of kernel_files_options, or NULL */
-	bool all;             /* RULE_ALL, else RULE_CURRENT */
+	const char *gateways;                /* of gateways_add(); NULL: the default */
+	const char *format, *meta, *counted; /* of kernel_files_options, or NULL */
+	bool all;                            /* RULE_ALL, else RULE_CURRENT */
 	size_t memory_max_bytes;
 	int (*take)(void *ctx, struct trace *t, struct err *e); /* of requests_options */
 	void *ctx;
@@ -36,6 +36,9 @@ void kernel_traces_progress(struct kernel_traces *k, uint64_t *read_bytes, uint6
 uint64_t kernel_traces_events(const struct kernel_traces *k);
 uint64_t kernel_traces_made(const struct kernel_traces *k);
 void kernel_traces_skipped(const struct kernel_traces *k, json_t *skipped);
+
+/* Whether this is a format of recordings of the kernel alone. */
+bool kernel_traces_format(const char *name);
 
 /* Whether all of these are recordings of the kernel. *some: whether one of them is. */
 bool kernel_traces_are(char *const *files, int nfiles, bool *some);
