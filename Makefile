@@ -22,7 +22,7 @@
 .SECONDARY:	# keeps the objects of tests, so that only what changed is built again
 
 # ---- rooms: each uses only the rooms named here -------------------------------
-ROOMS             := base wire kernel kernel/spans mapping analysis formats kernel/files report forest searchspace \
+ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main cli
 base_uses         :=
@@ -30,6 +30,7 @@ wire_uses         := base
 kernel_uses       := wire base
 kernel/spans_uses := kernel wire base
 mapping_uses      := wire base
+kernel/requests_uses := kernel analysis wire base
 analysis_uses     := wire base
 formats_uses      := analysis mapping wire base
 kernel/files_uses := formats kernel analysis mapping wire base
@@ -53,11 +54,11 @@ below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := kernel wire base
 below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
-cli_uses          := report kernel/spans kernel/files formats kernel searchspace forest analysis mapping wire base
+cli_uses          := report kernel/spans kernel/requests kernel/files formats kernel searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/spans below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/requests kernel/spans below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -148,8 +149,8 @@ $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 
 # So is the reader of CTF.
-$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer): $(LOADED_CTF_KERNEL:%.c=$O/%.o)
-$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer): LDFLAGS_ALL += -lbabeltrace2
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer) $O/bench/kernel_files_read: $(LOADED_CTF_KERNEL:%.c=$O/%.o)
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer) $O/bench/kernel_files_read: LDFLAGS_ALL += -lbabeltrace2
 
 # Programs that block in known places, without frame pointers, for the test of unwinding.
 $O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)

@@ -352,7 +352,7 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
 		.ncalls = a->ncalls,
 		.memory_max_bytes = memory_bytes / 4 };
 	a->o = (struct kernel_files_options){
-		.counted = c->value[FLAG_EVENTS] != NULL ? c->value[FLAG_EVENTS] : "*page_fault*",
+		.counted = c->value[FLAG_COUNT] != NULL ? c->value[FLAG_COUNT] : "*page_fault*",
 		.raw_times = a->clock == ANNOTATION_MONOTONIC,
 		.memory_max_bytes = memory_bytes / 4,
 		.take = take_event,

@@ -114,11 +114,9 @@ annotate_now(struct invocation *c)
 	}
 	snprintf(spans, sizeof spans, "%s/spans", folder);
 	snprintf(kernel, sizeof kernel, "%s/kernel", folder);
-	/* names of groups of events here, and of what is counted there */
 	if (annotate_live(c, folder, &taken, &e) != 0) {
 		code = call_failed(c, &e);
 	} else {
-		c->value[FLAG_EVENTS] = NULL;
 		code = annotate_files(c, span_files, recordings, 1);
 	}
 	if (c->narguments == 0)
@@ -146,7 +144,7 @@ const struct command command_annotate = {
 	.arguments_max = INT_MAX,
 	.flags = FLAG_BIT(SPANS) | FLAG_BIT(OVER) | FLAG_BIT(CALL_OVER) | FLAG_BIT(CALLS) |
 	         FLAG_BIT(OUTPUT) | FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(CORRELATE) |
-	         FLAG_BIT(EVENTS) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) | FLAG_BIT(MEMORY) |
+	         FLAG_BIT(EVENTS) | FLAG_BIT(COUNT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) | FLAG_BIT(MEMORY) |
 	         FLAG_BIT(PID) | FLAG_BIT(SECONDS) | FLAG_BIT(TRACEPOINT),
 	.run = run_annotate,
 	.help = "show what the kernel did for each span of a trace",
@@ -154,6 +152,6 @@ const struct command command_annotate = {
 	    "Attributes system calls, states, preemptions, page faults and waits to the spans of --spans, from a RECORDING\n"
 	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --pid it records both first, for --seconds: requests\n"
 	    "of libhone programs, with the tracepoints of --tracepoint, and the kernel; in the folder RECORDING, if one is given.\n"
-	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --events names\n"
-	    "events that are counted (*page_fault*), or with --pid those that are recorded (sched,net,syscalls,faults).",
+	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --count names\n"
+	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults).",
 };

@@ -42,7 +42,7 @@ FLAG(NO_BASELINE, "--no-baseline", NULL, "do not compare with what --healthy kep
 FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")
-FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event")
+FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event; of kernel read: patterns of events to count, with commas between")
 FLAG(LIMIT, "--limit", "N", "greatest number of rows, 1 to 100000 (50)")
 FLAG(VERSION, "--version", "NAME", "version of the application")
 FLAG(SPACE, "--space", "FILE", "file of the learned space (that of honed)")
@@ -53,12 +53,12 @@ FLAG(HOST, "--host", "NAME",
 FLAG(DAYS, "--days", "N", "validity of the certificate, 1 to 36500 (365)")
 FLAG(AGAIN, "--again", NULL, "replace the existing certificate")
 FLAG(MAP, "--map", "FILE",
-    "mapping: the tracepoints that begin and end requests of a program without libhone")
+    "mapping: the tracepoints that begin and end requests of a program without libhone; of kernel read: MiSeRTrace's meta file")
 FLAG(EVENTS, "--events", "WHAT",
     "of map: a file, saved output of lttng list --userspace --fields, instead of running lttng; of a recording: groups of events, with commas between (lean)")
 FLAG(PID, "--pid", "N,...", "only these processes and their children; may be repeated")
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
-FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (32 MiB of all)")
+FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (64 MiB of all)")
 FLAG(SPANS, "--spans", "FILE", "trace file or folder whose spans are annotated; may be repeated")
 FLAG(OVER, "--over", "MS", "only spans of at least this duration (0)")
 FLAG(CALL_OVER, "--call-over", "US",
@@ -66,3 +66,10 @@ FLAG(CALL_OVER, "--call-over", "US",
 FLAG(CALLS, "--calls", "NAMES", "only these system calls, with commas between: fsync,futex")
 FLAG(OUTPUT, "--output", "FILE", "write to this file; - is standard output")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
+FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")
+FLAG(GATEWAY, "--gateway", "ADDR,...",
+    "of kernel recordings: addresses, with or without port, or networks, of those that begin requests (all that are not recorded)")
+FLAG(RULE, "--rule", "NAME",
+    "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
+FLAG(COUNT, "--count", "PATTERN,...",
+    "of kernel recordings: events that are counted into the request, or with annotate the span, that caused them")

@@ -24,11 +24,15 @@ _hone() {
 			return
 		fi
 		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
+		case $command in
+		kernel) COMPREPLY=($(compgen -W "ctf ftrace psv" -- "$word")) ;;
+		*) COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word")) ;;
+		esac
 		return ;;
 	--baseline)
 		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
 		return ;;
-	--dir)
+	--dir|--write)
 		COMPREPLY=($(compgen -d -- "$word"))
 		return ;;
 	--html|--dot|--space|--map|--spans|--output)
@@ -45,6 +49,9 @@ _hone() {
 	--pid)
 		COMPREPLY=($(compgen -W "$(cd /proc && ls -d [0-9]*)" -- "$word"))
 		return ;;
+	--rule)
+		COMPREPLY=($(compgen -W "current all" -- "$word"))
+		return ;;
 	--tracepoint)
 		COMPREPLY=($(compgen -W "$(hone tracepoints --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"tracepoint": "\([^"]*\)",*$/\1/p')" -- "$word"))
@@ -53,6 +60,9 @@ _hone() {
 		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
 		return ;;
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--over|--call-over|--calls)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -81,9 +91,9 @@ _hone() {
 		fi ;;
 	kernel)
 		if [ "$COMP_CWORD" -eq 2 ]; then
-			COMPREPLY=($(compgen -W "record" -- "$word"))
+			COMPREPLY=($(compgen -W "read record" -- "$word"))
 		else
-			COMPREPLY=($(compgen -d -- "$word"))
+			COMPREPLY=($(compgen -f -- "$word"))
 		fi ;;
 	baseline)
 		case $COMP_CWORD in

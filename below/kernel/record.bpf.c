@@ -406,7 +406,7 @@ note_call(struct record_switch *r, struct task_struct *t)
 
 SEC("tp_btf/sched_switch")
 int
-BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
+BPF_PROG(on_change, bool preempt, struct task_struct *prev, struct task_struct *next, u32 state)
 {
 	struct record_contexts *c = contexts_here();
 	struct record_switch *r;
@@ -507,15 +507,9 @@ BPF_PROG(on_exit, struct task_struct *t)
 {
 	u32 pid = t->tgid;
 	struct record_other *r;
-	int live;
 
-	if (!is_wanted(pid))
-		return 0;
-	if (!is_excluded(pid) && (r = begin_other(RECORD_EXIT)) != 0)
+	if (!is_excluded(pid) && is_wanted(pid) && (r = begin_other(RECORD_EXIT)) != 0)
 		submit(r);
-	live = BPF_CORE_READ(t, signal, live.counter);
-	if (options.filter && live == 0)
-		bpf_map_delete_elem(&followed, &pid);
 	return 0;
 }
 

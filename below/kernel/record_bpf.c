@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ struct record_bpf {
 	uint64_t misses_at_ns; /* when it was asked last */
 	uint64_t late;
 	int gaps, followed; /* maps */
+	bool filters, over; /* only processes in `followed`; all of them have ended */
 	const uint64_t *unfollowed;
 	char missing[MISSING_MAX];
 };
@@ -396,7 +398,8 @@ follow(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 		if (bpf_map_update_elem(r->followed, &pid, &one, BPF_ANY) != 0)
 			return err_set(e, ERR_FULL, "too many processes to follow");
 	}
-	if (o->npids == 0)
+	r->filters = o->npids > 0;
+	if (!r->filters)
 		return 0;
 	/* a child may be born while its parent is not followed yet: until none is new */
 	do {
@@ -563,6 +566,25 @@ tell_gaps(struct record_bpf *r, const struct record_hand_on *x, uint64_t now_ns)
 	free(of_cpu);
 }
 
+/* Not at their ends: their last threads are still to be recorded then. */
+static void
+forget_ended(struct record_bpf *r)
+{
+	uint32_t pid, next;
+	bool any = false, more;
+
+	if (!r->filters)
+		return;
+	for (more = bpf_map_get_next_key(r->followed, NULL, &pid) == 0; more; pid = next) {
+		more = bpf_map_get_next_key(r->followed, &pid, &next) == 0;
+		if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+			bpf_map_delete_elem(r->followed, &pid);
+		else
+			any = true;
+	}
+	r->over = !any;
+}
+
 double
 record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 {
@@ -588,6 +610,8 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 	}
 	if (now_ns > until_ns + HELD_NS)
 		until_ns = now_ns - HELD_NS;
+	if (cpu_merge_bytes(r->merge) > RECORD_KEPT_MAX)
+		until_ns = now_ns - MARGIN_NS;
 	if (all)
 		until_ns = UINT64_MAX;
 	cpu_merge_take(r->merge, until_ns, hand_on, &x);
@@ -601,6 +625,7 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 	} else if (now_ns - r->misses_at_ns > MISSES_NS) {
 		r->missed = count_misses(r, true);
 		tell_misses(r, &x, count_misses(r, false), r->until_ns);
+		forget_ended(r);
 	}
 	return fullest;
 }
@@ -625,6 +650,12 @@ int
 record_bpf_list(struct record_bpf *r, struct err *e)
 {
 	return list_threads(r, add_name, r, e);
+}
+
+bool
+record_bpf_is_over(const struct record_bpf *r)
+{
+	return r->over;
 }
 
 uint64_t

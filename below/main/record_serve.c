@@ -163,6 +163,13 @@ turn(struct record_stream *r, struct err *e, int *rc)
 	return full * 100 > FULL_PCT ? READ_SOON_MS : READ_MS;
 }
 
+static bool
+is_over(const struct record_stream *r, struct mono begun)
+{
+	return (double)mono_since_ns(clock_mono(), begun) / 1e9 >= r->o->seconds ||
+	       record_bpf_is_over(r->from);
+}
+
 static int
 run(struct record_stream *r, const volatile sig_atomic_t *ended, struct err *e)
 {
@@ -170,8 +177,7 @@ run(struct record_stream *r, const volatile sig_atomic_t *ended, struct err *e)
 	int rc = 0;
 
 	r->moved = r->told = begun;
-	while (rc == 0 && !*ended && !r->gone && !is_stalled(r) &&
-	       (double)mono_since_ns(clock_mono(), begun) / 1e9 < r->o->seconds) {
+	while (rc == 0 && !*ended && !r->gone && !is_stalled(r) && !is_over(r, begun)) {
 		int ms = turn(r, e, &rc);
 
 		wait_for_reader(r, ms);

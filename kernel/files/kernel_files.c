@@ -183,6 +183,7 @@ open_text(struct merge *m, const char *path, struct err *e)
 	const char *wanted = m->options->format;
 	const struct text_format *format = NULL;
 	struct recording *s;
+	uint64_t read_bytes, size_bytes;
 	struct input in;
 	int rc = input_open(&in, path, e);
 
@@ -201,6 +202,9 @@ open_text(struct merge *m, const char *path, struct err *e)
 		input_close(&in);
 		return err_set(e, ERR_INPUT, "%s: CTF is in folders", path);
 	}
+	input_progress(&in, &read_bytes, &size_bytes);
+	if (m->options->progress != NULL)
+		m->options->progress->size_bytes += size_bytes;
 	rc = format->open(&s, &in, path, &m->setting, e);
 	if (rc != 0)
 		return err_prefix(e, "%s", path);

@@ -52,7 +52,8 @@ push_losses(struct recording_ctf *s, int64_t until_ns, struct err *e)
 
 	for (; rc == 0 && n < s->nlosses && s->losses[n].time_ns <= until_ns; n++)
 		rc = push(s, &s->losses[n], 0, e);
-	memmove(s->losses, s->losses + n, (s->nlosses - n) * sizeof *s->losses);
+	if (n > 0)
+		memmove(s->losses, s->losses + n, (s->nlosses - n) * sizeof *s->losses);
 	s->nlosses -= n;
 	return rc;
 }
@@ -198,8 +199,9 @@ more(struct recording *recording, struct err *e)
 
 	a->file = s->path;
 	a->placed = false;
-	memmove(recording->items, recording->items + recording->count,
-	    (s->all - recording->count) * sizeof *recording->items);
+	if (recording->count > 0)
+		memmove(recording->items, recording->items + recording->count,
+		    (s->all - recording->count) * sizeof *recording->items);
 	s->all -= recording->count;
 	s->group -= s->is_own ? recording->count : 0;
 	s->seen -= s->is_own ? recording->count : 0;

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-enum { READY_EVENTS = 4096 }; /* made ready at a time */
+enum { READY_EVENTS = 1024 }; /* made ready at a time */
 
 /* ---- numbers ---------------------------------------------------------------- */
 
@@ -169,7 +169,8 @@ recording_text_name(struct recording_text *t, const char *name, size_t len)
 	const char *text;
 
 	if (id == UINT32_MAX) {
-		if (texts_count(t->names) == TEXT_NAMES_MAX ||
+		if (!array_reserve_max(
+			t->events, t->events_cap, texts_count(t->names) + 1, TEXT_NAMES_MAX) ||
 		    (id = texts_intern(t->names, name, len)) == UINT32_MAX)
 			return NULL;
 		text = texts_get(t->names, id);
@@ -375,10 +376,8 @@ recording_text_open(struct recording_text **ret, size_t size, struct input *in, 
 	t->path = arena_text(&t->arena, path, strlen(path));
 	t->window = event_window_new(window_bytes);
 	t->names = texts_new();
-	t->events = calloc(TEXT_NAMES_MAX, sizeof *t->events);
 	t->recording.items = calloc(READY_EVENTS, sizeof *t->recording.items);
-	if (t->path == NULL || t->window == NULL || t->names == NULL || t->events == NULL ||
-	    t->recording.items == NULL)
+	if (t->path == NULL || t->window == NULL || t->names == NULL || t->recording.items == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else
 		rc = set_host(t, path, e);

@@ -29,7 +29,8 @@ struct recording_text {
 	enum text_line (*parse)(struct recording_text *t, const char *line, size_t len,
 	    struct raw_event *raw, const char **why);
 	struct texts *names;       /* of events */
-	struct event_name *events; /* by the number of their names; text NULL: not looked up yet */
+	struct event_name *events; /* by the number of their names */
+	uint32_t events_cap;
 	struct arena arena;
 	uint32_t cap; /* of recording.items */
 	bool over;
@@ -46,7 +47,8 @@ int recording_text_open(struct recording_text **ret, size_t size, struct input *
 /* Adds an event beside the one that parse() returns, before it. */
 void recording_text_add(struct recording_text *t, const struct kernel_event *ev);
 
-/* What a name of events means, looked up once. NULL: over TEXT_NAMES_MAX names, or out of memory. */
+/* What a name of events means, looked up once; valid until the next call. NULL: over TEXT_NAMES_MAX names, or out of
+ * memory. */
 struct event_name *recording_text_name(struct recording_text *t, const char *name, size_t len);
 
 /* Whole numbers at *at, which moves behind them. False: there is no digit, or it does not fit. */

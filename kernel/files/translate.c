@@ -576,7 +576,10 @@ take_own(struct translation *x)
 		ev = add(x, KERNEL_WAKING);
 		ev->waking.tid = (uint32_t)number(x, 0);
 		ev->waking.pid = (uint32_t)number(x, 1);
-		ev->waking.by = (uint8_t)number(x, 2);
+		if (number(x, 2) < 0 || number(x, 2) > WAKE_INTERRUPT)
+			lacks(x, "cause of the wake-up");
+		else
+			ev->waking.by = (uint8_t)number(x, 2);
 		ev->waking.is_new = x->raw->name->meaning->kind == MEANING_OWN_WAKEUP_NEW;
 		ev->waking.vector = (uint16_t)number(x, 3);
 		return true;
