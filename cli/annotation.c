@@ -129,7 +129,7 @@ place_units(struct annotation *a, struct span_places *to, size_t max, struct err
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < s->nrecords; i++) {
-		struct unit_record r = s->records[i];
+		struct place_record r = s->records[i];
 
 		if (a->hosts[r.host] == UINT32_MAX)
 			continue;

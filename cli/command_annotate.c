@@ -41,6 +41,30 @@ check(struct invocation *c)
 	return call_either(c, FLAG_MAP, FLAG_CORRELATE);
 }
 
+/* The page has the spans that the text has. */
+static int
+write_page(struct invocation *c, const json_t *document, struct err *e)
+{
+	json_t *copy, *spans, *shown;
+	struct buf page = { 0 };
+	int rc;
+
+	if (c->value[FLAG_HTML] == NULL)
+		return 0;
+	copy = json_copy((json_t *)(uintptr_t)document);
+	spans = json_object_get(document, "spans");
+	shown = json_array();
+	for (size_t i = 0; i < json_array_size(spans) && (double)i < c->number[FLAG_LIMIT]; i++)
+		json_array_append(shown, json_array_get(spans, i));
+	if (copy == NULL || json_object_set_new(copy, "spans", shown) != 0)
+		rc = err_set(e, ERR_MEMORY, "out of memory");
+	else if ((rc = annotation_page_write(&page, copy, e)) == 0)
+		rc = call_write(c, c->value[FLAG_HTML], &page, e);
+	json_decref(copy);
+	buf_release(&page);
+	return rc;
+}
+
 static enum exit_code
 report(struct invocation *c, const struct annotation *a, struct err *e)
 {
@@ -54,6 +78,10 @@ report(struct invocation *c, const struct annotation *a, struct err *e)
 		return DONE;
 	if ((d = annotation_document(a)) == NULL) {
 		err_set(e, ERR_MEMORY, "out of memory");
+		return call_failed(c, e);
+	}
+	if (write_page(c, d, e) != 0) {
+		json_decref(d);
 		return call_failed(c, e);
 	}
 	if (c->value[FLAG_JSON] != NULL)
@@ -144,8 +172,9 @@ const struct command command_annotate = {
 	.arguments_max = INT_MAX,
 	.flags = FLAG_BIT(SPANS) | FLAG_BIT(OVER) | FLAG_BIT(CALL_OVER) | FLAG_BIT(CALLS) |
 	         FLAG_BIT(OUTPUT) | FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(CORRELATE) |
-	         FLAG_BIT(EVENTS) | FLAG_BIT(COUNT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) | FLAG_BIT(MEMORY) |
-	         FLAG_BIT(PID) | FLAG_BIT(SECONDS) | FLAG_BIT(TRACEPOINT),
+	         FLAG_BIT(EVENTS) | FLAG_BIT(COUNT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) |
+	         FLAG_BIT(MEMORY) | FLAG_BIT(HTML) | FLAG_BIT(PID) | FLAG_BIT(SECONDS) |
+	         FLAG_BIT(TRACEPOINT),
 	.run = run_annotate,
 	.help = "show what the kernel did for each span of a trace",
 	.more =
