@@ -24,11 +24,12 @@
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
-                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main cli
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main kernel/patterns cli
 base_uses         :=
 wire_uses         := base
 kernel_uses       := wire base
 kernel/spans_uses := kernel wire base
+kernel/patterns_uses := kernel analysis wire base
 mapping_uses      := wire base
 kernel/requests_uses := kernel analysis wire base
 analysis_uses     := wire base
@@ -46,19 +47,19 @@ controlplane/honed_uses   := controlplane/answers controlplane/metrics controlpl
 	searchspace forest report analysis wire base
 agent/system_uses := base
 agent/ctf_uses    := wire base
-agent/reader_uses := agent/ctf agent/system mapping wire base
+agent/reader_uses := agent/ctf agent/system mapping kernel/requests kernel analysis wire base
 agent/tracer_uses := agent/system wire base
 agent/guard_uses  := agent/tracer agent/system wire base
-agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
+agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping kernel/requests kernel analysis wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := kernel wire base
 below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
-cli_uses          := report kernel/spans kernel/requests kernel/files formats kernel searchspace forest analysis mapping wire base
+cli_uses          := kernel/patterns report kernel/spans kernel/requests kernel/files formats kernel searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/requests kernel/spans below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -75,6 +76,7 @@ below/stacks_libs := dw elf
 below/probes_libs := Zydis
 below/kernel_libs := bpf
 below/main_libs   := jansson
+kernel/patterns_libs := jansson gsl
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone

@@ -35,6 +35,7 @@ struct division { /* of the time into parts */
 	uint32_t cap;
 	const struct cpu_sample *samples; /* those in the time */
 	uint32_t nsamples, next;          /* next: the first that is not before what was divided */
+	bool steps;                       /* running time is put where it is, and not divided */
 	int64_t running_ns,
 	    unseen_ns; /* unseen: UNKNOWN unless it is in a wait or sampled, from so long on */
 };
@@ -303,7 +304,10 @@ put_gap(struct division *d, int64_t from_ns, int64_t to_ns)
 		put(d, NULL, BELOW_UNKNOWN, to_ns - from_ns);
 		return;
 	}
-	d->running_ns += to_ns - from_ns;
+	if (d->steps)
+		put(d, NULL, BELOW_RUNNING, to_ns - from_ns);
+	else
+		d->running_ns += to_ns - from_ns;
 	d->time->unseen_ns += seen ? 0 : to_ns - from_ns;
 }
 
@@ -409,12 +413,13 @@ first_at(const struct cpu_sample *s, uint32_t n, int64_t at_ns)
 	return low;
 }
 
-int
-below_time_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
-    enum below_side side, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e)
+static int
+divide(struct below_time *ret, const struct below_records *r, uint32_t unit, enum below_side side,
+    bool steps, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e)
 {
-	struct division d = { .time = ret,
-		.unseen_ns = side == BELOW_INSIDE ? BELOW_UNSEEN_NS : 0 };
+	struct division d = {
+		.time = ret, .steps = steps, .unseen_ns = side == BELOW_INSIDE ? BELOW_UNSEEN_NS : 0
+	};
 	const struct unit_records *u = &r->units[unit];
 	uint32_t first, end, n = 0;
 	struct wait *waits;
@@ -428,7 +433,7 @@ below_time_of(struct below_time *ret, const struct below_records *r, uint32_t un
 	while (&d.samples[d.nsamples] < &u->samples[u->nsamples] &&
 	       d.samples[d.nsamples].time_ns <= to_ns)
 		d.nsamples++;
-	d.cap = 5 * (end - first) + d.nsamples + 4;
+	d.cap = 6 * (end - first) + d.nsamples + 4;
 	waits = arena_alloc(a, (end - first + 1) * sizeof *waits);
 	d.parts = arena_alloc(a, d.cap * sizeof *d.parts);
 	if (waits == NULL || d.parts == NULL)
@@ -445,6 +450,21 @@ below_time_of(struct below_time *ret, const struct below_records *r, uint32_t un
 	}
 	qsort(waits, n, sizeof *waits, earlier_first);
 	put_waits(&d, waits, n, from_ns, to_ns);
-	put_running(&d);
+	if (!steps)
+		put_running(&d);
 	return 0;
+}
+
+int
+below_time_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
+    enum below_side side, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e)
+{
+	return divide(ret, r, unit, side, false, from_ns, to_ns, a, e);
+}
+
+int
+below_steps_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
+    int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e)
+{
+	return divide(ret, r, unit, BELOW_INSIDE, true, from_ns, to_ns, a, e);
 }

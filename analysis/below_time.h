@@ -62,6 +62,10 @@ enum below_side {
 int below_time_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
     enum below_side side, int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e);
 
+/* The same inside of the unit as a sequence: its parts follow each other in time, and have no stacks where the thread was running. */
+int below_steps_of(struct below_time *ret, const struct below_records *r, uint32_t unit,
+    int64_t from_ns, int64_t to_ns, struct arena *a, struct err *e);
+
 /* The state of a word ("lock"), or UNKNOWN. */
 enum below_state below_state_of(const char *word, size_t len);
 

@@ -8,6 +8,7 @@
 #include "cli/call.h"
 #include "cli/file_analysis.h"
 #include "cli/client.h"
+#include "cli/states_analysis.h"
 #include "cli/thread_analysis.h"
 #include "report/baseline_files.h"
 #include "report/change.h"
@@ -144,6 +145,8 @@ run_analyze(struct invocation *c)
 		code = call_either(c, FLAG_DOT, FLAG_JSON);
 	if (code != DONE)
 		return code;
+	if (states_wanted(c))
+		return states_compare(c);
 	if (analysis_run(c, c->arguments, c->narguments, extent_of(c), &document, &e) != 0)
 		return call_failed(c, &e);
 	return finish(c, document, &e);

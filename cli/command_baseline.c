@@ -5,6 +5,7 @@
 
 #include "cli/call.h"
 #include "cli/file_analysis.h"
+#include "cli/states_analysis.h"
 #include "report/baseline_files.h"
 #include "report/document.h"
 
@@ -41,9 +42,12 @@ save(struct invocation *c)
 	const char *name = c->arguments[1];
 	json_t *document = NULL;
 	struct err e = { 0 };
-	enum exit_code code = analysis_check(c);
+	enum exit_code code;
 	int rc;
 
+	code = analysis_check(c);
+	if (code == DONE && c->value[FLAG_STATES] != NULL)
+		return states_save(c, name, c->arguments + 2, c->narguments - 2);
 	if (code != DONE || (code = check_live(c)) != DONE)
 		return code;
 	if ((rc = baseline_name_check(name, &e)) == 0)
@@ -75,9 +79,11 @@ show(struct invocation *c)
 {
 	json_t *document = NULL;
 	struct err e = { 0 };
-	int rc = baseline_load(c->arguments[1], &document, &e);
+	int rc = baseline_load_as(c->arguments[1], states_check_any, &document, &e);
 
-	if (rc == 0)
+	if (rc == 0 && states_is(document) && c->output == &output_text)
+		states_print(c->out, document);
+	else if (rc == 0)
 		c->output->analysis(c->out, document);
 	json_decref(document);
 	return ended(c, rc, &e);
@@ -128,10 +134,11 @@ const struct command command_baseline = {
 	.arguments = "save|list|show|delete [NAME [FILE...]]",
 	.arguments_min = 1,
 	.arguments_max = INT_MAX,
-	.flags = FLAGS_ASK | FLAGS_ANALYSE,
+	.flags = FLAGS_ASK | FLAGS_ANALYSE | FLAG_BIT(STATES) | FLAG_BIT(SUPPORT),
 	.run = run_baseline,
 	.help = "keep a window of healthy traffic for comparison",
 	.more =
 	    "save NAME FILE... keeps the analysis of these files, save NAME the current report of the\n"
-	    "controller; analyze and report compare with it by --baseline NAME.",
+	    "controller; analyze and report compare with it by --baseline NAME. save --states NAME FILE...\n"
+	    "keeps what the operations of kernel recordings usually wait for.",
 };

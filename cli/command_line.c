@@ -234,6 +234,7 @@ take_numbers(struct invocation *c)
 		{ FLAG_CONFIDENCE, 0.95, 0.5, 0.9999, false, true, "a share from 50% to 99.99%" },
 		{ FLAG_CV, 0.1, 0.001, 10, false, true, "a share from 0.1% to 1000%" },
 		{ FLAG_MIN_TRACES, 30, 5, 1e6, true, false, "a whole number from 5 to 1000000" },
+		{ FLAG_SUPPORT, 0.95, 0.5, 1, false, true, "a share from 50% to 100%" },
 		{ FLAG_EFFORT, 0, 1, 10000, true, false,
 		    "a whole number of cycles from 1 to 10000" },
 		{ FLAG_EFFECT, 0, 0.001, 1, false, true, "a share from 0.1% to 100%" },

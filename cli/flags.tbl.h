@@ -13,11 +13,16 @@ FLAG(SECONDS, "--seconds", "N",
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content); of annotate: of the output, otlp, jaeger or zipkin")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
-FLAG(THREAD, "--thread", "ID", "of a kernel recording: what the thread with this id or name did, and what its waits were for")
+FLAG(THREAD, "--thread", "ID",
+    "of a kernel recording: what the thread with this id or name did, and what its waits were for")
 FLAG(TYPE, "--type", "PATTERN", "only request types whose name matches")
 FLAG(IGNORE, "--ignore", "PATTERN", "labels of excluded waits; may be repeated")
 FLAG(BIN, "--bin", "RULE", "LABEL.FIELD=CUT,...: separate groups by this field; may be repeated")
 FLAG(BASELINE, "--baseline", "NAME", "compare with this baseline; a name or a file")
+FLAG(STATES, "--states", NULL,
+    "of kernel recordings: the states of each operation, instead of its times")
+FLAG(SUPPORT, "--support", "SHARE",
+    "with --states: share of the operations that have a pattern, 50% to 100% (95%)")
 FLAG(CONFIDENCE, "--confidence", "SHARE", "confidence of all intervals, 50% to 99.99% (95%)")
 FLAG(CV, "--cv", "SHARE", "CV threshold for \"unpredictable\": standard deviation / mean (10%)")
 FLAG(MIN_TRACES, "--min-traces", "N", "fewest traces with which a group is judged (30)")

@@ -77,6 +77,9 @@ void change_print(struct pen *p, const json_t *change);
 /* output_analysis.c */
 void analysis_print(struct pen *p, const json_t *document);
 void baselines_print(struct pen *p, const json_t *list);
+/* output_states.c: of a baseline of states, and of a comparison with one (kernel/patterns/states_json.h) */
+void states_print(struct pen *p, const json_t *document);
+void states_comparison_print(struct pen *p, const json_t *document);
 /* output_verdict.c */
 void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
 /* output_why.c, output_diff.c, output_space.c */

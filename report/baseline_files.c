@@ -113,10 +113,16 @@ write_out(int fd, const char *path, const json_t *document, struct err *e)
 int
 baseline_save(const char *name, const json_t *document, struct err *e)
 {
+	return baseline_save_as(name, document, document_check, e);
+}
+
+int
+baseline_save_as(const char *name, const json_t *document, baseline_check *check, struct err *e)
+{
 	char path[PATH_MAX + BASELINE_NAME_MAX + 8], folder[PATH_MAX], unfinished[PATH_MAX + 16];
 	int rc, fd;
 
-	if ((rc = document_check(document, name, e)) != 0 || (rc = file_path(path, name, e)) != 0 ||
+	if ((rc = check(document, name, e)) != 0 || (rc = file_path(path, name, e)) != 0 ||
 	    (rc = make_folders(e)) != 0 || (rc = folder_path(folder, e)) != 0)
 		return rc;
 	snprintf(unfinished, sizeof unfinished, "%s/.new-XXXXXX", folder);
@@ -133,7 +139,7 @@ baseline_save(const char *name, const json_t *document, struct err *e)
 /* ---- loading, deleting, listing ---- */
 
 static int
-load_file(const char *path, const char *name, json_t **ret, struct err *e)
+load_file(const char *path, const char *name, baseline_check *check, json_t **ret, struct err *e)
 {
 	json_error_t why;
 	json_t *document;
@@ -147,7 +153,7 @@ load_file(const char *path, const char *name, json_t **ret, struct err *e)
 		                       : err_errno(e, "%s", path);
 	if ((document = json_load_file(path, JSON_REJECT_DUPLICATES, &why)) == NULL)
 		return err_set(e, ERR_INPUT, "%s: line %d: %s", path, why.line, why.text);
-	if ((rc = document_check(document, path, e)) != 0)
+	if ((rc = check(document, path, e)) != 0)
 		json_decref(document);
 	else
 		*ret = document;
@@ -157,12 +163,18 @@ load_file(const char *path, const char *name, json_t **ret, struct err *e)
 int
 baseline_load(const char *name, json_t **ret, struct err *e)
 {
+	return baseline_load_as(name, document_check, ret, e);
+}
+
+int
+baseline_load_as(const char *name, baseline_check *check, json_t **ret, struct err *e)
+{
 	char path[PATH_MAX + BASELINE_NAME_MAX + 8];
 
 	if (baseline_name_check(name, e) == 0 && file_path(path, name, e) == 0 &&
 	    access(path, F_OK) == 0)
-		return load_file(path, name, ret, e);
-	return load_file(name, name, ret, e);
+		return load_file(path, name, check, ret, e);
+	return load_file(name, name, check, ret, e);
 }
 
 int

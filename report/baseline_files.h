@@ -24,6 +24,12 @@ int baseline_save(const char *name, const json_t *document, struct err *e);
  * file is not an analysis document that this version reads; ERR_SYSTEM. */
 int baseline_load(const char *name, json_t **ret, struct err *e);
 
+/* The same for documents of another kind: check is in place of document_check(). */
+typedef int baseline_check(const json_t *document, const char *name, struct err *e);
+int baseline_save_as(
+    const char *name, const json_t *document, baseline_check *check, struct err *e);
+int baseline_load_as(const char *name, baseline_check *check, json_t **ret, struct err *e);
+
 int baseline_delete(const char *name, struct err *e); /* ERR_MISSING, ERR_INPUT, ERR_SYSTEM */
 
 /* *ret: an array of {"name", "saved" (time), "bytes"} sorted by name; the caller's. Without a folder

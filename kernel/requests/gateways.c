@@ -112,6 +112,12 @@ gateways_add_process(struct gateways *g, uint16_t host, uint32_t pid, struct err
 	return 0;
 }
 
+void
+gateways_forget_processes(struct gateways *g)
+{
+	g->nprocesses = 0;
+}
+
 static bool
 same_bits(const uint8_t *a, const uint8_t *b, uint32_t bits)
 {

@@ -17,6 +17,7 @@ void gateways_free(struct gateways *g);
 int gateways_add(struct gateways *g, const char *list, struct err *e);
 /* Adds a process of a host, as of a cgroup that the caller has read. ERR_INPUT: too many; ERR_MEMORY. */
 int gateways_add_process(struct gateways *g, uint16_t host, uint32_t pid, struct err *e);
+void gateways_forget_processes(struct gateways *g);
 
 /* Whether one has this address. O(gateways). */
 bool gateways_match(const struct gateways *g, const struct kernel_end *end);

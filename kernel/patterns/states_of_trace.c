@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "kernel/patterns/states_of_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/below_time.h"
+#include "base/array.h"
+#include "kernel/path.h"
+
+struct stay { /* of an operation on a thread */
+	int64_t from_ns, to_ns;
+	uint32_t node, tid;
+};
+
+enum { THREADS_OF_EACH = 4, CALLERS_MAX = 32 }; /* that are looked at */
+
+struct thread_list { /* of an operation */
+	uint32_t node[THREADS_OF_EACH], tid[THREADS_OF_EACH], n;
+};
+
+struct child {
+	uint32_t operation;
+	int64_t begin_ns, end_ns;
+	uint32_t node, tid; /* where it begins */
+};
+
+struct job { /* one trace */
+	const struct trace *t;
+	const struct labels *labels;
+	const struct states_source *from;
+	struct arena *a;
+	struct err *e;
+	struct below_records *records; /* without a graph */
+	struct operations *o;
+	uint32_t *unit_of; /* by operation */
+	struct thread_list *threads;
+	struct child *children; /* by operation: children[first[i] .. first[i + 1]), by begin */
+	uint32_t *first, low; /* low: of the operation that is looked at, those before have ended */
+	struct operation_piece *pieces;
+	uint32_t npieces, cap;
+};
+
+static int
+out_of_memory(struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "out of memory");
+}
+
+/* ---- units as operations ---- */
+
+/* "service name" of the first event whose label has a text. */
+static int
+name_of(struct operation *o, const struct job *j, const struct unit *u)
+{
+	const struct label *l = NULL;
+	char *text;
+	uint32_t len, word;
+	const char *name;
+
+	for (uint32_t i = u->first; i < u->first + u->count && l == NULL; i++)
+		if (!labels_get(j->labels, j->t->events[i].label)->silent)
+			l = labels_get(j->labels, j->t->events[i].label);
+	if (l == NULL) {
+		o->name = "";
+		return 0;
+	}
+	name = l->name_len > 0 ? l->name : l->event;
+	word = l->name_len > 0 ? l->name_len : l->event_len;
+	len = l->service_len + 1 + word;
+	if ((text = arena_alloc(j->a, (size_t)len + 1)) == NULL)
+		return ERR_MEMORY;
+	memcpy(text, l->text, l->service_len);
+	text[l->service_len] = ' ';
+	memcpy(text + l->service_len + 1, name, word);
+	text[len] = '\0';
+	o->name = text;
+	o->name_len = len;
+	return 0;
+}
+
+static void
+list_threads(struct thread_list *l, const struct trace *t, const struct unit *u)
+{
+	for (uint32_t i = u->first; i < u->first + u->count && l->n < THREADS_OF_EACH; i++) {
+		const struct event *ev = &t->events[i];
+
+		if (l->n > 0 && l->tid[l->n - 1] == ev->tid && l->node[l->n - 1] == ev->node)
+			continue;
+		l->tid[l->n] = ev->tid;
+		l->node[l->n++] = ev->node;
+	}
+}
+
+/* Units that lead to the root by their forks, parents first. */
+static int
+list_operations(struct job *j)
+{
+	const struct trace *t = j->t;
+	uint32_t *operation_of = arena_alloc(j->a, (size_t)t->nunits * sizeof *operation_of);
+	uint32_t *next = arena_alloc(j->a, (size_t)t->nunits * sizeof *next);
+	uint32_t *below = arena_alloc(j->a, (size_t)t->nunits * sizeof *below);
+	struct operations *o = j->o;
+
+	o->list = arena_calloc(j->a, t->nunits, sizeof *o->list);
+	j->unit_of = arena_calloc(j->a, t->nunits, sizeof *j->unit_of);
+	j->threads = arena_calloc(j->a, t->nunits, sizeof *j->threads);
+	if (operation_of == NULL || next == NULL || below == NULL || o->list == NULL ||
+	    j->unit_of == NULL || j->threads == NULL)
+		return ERR_MEMORY;
+	memset(below, 255, t->nunits * sizeof *below); /* TRACE_NONE: the end of a list */
+	for (uint32_t u = t->nunits; u-- > 0;) {
+		uint32_t parent;
+
+		if (u == t->root || t->units[u].fork >= t->nevents || t->units[u].count == 0 ||
+		    (parent = t->events[t->units[u].fork].unit) == u)
+			continue;
+		next[u] = below[parent];
+		below[parent] = u;
+	}
+	j->unit_of[o->n++] = t->root;
+	o->list[0].parent = OPERATION_NONE;
+	for (uint32_t i = 0; i < o->n; i++)
+		for (uint32_t u = below[j->unit_of[i]]; u != TRACE_NONE && o->n < t->nunits;
+		     u = next[u]) {
+			o->list[o->n].parent = i;
+			j->unit_of[o->n++] = u;
+		}
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct unit *u = &t->units[j->unit_of[i]];
+
+		list_threads(&j->threads[i], t, u);
+		o->list[i].begin_ns = t->events[u->first].time_ns;
+		o->list[i].end_ns = t->events[u->first + u->count - 1].time_ns;
+		if (name_of(&o->list[i], j, u) != 0)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int
+by_begin(const void *x, const void *y)
+{
+	const struct child *a = x, *b = y;
+
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	return a->operation < b->operation ? -1 : a->operation > b->operation;
+}
+
+/* Children are next to each other, since operations are listed breadth first. */
+static int
+list_children(struct job *j)
+{
+	struct operations *o = j->o;
+	uint32_t at = 1;
+
+	j->children = arena_calloc(j->a, o->n, sizeof *j->children);
+	j->first = arena_calloc(j->a, (size_t)o->n + 1, sizeof *j->first);
+	if (j->children == NULL || j->first == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < o->n; i++) {
+		j->first[i] = at - 1;
+		for (; at < o->n && o->list[at].parent == i; at++) {
+			const struct event *ev = &j->t->events[j->t->units[j->unit_of[at]].first];
+
+			j->children[at - 1] = (struct child){ at, o->list[at].begin_ns,
+				o->list[at].end_ns, ev->node, ev->tid };
+		}
+		qsort(
+		    j->children + j->first[i], at - 1 - j->first[i], sizeof *j->children, by_begin);
+	}
+	j->first[o->n] = at - 1;
+	return 0;
+}
+
+/* ---- the pieces of an operation ---- */
+
+static uint32_t
+host_of(const struct states_source *from, uint32_t node)
+{
+	if (from->hosts == NULL)
+		return node;
+	return node < from->nhosts ? from->hosts[node] : UINT32_MAX;
+}
+
+static bool
+add(struct job *j, int64_t from_ns, int64_t to_ns, uint8_t state, uint32_t within)
+{
+	struct operation_piece *last = j->npieces > 0 ? &j->pieces[j->npieces - 1] : NULL;
+
+	if (from_ns >= to_ns)
+		return true;
+	if (last != NULL && last->to_ns == from_ns && last->state == state &&
+	    last->within == within) {
+		last->to_ns = to_ns;
+		return true;
+	}
+	if (!array_reserve(j->pieces, j->cap, j->npieces + 1))
+		return false;
+	j->pieces[j->npieces++] = (struct operation_piece){ from_ns, to_ns, within, state };
+	return true;
+}
+
+static bool
+for_others(uint8_t state)
+{
+	return state == BELOW_NETWORK || state == BELOW_THREAD || state == BELOW_UNKNOWN;
+}
+
+/* Whether this thread is one of an operation that called this one. */
+static bool
+of_caller(const struct job *j, uint32_t operation, const struct kernel_thread *t)
+{
+	uint32_t o = j->o->list[operation].parent;
+
+	for (uint32_t n = 0; o != OPERATION_NONE && n < CALLERS_MAX; n++, o = j->o->list[o].parent)
+		for (uint32_t k = 0; k < j->threads[o].n; k++)
+			if (j->threads[o].tid[k] == t->tid &&
+			    host_of(j->from, j->threads[o].node[k]) == t->host)
+				return true;
+	return false;
+}
+
+/* The state of a wait of which the critical path has this segment. */
+static uint8_t
+followed(const struct job *j, uint32_t operation, uint8_t wait, const struct kernel_segment *s)
+{
+	if (s->depth == 0 || s->transfer || s->state == BELOW_RUNNING || for_others(s->state) ||
+	    of_caller(j, operation, kernel_graph_thread(j->from->graph, s->thread)))
+		return wait;
+	return s->state;
+}
+
+/* A wait of which a part is the operation's own. */
+struct own_wait {
+	uint32_t thread;        /* KERNEL_THREAD_NONE: it cannot be followed */
+	int64_t from_ns, to_ns; /* of the whole wait, as the graph has it */
+	uint8_t state;
+	bool
+	    walked; /* the path is that of the whole wait: what ended it is known at its end only */
+	struct kernel_path path;
+};
+
+static int
+add_wait(struct job *j, uint32_t operation, struct own_wait *w, int64_t from_ns, int64_t to_ns)
+{
+	int64_t off = j->from->offset_ns, at = from_ns;
+	bool ok = true;
+	int rc = 0;
+
+	if (!w->walked && w->thread != KERNEL_THREAD_NONE && w->state != BELOW_UNKNOWN)
+		rc = kernel_path(&w->path, j->from->graph, w->thread, w->from_ns, w->to_ns, j->e);
+	w->walked = true;
+	if (rc == ERR_MEMORY)
+		return rc;
+	for (uint32_t i = 0; i < w->path.nsegments && ok && rc == 0; i++) {
+		const struct kernel_segment *s = &w->path.segments[i];
+		int64_t upto = s->to_ns - off < to_ns ? s->to_ns - off : to_ns;
+
+		if (upto <= at)
+			continue;
+		ok = add(j, at, upto, followed(j, operation, w->state, s), OPERATION_NONE);
+		at = upto;
+	}
+	return ok && add(j, at, to_ns, w->state, OPERATION_NONE) ? 0 : ERR_MEMORY;
+}
+
+/* Of the operations below, the one of which this time is: OPERATION_NONE, the unit's own. *until_ns: how long this is so. */
+static uint32_t
+child_at(struct job *j, uint32_t operation, const struct stay *stay, uint8_t state, int64_t at_ns,
+    int64_t *until_ns)
+{
+	uint32_t best = OPERATION_NONE;
+	bool best_here = false;
+	int64_t best_end_ns = 0;
+
+	while (j->low < j->first[operation + 1] && j->children[j->low].end_ns <= at_ns)
+		j->low++;
+	for (uint32_t k = j->low; k < j->first[operation + 1]; k++) {
+		const struct child *c = &j->children[k];
+		bool here = c->node == stay->node && c->tid == stay->tid;
+
+		if (c->begin_ns > at_ns) {
+			*until_ns = c->begin_ns < *until_ns ? c->begin_ns : *until_ns;
+			break;
+		}
+		if (c->end_ns <= at_ns || (!here && !for_others(state)))
+			continue;
+		if (c->end_ns < *until_ns)
+			*until_ns = c->end_ns;
+		if (best == OPERATION_NONE || (here && !best_here) ||
+		    (here == best_here && c->end_ns > best_end_ns)) {
+			best = c->operation;
+			best_here = here;
+			best_end_ns = c->end_ns;
+		}
+	}
+	return best;
+}
+
+/* Time in which the unit's thread was in one state. interval: of this thread; NULL: none is known. */
+static int
+add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t thread,
+    const struct kernel_interval *interval, uint8_t state, int64_t from_ns, int64_t to_ns)
+{
+	struct own_wait w = { .thread = thread, .state = state };
+	int rc = 0;
+
+	if (interval != NULL) {
+		w.from_ns = interval->from_ns;
+		w.to_ns = interval->to_ns;
+	}
+	while (from_ns < to_ns && rc == 0) {
+		int64_t until_ns = to_ns;
+		uint32_t child = child_at(j, operation, stay, state, from_ns, &until_ns);
+
+		if (child != OPERATION_NONE)
+			rc = add(j, from_ns, until_ns, BELOW_RUNNING, child) ? 0 : ERR_MEMORY;
+		else if (for_others(state))
+			rc = add_wait(j, operation, &w, from_ns, until_ns);
+		else
+			rc = add(j, from_ns, until_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
+		from_ns = until_ns;
+	}
+	kernel_path_release(&w.path);
+	return rc;
+}
+
+static int
+add_stay_of_graph(struct job *j, uint32_t operation, const struct stay *s)
+{
+	int64_t off = j->from->offset_ns, at = s->from_ns;
+	uint32_t host = host_of(j->from, s->node), thread = KERNEL_THREAD_NONE;
+	const struct kernel_thread *t = NULL;
+	int rc = 0;
+
+	if (host != UINT32_MAX && s->tid != 0)
+		thread = kernel_graph_find(j->from->graph, host, s->tid, s->to_ns + off);
+	if (thread != KERNEL_THREAD_NONE)
+		t = kernel_graph_thread(j->from->graph, thread);
+	for (uint32_t i = t != NULL ? kernel_thread_at(t, at + off + 1) : 0;
+	     t != NULL && i < t->nintervals && rc == 0; i++) {
+		int64_t from = t->intervals[i].from_ns - off, to = t->intervals[i].to_ns - off;
+
+		if (from >= s->to_ns)
+			break;
+		if (from > at)
+			rc = add_state(
+			    j, operation, s, KERNEL_THREAD_NONE, NULL, BELOW_UNKNOWN, at, from);
+		from = from > at ? from : at;
+		to = to < s->to_ns ? to : s->to_ns;
+		if (rc == 0)
+			rc = add_state(j, operation, s, thread, &t->intervals[i],
+			    t->intervals[i].state, from, to);
+		at = to;
+	}
+	if (rc == 0 && at < s->to_ns)
+		rc = add_state(
+		    j, operation, s, KERNEL_THREAD_NONE, NULL, BELOW_UNKNOWN, at, s->to_ns);
+	return rc;
+}
+
+static int
+add_stay_of_records(struct job *j, uint32_t operation, const struct stay *s)
+{
+	struct below_time time;
+	int64_t at = s->from_ns;
+	int rc = below_steps_of(
+	    &time, j->records, j->unit_of[operation], s->from_ns, s->to_ns, j->a, j->e);
+
+	for (uint32_t i = 0; rc == 0 && i < time.nparts; i++) {
+		rc = add_state(j, operation, s, KERNEL_THREAD_NONE, NULL,
+		    (uint8_t)time.parts[i].state, at, at + time.parts[i].ns);
+		at += time.parts[i].ns;
+	}
+	return rc;
+}
+
+/* The threads of a unit, one after the other: time between two events is of the thread of the later one. */
+static int
+add_operation(struct job *j, uint32_t operation)
+{
+	struct operation *o = &j->o->list[operation];
+	const struct unit *u = &j->t->units[j->unit_of[operation]];
+	const struct event *ev = &j->t->events[u->first];
+	int rc = 0;
+
+	j->npieces = 0;
+	j->low = j->first[operation];
+	for (uint32_t i = 1, k; i < u->count && rc == 0; i = k) {
+		struct stay s = {
+			.from_ns = ev[i - 1].time_ns, .node = ev[i].node, .tid = ev[i].tid
+		};
+
+		for (k = i + 1; k < u->count && ev[k].node == s.node && ev[k].tid == s.tid;)
+			k++;
+		s.to_ns = ev[k - 1].time_ns;
+		if (s.from_ns < s.to_ns)
+			rc = j->from->graph != NULL ? add_stay_of_graph(j, operation, &s)
+			                            : add_stay_of_records(j, operation, &s);
+	}
+	if (rc != 0)
+		return rc;
+	o->npieces = j->npieces;
+	if (j->npieces > 0 &&
+	    (o->pieces = arena_copy(j->a, j->pieces, j->npieces * sizeof *j->pieces)) == NULL)
+		return ERR_MEMORY;
+	return 0;
+}
+
+int
+operations_of_trace(struct operations *ret, const struct trace *t, const struct labels *labels,
+    const struct states_source *from, struct arena *a, struct err *e)
+{
+	struct job j = { .t = t, .labels = labels, .from = from, .a = a, .e = e, .o = ret };
+	int rc = 0;
+
+	*ret = (struct operations){ .id_high = t->id_high, .id = t->id };
+	if (!trace_is_evidence(t) || t->root >= t->nunits || t->units[t->root].count == 0 ||
+	    t->nunits > OPERATIONS_MAX)
+		return 0;
+	if (from->graph == NULL && (rc = below_records_of(&j.records, t, labels, a, e)) != 0)
+		return rc;
+	if (list_operations(&j) != 0 || list_children(&j) != 0)
+		rc = ERR_MEMORY;
+	for (uint32_t i = 0; i < ret->n && rc == 0; i++)
+		rc = add_operation(&j, i);
+	free(j.pieces);
+	if (rc != 0)
+		ret->n = 0;
+	return rc != 0 ? out_of_memory(e) : 0;
+}
