@@ -294,7 +294,7 @@ more(struct recording *recording, struct err *e)
 	bool whole;
 	int rc = 0;
 
-	a->file = t->path;
+	a->file = t->recording.path;
 	a->placed = true;
 	recording->at = recording->count = 0;
 	while (rc == 0 && recording->count < READY_EVENTS) {
@@ -373,11 +373,12 @@ recording_text_open(struct recording_text **ret, size_t size, struct input *in, 
 		.account = setting->account,
 		.counted = setting->counted,
 		.texts_left = &setting->texts_left };
-	t->path = arena_text(&t->arena, path, strlen(path));
+	t->recording.path = arena_text(&t->arena, path, strlen(path));
 	t->window = event_window_new(window_bytes);
 	t->names = texts_new();
 	t->recording.items = calloc(READY_EVENTS, sizeof *t->recording.items);
-	if (t->path == NULL || t->window == NULL || t->names == NULL || t->recording.items == NULL)
+	if (t->recording.path == NULL || t->window == NULL || t->names == NULL ||
+	    t->recording.items == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else
 		rc = set_host(t, path, e);

@@ -22,7 +22,6 @@ struct recording_text {
 	struct recording_setting *setting;
 	struct translator translator;
 	struct input in;
-	char *path;
 	uint16_t host;
 	struct event_window *window;
 	/* Reads a line, without its end. The texts of *raw may point into the line. */

@@ -284,6 +284,26 @@ a_reused_number_is_another_thread(void **state)
 }
 
 static void
+a_call_that_is_recorded_twice_is_given_once(void **state)
+{
+	static const char text[] =
+	    "# tracer: nop\n"
+	    " a-5 [000] ..... 1.000001: sys_enter: NR 0 (3, 7f, 10, 0, 0, 0)\n"
+	    " a-5 [000] ..... 1.000001: sys_read(fd: 3, buf: 0x7f, count: 0x10)\n"
+	    " a-5 [000] ..... 1.000005: sys_read -> 0x10\n"
+	    " a-5 [000] ..... 1.000005: sys_exit: NR 0 = 16\n";
+	struct kit k;
+
+	(void)state;
+	assert_int_equal(read_as(&k, "t", text, NULL), 0);
+	assert_int_equal(k.counts.given[KERNEL_SYSCALL_IN], 1);
+	assert_int_equal(k.counts.given[KERNEL_SYSCALL_OUT], 1);
+	assert_int_equal(nth(&k, KERNEL_SYSCALL_IN, 0)->call.value, 3);
+	assert_int_equal(nth(&k, KERNEL_SYSCALL_OUT, 0)->call.value, 16);
+	kit_release(&k);
+}
+
+static void
 odd_lines_are_counted_and_the_rest_is_read(void **state)
 {
 	static const char text[] =
@@ -342,6 +362,8 @@ hosts_are_merged_by_time(void **state)
 			assert_int_equal(k.events[i].host, order[at++]);
 	assert_int_equal(at, 4);
 	assert_int_equal(k.counts.hosts, 2);
+	assert_int_equal(
+	    k.counts.odd[ODDITY_BASE].count, 2); /* two clocks, nothing says how far apart */
 	kit_release(&k);
 	kit_remove(folder);
 }
@@ -377,6 +399,7 @@ main(void)
 		cmocka_unit_test(threads_of_a_container_have_its_name),
 		cmocka_unit_test(what_the_user_chose_is_counted),
 		cmocka_unit_test(a_reused_number_is_another_thread),
+		cmocka_unit_test(a_call_that_is_recorded_twice_is_given_once),
 		cmocka_unit_test(odd_lines_are_counted_and_the_rest_is_read),
 		cmocka_unit_test(hosts_are_merged_by_time),
 		cmocka_unit_test(other_files_are_refused),
