@@ -211,7 +211,7 @@ $O/below/kernel/record_bpf.o: $O/below/kernel/record.bpf.o
 # The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
-$O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.js
+$O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.js cli/annotation.js
 
 include instrument/instrument.mk
 include $(wildcard tests/scenario/*.mk examples/*/*.mk instrument/*/*.mk)
@@ -226,7 +226,7 @@ SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,map report kill overhead recovery bad_peer agent below_agent guard \
 	matrix budget nginx redis postgres probes)
-ALONE     := $(call scenario_files,below switches burst clock cost soak source questions demo news)
+ALONE     := $(call scenario_files,annotate below switches burst clock cost soak source questions demo news)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -190,6 +191,7 @@ annotate_live(struct invocation *c, const char *folder, uint64_t *taken, struct 
 {
 	struct live l = { .call = c };
 	char full[PATH_MAX];
+	sigset_t both, before;
 	struct err closing;
 	int rc, closed;
 
@@ -202,9 +204,15 @@ annotate_live(struct invocation *c, const char *folder, uint64_t *taken, struct 
 		return err_set(e, ERR_BUSY, "%s: has a recording; give a new folder", folder);
 	if ((rc = kernel_names_new(&l.names, e)) != 0)
 		return rc;
+	/* A signal during this would leave the session; below_record_wait() takes the one that came meanwhile. */
+	sigemptyset(&both);
+	sigaddset(&both, SIGINT);
+	sigaddset(&both, SIGTERM);
+	sigprocmask(SIG_BLOCK, &both, &before);
 	if ((rc = open_session(&l, e)) == 0)
 		rc = record_kernel(&l, e);
 	closed = close_session(&l, &closing);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (rc == 0 && closed != 0) {
 		*e = closing;
 		rc = closed;

@@ -129,7 +129,7 @@ place_units(struct annotation *a, struct span_places *to, size_t max, struct err
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < s->nrecords; i++) {
-		struct unit_record r = s->records[i];
+		struct place_record r = s->records[i];
 
 		if (a->hosts[r.host] == UINT32_MAX)
 			continue;
@@ -352,7 +352,7 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
 		.ncalls = a->ncalls,
 		.memory_max_bytes = memory_bytes / 4 };
 	a->o = (struct kernel_files_options){
-		.counted = c->value[FLAG_EVENTS] != NULL ? c->value[FLAG_EVENTS] : "*page_fault*",
+		.counted = c->value[FLAG_TRACEPOINT] != NULL ? c->value[FLAG_TRACEPOINT] : "*page_fault*",
 		.raw_times = a->clock == ANNOTATION_MONOTONIC,
 		.memory_max_bytes = memory_bytes / 4,
 		.take = take_event,

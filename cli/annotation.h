@@ -37,7 +37,7 @@ struct annotation {
 	struct annotate_options ao;
 };
 
-/* Annotates according to the flags of the call: --map, --correlate, --over, --call-over, --calls, --events, --host, --memory. *ret is to be released, also after a
+/* Annotates according to the flags of the call: --map, --correlate, --over, --call-over, --calls, --tracepoint, --host, --memory. *ret is to be released, also after a
  * failure. ERR_INPUT: also if spans and recording do not overlap; ERR_MISSING, ERR_SYSTEM, ERR_MEMORY, ERR_FULL. */
 int annotation_make(struct annotation *ret, struct invocation *c, const char *const *spans,
     char *const *recordings, int nrecordings, struct err *e);

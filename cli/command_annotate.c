@@ -41,6 +41,30 @@ check(struct invocation *c)
 	return call_either(c, FLAG_MAP, FLAG_CORRELATE);
 }
 
+/* The page has the spans that the text has. */
+static int
+write_page(struct invocation *c, const json_t *document, struct err *e)
+{
+	json_t *copy, *spans, *shown;
+	struct buf page = { 0 };
+	int rc;
+
+	if (c->value[FLAG_HTML] == NULL)
+		return 0;
+	copy = json_copy((json_t *)(uintptr_t)document);
+	spans = json_object_get(document, "spans");
+	shown = json_array();
+	for (size_t i = 0; i < json_array_size(spans) && (double)i < c->number[FLAG_LIMIT]; i++)
+		json_array_append(shown, json_array_get(spans, i));
+	if (copy == NULL || json_object_set_new(copy, "spans", shown) != 0)
+		rc = err_set(e, ERR_MEMORY, "out of memory");
+	else if ((rc = annotation_page_write(&page, copy, e)) == 0)
+		rc = call_write(c, c->value[FLAG_HTML], &page, e);
+	json_decref(copy);
+	buf_release(&page);
+	return rc;
+}
+
 static enum exit_code
 report(struct invocation *c, const struct annotation *a, struct err *e)
 {
@@ -54,6 +78,10 @@ report(struct invocation *c, const struct annotation *a, struct err *e)
 		return DONE;
 	if ((d = annotation_document(a)) == NULL) {
 		err_set(e, ERR_MEMORY, "out of memory");
+		return call_failed(c, e);
+	}
+	if (write_page(c, d, e) != 0) {
+		json_decref(d);
 		return call_failed(c, e);
 	}
 	if (c->value[FLAG_JSON] != NULL)
@@ -114,11 +142,9 @@ annotate_now(struct invocation *c)
 	}
 	snprintf(spans, sizeof spans, "%s/spans", folder);
 	snprintf(kernel, sizeof kernel, "%s/kernel", folder);
-	/* names of groups of events here, and of what is counted there */
 	if (annotate_live(c, folder, &taken, &e) != 0) {
 		code = call_failed(c, &e);
 	} else {
-		c->value[FLAG_EVENTS] = NULL;
 		code = annotate_files(c, span_files, recordings, 1);
 	}
 	if (c->narguments == 0)
@@ -146,14 +172,14 @@ const struct command command_annotate = {
 	.arguments_max = INT_MAX,
 	.flags = FLAG_BIT(SPANS) | FLAG_BIT(OVER) | FLAG_BIT(CALL_OVER) | FLAG_BIT(CALLS) |
 	         FLAG_BIT(OUTPUT) | FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(CORRELATE) |
-	         FLAG_BIT(EVENTS) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) | FLAG_BIT(MEMORY) |
-	         FLAG_BIT(PID) | FLAG_BIT(SECONDS) | FLAG_BIT(TRACEPOINT),
+	         FLAG_BIT(EVENTS) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) |
+	         FLAG_BIT(MEMORY) | FLAG_BIT(HTML) | FLAG_BIT(PID) | FLAG_BIT(SECONDS),
 	.run = run_annotate,
 	.help = "show what the kernel did for each span of a trace",
 	.more =
 	    "Attributes system calls, states, preemptions, page faults and waits to the spans of --spans, from a RECORDING\n"
 	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --pid it records both first, for --seconds: requests\n"
 	    "of libhone programs, with the tracepoints of --tracepoint, and the kernel; in the folder RECORDING, if one is given.\n"
-	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --events names\n"
-	    "events that are counted (*page_fault*), or with --pid those that are recorded (sched,net,syscalls,faults).",
+	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --tracepoint names\n"
+	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults).",
 };

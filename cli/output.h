@@ -105,5 +105,7 @@ struct err;
 int forest_page_write(struct buf *out, const json_t *answer, struct err *e);
 /* thread_page.c: the same for a document of thread_document(). ERR_MEMORY. */
 int thread_page_write(struct buf *out, const json_t *document, struct err *e);
+/* The same for a document of hone annotate. */
+int annotation_page_write(struct buf *out, const json_t *document, struct err *e);
 
 #endif

@@ -276,7 +276,7 @@ add_record(
 {
 	if (!array_reserve(s->records, s->records_cap, s->nrecords + 1))
 		return no_memory(e);
-	s->records[s->nrecords++] = (struct unit_record){ at->time_ns, node, at->tid, unit };
+	s->records[s->nrecords++] = (struct place_record){ at->time_ns, node, at->tid, unit };
 	return 0;
 }
 

@@ -45,7 +45,7 @@ struct span_source {
 	struct reading *reading;
 	struct source_span *list;
 	uint32_t nlist, list_cap;
-	struct unit_record *records; /* of units; host: number in nodes; times since the epoch */
+	struct place_record *records; /* of units; host: number in nodes; times since the epoch */
 	uint32_t nrecords, records_cap;
 	struct span_of_unit *of_units; /* times since the epoch */
 	uint32_t nof_units, of_units_cap;

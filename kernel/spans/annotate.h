@@ -19,8 +19,8 @@
  *
  * System calls that the vDSO serves without the kernel (clock_gettime, gettimeofday, time, getcpu) are not in any recording.
  *
- * Pure. Each event is O(1) expected; each thread's segments are O(places log places + places x active spans x depth). Memory is 240 bytes
- * for a span, some 100 for a place, 64 for a listed call, 48 for a sum, within a bound.
+ * Pure. Each event is O(1) expected; each thread's segments are O(places log places + places x active spans x depth). Memory is 256 bytes
+ * for a span, some 100 for a place, 72 for a listed call, some 80 for a sum, within a bound.
  */
 #ifndef KERNEL_SPANS_ANNOTATE_H
 #define KERNEL_SPANS_ANNOTATE_H

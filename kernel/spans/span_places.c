@@ -11,15 +11,15 @@ struct unit_stay { /* of a unit on a thread */
 };
 
 struct ordered_record {
-	const struct unit_record *of;
+	const struct place_record *of;
 	size_t nth; /* among the records of its unit */
 };
 
 static int
 by_unit(const void *x, const void *y)
 {
-	const struct unit_record *a = *(const struct unit_record *const *)x,
-				 *b = *(const struct unit_record *const *)y;
+	const struct place_record *a = *(const struct place_record *const *)x,
+				  *b = *(const struct place_record *const *)y;
 
 	if (a->unit != b->unit)
 		return a->unit < b->unit ? -1 : 1;
@@ -33,7 +33,7 @@ static int
 by_thread(const void *x, const void *y)
 {
 	const struct ordered_record *r = x, *s = y;
-	const struct unit_record *a = r->of, *b = s->of;
+	const struct place_record *a = r->of, *b = s->of;
 
 	if (a->host != b->host)
 		return a->host < b->host ? -1 : 1;
@@ -70,9 +70,9 @@ spans_by_unit(const void *x, const void *y)
 
 /* The records, numbered within their units, by thread and time. */
 static int
-order(struct ordered_record **ret, const struct unit_record *records, size_t n, struct err *e)
+order(struct ordered_record **ret, const struct place_record *records, size_t n, struct err *e)
 {
-	const struct unit_record **units = calloc(n + 1, sizeof *units);
+	const struct place_record **units = calloc(n + 1, sizeof *units);
 	struct ordered_record *all = calloc(n + 1, sizeof *all);
 
 	if (units == NULL || all == NULL) {
@@ -99,7 +99,7 @@ stays_of(struct unit_stay *to, const struct ordered_record *all, size_t n)
 	size_t count = 0;
 
 	for (size_t i = 0; i + 1 < n; i++) {
-		const struct unit_record *a = all[i].of, *b = all[i + 1].of;
+		const struct place_record *a = all[i].of, *b = all[i + 1].of;
 
 		if (a->host != b->host || a->tid != b->tid || a->unit != b->unit ||
 		    all[i].nth + 1 != all[i + 1].nth || a->time_ns >= b->time_ns)
@@ -134,7 +134,7 @@ add(struct span_places *to, const struct unit_stay *s, const struct span_of_unit
 }
 
 int
-span_places_add(struct span_places *to, struct unit_record *records, size_t nrecords,
+span_places_add(struct span_places *to, struct place_record *records, size_t nrecords,
     struct span_of_unit *spans, size_t nspans, size_t places_max, struct err *e)
 {
 	struct ordered_record *all = NULL;

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "kernel/spans/span_values.h"
 
-struct unit_record {
+struct place_record {
 	int64_t time_ns;
 	uint32_t host, tid;
 	uint32_t unit; /* records of one unit of equal time keep their order */
@@ -35,7 +35,7 @@ struct span_places { /* all zeroes is empty */
 
 /* Adds the places of all spans; a unit may have several, also one for the whole of it. Sorts the spans. O(n log n + places). ERR_MEMORY; ERR_FULL: over
  * places_max. */
-int span_places_add(struct span_places *to, struct unit_record *records, size_t nrecords,
+int span_places_add(struct span_places *to, struct place_record *records, size_t nrecords,
     struct span_of_unit *spans, size_t nspans, size_t places_max, struct err *e);
 void span_places_release(struct span_places *p);
 

@@ -50,7 +50,8 @@ check "its exit status is 0" test $? = 0
 says() { jq -e "$1" "$D/live.json"; }
 sessions() { ! lttng list 2> /dev/null | grep hone-annotate; }
 check "its LTTng session is gone" sessions
-check "nothing is attached any more" bash -c '! bpftool prog show | grep -q "name on_first_waking"'
+detached() { ! bpftool prog show | grep -q "name on_first_waking"; }
+check "nothing is attached any more" wait_for 20 detached
 check "all spans are annotated, and no event is lost" says \
 	".counts.spans == 8 * $REQUESTS and .counts.annotated == .counts.spans and .counts.not_attributed == {} and .recording.losses == 0 and .clock == \"monotonic\""
 

@@ -342,6 +342,30 @@ what_is_written_has_the_calls_as_spans_whose_ids_stay(void **state)
 	}
 }
 
+static void
+the_page_has_all_that_it_needs(void **state)
+{
+	struct answer a;
+	char *page = calloc(1, 1 << 20);
+	FILE *f;
+
+	(void)state;
+	put(spans, FILE_OF("web1", SPAN("01", "", "get</script>", "150", "800", THREAD("2012"))));
+	a = annotate("--spans", spans, "--html", output, recording, NULL);
+	assert_int_equal(a.code, DONE);
+	f = fopen(output, "r");
+	assert_non_null(f);
+	assert_true(fread(page, 1, (1 << 20) - 1, f) > 1000);
+	fclose(f);
+	assert_non_null(strstr(page, "clock_nanosleep"));
+	assert_non_null(strstr(page, "get\\u003c/script\\u003e"));
+	assert_null(strstr(page, "get</script>"));
+	assert_null(strstr(page, "src="));
+	assert_non_null(strstr(page, "default-src 'none'"));
+	free(page);
+	drop(&a);
+}
+
 int
 main(void)
 {
@@ -350,6 +374,7 @@ main(void)
 		cmocka_unit_test(what_cannot_be_attributed_is_said),
 		cmocka_unit_test(the_only_node_is_the_only_host_and_two_are_not),
 		cmocka_unit_test(thresholds_choose_spans_and_calls),
+		cmocka_unit_test(the_page_has_all_that_it_needs),
 		cmocka_unit_test(errors_say_what_to_do),
 		cmocka_unit_test(what_is_written_has_the_calls_as_spans_whose_ids_stay),
 	};

@@ -650,7 +650,7 @@ static void
 a_unit_that_moves_is_nowhere_in_between(void **state)
 {
 	/* unit 0 on 7, unit 1 in between, unit 0 on 7 and on 8 */
-	static struct unit_record records[] = { { 0, 0, 7, 0 }, { 10, 0, 7, 0 }, { 20, 0, 7, 1 },
+	static struct place_record records[] = { { 0, 0, 7, 0 }, { 10, 0, 7, 0 }, { 20, 0, 7, 1 },
 		{ 30, 0, 7, 1 }, { 40, 0, 7, 0 }, { 50, 0, 7, 0 }, { 70, 0, 8, 0 },
 		{ 90, 0, 8, 0 } };
 	static struct span_of_unit spans[] = { { 0, 90, 0, 0 }, { 5, 75, 0, 1 }, { 20, 30, 1, 2 } };

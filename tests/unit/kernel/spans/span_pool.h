@@ -38,7 +38,7 @@ struct pool {
 	struct pool_span *spans;
 	struct pool_call *calls;
 	struct span_place *places;
-	struct unit_record *records;
+	struct place_record *records;
 	struct span_of_unit *of_units;
 	uint32_t nevents, events_cap, nspans, spans_cap, ncalls, calls_cap, nplaces, places_cap,
 	    nrecords, records_cap, nof_units, of_units_cap;
@@ -175,7 +175,7 @@ static inline void
 pool_record(struct pool *p)
 {
 	*pool_room(
-	    p, records) = (struct unit_record){ p->now_ns, 0, POOL_TID + p->thread, p->unit };
+	    p, records) = (struct place_record){ p->now_ns, 0, POOL_TID + p->thread, p->unit };
 }
 
 static inline void
