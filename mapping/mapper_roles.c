@@ -61,6 +61,8 @@ roles_of(struct mapper *p, const struct mapper_event *v, struct event_role *out)
 	for (uint32_t i = 0; i < p->map->nrules; i++) {
 		const struct map_rule *r = &p->map->rules[i];
 
+		if (r->correlate == MAP_SPAN) /* formats/span_events.h */
+			continue;
 		if (glob_matches(r->begin, v->name) && !add_begin(p, v, i, &out[n++]))
 			return ITEM_NONE;
 		for (uint32_t j = 0; j < r->nsteps; j++)
