@@ -526,17 +526,28 @@ struct listed {
 	uint32_t order;
 };
 
+/* What its first finding costs: the time by which operations differ from what is usual. */
+static double
+cost_of(const struct states_place_change *p)
+{
+	return p->nfindings > 0 ? fabs(p->findings[0].excess_ns) * p->findings[0].operations : -1;
+}
+
 static int
-lowest_first(const void *x, const void *y)
+costliest_first(const void *x, const void *y)
 {
 	const struct listed *a = x, *b = y;
+	double p = cost_of(a->place), q = cost_of(b->place);
+
+	if (p != q)
+		return p > q ? -1 : 1;
 
 	if (a->place->height != b->place->height)
 		return a->place->height < b->place->height ? -1 : 1;
 	return a->order < b->order ? -1 : 1;
 }
 
-/* Bottom-up: what calls no others first. */
+/* Those with findings first, by their cost; then what calls no others. */
 static json_t *
 operations_json(const struct states_comparison *c)
 {
@@ -554,7 +565,7 @@ operations_json(const struct states_comparison *c)
 	for (uint32_t i = 0; i < c->ntypes; i++)
 		for (uint32_t k = 0; k < c->types[i].type->nplaces; k++, n++)
 			list[n] = (struct listed){ &c->types[i], &c->types[i].places[k], n };
-	qsort(list, n, sizeof *list, lowest_first);
+	qsort(list, n, sizeof *list, costliest_first);
 	for (uint32_t i = 0; i < n; i++)
 		json_array_append_new(ret, place_change_json(list[i].type, list[i].place));
 	free(list);

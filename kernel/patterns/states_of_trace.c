@@ -417,8 +417,8 @@ operations_of_trace(struct operations *ret, const struct trace *t, const struct 
 	int rc = 0;
 
 	*ret = (struct operations){ .id_high = t->id_high, .id = t->id };
-	if (!trace_is_evidence(t) || t->root >= t->nunits || t->units[t->root].count == 0 ||
-	    t->nunits > OPERATIONS_MAX)
+	if (t->incomplete != INCOMPLETE_NONE || (t->lossy && from->graph == NULL) ||
+	    t->root >= t->nunits || t->units[t->root].count == 0 || t->nunits > OPERATIONS_MAX)
 		return 0;
 	if (from->graph == NULL && (rc = below_records_of(&j.records, t, labels, a, e)) != 0)
 		return rc;
