@@ -339,8 +339,14 @@ states_save(struct invocation *c, const char *name, char *const *files, int nfil
 	struct states_reading r = { .call = c, .begun = clock_mono() };
 	json_t *document = NULL;
 	struct err e = { 0 };
-	char **list = list_of(files, nfiles, &e);
-	int rc = list == NULL ? ERR_MEMORY : baseline_name_check(name, &e);
+	char **list;
+	int rc;
+
+	if (nfiles == 0)
+		return call_misused(
+		    c, "baseline save --states", "needs a recording of the kernel", NULL);
+	list = list_of(files, nfiles, &e);
+	rc = list == NULL ? ERR_MEMORY : baseline_name_check(name, &e);
 
 	if (rc == 0)
 		rc = save(&r, list, nfiles, &document, &e);
@@ -396,10 +402,15 @@ states_compare(struct invocation *c)
 	struct states_baseline *b = NULL;
 	json_t *baseline = NULL, *document = NULL;
 	struct err e = { 0 };
-	char **list = list_of(c->arguments, c->narguments, &e);
-	int rc = list == NULL
-	             ? ERR_MEMORY
-	             : baseline_load_as(c->value[FLAG_BASELINE], states_check, &baseline, &e);
+	char **list;
+	int rc;
+
+	if (c->value[FLAG_HTML] != NULL || c->value[FLAG_DOT] != NULL)
+		return call_misused(c, c->value[FLAG_HTML] != NULL ? "--html" : "--dot",
+		    "is not for a comparison with a baseline of states", NULL);
+	list = list_of(c->arguments, c->narguments, &e);
+	rc = list == NULL ? ERR_MEMORY
+	                  : baseline_load_as(c->value[FLAG_BASELINE], states_check, &baseline, &e);
 
 	if (rc == 0)
 		rc = states_read(&b, baseline, c->value[FLAG_BASELINE], &e);

@@ -20,7 +20,7 @@
 #define KERNEL_PATTERNS_STATES_OF_TRACE_H
 
 #include "analysis/trace.h"
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 #include "kernel/thread_graph.h"
 
 struct states_source {
