@@ -19,8 +19,7 @@ FLAG(TYPE, "--type", "PATTERN", "only request types whose name matches")
 FLAG(IGNORE, "--ignore", "PATTERN", "labels of excluded waits; may be repeated")
 FLAG(BIN, "--bin", "RULE", "LABEL.FIELD=CUT,...: separate groups by this field; may be repeated")
 FLAG(BASELINE, "--baseline", "NAME", "compare with this baseline; a name or a file")
-FLAG(STATES, "--states", NULL,
-    "of kernel recordings: the states of each operation, instead of its times")
+FLAG(STATES, "--states", NULL, "of kernel recordings: keep what each operation usually waits for")
 FLAG(SUPPORT, "--support", "SHARE",
     "with --states: share of the operations that have a pattern, 50% to 100% (95%)")
 FLAG(CONFIDENCE, "--confidence", "SHARE", "confidence of all intervals, 50% to 99.99% (95%)")

@@ -35,6 +35,7 @@ struct states_reading {
 	size_t bytes, bytes_max;
 	uint64_t over;        /* traces that there was no room for */
 	uint64_t no_evidence; /* parts of them are missing */
+	uint64_t lossy;       /* of the others, those that may lack a part */
 	struct kernel_files_counts files;
 	struct kernel_files_progress at;
 	struct progress progress;
@@ -76,7 +77,8 @@ take_trace(void *of, struct trace *t, struct err *e)
 {
 	struct states_reading *r = of;
 
-	if (!trace_is_evidence(t)) {
+	r->lossy += t->lossy;
+	if (t->incomplete != INCOMPLETE_NONE) {
 		r->no_evidence++;
 		trace_free(t);
 		return 0;
@@ -254,9 +256,9 @@ source_json(const struct states_reading *r)
 {
 	struct kernel_graph_counts g = kernel_graph_counts(r->graph);
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "events",
-	    (json_int_t)r->files.events, "requests", (json_int_t)r->ntraces, "no_evidence",
-	    (json_int_t)r->no_evidence, "over_memory", (json_int_t)r->over, "lost",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "lossy", (json_int_t)r->lossy,
+	    "events", (json_int_t)r->files.events, "requests", (json_int_t)r->ntraces,
+	    "no_evidence", (json_int_t)r->no_evidence, "over_memory", (json_int_t)r->over, "lost",
 	    (json_int_t)(r->files.lost > g.lost ? r->files.lost : g.lost), "without_context",
 	    (json_int_t)g.without_context, "back", (json_int_t)g.back);
 }
@@ -337,8 +339,14 @@ states_save(struct invocation *c, const char *name, char *const *files, int nfil
 	struct states_reading r = { .call = c, .begun = clock_mono() };
 	json_t *document = NULL;
 	struct err e = { 0 };
-	char **list = list_of(files, nfiles, &e);
-	int rc = list == NULL ? ERR_MEMORY : baseline_name_check(name, &e);
+	char **list;
+	int rc;
+
+	if (nfiles == 0)
+		return call_misused(
+		    c, "baseline save --states", "needs a recording of the kernel", NULL);
+	list = list_of(files, nfiles, &e);
+	rc = list == NULL ? ERR_MEMORY : baseline_name_check(name, &e);
 
 	if (rc == 0)
 		rc = save(&r, list, nfiles, &document, &e);
@@ -394,10 +402,15 @@ states_compare(struct invocation *c)
 	struct states_baseline *b = NULL;
 	json_t *baseline = NULL, *document = NULL;
 	struct err e = { 0 };
-	char **list = list_of(c->arguments, c->narguments, &e);
-	int rc = list == NULL
-	             ? ERR_MEMORY
-	             : baseline_load_as(c->value[FLAG_BASELINE], states_check, &baseline, &e);
+	char **list;
+	int rc;
+
+	if (c->value[FLAG_HTML] != NULL || c->value[FLAG_DOT] != NULL)
+		return call_misused(c, c->value[FLAG_HTML] != NULL ? "--html" : "--dot",
+		    "is not for a comparison with a baseline of states", NULL);
+	list = list_of(c->arguments, c->narguments, &e);
+	rc = list == NULL ? ERR_MEMORY
+	                  : baseline_load_as(c->value[FLAG_BASELINE], states_check, &baseline, &e);
 
 	if (rc == 0)
 		rc = states_read(&b, baseline, c->value[FLAG_BASELINE], &e);

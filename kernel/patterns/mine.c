@@ -12,16 +12,16 @@
  * Each sequence has words of its own, and behind its last item at least gap_max + 1 places without one, so that a shift of all words at
  * once never brings a place into the next sequence.
  */
-struct span {
+struct word_span {
 	uint32_t first, count; /* words */
 	uint64_t weight;
 };
 
-struct node { /* a pattern that was looked at */
+struct looked_pattern { /* a pattern that was looked at */
 	uint64_t ends_b;
 	const uint8_t *items;
 	uint32_t len;
-	struct node *next; /* of those with the same ends_a */
+	struct looked_pattern *next; /* of those with the same ends_a */
 };
 
 struct extension {
@@ -33,7 +33,7 @@ struct miner {
 	const struct mine_options *o;
 	struct arena *a;
 	struct err *e;
-	struct span *spans;
+	struct word_span *spans;
 	uint32_t nspans, words;
 	uint64_t *at[MINE_ITEMS];     /* places of the item; NULL: there is none */
 	uint64_t *behind[MINE_ITEMS]; /* places before which it is, with a gap that is allowed */
@@ -42,7 +42,7 @@ struct miner {
 	uint32_t nends;
 	uint64_t least, work, work_max;
 	uint32_t nodes, nodes_max;
-	struct map seen; /* struct node, by ends_a */
+	struct map seen; /* struct looked_pattern, by ends_a */
 	uint8_t pattern[MINE_LENGTH_MAX];
 	uint32_t len;
 	struct mined *found;
@@ -139,7 +139,7 @@ static int
 dominated(bool *ret, struct miner *m)
 {
 	struct hash128 h = hash_bytes128(1, m->ends[m->len], m->words * sizeof(uint64_t));
-	struct node *first = map_get(&m->seen, h.a), *n;
+	struct looked_pattern *first = map_get(&m->seen, h.a), *n;
 
 	*ret = false;
 	for (n = first; n != NULL && !*ret; n = n->next) {
@@ -305,8 +305,8 @@ lay_out(struct miner *m, const struct mine_sequence *s, uint32_t n)
 		    s[i].weight > UINT64_MAX / 4 / n)
 			return err_set(m->e, ERR_INPUT,
 			    "sequence %u: its length or weight is out of range", i);
-		m->spans[i] = (struct span){ (uint32_t)words, (s[i].len + m->o->gap_max + 64) / 64,
-			s[i].weight };
+		m->spans[i] = (struct word_span){ (uint32_t)words,
+			(s[i].len + m->o->gap_max + 64) / 64, s[i].weight };
 		words += m->spans[i].count;
 		if (words > UINT32_MAX / 2)
 			return err_set(m->e, ERR_FULL, "too many sequences: %u", n);

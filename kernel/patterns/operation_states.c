@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "kernel/patterns/mine.h"
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 
 static const char LETTERS[BELOW_STATES + 1] = "RPDNTLBFU";
 

@@ -13,7 +13,7 @@
 #define KERNEL_PATTERNS_STATES_BASELINE_H
 
 #include "kernel/patterns/limits.h"
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 
 enum {
 	STATES_SAMPLES_MAX = 2048,

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/hash_map.h"
 
-struct measured {
+struct departures {
 	uint32_t low, high;         /* operations in which it departs */
 	uint32_t low_one, high_one; /* in which it is more than one sigma away */
 	double sum_y, sum_low_one, sum_high_one;
@@ -18,7 +18,7 @@ struct measured {
 
 struct compared_place {
 	uint32_t operations, outside, explained, height, npatterns;
-	struct measured *measures;
+	struct departures *measures;
 	uint32_t *absent; /* by pattern, of all intervals */
 	struct states_example examples[STATES_EXAMPLES_MAX];
 	double examples_ns[STATES_EXAMPLES_MAX]; /* their excess */
@@ -333,7 +333,7 @@ static bool
 find(struct states_finding *f, const struct states_place *p, const struct compared_place *from,
     uint32_t m, bool more, uint32_t sigmas, double chance_max)
 {
-	const struct measured *x = &from->measures[m];
+	const struct departures *x = &from->measures[m];
 	const struct limit *l = &p->limits.list[m];
 	bool one = sigmas == 1, is_count = m < 2 * BELOW_STATES * p->nintervals && m % 2 == 1;
 	uint32_t n = more ? (one ? x->high_one : x->high) : (one ? x->low_one : x->low);

@@ -145,14 +145,14 @@ states_json(const struct states_baseline *b, const char *made)
 
 /* ---- reading ---- */
 
-struct input {
+struct states_input {
 	const char *name;
 	struct err *e;
 	struct arena *a;
 };
 
 static int
-malformed(const struct input *in, const char *what)
+malformed(const struct states_input *in, const char *what)
 {
 	return err_set(
 	    in->e, ERR_INPUT, "%s: a baseline of states with %s out of range", in->name, what);
@@ -202,7 +202,7 @@ read_measure(struct states_place *p, uint32_t m, const json_t *j)
 
 static int
 read_pattern(struct states_place *p, struct states_pattern *q, uint32_t *measure, const json_t *j,
-    const struct input *in)
+    const struct states_input *in)
 {
 	const char *states = json_string_value(json_object_get(j, "states"));
 	const char *looped = json_string_value(json_object_get(j, "looped"));
@@ -238,7 +238,8 @@ read_pattern(struct states_place *p, struct states_pattern *q, uint32_t *measure
 }
 
 static int
-read_interval(struct states_place *p, uint32_t *measure, const json_t *j, const struct input *in)
+read_interval(
+    struct states_place *p, uint32_t *measure, const json_t *j, const struct states_input *in)
 {
 	const json_t *states = json_object_get(j, "states"),
 		     *patterns = json_object_get(j, "patterns");
@@ -289,7 +290,7 @@ set_zero(struct states_place *p)
 
 static int
 read_place(struct states_place *p, const struct states_place *places, uint32_t number_of,
-    const json_t *j, const struct input *in)
+    const json_t *j, const struct states_input *in)
 {
 	const json_t *name = json_object_get(j, "name"), *parent = json_object_get(j, "parent"),
 		     *k = json_object_get(j, "k"), *intervals = json_object_get(j, "intervals"), *v;
@@ -360,7 +361,7 @@ read_hash(struct hash128 *ret, const json_t *j)
 }
 
 static int
-read_type(struct states_type *t, const json_t *j, const struct input *in)
+read_type(struct states_type *t, const json_t *j, const struct states_input *in)
 {
 	const json_t *places = json_object_get(j, "operations"), *v;
 	json_int_t requests = json_integer_value(json_object_get(j, "requests"));
@@ -410,7 +411,7 @@ states_read(struct states_baseline **ret, const json_t *document, const char *na
 	const json_t *types = json_object_get(document, "types"), *v;
 	json_int_t requests = json_integer_value(json_object_get(document, "requests"));
 	struct states_baseline *b;
-	struct input in = { .name = name, .e = e };
+	struct states_input in = { .name = name, .e = e };
 	size_t i;
 	int rc;
 
@@ -526,17 +527,28 @@ struct listed {
 	uint32_t order;
 };
 
+/* What its first finding costs: the time by which operations differ from what is usual. */
+static double
+cost_of(const struct states_place_change *p)
+{
+	return p->nfindings > 0 ? fabs(p->findings[0].excess_ns) * p->findings[0].operations : -1;
+}
+
 static int
-lowest_first(const void *x, const void *y)
+costliest_first(const void *x, const void *y)
 {
 	const struct listed *a = x, *b = y;
+	double p = cost_of(a->place), q = cost_of(b->place);
+
+	if (p != q)
+		return p > q ? -1 : 1;
 
 	if (a->place->height != b->place->height)
 		return a->place->height < b->place->height ? -1 : 1;
 	return a->order < b->order ? -1 : 1;
 }
 
-/* Bottom-up: what calls no others first. */
+/* Those with findings first, by their cost; then what calls no others. */
 static json_t *
 operations_json(const struct states_comparison *c)
 {
@@ -554,7 +566,7 @@ operations_json(const struct states_comparison *c)
 	for (uint32_t i = 0; i < c->ntypes; i++)
 		for (uint32_t k = 0; k < c->types[i].type->nplaces; k++, n++)
 			list[n] = (struct listed){ &c->types[i], &c->types[i].places[k], n };
-	qsort(list, n, sizeof *list, lowest_first);
+	qsort(list, n, sizeof *list, costliest_first);
 	for (uint32_t i = 0; i < n; i++)
 		json_array_append_new(ret, place_change_json(list[i].type, list[i].place));
 	free(list);

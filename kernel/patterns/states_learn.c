@@ -13,7 +13,7 @@ enum {
 	VALUES_MAX = 1 << 22
 }; /* measures of the samples of a place, while its limits are computed */
 
-struct sample { /* on the heap, with its runs behind it */
+struct kept_operation { /* on the heap, with its runs behind it */
 	int64_t own_ns;
 	uint32_t n;
 	struct state_run runs[];
@@ -23,7 +23,7 @@ struct learned_place {
 	char *name;
 	uint32_t parent, slot, nslots;
 	uint64_t operations; /* that could be kept */
-	struct sample **samples;
+	struct kept_operation **samples;
 	uint32_t nsamples, samples_cap;
 };
 
@@ -127,9 +127,9 @@ fail:
 static int
 keep(struct states_learner *l, struct learned_place *p, const struct operation_states *s)
 {
-	size_t bytes = sizeof(struct sample) + s->n * sizeof(struct state_run);
+	size_t bytes = sizeof(struct kept_operation) + s->n * sizeof(struct state_run);
 	uint64_t at = p->operations++;
-	struct sample *new;
+	struct kept_operation *new;
 
 	if (p->nsamples == STATES_SAMPLES_MAX) {
 		if ((at = rng_below(&l->rng, p->operations)) >= STATES_SAMPLES_MAX)
@@ -151,7 +151,8 @@ keep(struct states_learner *l, struct learned_place *p, const struct operation_s
 	if (at == p->nsamples) {
 		p->nsamples++;
 	} else {
-		l->bytes -= sizeof(struct sample) + p->samples[at]->n * sizeof(struct state_run);
+		l->bytes -= sizeof(struct kept_operation) +
+		            p->samples[at]->n * sizeof(struct state_run);
 		free(p->samples[at]);
 	}
 	l->bytes += bytes;
@@ -213,7 +214,7 @@ by_items(const void *x, const void *y)
 
 /* The sequence of a sample in the interval: runs from *first on, and how many. */
 static uint32_t
-sequence_of(const struct sample *s, uint32_t interval, uint32_t *first)
+sequence_of(const struct kept_operation *s, uint32_t interval, uint32_t *first)
 {
 	uint32_t i = 0, n = 0;
 
@@ -349,7 +350,7 @@ shuffle(struct learned_place *p, struct rng *r)
 {
 	for (uint32_t i = p->nsamples; i > 1; i--) {
 		uint32_t k = (uint32_t)rng_below(r, i);
-		struct sample *s = p->samples[k];
+		struct kept_operation *s = p->samples[k];
 
 		p->samples[k] = p->samples[i - 1];
 		p->samples[i - 1] = s;
@@ -357,7 +358,7 @@ shuffle(struct learned_place *p, struct rng *r)
 }
 
 static void
-measures_of(double *x, const struct states_place *to, const struct sample *s)
+measures_of(double *x, const struct states_place *to, const struct kept_operation *s)
 {
 	struct operation_states o = { .runs = (struct state_run *)(uintptr_t)s->runs, .n = s->n };
 

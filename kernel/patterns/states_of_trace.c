@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "kernel/path.h"
 
-struct stay { /* of an operation on a thread */
+struct thread_stay { /* of an operation on a thread */
 	int64_t from_ns, to_ns;
 	uint32_t node, tid;
 };
@@ -19,7 +19,7 @@ struct thread_list { /* of an operation */
 	uint32_t node[THREADS_OF_EACH], tid[THREADS_OF_EACH], n;
 };
 
-struct child {
+struct called_unit {
 	uint32_t operation;
 	int64_t begin_ns, end_ns;
 	uint32_t node, tid; /* where it begins */
@@ -35,7 +35,8 @@ struct job { /* one trace */
 	struct operations *o;
 	uint32_t *unit_of; /* by operation */
 	struct thread_list *threads;
-	struct child *children; /* by operation: children[first[i] .. first[i + 1]), by begin */
+	struct called_unit
+	    *children;        /* by operation: children[first[i] .. first[i + 1]), by begin */
 	uint32_t *first, low; /* low: of the operation that is looked at, those before have ended */
 	struct operation_piece *pieces;
 	uint32_t npieces, cap;
@@ -141,7 +142,7 @@ list_operations(struct job *j)
 static int
 by_begin(const void *x, const void *y)
 {
-	const struct child *a = x, *b = y;
+	const struct called_unit *a = x, *b = y;
 
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
@@ -164,7 +165,7 @@ list_children(struct job *j)
 		for (; at < o->n && o->list[at].parent == i; at++) {
 			const struct event *ev = &j->t->events[j->t->units[j->unit_of[at]].first];
 
-			j->children[at - 1] = (struct child){ at, o->list[at].begin_ns,
+			j->children[at - 1] = (struct called_unit){ at, o->list[at].begin_ns,
 				o->list[at].end_ns, ev->node, ev->tid };
 		}
 		qsort(
@@ -268,8 +269,8 @@ add_wait(struct job *j, uint32_t operation, struct own_wait *w, int64_t from_ns,
 
 /* Of the operations below, the one of which this time is: OPERATION_NONE, the unit's own. *until_ns: how long this is so. */
 static uint32_t
-child_at(struct job *j, uint32_t operation, const struct stay *stay, uint8_t state, int64_t at_ns,
-    int64_t *until_ns)
+child_at(struct job *j, uint32_t operation, const struct thread_stay *stay, uint8_t state,
+    int64_t at_ns, int64_t *until_ns)
 {
 	uint32_t best = OPERATION_NONE;
 	bool best_here = false;
@@ -278,7 +279,7 @@ child_at(struct job *j, uint32_t operation, const struct stay *stay, uint8_t sta
 	while (j->low < j->first[operation + 1] && j->children[j->low].end_ns <= at_ns)
 		j->low++;
 	for (uint32_t k = j->low; k < j->first[operation + 1]; k++) {
-		const struct child *c = &j->children[k];
+		const struct called_unit *c = &j->children[k];
 		bool here = c->node == stay->node && c->tid == stay->tid;
 
 		if (c->begin_ns > at_ns) {
@@ -301,7 +302,7 @@ child_at(struct job *j, uint32_t operation, const struct stay *stay, uint8_t sta
 
 /* Time in which the unit's thread was in one state. interval: of this thread; NULL: none is known. */
 static int
-add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t thread,
+add_state(struct job *j, uint32_t operation, const struct thread_stay *stay, uint32_t thread,
     const struct kernel_interval *interval, uint8_t state, int64_t from_ns, int64_t to_ns)
 {
 	struct own_wait w = { .thread = thread, .state = state };
@@ -328,7 +329,7 @@ add_state(struct job *j, uint32_t operation, const struct stay *stay, uint32_t t
 }
 
 static int
-add_stay_of_graph(struct job *j, uint32_t operation, const struct stay *s)
+add_stay_of_graph(struct job *j, uint32_t operation, const struct thread_stay *s)
 {
 	int64_t off = j->from->offset_ns, at = s->from_ns;
 	uint32_t host = host_of(j->from, s->node), thread = KERNEL_THREAD_NONE;
@@ -362,7 +363,7 @@ add_stay_of_graph(struct job *j, uint32_t operation, const struct stay *s)
 }
 
 static int
-add_stay_of_records(struct job *j, uint32_t operation, const struct stay *s)
+add_stay_of_records(struct job *j, uint32_t operation, const struct thread_stay *s)
 {
 	struct below_time time;
 	int64_t at = s->from_ns;
@@ -389,7 +390,7 @@ add_operation(struct job *j, uint32_t operation)
 	j->npieces = 0;
 	j->low = j->first[operation];
 	for (uint32_t i = 1, k; i < u->count && rc == 0; i = k) {
-		struct stay s = {
+		struct thread_stay s = {
 			.from_ns = ev[i - 1].time_ns, .node = ev[i].node, .tid = ev[i].tid
 		};
 
@@ -417,8 +418,8 @@ operations_of_trace(struct operations *ret, const struct trace *t, const struct 
 	int rc = 0;
 
 	*ret = (struct operations){ .id_high = t->id_high, .id = t->id };
-	if (!trace_is_evidence(t) || t->root >= t->nunits || t->units[t->root].count == 0 ||
-	    t->nunits > OPERATIONS_MAX)
+	if (t->incomplete != INCOMPLETE_NONE || (t->lossy && from->graph == NULL) ||
+	    t->root >= t->nunits || t->units[t->root].count == 0 || t->nunits > OPERATIONS_MAX)
 		return 0;
 	if (from->graph == NULL && (rc = below_records_of(&j.records, t, labels, a, e)) != 0)
 		return rc;

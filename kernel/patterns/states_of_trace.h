@@ -12,12 +12,15 @@
  *     running, it remains a wait for the network or another thread, and so does a wait for what an operation does that called this one (the
  *     rest of its message): what the caller meanwhile waits for is its own. A wait for a lock remains one, whatever its owner did.
  * Without an execution graph waits are not followed.
+ *
+ * A trace that may lack an operation (it is lossy) is taken with a graph: if one is missing, its workflow is another one, and it is compared with
+ * those that lack it, too; and events that were lost make unknown what they overlap. Without a graph, waits that are missing would be running.
  */
 #ifndef KERNEL_PATTERNS_STATES_OF_TRACE_H
 #define KERNEL_PATTERNS_STATES_OF_TRACE_H
 
 #include "analysis/trace.h"
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 #include "kernel/thread_graph.h"
 
 struct states_source {
@@ -29,7 +32,7 @@ struct states_source {
 };
 
 /*
- * In the arena; texts point into the labels. A trace that is no evidence (trace_is_evidence()), or without units that are joined to its root, gives
+ * In the arena; texts point into the labels. An incomplete trace, without an execution graph also a lossy one, or one without units that are joined to its root, gives
  * *ret with n 0. Units whose thread is not known have unknown time. ERR_MEMORY. O(events + (intervals + segments) log intervals + own waits x operations
  * below).
  */

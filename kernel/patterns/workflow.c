@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 
-struct child {
+struct called {
 	uint32_t operation, parent;
 	int64_t begin_ns, end_ns;
 	struct hash128 hash; /* of the tree that it is the root of */
@@ -14,7 +14,7 @@ struct child {
 static int
 by_begin(const void *x, const void *y)
 {
-	const struct child *a = x, *b = y;
+	const struct called *a = x, *b = y;
 
 	if (a->parent != b->parent)
 		return a->parent < b->parent ? -1 : 1;
@@ -26,7 +26,7 @@ by_begin(const void *x, const void *y)
 static int
 by_hash(const void *x, const void *y)
 {
-	const struct child *a = x, *b = y;
+	const struct called *a = x, *b = y;
 
 	if (a->hash.a != b->hash.a)
 		return a->hash.a < b->hash.a ? -1 : 1;
@@ -43,7 +43,7 @@ same(struct hash128 a, struct hash128 b)
 
 /* The children of one operation, by begin: those that overlap are ordered by hash, and slots are given. Returns the number of slots. */
 static uint32_t
-order_children(struct child *c, uint32_t n, uint32_t *slot)
+order_children(struct called *c, uint32_t n, uint32_t *slot)
 {
 	uint32_t slots = 0;
 
@@ -62,7 +62,7 @@ order_children(struct child *c, uint32_t n, uint32_t *slot)
 }
 
 static int
-tree_hash(struct hash128 *ret, const struct operation *o, const struct child *c, uint32_t n,
+tree_hash(struct hash128 *ret, const struct operation *o, const struct called *c, uint32_t n,
     struct buf *text)
 {
 	buf_reset(text);
@@ -89,15 +89,15 @@ check(const struct operations *o, struct err *e)
 	return 0;
 }
 
-struct tree { /* by operation: its children are c[first .. first + count) */
-	struct child *c;
+struct called_tree { /* by operation: its children are c[first .. first + count) */
+	struct called *c;
 	uint32_t *first, *count, *nslots,
 	    *at; /* at: where it is itself, before its parent's are ordered */
 };
 
 /* Places, breadth first: each one after its parent, those of one parent next to each other. */
 static void
-number_places(struct workflow *w, const struct operations *o, const struct tree *t)
+number_places(struct workflow *w, const struct operations *o, const struct called_tree *t)
 {
 	uint32_t count = 1;
 
@@ -123,7 +123,7 @@ number_places(struct workflow *w, const struct operations *o, const struct tree 
 }
 
 static bool
-allocate(struct workflow *w, struct tree *t, uint32_t n, struct arena *a)
+allocate(struct workflow *w, struct called_tree *t, uint32_t n, struct arena *a)
 {
 	return (t->c = arena_calloc(a, n, sizeof *t->c)) != NULL &&
 	       (t->first = arena_calloc(a, n, sizeof *t->first)) != NULL &&
@@ -139,7 +139,7 @@ int
 workflow_of(struct workflow *ret, const struct operations *o, struct arena *a, struct err *e)
 {
 	struct buf text = { 0 };
-	struct tree t = { 0 };
+	struct called_tree t = { 0 };
 	int rc;
 
 	*ret = (struct workflow){ 0 };
@@ -148,7 +148,7 @@ workflow_of(struct workflow *ret, const struct operations *o, struct arena *a, s
 	if (!allocate(ret, &t, o->n, a))
 		return err_set(e, ERR_MEMORY, "out of memory");
 	for (uint32_t i = 1; i < o->n; i++)
-		t.c[i - 1] = (struct child){ i, o->list[i].parent, o->list[i].begin_ns,
+		t.c[i - 1] = (struct called){ i, o->list[i].parent, o->list[i].begin_ns,
 			o->list[i].end_ns, { 0 } };
 	qsort(t.c, o->n - 1, sizeof *t.c, by_begin);
 	for (uint32_t k = o->n - 1; k-- > 0;) {

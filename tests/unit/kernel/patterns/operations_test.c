@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "kernel/patterns/operations.h"
+#include "kernel/patterns/request_operations.h"
 
 enum fault {
 	FAULT_NONE,

@@ -250,6 +250,9 @@ threads_that_the_recording_has_not_are_unknown(void **state)
 	assert_string_equal(
 	    said(&m, &from), "front GET: U100-140 [1]140-170 U170-200; users check: U140-170");
 	m.trace.lossy = true;
+	assert_string_not_equal(said(&m, &from), "");
+	assert_string_equal(said(&m, &(struct states_source){ 0 }), "");
+	m.trace.incomplete = INCOMPLETE_NO_END;
 	assert_string_equal(said(&m, &from), "");
 	kit_end(&k);
 	made_free(&m);

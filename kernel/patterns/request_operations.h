@@ -8,8 +8,8 @@
  * The pieces of an operation cover it from begin to end. A piece that passed within a sub-operation is that sub-operation's: its state does
  * not count here (state Z of Belkhiri et al., ICPE 2024, section 2.3), and it separates two intervals.
  */
-#ifndef KERNEL_PATTERNS_OPERATIONS_H
-#define KERNEL_PATTERNS_OPERATIONS_H
+#ifndef KERNEL_PATTERNS_REQUEST_OPERATIONS_H
+#define KERNEL_PATTERNS_REQUEST_OPERATIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
