@@ -274,6 +274,21 @@ on_mark(void *of, int64_t mark_ns)
 	source_requests_mark(a->kernel.source, mark_ns);
 }
 
+/* What hone-below saw of a thread of these programs. */
+static bool
+on_seen(void *of, const struct record *r, const struct batch_label *l)
+{
+	struct agent *a = of;
+	struct agent_kernel *k = &a->kernel;
+
+	for (uint32_t i = 0; k->source != NULL && i < k->nfound; i++)
+		if (k->found[i].pid == r->pid) {
+			source_requests_seen(k->source, r, l);
+			return true;
+		}
+	return false;
+}
+
 static void
 on_gone(void *of, bool asked)
 {
@@ -291,6 +306,7 @@ kernel_answers(struct agent *a, struct source_below_answers *answers)
 	answers->recording = on_recording;
 	answers->events = on_events;
 	answers->events_mark = on_mark;
+	answers->seen = on_seen;
 	answers->gone = on_gone;
 	(void)a;
 }
@@ -319,10 +335,10 @@ limit(struct agent *a, struct mono now)
 	k->counted_at = now;
 	if (k->per_second <= (double)a->config->kernel_limit)
 		return;
-	snprintf(k->missing, sizeof k->missing,
+	snprintf(k->missing, sizeof k->missing, "over-limit");
+	agent_log(a, LOG_WARN,
 	    "%.0f kernel events a second are over kernel.limit in hone-agent.conf (%lld): not followed for ten minutes",
 	    k->per_second, (long long)a->config->kernel_limit);
-	agent_log(a, LOG_WARN, "%s", k->missing);
 	k->again.ns = now.ns + OVER_NS;
 	stop(a);
 }
@@ -459,7 +475,6 @@ kernel_status(const struct agent *a, struct status *s)
 	s->kernel_events_per_s = k->state == KERNEL_FOLLOWED ? k->per_second : 0;
 	s->kernel_missing = a->below.why_not[0] != '\0' ? a->below.why_not
 	                    : k->missing[0] != '\0'     ? k->missing
-	                    : k->nfound == 0
-	                        ? "no process has a name of kernel.services in hone-agent.conf"
-	                        : "";
+	                    : k->nfound == 0            ? "no-process"
+	                                                : "";
 }
