@@ -203,9 +203,13 @@ enter(u8 kind, u16 vector)
 	struct record_other *r;
 
 	if (c != 0 && c->depth < DEPTH_MAX) {
-		c->kind[c->depth & (DEPTH_MAX - 1)] = kind;
-		c->vector[c->depth & (DEPTH_MAX - 1)] = vector;
-		c->depth++;
+		u32 at = c->depth;
+
+		/* its place first: an interrupt that comes here takes the next one */
+		c->depth = at + 1;
+		barrier();
+		c->kind[at & (DEPTH_MAX - 1)] = kind;
+		c->vector[at & (DEPTH_MAX - 1)] = vector;
 	}
 	if ((options.groups & RECORD_OF_IRQ) == 0 || kind == RECORD_BY_IRQ ||
 	    (r = begin_other(RECORD_CONTEXT_IN)) == 0)
