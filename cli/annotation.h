@@ -8,6 +8,7 @@
 #include "cli/span_source.h"
 #include "kernel/files/kernel_files.h"
 #include "kernel/spans/annotate.h"
+#include "kernel/spans/unit_watch.h"
 #include "kernel/thread_graph.h"
 
 enum annotation_clock {
@@ -19,6 +20,7 @@ struct annotation {
 	struct span_source spans;
 	struct kernel_names names;
 	struct kernel_graph *graph;
+	struct unit_watch *watch;  /* of units, if the clock is MONOTONIC; or NULL */
 	struct annotate *annotate; /* NULL: no event came */
 	struct kernel_files_counts counts;
 	uint32_t

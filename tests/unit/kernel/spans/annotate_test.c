@@ -108,8 +108,8 @@ the_places_of_units_follow_from_their_records(void **state)
 		struct err e;
 
 		pool_make(&p, seed, 1 + (uint32_t)(seed % 5), 50);
-		assert_int_equal(span_places_add(&places, p.records, p.nrecords, p.of_units,
-				     p.nof_units, SIZE_MAX, &e),
+		assert_int_equal(span_places_add(&places, p.records, p.nrecords, NULL, 0,
+				     p.of_units, p.nof_units, SIZE_MAX, &e),
 		    0);
 		annotate_pool(
 		    &p, &(struct annotate_options){ 0 }, places.list, places.nlist, &a, &g);
@@ -661,7 +661,7 @@ a_unit_that_moves_is_nowhere_in_between(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(span_places_add(&p, records, 8, spans, 3, 100, &e), 0);
+	assert_int_equal(span_places_add(&p, records, 8, NULL, 0, spans, 3, 100, &e), 0);
 	assert_int_equal(p.nlist, sizeof expected / sizeof *expected);
 	for (size_t i = 0; i < p.nlist; i++) {
 		assert_int_equal(p.list[i].from_ns, expected[i].from_ns);
@@ -669,7 +669,8 @@ a_unit_that_moves_is_nowhere_in_between(void **state)
 		assert_int_equal(p.list[i].span, expected[i].span);
 		assert_int_equal(p.list[i].tid, expected[i].tid);
 	}
-	assert_int_equal(span_places_add(&p, records, 8, spans, 3, p.nlist + 2, &e), ERR_FULL);
+	assert_int_equal(
+	    span_places_add(&p, records, 8, NULL, 0, spans, 3, p.nlist + 2, &e), ERR_FULL);
 	span_places_release(&p);
 }
 
