@@ -74,4 +74,5 @@ FLAG(GATEWAY, "--gateway", "ADDR,...",
     "of kernel recordings: who begins requests: addresses, networks, pid:N, cgroup:PATH (all that are not recorded)")
 FLAG(RULE, "--rule", "NAME",
     "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
+FLAG(COUNT, "--count", "PATTERN,...", "of annotate: events of the recording that are counted into the span that caused them")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

@@ -40,7 +40,7 @@ _hone() {
 		return ;;
 	--events)
 		if [ "$command" = kernel ]; then
-			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations" -- "${word##*,}" |
+			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations units" -- "${word##*,}" |
 			    sed "s/^/$(case $word in *,*) echo "${word%,*}," ;; esac)/"))
 		else
 			COMPREPLY=($(compgen -f -- "$word"))
@@ -61,10 +61,10 @@ _hone() {
 		return ;;
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--over|--call-over|--calls)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
 	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--support|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
 		return ;;
 	esac
