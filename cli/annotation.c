@@ -351,13 +351,13 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
 		.calls = a->calls,
 		.ncalls = a->ncalls,
 		.memory_max_bytes = memory_bytes / 4 };
-	a->o = (struct kernel_files_options){
-		.counted = c->value[FLAG_TRACEPOINT] != NULL ? c->value[FLAG_TRACEPOINT] : "*page_fault*",
+	a->o = (struct kernel_files_options){ .counted = c->value[FLAG_TRACEPOINT] != NULL
+		                                             ? c->value[FLAG_TRACEPOINT]
+		                                             : "*page_fault*",
 		.raw_times = a->clock == ANNOTATION_MONOTONIC,
 		.memory_max_bytes = memory_bytes / 4,
 		.take = take_event,
-		.of = a
-	};
+		.of = a };
 	if ((rc = read_kernel(a, recordings, nrecordings, e)) != 0)
 		return rc;
 	judge_standings(a);
