@@ -211,7 +211,7 @@ $O/below/kernel/record_bpf.o: $O/below/kernel/record.bpf.o
 # The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
-$O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.js cli/annotation.js
+$O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.js cli/annotation.js cli/states.js
 
 include instrument/instrument.mk
 include $(wildcard tests/scenario/*.mk examples/*/*.mk instrument/*/*.mk)

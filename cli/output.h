@@ -107,5 +107,7 @@ int forest_page_write(struct buf *out, const json_t *answer, struct err *e);
 int thread_page_write(struct buf *out, const json_t *document, struct err *e);
 /* The same for a document of hone annotate. */
 int annotation_page_write(struct buf *out, const json_t *document, struct err *e);
+int states_page_write(struct buf *out, const json_t *document,
+    struct err *e); /* of a comparison with a baseline of states */
 
 #endif

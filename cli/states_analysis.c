@@ -395,6 +395,20 @@ compare(struct states_reading *r, char **files, int nfiles, const struct states_
 	return rc;
 }
 
+static int
+write_page(struct invocation *c, const json_t *document, struct err *e)
+{
+	struct buf page = { 0 };
+	int rc;
+
+	if (c->value[FLAG_HTML] == NULL)
+		return 0;
+	if ((rc = states_page_write(&page, document, e)) == 0)
+		rc = call_write(c, c->value[FLAG_HTML], &page, e);
+	buf_release(&page);
+	return rc;
+}
+
 enum exit_code
 states_compare(struct invocation *c)
 {
@@ -405,9 +419,9 @@ states_compare(struct invocation *c)
 	char **list;
 	int rc;
 
-	if (c->value[FLAG_HTML] != NULL || c->value[FLAG_DOT] != NULL)
-		return call_misused(c, c->value[FLAG_HTML] != NULL ? "--html" : "--dot",
-		    "is not for a comparison with a baseline of states", NULL);
+	if (c->value[FLAG_DOT] != NULL)
+		return call_misused(
+		    c, "--dot", "is not for a comparison with a baseline of states", NULL);
 	list = list_of(c->arguments, c->narguments, &e);
 	rc = list == NULL ? ERR_MEMORY
 	                  : baseline_load_as(c->value[FLAG_BASELINE], states_check, &baseline, &e);
@@ -416,6 +430,8 @@ states_compare(struct invocation *c)
 		rc = states_read(&b, baseline, c->value[FLAG_BASELINE], &e);
 	if (rc == 0)
 		rc = compare(&r, list, c->narguments, b, &document, &e);
+	if (rc == 0)
+		rc = write_page(c, document, &e);
 	if (rc == 0 && c->output == &output_text)
 		states_comparison_print(c->out, document);
 	else if (rc == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What threads did, and annotated spans, as HTML pages: one file that loads no other, in the style of the report's page. Texts come from traced
+ * What threads did, annotated spans, and comparisons of states, as HTML pages: one file that loads no other, in the style of the report's page. Texts come from traced
  * programs, so from anybody: the script only makes text nodes of them, and the page's policy allows its own style and script alone.
  */
 #include <inttypes.h>
@@ -18,6 +18,7 @@ EMBED(thread_style_more, "cli/thread.css");
 EMBED(thread_draw, "report/draw.js");
 EMBED(thread_script, "cli/thread.js");
 EMBED(annotation_script, "cli/annotation.js");
+EMBED(states_script, "cli/states.js");
 
 /* Inside a script element only `<` could end it. */
 static int
@@ -87,4 +88,11 @@ annotation_page_write(struct buf *out, const json_t *document, struct err *e)
 {
 	return write_page(out, document, "what the kernel did for spans", annotation_script,
 	    annotation_script_end, e);
+}
+
+int
+states_page_write(struct buf *out, const json_t *document, struct err *e)
+{
+	return write_page(
+	    out, document, "what operations wait for", states_script, states_script_end, e);
 }

@@ -154,6 +154,12 @@ apart() {
 	[ $? = 1 ] && grep "do not overlap: spans from 2020-09-13T12:26:40.000000Z" "$D/apart.said"
 }
 check "spans of another time are refused, with both times" apart
+# ---- the same spans as operations: what they usually wait for
+states() {
+	XDG_DATA_HOME=$D/data hone baseline save --states spans "$D/recording/kernel" "$D/recording/spans" --json > "$D/states.json" &&
+		jq -e ".requests == $REQUESTS and .counts.unknown == 0 and .counts.malformed == 0 and ([.types[].operations[].name] | unique) == [\"annotate_progra ORDER\", \"annotate_progra work\"]" "$D/states.json"
+}
+check "spans with a recording are operations whose states are known" states
 misused() { hone annotate "$@" > "$D/misused" 2>&1; [ $? = 2 ]; }
 check "without spans it is misuse: exit 2" misused "$D/live/kernel"
 check "an unknown format is misuse: exit 2" misused --spans "$D/otlp.json" --format xml --output - "$D/live/kernel"

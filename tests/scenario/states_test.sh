@@ -5,7 +5,7 @@
 # with its state, and so is the change of a server's workers from synchronous to threaded, whose waits for the network are lost.
 # O: the folder of `make all states-scenario`.
 . "$(dirname "$0")/lib.sh"
-needs root jq
+needs root jq node
 B=$O/lib/hone/hone-below H=$O/bin/hone
 [ -x "$B" ] || skip "hone-below was not built: it needs clang and libbpf"
 "$B" --can --json | jq -e .waits > /dev/null || skip "BPF is not permitted here"
@@ -46,7 +46,7 @@ finds() {
 		.state == $s and .more == $m' "$D/$1.json"
 }
 
-echo 1..16
+echo 1..17
 record baseline sync 2000
 "$H" baseline save --states healthy "$D/baseline" > "$D/save.txt" 2>&1
 check "a baseline of a recording is saved" "$H" baseline save --states healthy "$D/baseline" --json
@@ -74,4 +74,6 @@ check "rendering: front, the CPU" finds compute front running true
 check "and contacts is not blamed for it" jq -e '[.operations[] | select(.name | startswith("contacts ")) | .findings[] | select(.state == "running")] == []' "$D/compute.json"
 check "processes that want its CPU: contacts, preemption" finds hog contacts ready true
 check "text is for people" eval '"$H" analyze --baseline healthy "$D/lock" | grep -q "^contacts .* a lock  *lock, more"'
+page() { "$H" analyze --baseline healthy "$D/lock" --html "$D/lock.html" > /dev/null && node tests/scenario/states_page.js "$D/lock.html" "$D/lock.json"; }
+check "the page draws each finding" page
 exit "$FAILED"

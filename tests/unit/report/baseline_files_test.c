@@ -156,6 +156,37 @@ what_cannot_be_written_leaves_the_old_one(void **state)
 	json_decref(d);
 }
 
+static int
+is_other(const json_t *d, const char *name, struct err *e)
+{
+	const char *what = json_string_value(json_object_get(d, "document"));
+
+	return what != NULL && strcmp(what, "hone.other") == 0
+	           ? 0
+	           : err_set(e, ERR_INPUT, "%s: is no other document", name);
+}
+
+static void
+a_document_of_another_kind_is_kept_beside_but_not_taken_for_an_analysis(void **state)
+{
+	json_t *other = json_pack("{s:s}", "document", "hone.other"), *analysis = document(1),
+	       *d = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	assert_int_equal(baseline_save_as("other", other, is_other, &e), 0);
+	assert_int_equal(baseline_load_as("other", is_other, &d, &e), 0);
+	assert_true(json_equal(d, other));
+	json_decref(d);
+	assert_int_equal(baseline_load("other", &d, &e), ERR_INPUT);
+	assert_int_equal(baseline_save("other", other, &e), ERR_INPUT);
+	assert_int_equal(baseline_save_as("analysis", analysis, is_other, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "analysis: is no other document"));
+	assert_int_equal(baseline_delete("other", &e), 0);
+	json_decref(other);
+	json_decref(analysis);
+}
+
 int
 main(void)
 {
@@ -164,6 +195,8 @@ main(void)
 		cmocka_unit_test(files_are_baselines_too),
 		cmocka_unit_test(no_name_refers_outside_of_the_folder),
 		cmocka_unit_test(what_cannot_be_written_leaves_the_old_one),
+		cmocka_unit_test(
+		    a_document_of_another_kind_is_kept_beside_but_not_taken_for_an_analysis),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
