@@ -148,8 +148,8 @@ $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 
 # So is the reader of CTF.
-$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer): $(LOADED_CTF_KERNEL:%.c=$O/%.o)
-$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer): LDFLAGS_ALL += -lbabeltrace2
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer) $O/bench/kernel_files_read: $(LOADED_CTF_KERNEL:%.c=$O/%.o)
+$(patsubst %,$O/tests/unit/kernel/files/%_test,recordings ctf_writer) $O/bench/kernel_files_read: LDFLAGS_ALL += -lbabeltrace2
 
 # Programs that block in known places, without frame pointers, for the test of unwinding.
 $O/tests/unit/below/stacks/stacks_test: $(addprefix $O/tests/unit/below/stacks/,blocked blocked_other)

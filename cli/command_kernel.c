@@ -1,34 +1,70 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone kernel: recordings of what happens in the kernel (docs/kernel.md). */
+/* hone kernel: recordings of the kernel (docs/kernel.md). */
+#include <limits.h>
 #include <string.h>
 
 #include "cli/call.h"
-#include "cli/command.h"
 #include "cli/kernel_record.h"
+#include "cli/kernel_verbs.h"
+
+static const struct {
+	const char *name, *missing; /* the error if arguments are missing */
+	int min, max;               /* number of arguments */
+	uint64_t flags;             /* beyond those that all commands have */
+	enum exit_code (*run)(struct invocation *c);
+} verbs[] = {
+	{ "read", "needs a recording", 1, INT_MAX,
+	    FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(MEMORY) |
+		FLAG_BIT(WRITE),
+	    kernel_read_run },
+	{ "record", "", 0, 1, KERNEL_RECORD_FLAGS, kernel_record_run },
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+#define VERB_FLAGS                                                                    \
+	(FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(MEMORY) | \
+	    FLAG_BIT(WRITE) | KERNEL_RECORD_FLAGS)
 
 static enum exit_code
 run_kernel(struct invocation *c)
 {
-	const char *verb = c->arguments[0];
+	int v = 0;
 
-	if (strcmp(verb, "record") != 0)
-		return call_misused(c, verb, "unknown action; must be record", NULL);
-	return kernel_record(c, c->narguments > 1 ? c->arguments[1] : NULL);
+	while (v < VERBS && strcmp(verbs[v].name, c->arguments[0]) != 0)
+		v++;
+	if (v == VERBS)
+		return call_misused(c, c->arguments[0], "must be read or record", NULL);
+	if (c->narguments - 1 < verbs[v].min)
+		return call_misused(
+		    c, pen_printf(c->err, "kernel %s", verbs[v].name), verbs[v].missing, NULL);
+	if (c->narguments - 1 > verbs[v].max)
+		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
+	for (int f = 0; f < FLAGS; f++)
+		if (c->value[f] != NULL && VERB_FLAGS & UINT64_C(1) << f &&
+		    !(verbs[v].flags & UINT64_C(1) << f))
+			return call_misused(c, flag_texts[f].name,
+			    pen_printf(c->err, "does not apply to kernel %s", verbs[v].name), NULL);
+	return verbs[v].run(c);
 }
 
 const struct command command_kernel = {
 	.name = "kernel",
-	.arguments = "record [FOLDER]",
+	.arguments = "read|record ...",
 	.arguments_min = 1,
-	.arguments_max = 2,
-	.flags = KERNEL_RECORD_FLAGS,
+	.arguments_max = INT_MAX,
+	.flags = VERB_FLAGS,
 	.run = run_kernel,
-	.help = "record what happens in the kernel",
+	.help = "record what happens in the kernel, and read recordings of it",
 	.more =
-	    "record takes events of the kernel as they happen, for --seconds, from the whole machine or from the\n"
-	    "processes of --pid with their children, and keeps them in FOLDER. Groups of --events: sched (threads\n"
-	    "that run and wait, always recorded), net (what threads send and receive by TCP), irq, syscalls, packets,\n"
-	    "block, faults, migrations; lean is sched,net, full is sched,net,irq,syscalls,block; SYSTEM:TRACEPOINT is\n"
-	    "counted. It needs CAP_BPF and CAP_PERFMON, or root.",
-	.many = "give one folder only",
+	    "read FILE... reads recordings of one or several hosts: folders of CTF (LTTng's kernel tracer,\n"
+	    "perf data convert --to-ctf, Hone's own), text of ftrace and trace-cmd report, logs of MiSeRTrace.\n"
+	    "It prints what they have and what is wrong with them. --write FOLDER writes what was read as a\n"
+	    "recording of Hone, which Trace Compass opens, too. --tracepoint PATTERN,... counts further events\n"
+	    "by name. --map FILE is MiSeRTrace's meta file.\n"
+	    "record [FOLDER] takes events of the kernel as they happen, for --seconds, from the whole machine or from\n"
+	    "the processes of --pid with their children. Groups of --events: sched (threads that run and wait, always\n"
+	    "recorded), net (what threads send and receive by TCP), irq, syscalls, packets, block, faults, migrations;\n"
+	    "lean is sched,net, full is sched,net,irq,syscalls,block; SYSTEM:TRACEPOINT is counted. It needs CAP_BPF\n"
+	    "and CAP_PERFMON, or root.",
 };

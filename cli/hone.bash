@@ -19,12 +19,15 @@ _hone() {
 		COMPREPLY=($(compgen -W "flat hierarchical bisect random exhaustive" -- "$word"))
 		return ;;
 	--format)
-		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
+		case $command in
+		kernel) COMPREPLY=($(compgen -W "ctf ftrace psv" -- "$word")) ;;
+		*) COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word")) ;;
+		esac
 		return ;;
 	--baseline)
 		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
 		return ;;
-	--dir)
+	--dir|--write)
 		COMPREPLY=($(compgen -d -- "$word"))
 		return ;;
 	--html|--dot|--space|--map)
@@ -77,9 +80,9 @@ _hone() {
 		fi ;;
 	kernel)
 		if [ "$COMP_CWORD" -eq 2 ]; then
-			COMPREPLY=($(compgen -W "record" -- "$word"))
+			COMPREPLY=($(compgen -W "read record" -- "$word"))
 		else
-			COMPREPLY=($(compgen -d -- "$word"))
+			COMPREPLY=($(compgen -f -- "$word"))
 		fi ;;
 	baseline)
 		case $COMP_CWORD in

@@ -26,10 +26,12 @@ struct kernel_recording {
 	struct kernel_ctf_writer *to; /* NULL: nothing has come yet */
 	uint64_t given[KERNEL_KINDS], events, lost, lost_spans;
 	int64_t first_ns, last_ns;
-	uint64_t below_us, late; /* what hone-below says */
+	uint64_t below_us, late, missed; /* what hone-below says */
 	json_t *notes;
 	bool asked, ended; /* by a signal; as it should */
 	struct err failed; /* what hone-below says; code 0: nothing */
+	double seconds,
+	    took_s; /* between the first and the last event; with all before and after */
 };
 
 /* ---- what comes ---- */
@@ -77,6 +79,7 @@ take_news(void *of, const struct kernel_news *n, struct err *e)
 	(void)e;
 	r->below_us = n->cpu_us;
 	r->late = n->late;
+	r->missed = n->missed;
 	if (n->kind == KERNEL_NOTE && json_array_size(r->notes) < NOTES_MAX)
 		json_array_append_new(r->notes, json_string(pen_clean(r->call->err, n->text)));
 	if (n->kind == KERNEL_FAILED)
@@ -167,8 +170,17 @@ own_cpu_s(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
+/* Why: the words are part of the interface. */
+static const char *
+ended(const struct kernel_recording *r)
+{
+	return r->asked                                    ? "asked"
+	       : r->took_s < r->call->number[FLAG_SECONDS] ? "processes"
+	                                                   : "time";
+}
+
 static json_t *
-document(const struct kernel_recording *r, double seconds, uint64_t bytes)
+document(const struct kernel_recording *r, uint64_t bytes)
 {
 	json_t *kinds = json_object();
 
@@ -176,12 +188,14 @@ document(const struct kernel_recording *r, double seconds, uint64_t bytes)
 		if (r->given[k] > 0)
 			json_object_set_new(kinds, kernel_event_word((enum kernel_event_kind)k),
 			    json_integer((json_int_t)r->given[k]));
-	return json_pack("{s:b, s:s, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:s, s:{s:f, s:f}, s:O}",
-	    "ok", 1, "path", pen_clean(r->call->out, r->folder), "seconds", seconds, "events",
+	return json_pack(
+	    "{s:b, s:s, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:{s:f, s:f}, s:O}", "ok", 1,
+	    "path", pen_clean(r->call->out, r->folder), "seconds", r->seconds, "events",
 	    (json_int_t)r->events, "kinds", kinds, "lost", (json_int_t)r->lost, "lost_spans",
-	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "bytes", (json_int_t)bytes,
-	    "ended", r->asked ? "asked" : "time", "cpu_share", "hone_below",
-	    (double)r->below_us / 1e6 / seconds, "hone", own_cpu_s() / seconds, "notes", r->notes);
+	    (json_int_t)r->lost_spans, "late", (json_int_t)r->late, "missed", (json_int_t)r->missed,
+	    "bytes", (json_int_t)bytes, "ended", ended(r), "cpu_share", "hone_below",
+	    (double)r->below_us / 1e6 / r->took_s, "hone", own_cpu_s() / r->took_s, "notes",
+	    r->notes);
 }
 
 static void
@@ -197,7 +211,10 @@ print(const struct kernel_recording *r, const json_t *d)
 			    pen_count(p, (double)r->given[k]),
 			    kernel_event_word((enum kernel_event_kind)k));
 	fprintf(p->out, "%s: %s of kernel events%s\n", pen_clean(p, r->folder),
-	    pen_seconds(p, number_of(d, "seconds")), r->asked ? ", ended by a signal" : "");
+	    pen_seconds(p, r->seconds),
+	    r->asked                             ? ", ended by a signal"
+	    : strcmp(ended(r), "processes") == 0 ? ", until the processes had ended"
+						 : "");
 	line_print(p, "events",
 	    pen_printf(p, "%s in %s bytes: %s", pen_count(p, (double)r->events),
 		pen_count(p, number_of(d, "bytes")), kinds));
@@ -213,9 +230,9 @@ print(const struct kernel_recording *r, const json_t *d)
 }
 
 static void
-report(struct kernel_recording *r, double seconds, uint64_t bytes)
+report(struct kernel_recording *r, uint64_t bytes)
 {
-	json_t *d = document(r, seconds, bytes);
+	json_t *d = document(r, bytes);
 
 	if (r->call->value[FLAG_JSON] != NULL)
 		output_json.done(r->call->out, d);
@@ -273,7 +290,6 @@ record(struct kernel_recording *r)
 	char pids[4096] = "";
 	uint64_t bytes = 0, events;
 	struct err e = { 0 };
-	double seconds;
 	int rc, closed;
 
 	set_arguments(r->call, &o, pids, sizeof pids);
@@ -293,19 +309,20 @@ record(struct kernel_recording *r)
 		rc = err_set(&e, ERR_PEER, "hone-below has ended unexpectedly");
 	if (rc != 0)
 		return fail(r, &e);
-	seconds = (double)mono_since_ns(clock_mono(), begun) / 1e9;
-	report(r, seconds, bytes);
+	r->seconds = (double)(r->last_ns - r->first_ns) / 1e9;
+	r->took_s = (double)mono_since_ns(clock_mono(), begun) / 1e9;
+	report(r, bytes);
 	return DONE;
 }
 
 enum exit_code
-kernel_record(struct invocation *c, const char *folder)
+kernel_record_run(struct invocation *c)
 {
 	struct kernel_recording r = { .call = c, .notes = json_array() };
 	enum exit_code code;
 	struct err e;
 
-	r.folder = folder != NULL ? folder : usual_folder(c);
+	r.folder = c->narguments > 1 ? c->arguments[1] : usual_folder(c);
 	c->type = NULL; /* the argument is no request type */
 	if (check_folder(r.folder, &e) != 0 || kernel_names_new(&r.names, &e) != 0)
 		code = call_failed(c, &e);

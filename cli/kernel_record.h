@@ -8,7 +8,7 @@
 #define KERNEL_RECORD_FLAGS \
 	(FLAG_BIT(SECONDS) | FLAG_BIT(PID) | FLAG_BIT(EVENTS) | FLAG_BIT(TEXTS) | FLAG_BIT(RING))
 
-/* Records into the folder (NULL: one in the current folder, named after the time). */
-enum exit_code kernel_record(struct invocation *c, const char *folder);
+/* record [FOLDER]: without one, it is one in the current folder, named after the time. */
+enum exit_code kernel_record_run(struct invocation *c);
 
 #endif

@@ -23,6 +23,18 @@ kernel_event_word(enum kernel_event_kind k)
 	return (unsigned)k < KERNEL_KINDS ? words[k] : "";
 }
 
+const char *
+kernel_event_text(enum kernel_event_kind k)
+{
+	static const char *const texts[KERNEL_KINDS] = {
+#define EVENT(name, number, word, text) [number] = text,
+#include "kernel/events.tbl.h"
+#undef EVENT
+	};
+
+	return (unsigned)k < KERNEL_KINDS ? texts[k] : "";
+}
+
 static const char *const syscalls[] = {
 #define SYSCALL(number, name) [number] = #name,
 #include "kernel/syscalls.tbl.h"

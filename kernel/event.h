@@ -27,6 +27,8 @@ enum kernel_event_kind {
 };
 
 const char *kernel_event_word(enum kernel_event_kind k); /* "switch"; "" for an unknown number */
+const char *kernel_event_text(
+    enum kernel_event_kind k); /* what it says; "" for an unknown number */
 
 enum kernel_context {     /* what a CPU does instead of running its thread */
 	CONTEXT_IRQ,      /* vector: its number */

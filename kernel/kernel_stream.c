@@ -9,7 +9,12 @@
 
 static const char magic[7] = "HONEKEV";
 
-enum { BEGIN_BYTES = sizeof magic + 1, CHUNK_HEAD = 8, ITEM_MAX = KERNEL_TEXT_MAX + 64 };
+enum {
+	CPUS_MAX = 4096,
+	BEGIN_BYTES = sizeof magic + 1,
+	CHUNK_HEAD = 8,
+	ITEM_MAX = KERNEL_TEXT_MAX + 64
+};
 
 enum tag {
 	TAG_KIND = 31,
@@ -33,6 +38,7 @@ struct cpu_running { /* what a CPU ran last, for both sides */
 struct stream_state { /* the same on both sides after each item */
 	struct cpu_running *cpus;
 	uint32_t ncpus, cpus_cap;
+	struct cpu_running beyond; /* of all CPUs from CPUS_MAX on, and of "all" */
 	int64_t time_ns;
 	uint16_t cpu, host;
 };
@@ -40,6 +46,8 @@ struct stream_state { /* the same on both sides after each item */
 static struct cpu_running *
 running_on(struct stream_state *s, uint16_t cpu)
 {
+	if (cpu >= CPUS_MAX)
+		return &s->beyond;
 	if (cpu >= s->ncpus) {
 		if (!array_reserve(s->cpus, s->cpus_cap, (uint32_t)cpu + 1))
 			return NULL;
@@ -360,6 +368,7 @@ kernel_writer_news(struct kernel_writer *w, const struct kernel_news *n, struct 
 	buf_int(&w->chunk, n->code);
 	buf_uint(&w->chunk, n->cpu_us);
 	buf_uint(&w->chunk, n->late);
+	buf_uint(&w->chunk, n->missed);
 	buf_text(&w->chunk, n->text, len < KERNEL_TEXT_MAX ? len : KERNEL_TEXT_MAX);
 }
 
@@ -647,6 +656,7 @@ read_news(struct kernel_reader *r, struct reader *in, struct err *e)
 	n.code = read_i32(in);
 	n.cpu_us = read_uint(in);
 	n.late = read_uint(in);
+	n.missed = read_uint(in);
 	s = read_text(in, KERNEL_TEXT_MAX, &len);
 	if (in->failed || kind > KERNEL_END)
 		return malformed(e);

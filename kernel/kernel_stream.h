@@ -31,8 +31,8 @@ enum {
 
 /* What the source says beside events. */
 enum kernel_news_kind {
-	KERNEL_NOTE, /* text: something is not recorded, and why */
-	KERNEL_COST, /* cpu_us: that the source took since it began; late: events whose time was moved forward */
+	KERNEL_NOTE,   /* text: something is not recorded, and why */
+	KERNEL_COST,   /* what has changed of the numbers */
 	KERNEL_FAILED, /* code, text: it has ended, and why */
 	KERNEL_END     /* it has ended as it should, and all events were before */
 };
@@ -41,7 +41,10 @@ struct kernel_news {
 	enum kernel_news_kind kind;
 	int32_t code;     /* enum err_code */
 	const char *text; /* terminated, not NULL */
-	uint64_t cpu_us, late;
+	/* since the source began: */
+	uint64_t cpu_us; /* that it took */
+	uint64_t late;   /* events whose time was moved forward */
+	uint64_t missed; /* begins and ends of interrupts that the kernel did not tell */
 };
 
 /* ---- writing ---- */
@@ -87,8 +90,8 @@ struct kernel_reader *kernel_reader_new(
 void kernel_reader_free(struct kernel_reader *r); /* NULL is fine */
 
 /* Takes the next bytes of the stream, of any number. ERR_INPUT: malformed; ERR_VERSION; ERR_FULL: more names than permitted; what a taker
- * returned. After an error nothing more may be fed. Memory: KERNEL_CHUNK_MAX, 8 bytes for each name and for each CPU number up to the highest
- * (65,535), and the names. */
+ * returned. After an error nothing more may be fed. Memory: KERNEL_CHUNK_MAX, 4 bytes for each name, 8 for each CPU up to 4,096, and the
+ * names. */
 int kernel_reader_feed(struct kernel_reader *r, const void *data, size_t len, struct err *e);
 
 /* Whether the stream begins like one: `data` has its first 8 bytes. */

@@ -92,14 +92,6 @@ struct sk_buff {
 	unsigned char *head;
 } BY_BTF;
 
-struct atomic_counter {
-	int counter;
-};
-
-struct signal_struct {
-	struct atomic_counter live;
-} BY_BTF;
-
 struct irqaction {
 	const char *name;
 } BY_BTF;
@@ -110,7 +102,6 @@ struct task_struct {
 	unsigned int __state, flags;
 	struct thread_struct thread;
 	struct files_struct *files;
-	struct signal_struct *signal;
 	struct task_struct *real_parent;
 	char comm[16];
 	unsigned in_iowait : 1;

@@ -12,7 +12,7 @@ struct waiting {
 	size_t at, len; /* in the words; bytes */
 };
 
-struct cpu_queue {
+struct merge_queue {
 	uint64_t *words; /* the records, each at a word, in the order in which they came */
 	size_t nwords, words_cap;
 	struct waiting *list; /* by time */
@@ -20,7 +20,7 @@ struct cpu_queue {
 };
 
 struct cpu_merge {
-	struct cpu_queue *queues;
+	struct merge_queue *queues;
 	uint32_t nqueues;
 	uint32_t *heap; /* queues with records, the one with the earliest on top */
 	uint32_t nheap;
@@ -66,7 +66,7 @@ cpu_merge_free(struct cpu_merge *m)
 bool
 cpu_merge_add(struct cpu_merge *m, uint32_t queue, uint64_t time_ns, const void *record, size_t len)
 {
-	struct cpu_queue *q = &m->queues[queue];
+	struct merge_queue *q = &m->queues[queue];
 	size_t words = (len + WORD - 1) / WORD, at;
 
 	assert(queue < m->nqueues);
@@ -86,7 +86,7 @@ cpu_merge_add(struct cpu_merge *m, uint32_t queue, uint64_t time_ns, const void 
 static bool
 is_before(const struct cpu_merge *m, uint32_t a, uint32_t b)
 {
-	const struct cpu_queue *x = &m->queues[a], *y = &m->queues[b];
+	const struct merge_queue *x = &m->queues[a], *y = &m->queues[b];
 	uint64_t x_ns = x->list[x->first].time_ns, y_ns = y->list[y->first].time_ns;
 
 	return x_ns != y_ns ? x_ns < y_ns : a < b;
@@ -114,7 +114,7 @@ sink(struct cpu_merge *m, uint32_t at)
 
 /* Moves what is kept to the begin. Without memory it stays where it is. */
 static void
-compact(struct cpu_merge *m, struct cpu_queue *q)
+compact(struct cpu_merge *m, struct merge_queue *q)
 {
 	size_t nwords = 0;
 
@@ -154,7 +154,7 @@ cpu_merge_take(struct cpu_merge *m, uint64_t until_ns, cpu_merge_taken *take, vo
 		sink(m, i);
 	while (m->nheap > 0) {
 		uint32_t queue = m->heap[0];
-		struct cpu_queue *q = &m->queues[queue];
+		struct merge_queue *q = &m->queues[queue];
 		const struct waiting *w = &q->list[q->first];
 
 		if (w->time_ns > until_ns)

@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ struct record_bpf {
 	struct bpf_object *object;
 	struct bpf_link *links[LINKS_MAX], *lists;
 	int programs[LINKS_MAX];
+	const char *names[LINKS_MAX]; /* of the programs */
 	int nlinks;
 	struct mapped_ring *rings;
 	uint32_t nrings, ring_bytes;
@@ -56,9 +58,11 @@ struct record_bpf {
 	uint64_t until_ns;     /* records up to this were handed on */
 	uint64_t forgotten;    /* for lack of memory here */
 	uint64_t misses;       /* of the kernel, as told */
+	uint64_t missed;       /* of programs for interrupts */
 	uint64_t misses_at_ns; /* when it was asked last */
 	uint64_t late;
 	int gaps, followed; /* maps */
+	bool filters, over; /* only processes in `followed`; all of them have ended */
 	const uint64_t *unfollowed;
 	char missing[MISSING_MAX];
 };
@@ -248,16 +252,25 @@ attach_one(
 	if (link == NULL)
 		return bpf_refusal(errno, e);
 	r->programs[r->nlinks] = bpf_program__fd(p);
+	r->names[r->nlinks] = bpf_program__name(p);
 	r->links[r->nlinks++] = link;
 	return 0;
 }
 
 static bool
-is_end(const char *name)
+ends_with(const char *name, const char *end)
 {
-	size_t n = strlen(name);
+	size_t n = strlen(name), m = strlen(end);
 
-	return n > 4 && strcmp(name + n - 4, "_end") == 0;
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* Notes the begin or the end of an interrupt. */
+static bool
+is_context(const char *name)
+{
+	return strcmp(name, "call_begin") != 0 && strcmp(name, "call_end") != 0 &&
+	       (ends_with(name, "_begin") || ends_with(name, "_end"));
 }
 
 /* Ends of interrupts first: one that begins then ends, too. */
@@ -273,7 +286,7 @@ attach(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 			const char *name = bpf_program__name(p);
 
 			if (!bpf_program__autoload(p) || strcmp(name, "list_threads") == 0 ||
-			    is_end(name) != (ends != 0))
+			    ends_with(name, "_end") != (ends != 0))
 				continue;
 			if ((rc = attach_one(r, o, p, e)) != 0)
 				return rc;
@@ -386,7 +399,8 @@ follow(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 		if (bpf_map_update_elem(r->followed, &pid, &one, BPF_ANY) != 0)
 			return err_set(e, ERR_FULL, "too many processes to follow");
 	}
-	if (o->npids == 0)
+	r->filters = o->npids > 0;
+	if (!r->filters)
 		return 0;
 	/* a child may be born while its parent is not followed yet: until none is new */
 	do {
@@ -548,9 +562,10 @@ tell_lost(
 		x->take(x->of, cpu, &l.head, sizeof l);
 }
 
-/* Programs that the kernel did not run, since an interrupt came while the same program ran. */
+/* How often the kernel did not run a program, since an interrupt came while the same one ran: those that only note interrupts, or
+ * the others. */
 static uint64_t
-count_misses(const struct record_bpf *r)
+count_misses(const struct record_bpf *r, bool of_contexts)
 {
 	uint64_t sum = 0;
 
@@ -558,17 +573,17 @@ count_misses(const struct record_bpf *r)
 		struct bpf_prog_info info = { 0 };
 		uint32_t len = sizeof info;
 
-		if (bpf_obj_get_info_by_fd(r->programs[i], &info, &len) == 0)
+		if (is_context(r->names[i]) == of_contexts &&
+		    bpf_obj_get_info_by_fd(r->programs[i], &info, &len) == 0)
 			sum += info.recursion_misses;
 	}
 	return sum;
 }
 
+/* Of events that were not recorded the CPU is not known. */
 static void
-tell_misses(struct record_bpf *r, const struct record_hand_on *x, uint64_t now_ns)
+tell_misses(struct record_bpf *r, const struct record_hand_on *x, uint64_t sum, uint64_t now_ns)
 {
-	uint64_t sum = count_misses(r);
-
 	tell_lost(x, UINT32_MAX, sum - r->misses, r->misses_at_ns, now_ns);
 	tell_lost(x, UINT32_MAX, r->forgotten, r->misses_at_ns, now_ns);
 	r->misses = sum;
@@ -589,6 +604,25 @@ tell_gaps(struct record_bpf *r, const struct record_hand_on *x, uint64_t now_ns)
 	free(of_cpu);
 }
 
+/* Not at their ends: their last threads are still to be recorded then. */
+static void
+forget_ended(struct record_bpf *r)
+{
+	uint32_t pid, next;
+	bool any = false, more;
+
+	if (!r->filters)
+		return;
+	for (more = bpf_map_get_next_key(r->followed, NULL, &pid) == 0; more; pid = next) {
+		more = bpf_map_get_next_key(r->followed, &pid, &next) == 0;
+		if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+			bpf_map_delete_elem(r->followed, &pid);
+		else
+			any = true;
+	}
+	r->over = !any;
+}
+
 double
 record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 {
@@ -597,7 +631,8 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 	double fullest = 0;
 
 	if (all) {
-		misses = count_misses(r);
+		misses = count_misses(r, false);
+		r->missed = count_misses(r, true);
 		detach(r);
 	}
 	now_ns = (uint64_t)clock_mono().ns;
@@ -613,6 +648,8 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 	}
 	if (now_ns > until_ns + HELD_NS)
 		until_ns = now_ns - HELD_NS;
+	if (cpu_merge_bytes(r->merge) > RECORD_KEPT_MAX)
+		until_ns = now_ns - MARGIN_NS;
 	if (all)
 		until_ns = UINT64_MAX;
 	cpu_merge_take(r->merge, until_ns, hand_on, &x);
@@ -622,10 +659,11 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 		r->until_ns = until_ns;
 	if (all) {
 		tell_gaps(r, &x, now_ns);
-		tell_lost(&x, UINT32_MAX, misses - r->misses, r->misses_at_ns, now_ns);
-		tell_lost(&x, UINT32_MAX, r->forgotten, r->misses_at_ns, now_ns);
+		tell_misses(r, &x, misses, now_ns);
 	} else if (now_ns - r->misses_at_ns > MISSES_NS) {
-		tell_misses(r, &x, r->until_ns);
+		r->missed = count_misses(r, true);
+		tell_misses(r, &x, count_misses(r, false), r->until_ns);
+		forget_ended(r);
 	}
 	return fullest;
 }
@@ -654,10 +692,22 @@ record_bpf_list(struct record_bpf *r, struct err *e)
 	return list_threads(r, add_name, r, e);
 }
 
+bool
+record_bpf_is_over(const struct record_bpf *r)
+{
+	return r->over;
+}
+
 uint64_t
 record_bpf_late(const struct record_bpf *r)
 {
 	return r->late;
+}
+
+uint64_t
+record_bpf_missed(const struct record_bpf *r)
+{
+	return r->missed;
 }
 
 uint64_t

@@ -25,7 +25,7 @@ typedef int64_t s64;
 
 struct record_bpf;
 
-enum { RECORD_RINGS_BYTES = 32 << 20, RECORD_RING_MIN_BYTES = 1 << 20 };
+enum { RECORD_KEPT_MAX = 64 << 20, RECORD_RINGS_BYTES = 64 << 20, RECORD_RING_MIN_BYTES = 1 << 20 };
 
 struct record_bpf_options {
 	uint32_t groups;   /* of enum record_group */
@@ -52,8 +52,8 @@ const char *record_bpf_missing(const struct record_bpf *r);
 /* A record, in the order of time, that begins with a struct record_head; valid during the call. cpu: UINT32_MAX: of no CPU, of all. */
 typedef void record_bpf_take(void *of, uint32_t cpu, const struct record_head *h, size_t len);
 /* Hands on what has happened up to a moment ago; with `all`, which is for the last call, up to now, after detaching everything. What was
- * lost is a RECORD_LOST among the records. Takes at most 64 MiB of records from each ring in a call. Returns the largest share of a ring that was
- * full, 0 to 1. */
+ * lost is a RECORD_LOST among the records. Takes at most what fits into the rings in a call; records of other CPUs wait for a CPU that is held up in one
+ * for 1 s, and up to RECORD_KEPT_MAX bytes. Returns the largest share of a ring that was full, 0 to 1. */
 double record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of);
 
 /* Records a process and its children, too, from now on; of a filtered one. A RECORD_LOST with RECORD_FOLLOWING says when: of messages that are
@@ -66,8 +66,13 @@ int64_t record_bpf_until(const struct record_bpf *r);
 /* Adds a RECORD_NAME of CPU 0 for each thread that there is now, of a filtered one for each that is recorded, which record_bpf_read() hands on among the others. ERR_SYSTEM, ERR_MEMORY. */
 int record_bpf_list(struct record_bpf *r, struct err *e);
 
+/* All processes that were followed have ended, and all that they have made; known within 1 s. False without pids. */
+bool record_bpf_is_over(const struct record_bpf *r);
 /* Events whose times were moved forward, by what a CPU was held up while it recorded them. */
 uint64_t record_bpf_late(const struct record_bpf *r);
+/* Begins and ends of interrupts that the kernel did not tell: it runs no program that it has interrupted. What a wake-up says of its
+ * interrupt may then be wrong until the interrupts around it end. */
+uint64_t record_bpf_missed(const struct record_bpf *r);
 /* New processes that are not followed, for lack of room. */
 uint64_t record_bpf_unfollowed(const struct record_bpf *r);
 

@@ -20,7 +20,7 @@ enum {
 	COST_MS = 500
 };
 
-struct recording {
+struct record_stream {
 	const struct record_serve_options *o;
 	struct record_bpf *from;
 	struct kernel_names names;
@@ -36,7 +36,7 @@ struct recording {
 static void
 take(void *of, uint32_t cpu, const struct record_head *h, size_t len)
 {
-	struct recording *r = of;
+	struct record_stream *r = of;
 	struct kernel_event list[RECORD_EVENTS_MAX];
 	int n = record_events_make(&r->events, cpu, h, len, list);
 
@@ -47,7 +47,7 @@ take(void *of, uint32_t cpu, const struct record_head *h, size_t len)
 }
 
 static int
-begin_names(struct recording *r, struct err *e)
+begin_names(struct record_stream *r, struct err *e)
 {
 	char host[256] = "";
 	int rc = kernel_names_new(&r->names, e);
@@ -62,7 +62,7 @@ begin_names(struct recording *r, struct err *e)
 
 /* Names of connections that have ended stay known, so that from time to time all begin anew. */
 static int
-renew_names(struct recording *r, struct err *e)
+renew_names(struct record_stream *r, struct err *e)
 {
 	if (texts_count(r->names.connections) < RECORD_NAMES_MAX &&
 	    texts_count(r->names.texts) < RECORD_NAMES_MAX)
@@ -73,7 +73,7 @@ renew_names(struct recording *r, struct err *e)
 }
 
 static void
-tell(struct recording *r, enum kernel_news_kind kind, int code, const char *text)
+tell(struct record_stream *r, enum kernel_news_kind kind, int code, const char *text)
 {
 	struct rusage u;
 	struct kernel_news n = { .kind = kind, .code = code, .text = text };
@@ -81,19 +81,22 @@ tell(struct recording *r, enum kernel_news_kind kind, int code, const char *text
 	getrusage(RUSAGE_SELF, &u);
 	n.cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
 	           (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-	n.late = r->from != NULL ? record_bpf_late(r->from) : 0;
+	if (r->from != NULL) {
+		n.late = record_bpf_late(r->from);
+		n.missed = record_bpf_missed(r->from);
+	}
 	kernel_writer_news(r->writer, &n, &r->out);
 }
 
 static size_t
-pending(const struct recording *r)
+pending(const struct record_stream *r)
 {
 	return r->out.len - r->written;
 }
 
 /* What the reader takes without waiting. */
 static void
-write_some(struct recording *r)
+write_some(struct record_stream *r)
 {
 	while (pending(r) > 0 && !r->gone) {
 		ssize_t n = write(r->o->out, r->out.data + r->written, pending(r));
@@ -115,7 +118,7 @@ write_some(struct recording *r)
 
 /* Waits until the reader takes more, or its end is closed. */
 static void
-wait_for_reader(struct recording *r, int ms)
+wait_for_reader(struct record_stream *r, int ms)
 {
 	struct pollfd p = { .fd = r->o->out, .events = pending(r) > 0 ? POLLOUT : 0 };
 
@@ -124,7 +127,7 @@ wait_for_reader(struct recording *r, int ms)
 }
 
 static bool
-is_stalled(const struct recording *r)
+is_stalled(const struct record_stream *r)
 {
 	return pending(r) > 0 &&
 	       mono_since_ns(clock_mono(), r->moved) > RECORD_STALL_MS * INT64_C(1000000);
@@ -132,7 +135,7 @@ is_stalled(const struct recording *r)
 
 /* Hands on all that is left, unless the reader takes nothing. */
 static void
-write_all(struct recording *r)
+write_all(struct record_stream *r)
 {
 	write_some(r);
 	while (pending(r) > 0 && !r->gone && !is_stalled(r)) {
@@ -143,7 +146,7 @@ write_all(struct recording *r)
 
 /* A turn. Returns for how long nothing has to be done, ms. */
 static int
-turn(struct recording *r, struct err *e, int *rc)
+turn(struct record_stream *r, struct err *e, int *rc)
 {
 	double full = 0;
 
@@ -160,15 +163,21 @@ turn(struct recording *r, struct err *e, int *rc)
 	return full * 100 > FULL_PCT ? READ_SOON_MS : READ_MS;
 }
 
+static bool
+is_over(const struct record_stream *r, struct mono begun)
+{
+	return (double)mono_since_ns(clock_mono(), begun) / 1e9 >= r->o->seconds ||
+	       record_bpf_is_over(r->from);
+}
+
 static int
-run(struct recording *r, const volatile sig_atomic_t *ended, struct err *e)
+run(struct record_stream *r, const volatile sig_atomic_t *ended, struct err *e)
 {
 	struct mono begun = clock_mono();
 	int rc = 0;
 
 	r->moved = r->told = begun;
-	while (rc == 0 && !*ended && !r->gone && !is_stalled(r) &&
-	       (double)mono_since_ns(clock_mono(), begun) / 1e9 < r->o->seconds) {
+	while (rc == 0 && !*ended && !r->gone && !is_stalled(r) && !is_over(r, begun)) {
 		int ms = turn(r, e, &rc);
 
 		wait_for_reader(r, ms);
@@ -187,7 +196,7 @@ run(struct recording *r, const volatile sig_atomic_t *ended, struct err *e)
 }
 
 static int
-begin(struct recording *r, struct err *e)
+begin(struct record_stream *r, struct err *e)
 {
 	int rc = begin_names(r, e), flags = fcntl(r->o->out, F_GETFL);
 
@@ -209,7 +218,7 @@ int
 record_serve(
     const struct record_serve_options *o, const volatile sig_atomic_t *ended, struct err *e)
 {
-	struct recording r = { .o = o };
+	struct record_stream r = { .o = o };
 	struct err why = { 0 };
 	char text[120];
 	int rc = begin(&r, &why);

@@ -2,7 +2,7 @@
 /*
  * hone-below --record: kernel events as they happen, as a stream (kernel/kernel_stream.h) on a descriptor.
  *
- * It ends when its time is over, when it is asked to (*ended), when the reader's end of the pipe is closed, and when the reader has taken
+ * It ends when its time is over, when all processes that it follows have ended, when it is asked to (*ended), when the reader's end of the pipe is closed, and when the reader has taken
  * nothing for RECORD_STALL_MS. Nothing is attached afterwards. A reader that is slower than the events loses some: what
  * waits for it is at most RECORD_PENDING_MAX, then the rings of the kernel fill, and what does not fit there is a KERNEL_LOST of
  * its CPU.
@@ -15,7 +15,7 @@
 #include "below/kernel/record_bpf.h"
 
 enum {
-	RECORD_PENDING_MAX = 8 << 20, /* bytes */
+	RECORD_PENDING_MAX = 32 << 20, /* bytes */
 	RECORD_STALL_MS = 10000,
 	RECORD_NAMES_MAX = 1 << 18 /* connections, or texts, until all names are told anew */
 };

@@ -23,7 +23,10 @@ struct text_format {
 	    struct recording_setting *setting, struct err *e);
 };
 
-static const struct text_format text_formats[] = {};
+static const struct text_format text_formats[] = {
+	{ "ftrace", recording_ftrace_sniff, recording_ftrace_open },
+	{ "psv", recording_psv_sniff, recording_psv_open },
+};
 
 enum { TEXT_FORMATS = sizeof text_formats / sizeof *text_formats };
 
@@ -118,7 +121,9 @@ struct merge {
 	uint32_t nheap;
 	struct thread_table *threads;
 	uint32_t found; /* CTF traces of the current path */
-	bool started;   /* an event was given */
+	bool started;   /* an event came, last at last_ns */
+	bool gave;      /* an event was given */
+	int64_t last_ns;
 	struct err *e;
 	int rc;
 };
@@ -180,6 +185,7 @@ open_text(struct merge *m, const char *path, struct err *e)
 	const char *wanted = m->options->format;
 	const struct text_format *format = NULL;
 	struct recording *s;
+	uint64_t read_bytes, size_bytes;
 	struct input in;
 	int rc = input_open(&in, path, e);
 
@@ -198,6 +204,9 @@ open_text(struct merge *m, const char *path, struct err *e)
 		input_close(&in);
 		return err_set(e, ERR_INPUT, "%s: CTF is in folders", path);
 	}
+	input_progress(&in, &read_bytes, &size_bytes);
+	if (m->options->progress != NULL)
+		m->options->progress->size_bytes += size_bytes;
 	rc = format->open(&s, &in, path, &m->setting, e);
 	if (rc != 0)
 		return err_prefix(e, "%s", path);
@@ -269,8 +278,9 @@ count_lost(struct merge *m, const struct kernel_event *ev)
 {
 	m->account.counts->lost += ev->lost.count;
 	account_odd(&m->account, ODDITY_LOST,
-	    "%" PRIu64 " events of CPU %d of host %u, until %" PRId64 " ns (-1: all CPUs)",
-	    ev->lost.count, ev->cpu == KERNEL_CPU_ALL ? -1 : ev->cpu, ev->host, ev->time_ns);
+	    "%" PRIu64 " events of CPU %d of host %.60s, until %" PRId64 " ns (-1: all CPUs)",
+	    ev->lost.count, ev->cpu == KERNEL_CPU_ALL ? -1 : ev->cpu,
+	    account_host(&m->account, ev->host), ev->time_ns);
 }
 
 static int
@@ -281,17 +291,19 @@ give(struct merge *m, const struct kernel_event *ev, struct err *e)
 	struct kernel_event events[THREAD_TABLE_MAX];
 	int n;
 
-	if (m->started && ev->time_ns < c->last_ns) {
+	if (m->started && ev->time_ns < m->last_ns) {
 		account_odd(&m->account, ODDITY_CLOCK, "%" PRId64 " ns after %" PRId64 " ns",
-		    ev->time_ns, c->last_ns);
+		    ev->time_ns, m->last_ns);
 		return 0;
 	}
-	if (!m->started)
-		c->first_ns = ev->time_ns;
 	m->started = true;
-	c->last_ns = ev->time_ns;
-	if ((n = thread_table_take(m->threads, ev, events, e)) < 0)
+	m->last_ns = ev->time_ns;
+	if ((n = thread_table_take(m->threads, ev, events, e)) <= 0)
 		return n;
+	if (!m->gave)
+		c->first_ns = ev->time_ns;
+	m->gave = true;
+	c->last_ns = ev->time_ns;
 	for (int i = 0; i < n; i++) {
 		int rc = o->take != NULL ? o->take(o->of, &events[i], e) : 0;
 
@@ -328,6 +340,19 @@ run(struct merge *m, struct err *e)
 	return rc;
 }
 
+/* Times of several hosts compare only if all clocks say where they are in the time since the epoch. */
+static void
+check_bases(struct merge *m)
+{
+	for (uint32_t i = 0; texts_count(m->setting.names->hosts) > 1 && i < m->nsources; i++)
+		if (m->sources[i]->wall_offset_ns == 0 || m->setting.raw_times) {
+			m->account.file = m->sources[i]->path;
+			account_odd(&m->account, ODDITY_BASE,
+			    "its times are as the clock of its host counts them");
+		}
+	m->account.file = NULL;
+}
+
 static int
 check_options(const struct kernel_files_options *o, struct err *e)
 {
@@ -344,7 +369,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
     struct kernel_names *names, struct kernel_files_counts *counts, struct err *e)
 {
 	size_t memory = o->memory_max_bytes != 0 ? o->memory_max_bytes : KERNEL_FILES_MEMORY_BYTES;
-	struct merge m = { .account = { counts }, .options = o, .e = e };
+	struct merge m = { .account = { counts, names->hosts }, .options = o, .e = e };
 	int rc = check_options(o, e);
 
 	*counts = (struct kernel_files_counts){ 0 };
@@ -356,7 +381,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
 		.names = names,
 		.account = &m.account,
 		.texts_left = memory / 4,
-		.waiting_left = memory / 2,
+		.waiting_left = memory / 2 / (size_t)(npaths > 0 ? npaths : 1),
 	};
 	if (rc == 0)
 		rc = thread_table_new(&m.threads, memory / 4, &m.account, e);
@@ -364,6 +389,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
 		rc = open_path(&m, paths[i], e);
 	if (rc == 0)
 		rc = run(&m, e);
+	check_bases(&m);
 	if (m.threads != NULL)
 		thread_table_end(m.threads);
 	counts->hosts = texts_count(names->hosts);

@@ -25,6 +25,8 @@ struct recording {
 	/* The events that are ready: items[at, count). The reader moves `at`. */
 	struct recorded_item *items;
 	uint32_t at, count;
+	const char *path;
+	int64_t wall_offset_ns; /* of its clock, once events were read; 0: none */
 	/* Makes more events ready, when at == count; 0: the end. ERR_MEMORY, ERR_SYSTEM. */
 	int (*more)(struct recording *s, struct err *e);
 	void (*close)(struct recording *s); /* frees it */

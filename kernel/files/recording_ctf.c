@@ -21,7 +21,6 @@ struct recording_ctf {
 	const struct ctf_door *door;
 	struct ctf_reading *reading;
 	struct arena arena; /* of the path and the names */
-	const char *path;
 	uint16_t host;
 	bool has_host, is_own, over;
 	uint32_t all, cap; /* items in all; recording.count of them are ready */
@@ -52,7 +51,8 @@ push_losses(struct recording_ctf *s, int64_t until_ns, struct err *e)
 
 	for (; rc == 0 && n < s->nlosses && s->losses[n].time_ns <= until_ns; n++)
 		rc = push(s, &s->losses[n], 0, e);
-	memmove(s->losses, s->losses + n, (s->nlosses - n) * sizeof *s->losses);
+	if (n > 0)
+		memmove(s->losses, s->losses + n, (s->nlosses - n) * sizeof *s->losses);
 	s->nlosses -= n;
 	return rc;
 }
@@ -196,10 +196,11 @@ more(struct recording *recording, struct err *e)
 	struct account *a = s->setting->account;
 	int rc = 0;
 
-	a->file = s->path;
+	a->file = s->recording.path;
 	a->placed = false;
-	memmove(recording->items, recording->items + recording->count,
-	    (s->all - recording->count) * sizeof *recording->items);
+	if (recording->count > 0)
+		memmove(recording->items, recording->items + recording->count,
+		    (s->all - recording->count) * sizeof *recording->items);
 	s->all -= recording->count;
 	s->group -= s->is_own ? recording->count : 0;
 	s->seen -= s->is_own ? recording->count : 0;
@@ -216,8 +217,9 @@ more(struct recording *recording, struct err *e)
 			    "%.150s", e->text);
 		else if (rc < 0)
 			return rc;
+		recording->wall_offset_ns = s->door->wall(s->reading);
 		if (a->counts->wall_offset_ns == 0)
-			a->counts->wall_offset_ns = s->door->wall(s->reading);
+			a->counts->wall_offset_ns = recording->wall_offset_ns;
 		s->over = true;
 		if ((rc = push_losses(s, INT64_MAX, e)) != 0)
 			return rc;
@@ -271,7 +273,7 @@ recording_ctf_open(
 		.account = setting->account,
 		.counted = setting->counted,
 		.texts_left = &setting->texts_left };
-	if ((s->path = arena_text(&s->arena, folder, strlen(folder))) == NULL)
+	if ((s->recording.path = arena_text(&s->arena, folder, strlen(folder))) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = find_door(&s->door, e)) == 0)
 		rc = s->door->open(&s->reading, folder, setting->raw_times, &calls, s, e);

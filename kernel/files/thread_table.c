@@ -38,6 +38,7 @@ struct thread_table {
 	uint32_t nthreads, threads_cap, threads_max, ncpus, cpus_cap;
 	uint64_t seed;
 	uint16_t ranks[KERNEL_HOSTS_MAX]; /* of wake-ups: the best one seen */
+	bool raw_calls[KERNEL_HOSTS_MAX]; /* system calls are recorded as raw_syscalls */
 	struct kernel_event *ret;         /* of the call */
 	int nret;
 	bool no_memory;
@@ -163,13 +164,13 @@ context_out(struct thread_table *t, struct cpu_entry *c, const struct kernel_eve
 		   c->contexts[top - 1].vector != ev->context.vector))
 		top--;
 	if (top == 0) {
-		account_odd(t->account, ODDITY_NO_BEGIN, "CPU %u of host %u, at %" PRId64 " ns",
-		    ev->cpu, ev->host, ev->time_ns);
+		account_odd(t->account, ODDITY_NO_BEGIN, "CPU %u of host %.60s, at %" PRId64 " ns",
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns);
 		return;
 	}
 	if (top < c->ncontexts)
-		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %u, at %" PRId64 " ns",
-		    ev->cpu, ev->host, ev->time_ns);
+		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %.60s, at %" PRId64 " ns",
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns);
 	c->ncontexts = (uint8_t)(top - 1);
 }
 
@@ -182,12 +183,12 @@ take_switch(struct thread_table *t, struct cpu_entry *c, struct kernel_event *ev
 
 	if (c->runs_known && c->runs != ev->tid)
 		account_odd(t->account, ODDITY_SWITCH,
-		    "CPU %u of host %u, at %" PRId64 " ns: thread %" PRIu32
+		    "CPU %u of host %.60s, at %" PRId64 " ns: thread %" PRIu32
 		    " leaves, thread %" PRIu32 " ran",
-		    ev->cpu, ev->host, ev->time_ns, ev->tid, c->runs);
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns, ev->tid, c->runs);
 	if (c->ncontexts > 0)
-		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %u, at %" PRId64 " ns",
-		    ev->cpu, ev->host, ev->time_ns);
+		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %.60s, at %" PRId64 " ns",
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns);
 	c->ncontexts = 0;
 	c->runs_known = true;
 	c->runs = ev->change.next_tid;
@@ -205,8 +206,8 @@ begin_thread(struct thread_table *t, const struct kernel_event *ev, struct threa
 {
 	if (h->life == LIFE_LIVES)
 		account_odd(t->account, ODDITY_REUSED,
-		    "thread %" PRIu32 " of host %u, at %" PRId64 " ns", h->tid, ev->host,
-		    ev->time_ns);
+		    "thread %" PRIu32 " of host %.60s, at %" PRId64 " ns", h->tid,
+		    account_host(t->account, ev->host), ev->time_ns);
 	h->life = LIFE_BORN;
 	h->pid = h->name = 0;
 }
@@ -273,6 +274,16 @@ take_waking(struct thread_table *t, struct kernel_event *ev)
 	return true;
 }
 
+/* A recording may have each system call twice, by its name and as one of all. */
+static bool
+take_call(struct thread_table *t, const struct kernel_event *ev)
+{
+	bool *raw = &t->raw_calls[ev->host % KERNEL_HOSTS_MAX];
+
+	*raw |= (ev->reserved & MARK_CALL_RAW) != 0;
+	return !(*raw && ev->reserved & MARK_CALL_NAMED);
+}
+
 /* The thread that the CPU ran, and its process. */
 static void
 fill_in(struct thread_table *t, struct cpu_entry *c, struct kernel_event *ev)
@@ -310,6 +321,9 @@ take(struct thread_table *t, struct kernel_event *ev)
 		break;
 	case KERNEL_WAKING:
 		return take_waking(t, ev);
+	case KERNEL_SYSCALL_IN:
+	case KERNEL_SYSCALL_OUT:
+		return take_call(t, ev);
 	case KERNEL_FORK:
 		take_fork(t, ev);
 		break;
@@ -369,6 +383,7 @@ thread_table_end(struct thread_table *t)
 	t->account->placed = false;
 	for (uint32_t i = 0; i < t->nthreads; i++)
 		if (t->threads[i].pid == 0)
-			account_odd(t->account, ODDITY_NO_PROCESS, "thread %" PRIu32 " of host %u",
-			    t->threads[i].tid, t->threads[i].host);
+			account_odd(t->account, ODDITY_NO_PROCESS,
+			    "thread %" PRIu32 " of host %.60s", t->threads[i].tid,
+			    account_host(t->account, t->threads[i].host));
 }

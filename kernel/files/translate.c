@@ -420,6 +420,7 @@ take_call(struct translation *x, bool begins)
 {
 	struct kernel_event *ev = add(x, begins ? KERNEL_SYSCALL_IN : KERNEL_SYSCALL_OUT);
 
+	ev->reserved |= MARK_CALL_NAMED;
 	set_call(x, ev);
 	ev->call.value = number(x, 0);
 	if (begins && has(x, 2) && is_futex(ev->call.number))
@@ -436,6 +437,7 @@ take_raw_call(struct translation *x, bool begins)
 	if (!has(x, 0) || id < -1 || id > INT32_MAX)
 		return lacks(x, "number of a system call");
 	ev = add(x, begins ? KERNEL_SYSCALL_IN : KERNEL_SYSCALL_OUT);
+	ev->reserved |= MARK_CALL_RAW;
 	ev->call.number = id >= 0 ? (int32_t)id : SYSCALL_UNKNOWN;
 	ev->call.value = number(x, 1);
 	if (begins && has(x, 2) && is_futex(ev->call.number))
@@ -472,6 +474,24 @@ is_any(const uint8_t address[16])
 }
 
 static bool
+connection(struct translation *x, const struct kernel_connection *c, uint32_t *ret)
+{
+	enum { BYTES_EACH = 128 }; /* that the table needs for one, about */
+	uint32_t before = texts_count(x->of->names->connections);
+
+	if (*x->of->texts_left < BYTES_EACH) {
+		account_odd(
+		    x->of->account, ODDITY_BOUND, "the connections are over the memory bound");
+		return false;
+	}
+	*ret = kernel_connection_intern(x->of->names, c);
+	x->no_memory |= *ret == UINT32_MAX;
+	if (texts_count(x->of->names->connections) > before)
+		*x->of->texts_left -= BYTES_EACH;
+	return !x->no_memory;
+}
+
+static bool
 take_message(struct translation *x, enum kernel_event_kind kind)
 {
 	struct kernel_connection c = { 0 };
@@ -489,10 +509,8 @@ take_message(struct translation *x, enum kernel_event_kind kind)
 		return lacks(x, "port");
 	c.here.port = (uint16_t)here;
 	c.there.port = (uint16_t)there;
-	if ((id = kernel_connection_intern(x->of->names, &c)) == UINT32_MAX) {
-		x->no_memory = true;
+	if (!connection(x, &c, &id))
 		return false;
-	}
 	ev = add(x, kind);
 	ev->message.connection = id;
 	return true;
@@ -522,10 +540,8 @@ own_message(struct translation *x, enum kernel_event_kind kind)
 
 	if (!own_end(x, 0, &c.here) || !own_end(x, 1, &c.there))
 		return lacks(x, "address");
-	if ((id = kernel_connection_intern(x->of->names, &c)) == UINT32_MAX) {
-		x->no_memory = true;
+	if (!connection(x, &c, &id))
 		return false;
-	}
 	ev = add(x, kind);
 	ev->message.connection = id;
 	ev->message.bytes = (uint32_t)number(x, 2);
@@ -576,7 +592,10 @@ take_own(struct translation *x)
 		ev = add(x, KERNEL_WAKING);
 		ev->waking.tid = (uint32_t)number(x, 0);
 		ev->waking.pid = (uint32_t)number(x, 1);
-		ev->waking.by = (uint8_t)number(x, 2);
+		if (number(x, 2) < 0 || number(x, 2) > WAKE_INTERRUPT)
+			lacks(x, "cause of the wake-up");
+		else
+			ev->waking.by = (uint8_t)number(x, 2);
 		ev->waking.is_new = x->raw->name->meaning->kind == MEANING_OWN_WAKEUP_NEW;
 		ev->waking.vector = (uint16_t)number(x, 3);
 		return true;

@@ -20,7 +20,10 @@ enum raw_mark {               /* in kernel_event.reserved, on the way to take() 
 	MARK_NAME = 128,      /* NAME: context.. the name is known */
 	MARK_RANK =
 	    256, /* WAKING: 256 wakeup, 512 waking, 768 ttwu; of these the highest one counts */
-	MARK_RANK_MASK = 768
+	MARK_RANK_MASK = 768,
+	/* SYSCALL_IN, SYSCALL_OUT: of raw_syscalls, which are there for all calls; of an event for this call only */
+	MARK_CALL_RAW = 1024,
+	MARK_CALL_NAMED = 2048
 };
 
 enum { TRANSLATED_MAX = 4, NAME_CACHE = 4096 };

@@ -25,8 +25,9 @@ take_news(void *of, const struct kernel_news *n, struct err *e)
 
 	(void)of;
 	(void)e;
-	fprintf(stderr, "%s %d cpu_us %llu late %llu %s\n", words[n->kind], n->code,
-	    (unsigned long long)n->cpu_us, (unsigned long long)n->late, n->text);
+	fprintf(stderr, "%s %d cpu_us %llu late %llu missed %llu %s\n", words[n->kind], n->code,
+	    (unsigned long long)n->cpu_us, (unsigned long long)n->late,
+	    (unsigned long long)n->missed, n->text);
 	return 0;
 }
 

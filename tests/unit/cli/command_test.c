@@ -242,7 +242,7 @@ help_is_an_answer(void **state)
 		/* these work without a controller */
 		assert_int_equal(strstr(s.out, "--socket URL") == NULL,
 		    strcmp(names[i], "analyze") == 0 || strcmp(names[i], "keys") == 0 ||
-			strcmp(names[i], "map") == 0);
+			strcmp(names[i], "map") == 0 || strcmp(names[i], "kernel") == 0);
 		assert_non_null(strstr(s.out, "--json"));
 		check(s, DONE, names[i], "");
 	}

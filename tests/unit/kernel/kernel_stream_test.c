@@ -216,7 +216,7 @@ write_some(struct kernel_names *names, struct rng *r, struct kernel_event *list,
 			kernel_writer_forget(w, out);
 	}
 	kernel_writer_news(
-	    w, &(struct kernel_news){ KERNEL_END, ERR_FULL, "all told", 12345, 6 }, out);
+	    w, &(struct kernel_news){ KERNEL_END, ERR_FULL, "all told", 12345, 6, 7 }, out);
 	kernel_writer_flush(w, out);
 	assert_false(out->failed);
 	kernel_writer_free(w);
@@ -255,6 +255,7 @@ what_is_read_is_what_was_written(void **state)
 		assert_int_equal(t.last.code, ERR_FULL);
 		assert_int_equal(t.last.cpu_us, 12345);
 		assert_int_equal(t.last.late, 6);
+		assert_int_equal(t.last.missed, 7);
 		assert_string_equal(t.text, "all told");
 		assert_true(out.len < EVENTS * 30);
 		kernel_reader_free(r);
