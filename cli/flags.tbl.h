@@ -60,7 +60,7 @@ FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user 
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (64 MiB of all)")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
 FLAG(GATEWAY, "--gateway", "ADDR,...",
-    "of kernel recordings: addresses, with or without port, or networks, of those that begin requests (all that are not recorded)")
+    "of kernel recordings: who begins requests: addresses, networks, pid:N, cgroup:PATH (all that are not recorded)")
 FLAG(RULE, "--rule", "NAME",
     "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")
