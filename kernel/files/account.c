@@ -21,6 +21,12 @@ account_odd(struct account *a, enum kernel_oddity o, const char *format, ...)
 	va_end(args);
 }
 
+const char *
+account_host(const struct account *a, uint16_t host)
+{
+	return a->hosts != NULL && host < texts_count(a->hosts) ? texts_get(a->hosts, host) : "";
+}
+
 void
 account_unused(struct account *a, const char *name, size_t len)
 {

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-enum { STEPS_BACK_MAX = 256, QUEUE_FIRST = 64 };
+enum { STEPS_BACK_MAX = 256, QUEUE_FIRST = 8, RINGS = 4 };
 
 struct cpu_queue { /* a ring: cap is a power of two */
 	struct windowed_event *items;
@@ -18,7 +18,7 @@ struct event_window {
 	uint32_t nqueues, queues_cap;
 	uint32_t *heap; /* CPUs whose queues have events, the earliest first */
 	uint32_t nheap, heap_cap;
-	size_t held, held_max; /* events; bytes of the rings are up to twice as many */
+	size_t held, held_max; /* events; the rings have room for up to RINGS times as many */
 	uint64_t order;
 	int64_t left_ns; /* of the last event that left */
 	bool any_left;
@@ -30,7 +30,7 @@ event_window_new(size_t max_bytes)
 	struct event_window *w = calloc(1, sizeof *w);
 
 	if (w != NULL)
-		w->held_max = max_bytes / sizeof(struct windowed_event) / 2 + 1;
+		w->held_max = max_bytes / sizeof(struct windowed_event) / RINGS + 1;
 	return w;
 }
 
@@ -61,14 +61,11 @@ item(struct cpu_queue *q, uint32_t at)
 }
 
 static bool
-make_room(struct cpu_queue *q)
+resize(struct cpu_queue *q, uint32_t cap)
 {
-	uint32_t cap = q->cap == 0 ? QUEUE_FIRST : 2 * q->cap;
-	struct windowed_event *items;
+	struct windowed_event *items = malloc(cap * sizeof *items);
 
-	if (q->count < q->cap)
-		return true;
-	if (q->cap >= UINT32_MAX / 4 || (items = malloc(cap * sizeof *items)) == NULL)
+	if (items == NULL)
 		return false;
 	for (uint32_t i = 0; i < q->count; i++)
 		items[i] = *item(q, i);
@@ -77,6 +74,22 @@ make_room(struct cpu_queue *q)
 	q->first = 0;
 	q->cap = cap;
 	return true;
+}
+
+static bool
+make_room(struct cpu_queue *q)
+{
+	if (q->count < q->cap)
+		return true;
+	return q->cap < UINT32_MAX / 4 && resize(q, q->cap == 0 ? QUEUE_FIRST : 2 * q->cap);
+}
+
+/* A ring keeps at most RINGS times as much room as it has events, so that all together are bounded. */
+static void
+give_back(struct cpu_queue *q)
+{
+	if (q->cap > QUEUE_FIRST && q->count < q->cap / RINGS)
+		resize(q, q->cap / 2); /* without memory it stays as it is */
 }
 
 /* Puts the event behind those of its CPU that are not later. */
@@ -186,7 +199,9 @@ event_window_take(struct event_window *w, struct windowed_event *ret)
 	w->held--;
 	w->left_ns = ret->ev.time_ns;
 	w->any_left = true;
-	if (--q->count == 0)
+	q->count--;
+	give_back(q);
+	if (q->count == 0)
 		w->heap[0] = w->heap[--w->nheap];
 	if (w->nheap > 0)
 		sift_down(w, 0);

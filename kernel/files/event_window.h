@@ -19,7 +19,7 @@ struct windowed_event {
 
 struct event_window;
 
-/* Holds up to max_bytes of events. NULL: out of memory. */
+/* Holds events in up to max_bytes, and 450 bytes for each CPU. NULL: out of memory. */
 struct event_window *event_window_new(size_t max_bytes);
 void event_window_free(struct event_window *w);
 

@@ -278,8 +278,9 @@ count_lost(struct merge *m, const struct kernel_event *ev)
 {
 	m->account.counts->lost += ev->lost.count;
 	account_odd(&m->account, ODDITY_LOST,
-	    "%" PRIu64 " events of CPU %d of host %u, until %" PRId64 " ns (-1: all CPUs)",
-	    ev->lost.count, ev->cpu == KERNEL_CPU_ALL ? -1 : ev->cpu, ev->host, ev->time_ns);
+	    "%" PRIu64 " events of CPU %d of host %.60s, until %" PRId64 " ns (-1: all CPUs)",
+	    ev->lost.count, ev->cpu == KERNEL_CPU_ALL ? -1 : ev->cpu,
+	    account_host(&m->account, ev->host), ev->time_ns);
 }
 
 static int
@@ -339,6 +340,19 @@ run(struct merge *m, struct err *e)
 	return rc;
 }
 
+/* Times of several hosts compare only if all clocks say where they are in the time since the epoch. */
+static void
+check_bases(struct merge *m)
+{
+	for (uint32_t i = 0; texts_count(m->setting.names->hosts) > 1 && i < m->nsources; i++)
+		if (!m->sources[i]->has_base) {
+			m->account.file = m->sources[i]->path;
+			account_odd(&m->account, ODDITY_BASE,
+			    "its times are as the clock of its host counts them");
+		}
+	m->account.file = NULL;
+}
+
 static int
 check_options(const struct kernel_files_options *o, struct err *e)
 {
@@ -355,7 +369,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
     struct kernel_names *names, struct kernel_files_counts *counts, struct err *e)
 {
 	size_t memory = o->memory_max_bytes != 0 ? o->memory_max_bytes : KERNEL_FILES_MEMORY_BYTES;
-	struct merge m = { .account = { counts }, .options = o, .e = e };
+	struct merge m = { .account = { counts, names->hosts }, .options = o, .e = e };
 	int rc = check_options(o, e);
 
 	*counts = (struct kernel_files_counts){ 0 };
@@ -375,6 +389,7 @@ kernel_files_read(char *const *paths, int npaths, const struct kernel_files_opti
 		rc = open_path(&m, paths[i], e);
 	if (rc == 0)
 		rc = run(&m, e);
+	check_bases(&m);
 	if (m.threads != NULL)
 		thread_table_end(m.threads);
 	counts->hosts = texts_count(names->hosts);

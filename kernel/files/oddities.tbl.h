@@ -16,4 +16,5 @@ ODDITY(REUSED, "reused", "new threads with the number of a thread whose end is m
 ODDITY(NO_PROCESS, "no_process", "threads of which nothing says the process")
 ODDITY(NO_CLOCK, "no_clock", "events of a stream without a clock")
 ODDITY(FIELDS, "fields", "events that lack a field, or have a value out of range")
-ODDITY(BOUND, "bound", "names or threads over the memory bound")
+ODDITY(BOUND, "bound", "texts, connections or threads over the memory bound")
+ODDITY(BASE,        "base",         "recordings whose times have no common base with those of the other hosts")

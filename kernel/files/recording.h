@@ -25,6 +25,9 @@ struct recording {
 	/* The events that are ready: items[at, count). The reader moves `at`. */
 	struct recorded_item *items;
 	uint32_t at, count;
+	const char *path;
+	bool
+	    has_base; /* its times are since the epoch; once it was read. Of Hone's own: they were merged before */
 	/* Makes more events ready, when at == count; 0: the end. ERR_MEMORY, ERR_SYSTEM. */
 	int (*more)(struct recording *s, struct err *e);
 	void (*close)(struct recording *s); /* frees it */

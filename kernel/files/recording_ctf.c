@@ -21,7 +21,6 @@ struct recording_ctf {
 	const struct ctf_door *door;
 	struct ctf_reading *reading;
 	struct arena arena; /* of the path and the names */
-	const char *path;
 	uint16_t host;
 	bool has_host, is_own, over;
 	uint32_t all, cap; /* items in all; recording.count of them are ready */
@@ -197,7 +196,7 @@ more(struct recording *recording, struct err *e)
 	struct account *a = s->setting->account;
 	int rc = 0;
 
-	a->file = s->path;
+	a->file = s->recording.path;
 	a->placed = false;
 	if (recording->count > 0)
 		memmove(recording->items, recording->items + recording->count,
@@ -220,6 +219,8 @@ more(struct recording *recording, struct err *e)
 			return rc;
 		if (a->counts->wall_offset_ns == 0)
 			a->counts->wall_offset_ns = s->door->wall(s->reading);
+		recording->has_base = s->is_own ||
+		                      (s->door->wall(s->reading) != 0 && !s->setting->raw_times);
 		s->over = true;
 		if ((rc = push_losses(s, INT64_MAX, e)) != 0)
 			return rc;
@@ -273,7 +274,7 @@ recording_ctf_open(
 		.account = setting->account,
 		.counted = setting->counted,
 		.texts_left = &setting->texts_left };
-	if ((s->path = arena_text(&s->arena, folder, strlen(folder))) == NULL)
+	if ((s->recording.path = arena_text(&s->arena, folder, strlen(folder))) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = find_door(&s->door, e)) == 0)
 		rc = s->door->open(&s->reading, folder, setting->raw_times, &calls, s, e);

@@ -294,7 +294,7 @@ more(struct recording *recording, struct err *e)
 	bool whole;
 	int rc = 0;
 
-	a->file = t->path;
+	a->file = t->recording.path;
 	a->placed = true;
 	recording->at = recording->count = 0;
 	while (rc == 0 && recording->count < READY_EVENTS) {
@@ -336,17 +336,39 @@ close_recording(struct recording *recording)
 	free(t);
 }
 
-/* The name of the file without its folder and its endings. */
+/* The length of a file's name without the endings that recordings usually have. Others may be a part of a host's name. */
+static size_t
+without_endings(const char *name)
+{
+	static const char *const endings[] = { ".gz", ".txt", ".log", ".psv", ".trace", ".ftrace",
+		".out" };
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (len > ending && memcmp(name + len - ending, endings[i], ending) == 0) {
+			len -= ending;
+			i = (size_t)-1; /* and what is before it */
+		}
+	}
+	return len;
+}
+
+/* The name of the file; if another file has it, the whole path: two files are two hosts. */
 static int
 set_host(struct recording_text *t, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-	size_t len = strcspn(name, ".");
+	struct texts *hosts = t->setting->names->hosts;
+	size_t len = without_endings(name);
 	uint32_t host;
 
-	if (strcmp(path, "-") == 0 || len == 0)
-		len = strlen(name);
-	host = texts_intern(t->setting->names->hosts, name, len);
+	if (texts_find(hosts, name, len) != UINT32_MAX) {
+		name = path;
+		len = strlen(path);
+	}
+	host = texts_intern(hosts, name, len);
 	if (host >= KERNEL_HOSTS_MAX)
 		return err_set(e, ERR_MEMORY, "over %d hosts, or out of memory", KERNEL_HOSTS_MAX);
 	t->host = (uint16_t)host;
@@ -373,11 +395,12 @@ recording_text_open(struct recording_text **ret, size_t size, struct input *in, 
 		.account = setting->account,
 		.counted = setting->counted,
 		.texts_left = &setting->texts_left };
-	t->path = arena_text(&t->arena, path, strlen(path));
+	t->recording.path = arena_text(&t->arena, path, strlen(path));
 	t->window = event_window_new(window_bytes);
 	t->names = texts_new();
 	t->recording.items = calloc(READY_EVENTS, sizeof *t->recording.items);
-	if (t->path == NULL || t->window == NULL || t->names == NULL || t->recording.items == NULL)
+	if (t->recording.path == NULL || t->window == NULL || t->names == NULL ||
+	    t->recording.items == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else
 		rc = set_host(t, path, e);

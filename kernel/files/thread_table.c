@@ -164,13 +164,13 @@ context_out(struct thread_table *t, struct cpu_entry *c, const struct kernel_eve
 		   c->contexts[top - 1].vector != ev->context.vector))
 		top--;
 	if (top == 0) {
-		account_odd(t->account, ODDITY_NO_BEGIN, "CPU %u of host %u, at %" PRId64 " ns",
-		    ev->cpu, ev->host, ev->time_ns);
+		account_odd(t->account, ODDITY_NO_BEGIN, "CPU %u of host %.60s, at %" PRId64 " ns",
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns);
 		return;
 	}
 	if (top < c->ncontexts)
-		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %u, at %" PRId64 " ns",
-		    ev->cpu, ev->host, ev->time_ns);
+		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %.60s, at %" PRId64 " ns",
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns);
 	c->ncontexts = (uint8_t)(top - 1);
 }
 
@@ -183,12 +183,12 @@ take_switch(struct thread_table *t, struct cpu_entry *c, struct kernel_event *ev
 
 	if (c->runs_known && c->runs != ev->tid)
 		account_odd(t->account, ODDITY_SWITCH,
-		    "CPU %u of host %u, at %" PRId64 " ns: thread %" PRIu32
+		    "CPU %u of host %.60s, at %" PRId64 " ns: thread %" PRIu32
 		    " leaves, thread %" PRIu32 " ran",
-		    ev->cpu, ev->host, ev->time_ns, ev->tid, c->runs);
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns, ev->tid, c->runs);
 	if (c->ncontexts > 0)
-		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %u, at %" PRId64 " ns",
-		    ev->cpu, ev->host, ev->time_ns);
+		account_odd(t->account, ODDITY_NO_END, "CPU %u of host %.60s, at %" PRId64 " ns",
+		    ev->cpu, account_host(t->account, ev->host), ev->time_ns);
 	c->ncontexts = 0;
 	c->runs_known = true;
 	c->runs = ev->change.next_tid;
@@ -206,8 +206,8 @@ begin_thread(struct thread_table *t, const struct kernel_event *ev, struct threa
 {
 	if (h->life == LIFE_LIVES)
 		account_odd(t->account, ODDITY_REUSED,
-		    "thread %" PRIu32 " of host %u, at %" PRId64 " ns", h->tid, ev->host,
-		    ev->time_ns);
+		    "thread %" PRIu32 " of host %.60s, at %" PRId64 " ns", h->tid,
+		    account_host(t->account, ev->host), ev->time_ns);
 	h->life = LIFE_BORN;
 	h->pid = h->name = 0;
 }
@@ -305,15 +305,15 @@ fill_in(struct thread_table *t, struct cpu_entry *c, struct kernel_event *ev)
 static bool
 take(struct thread_table *t, struct kernel_event *ev)
 {
-	struct cpu_entry *c = cpu_of(t, ev->host, ev->cpu);
 	struct thread_entry *h;
+	struct cpu_entry *c;
 
-	if (c == NULL)
+	if (ev->kind == KERNEL_LOST) /* perhaps of all CPUs */
+		return true;
+	if ((c = cpu_of(t, ev->host, ev->cpu)) == NULL)
 		return false;
 	if (ev->kind == KERNEL_NAME)
 		return take_name(t, c, ev);
-	if (ev->kind == KERNEL_LOST)
-		return true;
 	fill_in(t, c, ev);
 	switch (ev->kind) {
 	case KERNEL_SWITCH:
@@ -383,6 +383,7 @@ thread_table_end(struct thread_table *t)
 	t->account->placed = false;
 	for (uint32_t i = 0; i < t->nthreads; i++)
 		if (t->threads[i].pid == 0)
-			account_odd(t->account, ODDITY_NO_PROCESS, "thread %" PRIu32 " of host %u",
-			    t->threads[i].tid, t->threads[i].host);
+			account_odd(t->account, ODDITY_NO_PROCESS,
+			    "thread %" PRIu32 " of host %.60s", t->threads[i].tid,
+			    account_host(t->account, t->threads[i].host));
 }

@@ -474,6 +474,24 @@ is_any(const uint8_t address[16])
 }
 
 static bool
+connection(struct translation *x, const struct kernel_connection *c, uint32_t *ret)
+{
+	enum { BYTES_EACH = 128 }; /* that the table needs for one, about */
+	uint32_t before = texts_count(x->of->names->connections);
+
+	if (*x->of->texts_left < BYTES_EACH) {
+		account_odd(
+		    x->of->account, ODDITY_BOUND, "the connections are over the memory bound");
+		return false;
+	}
+	*ret = kernel_connection_intern(x->of->names, c);
+	x->no_memory |= *ret == UINT32_MAX;
+	if (texts_count(x->of->names->connections) > before)
+		*x->of->texts_left -= BYTES_EACH;
+	return !x->no_memory;
+}
+
+static bool
 take_message(struct translation *x, enum kernel_event_kind kind)
 {
 	struct kernel_connection c = { 0 };
@@ -491,10 +509,8 @@ take_message(struct translation *x, enum kernel_event_kind kind)
 		return lacks(x, "port");
 	c.here.port = (uint16_t)here;
 	c.there.port = (uint16_t)there;
-	if ((id = kernel_connection_intern(x->of->names, &c)) == UINT32_MAX) {
-		x->no_memory = true;
+	if (!connection(x, &c, &id))
 		return false;
-	}
 	ev = add(x, kind);
 	ev->message.connection = id;
 	return true;
@@ -524,10 +540,8 @@ own_message(struct translation *x, enum kernel_event_kind kind)
 
 	if (!own_end(x, 0, &c.here) || !own_end(x, 1, &c.there))
 		return lacks(x, "address");
-	if ((id = kernel_connection_intern(x->of->names, &c)) == UINT32_MAX) {
-		x->no_memory = true;
+	if (!connection(x, &c, &id))
 		return false;
-	}
 	ev = add(x, kind);
 	ev->message.connection = id;
 	ev->message.bytes = (uint32_t)number(x, 2);

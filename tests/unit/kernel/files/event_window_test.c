@@ -95,7 +95,7 @@ it_is_full_at_its_bound(void **state)
 
 		assert_int_equal(event_window_add(w, &ev), WINDOW_TOOK);
 	}
-	assert_in_range(n, 50, 100);
+	assert_in_range(n, 25, 100);
 	assert_true(event_window_take(w, &got));
 	assert_false(event_window_full(w));
 	event_window_free(w);
