@@ -34,17 +34,20 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))    # cleans up
 
 class Recording:
     """hone kernel record, from when everything is attached until close()."""
+    running = None
 
     def __init__(self, arguments):
         self.folder = tempfile.mkdtemp(dir=FOLDER)
         self.process = subprocess.Popen([O + '/bin/hone', 'kernel', 'record', '--seconds', '600', '--json', *arguments, self.folder],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        Recording.running = self
         for line in self.process.stderr:
             if 'recording the kernel' in line:
                 return
         sys.exit('kernel_record: hone kernel record does not begin; hone-below --can says why')
 
     def close(self):
+        Recording.running = None
         self.process.send_signal(signal.SIGINT)
         answer = json.loads(self.process.communicate(timeout=60)[0])
         shutil.rmtree(self.folder)
@@ -145,7 +148,7 @@ def main():
                         all_ratios.append(both[True][k] / both[False][k])
                 for k, what in enumerate(program.what):
                     print('%-9s %-6s %-36s %.3f (%.3f to %.3f)' % ((name, way, what) + interval(ratios[k])))
-                rate = statistics.median(a['events'] / a['seconds'] for a in answers)
+                rate = statistics.median(a['events'] / SECONDS for a in answers)
                 print('%-9s %-6s %.0f %s without it; %.0f events per second, %.1f bytes each; hone-below took %.1f %% of a core, hone %.1f %%; '
                       '%d of %d events lost' % (
                           name, way, statistics.median(b[0] for b in base), program.what[0], rate,
@@ -155,6 +158,8 @@ def main():
                           sum(a['lost'] for a in answers), sum(a['events'] + a['lost'] for a in answers)), flush=True)
             program.close()
     finally:
+        if Recording.running is not None:
+            Recording.running.process.kill()
         idle.kill()
         idle.wait()
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -9,7 +9,12 @@
 
 static const char magic[7] = "HONEKEV";
 
-enum { BEGIN_BYTES = sizeof magic + 1, CHUNK_HEAD = 8, ITEM_MAX = KERNEL_TEXT_MAX + 64 };
+enum {
+	CPUS_MAX = 4096,
+	BEGIN_BYTES = sizeof magic + 1,
+	CHUNK_HEAD = 8,
+	ITEM_MAX = KERNEL_TEXT_MAX + 64
+};
 
 enum tag {
 	TAG_KIND = 31,
@@ -33,6 +38,7 @@ struct cpu_running { /* what a CPU ran last, for both sides */
 struct stream_state { /* the same on both sides after each item */
 	struct cpu_running *cpus;
 	uint32_t ncpus, cpus_cap;
+	struct cpu_running beyond; /* of all CPUs from CPUS_MAX on, and of "all" */
 	int64_t time_ns;
 	uint16_t cpu, host;
 };
@@ -40,6 +46,8 @@ struct stream_state { /* the same on both sides after each item */
 static struct cpu_running *
 running_on(struct stream_state *s, uint16_t cpu)
 {
+	if (cpu >= CPUS_MAX)
+		return &s->beyond;
 	if (cpu >= s->ncpus) {
 		if (!array_reserve(s->cpus, s->cpus_cap, (uint32_t)cpu + 1))
 			return NULL;

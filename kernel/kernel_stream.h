@@ -86,8 +86,8 @@ struct kernel_reader *kernel_reader_new(
 void kernel_reader_free(struct kernel_reader *r); /* NULL is fine */
 
 /* Takes the next bytes of the stream, of any number. ERR_INPUT: malformed; ERR_VERSION; ERR_FULL: more names than permitted; what a taker
- * returned. After an error nothing more may be fed. Memory: KERNEL_CHUNK_MAX, 8 bytes for each name and for each CPU number up to the highest
- * (65,535), and the names. */
+ * returned. After an error nothing more may be fed. Memory: KERNEL_CHUNK_MAX, 4 bytes for each name, 8 for each CPU up to 4,096, and the
+ * names. */
 int kernel_reader_feed(struct kernel_reader *r, const void *data, size_t len, struct err *e);
 
 /* Whether the stream begins like one: `data` has its first 8 bytes. */

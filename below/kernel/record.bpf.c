@@ -70,22 +70,26 @@ struct {
 	__type(value, struct record_contexts);
 } cpus SEC(".maps");
 
-struct receiving { /* in this system call, from this connection */
+struct
+    in_call { /* a message of the system call that the thread is in, which is told when that ends */
 	struct record_ends ends;
-	u32 armed;
+	u32 received; /* it has received something */
+	u32 refused;  /* there was no room for what it sends, when the call began */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct receiving);
-} receives SEC(".maps");
+	__type(value, struct in_call);
+} calls SEC(".maps");
 
 const volatile struct record_options options;
 u64 unfollowed; /* new processes for which there was no room */
 
 extern struct task_struct *bpf_task_from_pid(s32 pid) __attribute__((section(".ksyms")))
+__attribute__((weak));
+extern void *bpf_rdonly_cast(const void *of, u32 type) __attribute__((section(".ksyms")))
 __attribute__((weak));
 extern void bpf_task_release(struct task_struct *p) __attribute__((section(".ksyms")))
 __attribute__((weak));
@@ -549,70 +553,108 @@ BPF_PROG(on_rename, struct task_struct *t, const char *name)
 
 /* ---- TCP ------------------------------------------------------------------------ */
 
-static __always_inline bool
-read_ends(struct record_ends *ret, struct sock *sk)
-{
-	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+struct tcp_socket { /* what a message needs of it */
+	struct record_ends ends;
+	u32 wmem_queued, sndbuf;
+	u16 family, protocol;
+	u8 state, shutdown;
+	bool failed;
+};
 
-	__builtin_memset(ret, 0, sizeof *ret);
-	ret->here_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	ret->there_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	if (family == FAMILY_4) {
-		u32 here = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr),
-		    there = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-
-		ret->here[10] = ret->here[11] = ret->there[10] = ret->there[11] = 0xff;
-		__builtin_memcpy(ret->here + 12, &here, 4);
-		__builtin_memcpy(ret->there + 12, &there, 4);
-		return true;
+/* Two functions that read a socket: of a pointer whose type the verifier knows, directly, and of any pointer, by a helper for each member. */
+#define DIRECTLY(p, member) ((p)->member)
+#define BY_HELPER(p, member) BPF_CORE_READ(p, member)
+#define SOCKET_READER(name, READ)                                                             \
+	static __always_inline bool name(struct tcp_socket *ret, struct sock *sk)             \
+	{                                                                                     \
+		u32 here, there;                                                              \
+                                                                                              \
+		__builtin_memset(ret, 0, sizeof *ret);                                        \
+		ret->family = READ(sk, __sk_common.skc_family);                               \
+		ret->protocol = READ(sk, sk_protocol);                                        \
+		if (ret->protocol != PROTOCOL_TCP ||                                          \
+		    (ret->family != FAMILY_4 && ret->family != FAMILY_6))                     \
+			return false;                                                         \
+		ret->state = READ(sk, __sk_common.skc_state);                                 \
+		ret->shutdown = READ(sk, sk_shutdown);                                        \
+		ret->failed = READ(sk, sk_err) != 0;                                          \
+		ret->wmem_queued = READ(sk, sk_wmem_queued);                                  \
+		ret->sndbuf = READ(sk, sk_sndbuf);                                            \
+		ret->ends.here_port = READ(sk, __sk_common.skc_num);                          \
+		ret->ends.there_port = __builtin_bswap16(READ(sk, __sk_common.skc_dport));    \
+		if (ret->family == FAMILY_4) {                                                \
+			here = READ(sk, __sk_common.skc_rcv_saddr);                           \
+			there = READ(sk, __sk_common.skc_daddr);                              \
+			ret->ends.here[10] = ret->ends.here[11] = ret->ends.there[10] =       \
+			    ret->ends.there[11] = 0xff;                                       \
+			__builtin_memcpy(ret->ends.here + 12, &here, 4);                      \
+			__builtin_memcpy(ret->ends.there + 12, &there, 4);                    \
+		} else {                                                                      \
+			bpf_core_read(ret->ends.here, 16, &sk->__sk_common.skc_v6_rcv_saddr); \
+			bpf_core_read(ret->ends.there, 16, &sk->__sk_common.skc_v6_daddr);    \
+		}                                                                             \
+		return true;                                                                  \
 	}
-	if (family != FAMILY_6)
-		return false;
-	bpf_core_read(ret->here, 16, &sk->__sk_common.skc_v6_rcv_saddr);
-	bpf_core_read(ret->there, 16, &sk->__sk_common.skc_v6_daddr);
-	return true;
-}
+SOCKET_READER(read_known_socket, DIRECTLY)
+SOCKET_READER(read_any_socket, BY_HELPER)
 
-/* The TCP socket of a descriptor of the current thread, and the flags of its file; 0: it is none. */
-static __always_inline struct sock *
-tcp_of(u32 fd, u32 *flags)
+/* The file of a descriptor of the current thread; 0. */
+static __always_inline void *
+file_of(u32 fd)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct files_struct *files = t->files;
-	struct file___kernel **list, *file = 0;
 	struct fdtable *table;
-	u32 n;
-	struct socket *s;
-	struct sock *sk;
+	void **list, *file = 0;
 
 	if (files == 0)
 		return 0;
-	table = files->fdt; /* direct: the verifier knows these types from the task on */
-	n = table->max_fds;
-	list = table->fd;
-	if (fd >= n || fd >= FILES_MAX ||
-	    bpf_probe_read_kernel(&file, sizeof file, list + fd) != 0 || file == 0)
+	table = files->fdt; /* directly: the verifier knows these types from the task on */
+	list = (void **)table->fd;
+	if (fd >= table->max_fds || fd >= FILES_MAX ||
+	    bpf_probe_read_kernel(&file, sizeof file, list + fd) != 0)
 		return 0;
-	if ((BPF_CORE_READ(file, f_inode, i_mode) & MODE_KIND) != MODE_SOCKET)
-		return 0;
-	s = BPF_CORE_READ(file, private_data);
-	*flags = BPF_CORE_READ(file, f_flags);
-	sk = BPF_CORE_READ(s, sk);
-	if (sk == 0 || BPF_CORE_READ(sk, sk_protocol) != PROTOCOL_TCP)
-		return 0;
-	return sk;
+	return file;
 }
 
-/* Nothing would leave: it is not connected, or has no room and does not wait. */
+/* The TCP socket of a descriptor, and the flags of its file. False: it is none. A cast (Linux 6.2) makes known what a pointer leads to. */
 static __always_inline bool
-refuses(struct sock *sk, bool waits)
+read_tcp(struct tcp_socket *ret, u32 fd, u32 *flags)
 {
-	u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	void *at = file_of(fd);
 
-	if ((state != TCP_IS_ESTABLISHED && state != TCP_IS_CLOSE_WAIT) ||
-	    (BPF_CORE_READ(sk, sk_shutdown) & SHUT_SENDING) != 0 || BPF_CORE_READ(sk, sk_err) != 0)
-		return true;
-	return !waits && BPF_CORE_READ(sk, sk_wmem_queued) >= BPF_CORE_READ(sk, sk_sndbuf);
+	if (at == 0)
+		return false;
+	if (bpf_rdonly_cast != 0) {
+		struct file___kernel *file = bpf_rdonly_cast(
+		    at, bpf_core_type_id_kernel(struct file___kernel));
+		struct socket *s;
+		struct sock *sk;
+
+		if ((file->f_inode->i_mode & MODE_KIND) != MODE_SOCKET)
+			return false;
+		*flags = file->f_flags;
+		s = bpf_rdonly_cast(file->private_data, bpf_core_type_id_kernel(struct socket));
+		sk = s->sk;
+		return read_known_socket(ret, sk);
+	} else {
+		struct file___kernel *file = at;
+		struct socket *s;
+
+		if ((BPF_CORE_READ(file, f_inode, i_mode) & MODE_KIND) != MODE_SOCKET)
+			return false;
+		*flags = BPF_CORE_READ(file, f_flags);
+		s = BPF_CORE_READ(file, private_data);
+		return read_any_socket(ret, BPF_CORE_READ(s, sk));
+	}
+}
+
+/* Nothing can leave: it is not connected. */
+static __always_inline bool
+cannot_send(const struct tcp_socket *s)
+{
+	return (s->state != TCP_IS_ESTABLISHED && s->state != TCP_IS_CLOSE_WAIT) ||
+	       (s->shutdown & SHUT_SENDING) != 0 || s->failed;
 }
 
 struct pieces { /* of a message, as a system call has them */
@@ -704,30 +746,38 @@ put_message(u8 kind, const struct record_ends *ends, u64 bytes, u64 text, u64 te
 	}
 }
 
+struct call_arguments { /* of a system call */
+	u64 number, fd, second, third, fourth;
+};
+
 /* Before the data leave, so that it is never behind what the other side does with them. */
 static __attribute__((noinline)) int
-note_send(struct pt_regs *regs, u64 number)
+note_send(struct call_arguments *of)
 {
 	struct pieces p = { 0 };
-	struct record_ends ends;
+	struct tcp_socket s;
+	u64 number = of->number;
 	u32 flags = 0, message_flags;
-	struct sock *sk;
-	u64 fd, second, third, fourth;
 
-	fd = BPF_CORE_READ(regs, di);
-	sk = tcp_of((u32)fd, &flags);
-	if (sk == 0)
+	if (!read_tcp(&s, of->fd, &flags))
 		return 0;
-	second = BPF_CORE_READ(regs, si);
-	third = BPF_CORE_READ(regs, dx);
-	fourth = BPF_CORE_READ(regs, r10);
-	message_flags = number == 44 || number == 307 ? fourth : number == 46 ? third : 0;
-	if (refuses(sk, (flags & NONBLOCK) == 0 && (message_flags & MESSAGE_DONTWAIT) == 0) ||
-	    !find_pieces(&p, number, second, third) || !read_ends(&ends, sk))
+	message_flags = number == 44 || number == 307 ? of->fourth : number == 46 ? of->third : 0;
+	if (cannot_send(&s) || !find_pieces(&p, number, of->second, of->third))
 		return 0;
 	if (p.bytes == 0 && p.first_bytes == 0 && number != 40 && number < 299)
 		return 0; /* an empty message is none */
-	put_message(RECORD_SEND, &ends, p.bytes, p.first, p.first_bytes);
+	if (((flags & NONBLOCK) || (message_flags & MESSAGE_DONTWAIT)) &&
+	    s.wmem_queued >= s.sndbuf) { /* it will be refused, but for an answer that comes now */
+		struct in_call *call = bpf_task_storage_get(
+		    &calls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+		if (call != 0) {
+			call->ends = s.ends;
+			call->refused = 1;
+			return 0;
+		}
+	}
+	put_message(RECORD_SEND, &s.ends, p.bytes, p.first, p.first_bytes);
 	return 0;
 }
 
@@ -749,59 +799,55 @@ int
 BPF_PROG(on_received, struct sock *sk)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct receiving *to;
+	struct in_call *to;
 	struct pt_regs *regs;
-	struct record_ends ends;
+	struct tcp_socket s;
 	u64 number;
 
-	if (!current_is_wanted() || !read_ends(&ends, sk))
+	if (!current_is_wanted() || !read_known_socket(&s, sk))
 		return 0;
 	regs = registers_of(me);
 	number = regs->orig_ax;
-	if ((me->flags & KERNEL_THREAD) || !is_receive(number)) {
-		put_message(
-		    RECORD_RECEIVE, &ends, 0, 0, 0); /* io_uring, splice, a thread of the kernel */
+	if ((me->flags & KERNEL_THREAD) || !is_receive(number)) { /* io_uring, splice */
+		put_message(RECORD_RECEIVE, &s.ends, 0, 0, 0);
 		return 0;
 	}
 	if ((number == 45 && (regs->r10 & MESSAGE_PEEK)) ||
 	    (number == 47 && (regs->dx & MESSAGE_PEEK)))
 		return 0;
-	to = bpf_task_storage_get(&receives, me, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	to = bpf_task_storage_get(&calls, me, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (to == 0) {
-		put_message(RECORD_RECEIVE, &ends, 0, 0, 0);
+		put_message(RECORD_RECEIVE, &s.ends, 0, 0, 0);
 		return 0;
 	}
-	to->ends =
-	    ends; /* the kernel calls this for each piece: the message is told when the call ends */
-	to->armed = 1;
+	to->ends = s.ends; /* the kernel comes here for each piece: told when the call ends */
+	to->received = 1;
 	return 0;
 }
 
 static __attribute__((noinline)) int
-note_receive(struct pt_regs *regs, s64 result)
+note_end(struct call_arguments *of, s64 result)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct receiving *from = bpf_task_storage_get(&receives, me, 0, 0);
+	struct in_call *call = bpf_task_storage_get(&calls, me, 0, 0);
 	struct pieces p = { 0 };
 	struct record_ends ends;
-	u64 number, second, third;
+	u8 kind;
 
-	if (from == 0 || !from->armed)
+	if (call == 0 || (!call->received && !call->refused))
 		return 0;
-	from->armed = 0;
+	kind = call->received ? RECORD_RECEIVE : RECORD_SEND;
+	call->received = call->refused = 0;
 	if (result <= 0)
 		return 0;
-	ends = from->ends;
-	number = BPF_CORE_READ(regs, orig_ax);
-	second = BPF_CORE_READ(regs, si);
-	third = BPF_CORE_READ(regs, dx);
+	ends = call->ends;
 	if (options.texts)
-		find_pieces(&p, number, second, third);
-	if (number == 299) /* the result is a number of messages */
+		find_pieces(&p, of->number, of->second, of->third);
+	if (of->number >= 299) /* the result is a number of messages */
 		result = 0;
 	else if (p.first_bytes > (u64)result)
 		p.first_bytes = result;
-	put_message(RECORD_RECEIVE, &ends, result, p.first, p.first_bytes);
+	put_message(kind, &ends, result, p.first, p.first_bytes);
 	return 0;
 }
 
@@ -814,7 +860,7 @@ BPF_PROG(call_end, struct pt_regs *regs, s64 result)
 	u64 number = regs->orig_ax;
 	struct record_value *r;
 
-	if ((options.groups & RECORD_OF_SYSCALLS) == 0 && !is_receive(number))
+	if ((options.groups & RECORD_OF_SYSCALLS) == 0 && !is_receive(number) && !is_send(number))
 		return 0;
 	if (!current_is_wanted())
 		return 0;
@@ -824,8 +870,11 @@ BPF_PROG(call_end, struct pt_regs *regs, s64 result)
 		r->value = result;
 		submit(r);
 	}
-	if ((options.groups & RECORD_OF_NET) != 0 && is_receive(number))
-		note_receive(regs, result);
+	if ((options.groups & RECORD_OF_NET) != 0 && (is_receive(number) || is_send(number))) {
+		struct call_arguments of = { number, regs->di, regs->si, regs->dx, regs->r10 };
+
+		note_end(&of, result);
+	}
 	return 0;
 }
 
@@ -848,8 +897,11 @@ BPF_PROG(call_begin, struct pt_regs *regs, s64 id)
 			r->head.flags = RECORD_LOCK;
 		submit(r);
 	}
-	if ((options.groups & RECORD_OF_NET) != 0 && is_send(number))
-		note_send(regs, number);
+	if ((options.groups & RECORD_OF_NET) != 0 && is_send(number)) {
+		struct call_arguments of = { number, regs->di, regs->si, regs->dx, regs->r10 };
+
+		note_send(&of);
+	}
 	return 0;
 }
 

@@ -16,8 +16,6 @@
 
 enum {
 	RECORD_PENDING_MAX = 32 << 20, /* bytes */
-	RECORD_NICE =
-	    -10, /* of this process and its reader, where that is permitted: on a busy machine they would lose events */
 	RECORD_STALL_MS = 10000,
 	RECORD_NAMES_MAX = 1 << 18 /* connections, or texts, until all names are told anew */
 };

@@ -122,7 +122,10 @@ serve(int listener, int connections)
 		struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLET,
 			.data.ptr = &peers[i] };
 
+		int small = 64 << 10; /* so that sending is refused at times */
+
 		if ((peers[i].fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) < 0 ||
+		    setsockopt(peers[i].fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) != 0 ||
 		    epoll_ctl(poll, EPOLL_CTL_ADD, peers[i].fd, &e) != 0)
 			die("accept");
 	}
