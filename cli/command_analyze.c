@@ -69,6 +69,27 @@ write_page(struct invocation *c, const json_t *document, struct err *e)
 	return rc;
 }
 
+static bool
+to_standard_output(const char *path)
+{
+	return path != NULL && strcmp(path, "-") == 0;
+}
+
+static int
+write_graphs(struct invocation *c, const json_t *document, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc;
+
+	if (c->value[FLAG_DOT] == NULL)
+		return 0;
+	dot_requests(&text, json_object_get(document, "requests"));
+	rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory")
+	                 : call_write(c, c->value[FLAG_DOT], &text, e);
+	buf_release(&text);
+	return rc;
+}
+
 /* Compares, writes and prints the document; takes ownership of it. */
 static enum exit_code
 finish(struct invocation *c, json_t *document, struct err *e)
@@ -76,10 +97,14 @@ finish(struct invocation *c, json_t *document, struct err *e)
 	int rc;
 
 	if ((rc = compare(c, document, e)) == 0)
+		rc = write_graphs(c, document, e);
+	if (c->value[FLAG_SAMPLES] == NULL)
+		json_object_del(document, "requests");
+	if (rc == 0)
 		rc = write_page(c, document, e);
 	if (rc == 0 && c->value[FLAG_SAMPLES] == NULL)
 		drop_samples(document);
-	if (rc == 0)
+	if (rc == 0 && !to_standard_output(c->value[FLAG_DOT]))
 		c->output->analysis(c->out, document);
 	json_decref(document);
 	return rc == 0 ? DONE : call_failed(c, e);
@@ -111,6 +136,8 @@ run_analyze(struct invocation *c)
 
 	enum exit_code code = analysis_check(c);
 
+	if (code == DONE && to_standard_output(c->value[FLAG_DOT]))
+		code = call_either(c, FLAG_DOT, FLAG_JSON);
 	c->type = NULL;
 	if (code != DONE)
 		return code;
@@ -124,12 +151,14 @@ const struct command command_analyze = {
 	.arguments = "FILE...",
 	.arguments_min = 1,
 	.arguments_max = INT_MAX,
-	.flags = FLAGS_ANALYSE | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML),
+	.flags = FLAGS_ANALYSE | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML) |
+	         FLAG_BIT(DOT),
 	.run = run_analyze,
 	.help = "find slow and unpredictable requests in trace files",
 	.more =
 	    "Reads files and folders in all formats that hone(1) lists, also compressed by gzip; - is\n"
-	    "standard input. Needs no controller. The exit status is 1 only if no trace could be analysed.",
+	    "standard input. Recordings of the kernel (hone kernel record, LTTng, perf, ftrace, MiSeRTrace)\n"
+	    "show the requests of programs without instrumentation. Needs no controller. The exit status is 1 only if no trace could be analysed.",
 	.few = "needs a file; - is standard input",
 };
 

@@ -296,24 +296,73 @@ show_field(struct pen *p, const struct map_rule *r)
 		: "no other record belongs to it");
 }
 
+static const char *
+fields_text(struct pen *p, const struct map_fields *f)
+{
+	const char *text = f->n > 0 ? f->names[0] : "none";
+
+	for (uint32_t i = 1; i < f->n; i++)
+		text = pen_printf(p, "%s or %s", text, f->names[i]);
+	return text;
+}
+
+static void
+show_span(struct pen *p, const struct map_rule *r)
+{
+	pen_wrap(
+	    p, "     ", pen_printf(p, "a span from %s to %s, over all programs", r->begin, r->end));
+	pen_wrap(p, "     ",
+	    pen_printf(p,
+		"fields: trace %s; span %s, of the end %s; parent %s; service %s; name %s",
+		fields_text(p, &r->trace_fields), fields_text(p, &r->span_fields),
+		fields_text(p, &r->end_span_fields), fields_text(p, &r->parent_fields),
+		fields_text(p, &r->service_fields), fields_text(p, &r->type_fields)));
+}
+
 static void
 show_rule(struct pen *p, const struct map_rule *r)
 {
-	const char *type = r->type != NULL         ? pen_printf(p, "type %s", r->type)
-	                   : r->type_field != NULL ? pen_printf(p, "its type is field %s of %s",
-							 r->type_field, r->begin)
+	const char *type = r->correlate == MAP_SPAN ? ""
+	                   : r->type != NULL        ? pen_printf(p, "type %s", r->type)
+	                   : r->type_field != NULL  ? pen_printf(p, "its type is field %s of %s",
+							  r->type_field, r->begin)
 	                                           : "its type is the name of its begin tracepoint";
 
 	fputs("\n  ", p->out);
 	pen_put(p, BOLD, r->name);
 	fprintf(p->out, "  %s\n", type);
-	if (r->correlate == MAP_THREAD)
+	if (r->correlate == MAP_SPAN)
+		show_span(p, r);
+	else if (r->correlate == MAP_THREAD)
 		show_thread(p, r);
 	else
 		show_field(p, r);
+	if (r->correlate == MAP_SPAN)
+		return;
 	pen_wrap(p, "     ",
 	    pen_printf(p, "discarded if it is not ended after %s",
 		pen_seconds(p, (double)r->limit_ns / 1e9)));
+}
+
+static json_t *
+fields_json(const struct map_fields *f)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < f->n; i++)
+		json_array_append_new(all, json_string(f->names[i]));
+	return all;
+}
+
+static json_t *
+span_json(const struct map_rule *r)
+{
+	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+	    r->name, "line", r->line, "correlate", "span", "begin", r->begin, "end", r->end, "type",
+	    r->type, "trace_id", fields_json(&r->trace_fields), "begin_id",
+	    fields_json(&r->span_fields), "end_id", fields_json(&r->end_span_fields), "parent_id",
+	    fields_json(&r->parent_fields), "service_field", fields_json(&r->service_fields),
+	    "type_field", fields_json(&r->type_fields));
 }
 
 static json_t *
@@ -327,6 +376,10 @@ rule_json(const struct map_rule *r)
 		   r->correlate == MAP_THREAD ? r->nested : r->carry),
 	       *steps;
 
+	if (r->correlate == MAP_SPAN) {
+		json_decref(o);
+		return span_json(r);
+	}
 	if (r->correlate == MAP_THREAD)
 		return o;
 	json_object_set_new(

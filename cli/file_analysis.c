@@ -14,7 +14,9 @@
 
 #include "base/clock.h"
 #include "cli/call.h"
+#include "cli/kernel_traces.h"
 #include "cli/progress.h"
+#include "cli/trace_dag.h"
 #include "cli/trace_queue.h"
 #include "formats/correlate.h"
 #include "formats/reading.h"
@@ -38,6 +40,9 @@ struct analysis {
 	struct bins *bins;
 	struct mapping *map; /* or NULL */
 	struct reading *reading;
+	struct kernel_traces
+	    *kernel; /* instead of reading, if all files are recordings of the kernel; or NULL */
+	json_t *requests; /* graphs of single requests; NULL: none are wanted */
 	struct trace_queue *queue;
 	struct report *report;
 	json_t *failed;           /* [{"file", "why"}]: files that cannot be read */
@@ -103,9 +108,9 @@ read_files(void *arg)
 	struct analysis *a = arg;
 	struct err e;
 	struct stat st;
-	int rc = 0;
+	int rc = a->kernel != NULL ? kernel_traces_read(a->kernel, a->files, a->nfiles, &e) : 0;
 
-	for (int i = 0; i < a->nfiles && rc == 0; i++) {
+	for (int i = 0; a->kernel == NULL && i < a->nfiles && rc == 0; i++) {
 		reading_ahead(a->reading, i + 1 < a->nfiles ? a->files[i + 1] : NULL);
 		rc = reading_file(a->reading, a->files[i], &e);
 		if (rc == ERR_INPUT || rc == ERR_SYSTEM || rc == ERR_MISSING) {
@@ -116,7 +121,7 @@ read_files(void *arg)
 		    S_ISREG(st.st_mode))
 			atomic_fetch_add(&a->done_bytes, (unsigned long long)st.st_size);
 	}
-	if (rc == 0)
+	if (rc == 0 && a->kernel == NULL)
 		rc = reading_end(a->reading, &e);
 	if (rc != 0)
 		a->ended = e;
@@ -135,7 +140,10 @@ show_progress(struct analysis *a)
 
 	if (!p->live || mono_since_ns(clock_mono(), a->begun) < BAR_AFTER_MS * INT64_C(1000000))
 		return;
-	reading_progress(a->reading, &at, &size);
+	if (a->kernel != NULL)
+		kernel_traces_progress(a->kernel, &at, &size);
+	else
+		reading_progress(a->reading, &at, &size);
 	done = (double)at + (double)atomic_load(&a->done_bytes);
 	if (a->all_bytes > 0)
 		share = done < (double)a->all_bytes ? done / (double)a->all_bytes : 1;
@@ -150,9 +158,13 @@ show_progress(struct analysis *a)
 static int
 add_batch(struct analysis *a, struct trace_batch *b, int rc, struct err *e)
 {
-	const char *const *nodes = reading_nodes(a->reading);
+	const char *const *nodes = a->kernel != NULL ? kernel_traces_nodes(a->kernel)
+	                                             : reading_nodes(a->reading);
 
 	for (uint32_t i = 0; i < b->n; i++) {
+		if (a->requests != NULL && json_array_size(a->requests) < TRACE_DAGS_MAX)
+			json_array_append_new(
+			    a->requests, trace_dag(b->traces[i], a->labels, nodes));
 		if (rc == 0)
 			rc = report_add(a->report, b->traces[i], nodes, e);
 		trace_free(b->traces[i]);
@@ -251,10 +263,17 @@ source_json(const struct analysis *a)
 {
 	struct reading_counts n;
 	struct report_counts r;
-	json_t *files = json_array();
+	json_t *files = json_array(), *skipped;
 
 	reading_counts(a->reading, &n);
 	report_counts(a->report, &r);
+	skipped = skipped_json(&n, &r);
+	if (a->kernel != NULL) {
+		n.files = (uint64_t)a->nfiles;
+		n.events = kernel_traces_events(a->kernel);
+		n.traces = kernel_traces_made(a->kernel);
+		kernel_traces_skipped(a->kernel, skipped);
+	}
 	for (int i = 0; i < a->nfiles; i++)
 		json_array_append_new(files, text_json(a->files[i], strlen(a->files[i])));
 	return json_pack(
@@ -265,7 +284,7 @@ source_json(const struct analysis *a)
 	    (json_int_t)n.traces, "passed_over", (json_int_t)r.passed_over, "corrected",
 	    (json_int_t)n.skipped[SKIP_SKEW].count, "moved", (json_int_t)r.moved, "other_groups",
 	    (json_int_t)r.other, "collisions", (json_int_t)r.collisions, "inexact",
-	    (json_int_t)r.inexact, "skipped", skipped_json(&n, &r));
+	    (json_int_t)r.inexact, "skipped", skipped);
 }
 
 static void
@@ -305,6 +324,10 @@ fail_without_trace(struct analysis *a, const struct report_counts *r, struct err
 		return err_set(e, ERR_INPUT, "no trace could be analysed%s%s",
 		    r->passed_over > 0 ? ": none is of a type that matches --type" : "",
 		    r->pathless > 0 ? ": no trace has a path from its end to its begin" : "");
+	if (a->kernel != NULL)
+		return err_set(e, ERR_INPUT,
+		    "no trace could be analysed: no request is in the %llu kernel events; they need messages that are sent and received (hone kernel record has them), and --gateway says who begins requests",
+		    (unsigned long long)kernel_traces_events(a->kernel));
 	if (most->count == 0)
 		return err_set(e, ERR_INPUT, "no trace could be analysed");
 	return err_set(e, ERR_INPUT, "no trace could be analysed: %llu %s; first%s%s%s: %s",
@@ -333,6 +356,8 @@ judge(struct analysis *a, json_t **document, struct err *e)
 		return rc;
 	o.source = source_json(a);
 	*document = document_new(a->report, &o);
+	if (*document != NULL && a->requests != NULL)
+		json_object_set(*document, "requests", a->requests);
 	return *document != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
@@ -346,9 +371,10 @@ check_format(const char *name, struct err *e)
 
 	while (name != NULL && *f != NULL && strcmp((*f)->name, name) != 0)
 		f++;
-	return name == NULL || *f != NULL ? 0
-	                                  : err_set(e, ERR_INPUT, "unknown format; known are %s",
-						formats_names(names, sizeof names));
+	return name == NULL || *f != NULL || kernel_traces_format(name)
+	           ? 0
+	           : err_set(e, ERR_INPUT, "unknown format; known are %s; ftrace and psv",
+			 formats_names(names, sizeof names));
 }
 
 static int
@@ -360,6 +386,16 @@ check_bins(const char *const *rules, struct err *e)
 	for (; rc == 0 && *rules != NULL; rules++)
 		rc = bins_add(b, *rules, e);
 	bins_free(b);
+	return rc;
+}
+
+static int
+check_gateways(const char *list, struct err *e)
+{
+	struct gateways *g = gateways_new();
+	int rc = g != NULL ? kernel_gateways(g, list, e) : err_set(e, ERR_MEMORY, "out of memory");
+
+	gateways_free(g);
 	return rc;
 }
 
@@ -375,6 +411,17 @@ analysis_check(struct invocation *c)
 		flag = "--correlate";
 		value = correlate;
 	}
+	if (rc == 0 && c->value[FLAG_GATEWAY] != NULL &&
+	    (rc = check_gateways(c->value[FLAG_GATEWAY], &e)) != 0) {
+		flag = "--gateway";
+		value = "";
+	}
+	if (rc == 0 && c->value[FLAG_RULE] != NULL && strcmp(c->value[FLAG_RULE], "all") != 0 &&
+	    strcmp(c->value[FLAG_RULE], "current") != 0) {
+		rc = err_set(&e, ERR_INPUT, "unknown rule; must be all or current");
+		flag = "--rule";
+		value = c->value[FLAG_RULE];
+	}
 	if (rc == 0 && (rc = check_bins(c->bins, &e)) != 0) {
 		flag = "--bin";
 		value = "";
@@ -384,6 +431,32 @@ analysis_check(struct invocation *c)
 	fprintf(c->err->out, "hone: %s%s%s: %s\n", flag, value[0] != '\0' ? " " : "",
 	    pen_clean(c->err, value), pen_clean(c->err, e.text));
 	return MISUSED;
+}
+
+/* Sets a->kernel if the files are recordings of the kernel, and nothing says that they are to be read as something else. */
+static int
+open_kernel(struct analysis *a, size_t memory_bytes, struct err *e)
+{
+	struct invocation *c = a->call;
+	struct kernel_traces_options o = { .gateways = c->value[FLAG_GATEWAY],
+		.format = c->value[FLAG_FORMAT],
+		.meta = c->value[FLAG_MAP],
+		.counted = c->value[FLAG_TRACEPOINT],
+		.all = c->value[FLAG_RULE] != NULL && strcmp(c->value[FLAG_RULE], "all") == 0,
+		.memory_max_bytes = memory_bytes,
+		.take = take,
+		.ctx = a };
+	bool some;
+
+	if (c->value[FLAG_FORMAT] != NULL || c->value[FLAG_MAP] != NULL ||
+	    c->value[FLAG_CORRELATE] != NULL)
+		return 0;
+	if (!kernel_traces_are(a->files, a->nfiles, &some))
+		return some
+		           ? err_set(e, ERR_INPUT,
+				 "recordings of the kernel cannot be analysed together with other traces")
+		           : 0;
+	return kernel_traces_new(&a->kernel, &o, a->labels, e);
 }
 
 /* Five eighths of the memory are for groups, a quarter for spans of incomplete traces, an eighth for
@@ -408,9 +481,13 @@ open_all(struct analysis *a, struct err *e)
 	a->failed = json_array();
 	if (a->labels == NULL || a->bins == NULL || a->queue == NULL || a->failed == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	if (c->value[FLAG_MAP] != NULL)
+	if ((rc = open_kernel(a, memory_bytes / 4, e)) != 0)
+		return rc;
+	if (c->value[FLAG_MAP] != NULL && a->kernel == NULL)
 		rc = map_load(&a->map, c->value[FLAG_MAP], e);
 	o.map = a->map;
+	if (a->kernel != NULL)
+		o.format = NULL;
 	for (int i = 0; c->bins[i] != NULL && rc == 0; i++)
 		rc = bins_add(a->bins, c->bins[i], e);
 	if (rc != 0)
@@ -430,7 +507,11 @@ open_all(struct analysis *a, struct err *e)
 	ro.bin_rules = c->bins[0] != NULL ? c->bins : NULL;
 	if ((a->report = report_new(&ro, a->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	return reading_new(&a->reading, &o, a->labels, e);
+	if ((rc = reading_new(&a->reading, &o, a->labels, e)) != 0)
+		return rc;
+	if (c->value[FLAG_DOT] != NULL || a->extent == ANALYSIS_SAMPLES)
+		a->requests = json_array();
+	return 0;
 }
 
 /*
@@ -476,6 +557,8 @@ analysis_run(struct invocation *c, char *const *files, int nfiles, enum analysis
 	if (rc == 0)
 		rc = judge(&a, document, e);
 	reading_free(a.reading);
+	kernel_traces_free(a.kernel);
+	json_decref(a.requests);
 	map_free(a.map);
 	trace_queue_free(a.queue);
 	report_free(a.report);

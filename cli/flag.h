@@ -15,10 +15,11 @@ enum flag {
 #define FLAG_BIT(name) (UINT64_C(1) << FLAG_##name)
 /* of commands that ask honed; of those that analyse traces */
 #define FLAGS_ASK (FLAG_BIT(SOCKET) | FLAG_BIT(TIMEOUT))
-#define FLAGS_ANALYSE                                                                \
-	(FLAG_BIT(FORMAT) | FLAG_BIT(CORRELATE) | FLAG_BIT(MAP) | FLAG_BIT(TYPE) |   \
-	    FLAG_BIT(IGNORE) | FLAG_BIT(BIN) | FLAG_BIT(CONFIDENCE) | FLAG_BIT(CV) | \
-	    FLAG_BIT(MIN_TRACES) | FLAG_BIT(SEED) | FLAG_BIT(MEMORY))
+#define FLAGS_ANALYSE                                                                      \
+	(FLAG_BIT(FORMAT) | FLAG_BIT(CORRELATE) | FLAG_BIT(MAP) | FLAG_BIT(TYPE) |         \
+	    FLAG_BIT(IGNORE) | FLAG_BIT(BIN) | FLAG_BIT(CONFIDENCE) | FLAG_BIT(CV) |       \
+	    FLAG_BIT(MIN_TRACES) | FLAG_BIT(SEED) | FLAG_BIT(MEMORY) | FLAG_BIT(GATEWAY) | \
+	    FLAG_BIT(RULE) | FLAG_BIT(TRACEPOINT))
 
 struct flag_text {
 	const char *name;  /* "--seed" */

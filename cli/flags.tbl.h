@@ -8,7 +8,8 @@ FLAG(WAIT, "--wait", NULL, "show the progress, and return when it has ended")
 FLAG(STRATEGY, "--strategy", "NAME", "how to choose tracepoints, see below")
 FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)")
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
-FLAG(SECONDS, "--seconds", "N", "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
+FLAG(SECONDS, "--seconds", "N",
+    "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content)")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
@@ -40,7 +41,7 @@ FLAG(NO_BASELINE, "--no-baseline", NULL, "do not compare with what --healthy kep
 FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")
-FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event; of kernel read: patterns of events to count, with commas between")
+FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event; of recordings of the kernel: patterns of events to count, with commas between")
 FLAG(LIMIT, "--limit", "N", "greatest number of rows, 1 to 100000 (50)")
 FLAG(VERSION, "--version", "NAME", "version of the application")
 FLAG(SPACE, "--space", "FILE", "file of the learned space (that of honed)")
@@ -51,11 +52,15 @@ FLAG(HOST, "--host", "NAME",
 FLAG(DAYS, "--days", "N", "validity of the certificate, 1 to 36500 (365)")
 FLAG(AGAIN, "--again", NULL, "replace the existing certificate")
 FLAG(MAP, "--map", "FILE",
-    "mapping: the tracepoints that begin and end requests of a program without libhone; of kernel read: MiSeRTrace's meta file")
+    "mapping: the tracepoints that begin and end requests of a program without libhone; of recordings: MiSeRTrace's meta file")
 FLAG(EVENTS, "--events", "WHAT",
     "of map: a file, saved output of lttng list --userspace --fields, instead of running lttng; of a recording: groups of events, with commas between (lean)")
 FLAG(PID, "--pid", "N,...", "only these processes and their children; may be repeated")
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (64 MiB of all)")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
+FLAG(GATEWAY, "--gateway", "ADDR,...",
+    "of kernel recordings: who begins requests: addresses, networks, pid:N, cgroup:PATH (all that are not recorded)")
+FLAG(RULE, "--rule", "NAME",
+    "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

@@ -94,6 +94,7 @@ const char *interval_of(struct pen *p, double low, double high); /* "(79…88)",
 struct buf;
 void dot_forest(struct buf *out, const json_t *answer); /* the answer to "forest" */
 void dot_space(struct buf *out, const json_t *document);
+void dot_requests(struct buf *out, const json_t *requests); /* of trace_dag(); NULL: none */
 /* forest_page.c: appends the forest as a self-contained HTML page. ERR_MEMORY. */
 struct err;
 int forest_page_write(struct buf *out, const json_t *answer, struct err *e);

@@ -495,6 +495,12 @@ reason_of(struct pen *p, const json_t *skipped)
 #include "formats/skips.tbl.h"
 #undef X
 		{ "untyped", "traces beyond the request type limit" },
+#define ODDITY(name, word, text) { word, text },
+#include "kernel/files/oddities.tbl.h"
+#undef ODDITY
+#define REQUEST_COUNT(member, text) { "request_" #member, text },
+#include "kernel/requests/request_counts.tbl.h"
+#undef REQUEST_COUNT
 	};
 	const char *reason = text_of(p, skipped, "reason");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints the forest and the learned space as Graphviz graphs (dot -Tsvg draws them). */
+/* Prints the forest, the learned space and single requests as Graphviz graphs (dot -Tsvg draws them). */
 #include <string.h>
 
 #include "base/buf.h"
@@ -198,6 +198,68 @@ dot_space(struct buf *out, const json_t *document)
 	json_array_foreach (places, i, o) {
 		put_steps(out, o);
 		put_handovers(out, places, o);
+	}
+	buf_printf(out, "}\n");
+}
+
+/* ---- single requests ---- */
+
+static void
+put_unit(struct buf *out, const json_t *u, size_t request)
+{
+	const char *name;
+	json_t *value;
+
+	buf_printf(out, "\t\tr%zu_%.0f [label=\"", request, number_of(u, "unit"));
+	put(out, word_of(u, "service"));
+	buf_printf(out, "\\n");
+	put(out, word_of(u, "name"));
+	buf_printf(out, "\\nthread %.0f, %.3f .. ", number_of(u, "tid"), number_of(u, "begin_ms"));
+	if (is_null(u, "end_ms"))
+		buf_printf(out, "no end");
+	else
+		buf_printf(out, "%.3f ms", number_of(u, "end_ms"));
+	json_object_foreach (json_object_get(u, "waits_ms"), name, value) {
+		buf_printf(out, "\\n");
+		put(out, name);
+		buf_printf(out, " %.3f ms", json_number_value(value));
+	}
+	json_object_foreach (json_object_get(u, "fields"), name, value) {
+		size_t len = strlen(name);
+
+		/* Times of waits are above. */
+		if (json_number_value(value) == 0 ||
+		    (len > 3 && strcmp(name + len - 3, "_ns") == 0))
+			continue;
+		buf_printf(out, "\\n");
+		put(out, name);
+		buf_printf(out, " %.0f", json_number_value(value));
+	}
+	buf_printf(out, "\"];\n");
+	if (!is_null(u, "parent"))
+		buf_printf(out, "\t\tr%zu_%.0f -> r%zu_%.0f [label=\"%.3f ms\"%s];\n", request,
+		    number_of(u, "parent"), request, number_of(u, "unit"),
+		    number_of(u, "forked_ms"), is_true(u, "joined") ? "" : ", style=dashed");
+}
+
+void
+dot_requests(struct buf *out, const json_t *requests)
+{
+	size_t i, k;
+	json_t *r, *u;
+
+	buf_printf(out,
+	    "digraph requests {\n\tnode [shape=box, fontname=\"sans-serif\", fontsize=10];\n\tedge [fontsize=9];\n");
+	json_array_foreach (requests, i, r) {
+		buf_printf(out, "\tsubgraph cluster_%zu {\n\t\tlabel=\"", i);
+		put(out, word_of(r, "type"));
+		buf_printf(out, ": %.3f ms%s\";\n", number_of(r, "total_ms"),
+		    is_true(r, "lossy")                   ? ", lossy"
+		    : word_of(r, "incomplete")[0] != '\0' ? ", incomplete"
+							  : "");
+		json_array_foreach (json_object_get(r, "units"), k, u)
+			put_unit(out, u, i);
+		buf_printf(out, "\t}\n");
 	}
 	buf_printf(out, "}\n");
 }

@@ -13,6 +13,7 @@
 #include "base/glob.h"
 #include "base/texts.h"
 #include "formats/correlate.h"
+#include "formats/span_events.h"
 #include "formats/span_names.h"
 #include "mapping/map.h"
 #include "mapping/mapper.h"
@@ -65,6 +66,7 @@ struct correlate {
 	/* foreign: events of programs that the mapping does not name */
 	uint64_t events, placed, threadless, foreign;
 	struct mapping *pair;      /* of the rule; NULL: none */
+	struct span_events *spans; /* NULL: the mapping has no spans */
 	const struct mapping *map; /* `pair`, or the reading's; NULL: correlate by context alone */
 };
 
@@ -110,6 +112,8 @@ correlate_new(struct correlate **ret, struct reading *r, const char *rule, struc
 	c->map = reading_options(r)->map;
 	if (rule != NULL && (rc = read_rule(&c->pair, rule, e)) == 0)
 		c->map = c->pair;
+	if (rc == 0 && c->map != NULL)
+		c->spans = span_events_new(r, c->map, &rc, e);
 	if (rc != 0 || (rc = assemble_new(&c->assemble, &o, reading_labels(r), e)) != 0) {
 		correlate_free(c);
 		return rc;
@@ -129,6 +133,7 @@ correlate_free(struct correlate *c)
 	}
 	free(c->piles);
 	map_free(c->pair);
+	span_events_free(c->spans);
 	if (c->assemble != NULL)
 		assemble_free(c->assemble);
 	arena_release(&c->arena);
@@ -555,8 +560,13 @@ by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
 	struct mapper_counts before = { 0 };
 	struct mapper_result place;
 	uint32_t label;
-	int rc;
+	bool taken = false;
+	int rc = 0;
 
+	if (c->spans != NULL && (rc = span_events_take(c->spans, v, &taken, e)) == 0)
+		c->placed += taken;
+	if (rc != 0 || taken)
+		return rc;
 	if (!v->has_tid) {
 		c->threadless++;
 		return 0;
@@ -657,6 +667,8 @@ correlate_end(struct correlate *c, struct err *e)
 {
 	struct look look = { c, e, flush(c, c->newest_ns + SKEW_NS + 1, e) };
 
+	if (look.rc == 0 && c->spans != NULL)
+		look.rc = span_events_end(c->spans, e);
 	if (look.rc == 0 && reading_options(c->reading)->look != NULL)
 		assemble_look_pending(c->assemble, INT64_MAX, UINT32_MAX, look_at_pending, &look);
 	if (look.rc == 0)

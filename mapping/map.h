@@ -24,6 +24,17 @@
  *	step = broker:written task		a tracepoint that belongs to the request with this id
  *	step = broker:sent no as task		a field of another name that holds such an id
  *
+ *	[request otel]				spans, over all programs
+ *	begin = otl_ust*:start_span
+ *	begin_id = span_id			the field with the id of the span
+ *	end = otl_ust*:end_span
+ *	end_id = span_id
+ *	correlate = span
+ *	trace_id = trace_id			the fields of both that hold the id of the trace, of begin that of the parent
+ *	parent_id = parent_span_id
+ *	service_field = service_name | service	of begin or end: the first that it has
+ *	type_field = op_name | operation
+ *
  * A record without an id belongs to the innermost request of correlate = thread that its thread is
  * in; else, with `carry = yes` (the default), to the request of correlate = field that its thread
  * worked on last, until that request ends, its thread works on another, or another thread works on

@@ -243,7 +243,8 @@ map_check(const struct mapping *m, const struct map_event *events, uint32_t n,
 		if (n == 0)
 			continue;
 		check_event(&c, (struct check_site){ "begin", r->begin, r->begin_line });
-		check_type(&c, r);
+		if (r->correlate != MAP_SPAN)
+			check_type(&c, r);
 		if (r->correlate == MAP_FIELD)
 			check_ids(&c, r);
 		check_event(&c, (struct check_site){ "end", r->end, r->end_line });

@@ -20,6 +20,9 @@ static const struct ini_key rule_keys[] = {
 	[KEY_CARRY] = { "request", "carry", INI_BOOL, AT(carry), "yes" },
 	[KEY_NESTED] = { "request", "nested", INI_BOOL, AT(nested), "yes" },
 	[KEY_LIMIT] = { "request", "limit", INI_TIME, AT(limit_ns), "60s", 1e6, 86400e9 },
+	[KEY_TRACE_ID] = { "request", "trace_id", INI_TEXT, AT(trace_id), "" },
+	[KEY_PARENT_ID] = { "request", "parent_id", INI_TEXT, AT(parent_id), "" },
+	[KEY_SERVICE_FIELD] = { "request", "service_field", INI_TEXT, AT(service_field), "" },
 };
 static const struct ini_key step_key = { "request", "step", INI_TEXT,
 	offsetof(struct step_text, text), "" };
@@ -128,7 +131,7 @@ take_rule_key(struct rule_text *r, const char *name, int line, const struct ini_
 	snprintf(what, sizeof what, "key \"%.60s\"", name);
 	return no_such(what, near.best,
 	    "[request] has: begin, end, correlate, type, type_field, begin_id, end_id, step, "
-	    "carry, nested, limit",
+	    "carry, nested, limit, trace_id, parent_id, service_field",
 	    e);
 }
 

@@ -20,6 +20,9 @@ enum rule_key {
 	KEY_CARRY,
 	KEY_NESTED,
 	KEY_LIMIT,
+	KEY_TRACE_ID,
+	KEY_PARENT_ID,
+	KEY_SERVICE_FIELD,
 	RULE_KEYS
 };
 
@@ -29,7 +32,8 @@ struct step_text {
 };
 
 struct rule_text {
-	char *begin, *end, *correlate, *type, *type_field, *begin_id, *end_id;
+	char *begin, *end, *correlate, *type, *type_field, *begin_id, *end_id, *trace_id,
+	    *parent_id, *service_field;
 	int carry, nested;
 	int64_t limit_ns;
 	struct step_text steps[MAP_STEPS_MAX];

@@ -225,6 +225,48 @@ read_ids(struct mapping *m, const struct rule_text *w, struct map_rule *r, struc
 	return find_kinds(m, r, &names, w->line_of[KEY_END_ID], e);
 }
 
+/* Of a span: what is missing, and what does not apply. */
+static int
+check_span_keys(const struct mapping *m, const struct rule_text *w, struct err *e)
+{
+	static const enum rule_key must[] = { KEY_BEGIN, KEY_END, KEY_BEGIN_ID, KEY_END_ID,
+		KEY_TRACE_ID, KEY_PARENT_ID };
+	static const enum rule_key other[] = { KEY_CARRY, KEY_NESTED, KEY_LIMIT };
+
+	for (size_t i = 0; i < sizeof must / sizeof *must; i++)
+		if (w->line_of[must[i]] == 0) {
+			err_set(
+			    e, ERR_INPUT, "[request %s] needs %s", w->name, map_file_key(must[i]));
+			return at(m, w->line, e);
+		}
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+		if (w->line_of[other[i]] != 0) {
+			err_set(e, ERR_INPUT, "%s does not go with correlate = span",
+			    map_file_key(other[i]));
+			return at(m, w->line_of[other[i]], e);
+		}
+	if (w->nsteps > 0) {
+		err_set(e, ERR_INPUT, "step goes with correlate = field only");
+		return at(m, w->steps[0].line, e);
+	}
+	return 0;
+}
+
+/* Keys that only a span has. */
+static int
+check_no_span_keys(const struct mapping *m, const struct rule_text *w, struct err *e)
+{
+	static const enum rule_key only[] = { KEY_TRACE_ID, KEY_PARENT_ID, KEY_SERVICE_FIELD };
+
+	for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+		if (w->line_of[only[i]] != 0) {
+			err_set(e, ERR_INPUT, "%s goes with correlate = span only",
+			    map_file_key(only[i]));
+			return at(m, w->line_of[only[i]], e);
+		}
+	return 0;
+}
+
 /* Checks for keys that are missing, and for keys that do not apply. */
 static int
 check_keys(const struct mapping *m, const struct rule_text *w, bool field, struct err *e)
@@ -236,7 +278,7 @@ check_keys(const struct mapping *m, const struct rule_text *w, bool field, struc
 	for (size_t i = 0; i < (field ? 5 : 3); i++)
 		if (w->line_of[must[i]] == 0) {
 			err_set(e, ERR_INPUT, "[request %s] needs %s", w->name,
-			    must[i] == KEY_CORRELATE ? "correlate = thread or correlate = field"
+			    must[i] == KEY_CORRELATE ? "correlate = thread, field or span"
 						     : map_file_key(must[i]));
 			return at(m, w->line, e);
 		}
@@ -279,7 +321,7 @@ read_type(struct mapping *m, const struct rule_text *w, struct map_rule *r, stru
 		if ((r->type = keep(m, w->type, len)) == NULL)
 			return no_memory(e);
 	}
-	if (w->line_of[KEY_TYPE_FIELD] != 0 &&
+	if (r->correlate != MAP_SPAN && w->line_of[KEY_TYPE_FIELD] != 0 &&
 	    (rc = keep_field(m, w->type_field, strlen(w->type_field), &r->type_field, e)) != 0)
 		return err_prefix(e, "%s:%d: type_field", m->path, w->line_of[KEY_TYPE_FIELD]);
 	return 0;
@@ -291,16 +333,63 @@ read_correlate(
 {
 	struct suggestion near = { .said = w->correlate };
 
-	r->correlate = strcmp(w->correlate, "field") == 0 ? MAP_FIELD : MAP_THREAD;
-	if (w->line_of[KEY_CORRELATE] == 0 || r->correlate == MAP_FIELD ||
+	r->correlate = strcmp(w->correlate, "field") == 0  ? MAP_FIELD
+	               : strcmp(w->correlate, "span") == 0 ? MAP_SPAN
+	                                                   : MAP_THREAD;
+	if (w->line_of[KEY_CORRELATE] == 0 || r->correlate != MAP_THREAD ||
 	    strcmp(w->correlate, "thread") == 0)
 		return 0;
 	suggestion_try(&near, "thread");
 	suggestion_try(&near, "field");
-	err_set(e, ERR_INPUT, "correlate: unknown \"%.60s\"; %s%s%swant thread or field",
+	suggestion_try(&near, "span");
+	err_set(e, ERR_INPUT, "correlate: unknown \"%.60s\"; %s%s%swant thread, field or span",
 	    w->correlate, near.best != NULL ? "did you mean " : "",
 	    near.best != NULL ? near.best : "", near.best != NULL ? "? " : "");
 	return at(m, w->line_of[KEY_CORRELATE], e);
+}
+
+/* "FIELD | FIELD": the names of fields, of which the first counts that an event has. */
+static int
+read_fields(struct mapping *m, const struct rule_text *w, enum rule_key key, const char *text,
+    struct map_fields *ret, struct err *e)
+{
+	int rc = 0;
+
+	if (w->line_of[key] == 0)
+		return 0;
+	for (const char *s = text; rc == 0;) {
+		size_t len;
+
+		s += strspn(s, " \t");
+		len = strcspn(s, " \t|");
+		if (ret->n == MAP_ALTERNATIVES_MAX)
+			rc = err_set(e, ERR_INPUT, "over %d fields", MAP_ALTERNATIVES_MAX);
+		else if ((rc = keep_field(m, s, len, &ret->names[ret->n], e)) == 0)
+			ret->n++;
+		s += len;
+		s += strspn(s, " \t");
+		if (rc == 0 && *s == '\0')
+			return 0;
+		if (rc == 0 && *s != '|')
+			rc = expect_end(s, "FIELD, or FIELD | FIELD", e);
+		s += *s == '|';
+	}
+	return err_prefix(e, "%s:%d: %s", m->path, w->line_of[key], map_file_key(key));
+}
+
+static int
+read_span(struct mapping *m, const struct rule_text *w, struct map_rule *r, struct err *e)
+{
+	int rc;
+
+	if ((rc = read_fields(m, w, KEY_BEGIN_ID, w->begin_id, &r->span_fields, e)) != 0 ||
+	    (rc = read_fields(m, w, KEY_END_ID, w->end_id, &r->end_span_fields, e)) != 0 ||
+	    (rc = read_fields(m, w, KEY_TRACE_ID, w->trace_id, &r->trace_fields, e)) != 0 ||
+	    (rc = read_fields(m, w, KEY_PARENT_ID, w->parent_id, &r->parent_fields, e)) != 0 ||
+	    (rc = read_fields(m, w, KEY_SERVICE_FIELD, w->service_field, &r->service_fields, e)) !=
+		0)
+		return rc;
+	return read_fields(m, w, KEY_TYPE_FIELD, w->type_field, &r->type_fields, e);
 }
 
 int
@@ -321,7 +410,10 @@ map_rule_read(struct mapping *m, const struct rule_text *w, struct map_rule *r, 
 	if ((r->name = keep(m, w->name, strlen(w->name))) == NULL)
 		return no_memory(e);
 	if ((rc = read_correlate(m, w, r, e)) != 0 ||
-	    (rc = check_keys(m, w, r->correlate == MAP_FIELD, e)) != 0)
+	    (rc = r->correlate == MAP_SPAN ? check_span_keys(m, w, e)
+	                                   : check_no_span_keys(m, w, e)) != 0 ||
+	    (r->correlate != MAP_SPAN &&
+		(rc = check_keys(m, w, r->correlate == MAP_FIELD, e)) != 0))
 		return rc;
 	if ((rc = map_rule_keep_event(m, w->begin, strlen(w->begin), &r->begin, e)) != 0)
 		return err_prefix(e, "%s:%d: begin", m->path, r->begin_line);
@@ -333,5 +425,5 @@ map_rule_read(struct mapping *m, const struct rule_text *w, struct map_rule *r, 
 	}
 	if ((rc = read_type(m, w, r, e)) != 0 || r->correlate == MAP_THREAD)
 		return rc;
-	return read_ids(m, w, r, e);
+	return r->correlate == MAP_SPAN ? read_span(m, w, r, e) : read_ids(m, w, r, e);
 }

@@ -16,7 +16,14 @@ enum {
 	MAP_TYPE_MAX_BYTES = 63 /* of a request type; a longer one is cut */
 };
 
-enum map_correlate { MAP_THREAD, MAP_FIELD };
+enum map_correlate { MAP_THREAD, MAP_FIELD, MAP_SPAN };
+
+enum { MAP_ALTERNATIVES_MAX = 8 };
+
+struct map_fields { /* the first that an event has */
+	uint32_t n;
+	char *names[MAP_ALTERNATIVES_MAX];
+};
 
 struct map_step {
 	char *event;                  /* "provider:event", or a pattern */
@@ -44,6 +51,9 @@ struct map_rule {
 	int64_t limit_ns; /* a request that is open for longer is abandoned, and counted */
 	uint32_t nsteps;
 	struct map_step *steps;
+	/* MAP_SPAN: the fields that hold the ids of begin and end, the service and the name. Other rules have none of these. */
+	struct map_fields trace_fields, span_fields, end_span_fields, parent_fields, service_fields,
+	    type_fields;
 };
 
 struct mapping {

@@ -19,7 +19,7 @@ struct ctf_calls {
 	/* Of an event's name, once for each class: what its events mean; NULL: they are only counted. Lives as long as the
 	 * reading. An err code in *rc: it fails. */
 	const struct event_name *(*name)(void *of, const char *name, int *rc);
-	/* An event. `wall_offset_ns`: of the clock to the time since the epoch. */
+	/* An event. Its texts are valid during the call. */
 	int (*event)(void *of, const struct raw_event *r, struct err *e);
 	/* An event whose name means nothing: `name` as it was given to name(). */
 	void (*unused)(void *of, const char *name);

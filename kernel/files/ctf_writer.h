@@ -29,7 +29,8 @@ int kernel_ctf_open(struct kernel_ctf_writer **ret, const char *folder,
 /* A kernel_take() for *w: appends an event. In the order of time. ERR_INPUT: its time is before that of the event before, or
  * negative, or its kind is unknown; ERR_FULL: the disk is full, or has no room for the user; ERR_SYSTEM, ERR_MEMORY.
  * After an error of the disk the packets before are whole, and each further call fails. O(bytes of the event);
- * memory: up to 64 KiB for each CPU, and 24 bytes for each thread. */
+ * memory: up to 64 KiB for each CPU, and about 60 bytes for each
+ * of the first 4 million threads (further ones have no name beside their number in switches). 0.2 us of a Xeon of 2.0 GHz. */
 int kernel_ctf_take(void *w, const struct kernel_event *ev, struct err *e);
 
 /* Writes the packets that are open, so that what was taken so far can be read. ERR_FULL, ERR_SYSTEM. */

@@ -45,7 +45,7 @@ struct kernel_files_counts {
 	uint32_t hosts, cpus, threads; /* seen; cpus and threads of all hosts */
 	int64_t first_ns, last_ns;     /* of the events that were given; 0, 0: none */
 	int64_t
-	    wall_offset_ns; /* of the first recording's clock to the time since the epoch; 0: it has none */
+	    wall_offset_ns; /* of the clock of the recording that ended first, to the time since the epoch; 0: it has none */
 	struct kernel_first odd[KERNEL_ODDITIES];
 };
 

@@ -345,7 +345,7 @@ static void
 check_bases(struct merge *m)
 {
 	for (uint32_t i = 0; texts_count(m->setting.names->hosts) > 1 && i < m->nsources; i++)
-		if (m->sources[i]->wall_offset_ns == 0 || m->setting.raw_times) {
+		if (!m->sources[i]->has_base) {
 			m->account.file = m->sources[i]->path;
 			account_odd(&m->account, ODDITY_BASE,
 			    "its times are as the clock of its host counts them");

@@ -67,6 +67,8 @@ static const struct {
 	{ "compat_syscall_exit_", false },
 	{ "sys_enter_", true },
 	{ "sys_exit_", false },
+	{ "compat_sys_", true }, /* of LTTng before 2.6, whose ends are all exit_syscall */
+	{ "sys_", true },
 };
 
 /* Names that LTTng has for system calls of other names. */

@@ -33,7 +33,7 @@ MEANING(PACKET_OUT, "net_dev_queue", SLOTS(">seq", ">ack_seq", ">flags", ">sourc
 MEANING(PACKET_IN, "net_if_receive_skb netif_receive_skb", SLOTS(">seq", ">ack_seq", ">flags", ">source_port", ">dest_port"))
 MEANING(BLOCK_DONE, "block_rq_complete", SLOTS("nr_sector"))
 MEANING(CALL_IN, "", SLOTS("*", "uaddr", "op", "val"))
-MEANING(CALL_OUT, "", SLOTS("ret"))
+MEANING(CALL_OUT, "exit_syscall", SLOTS("ret"))
 MEANING(RAW_CALL_IN, "sys_enter", SLOTS("id", "args[0]", "args[1]", "args[2]"))
 MEANING(RAW_CALL_OUT, "sys_exit", SLOTS("id", "ret"))
 MEANING(SEND, "tcp_send", SLOTS("sport", "dport", "saddr", "daddr"))

@@ -26,7 +26,8 @@ struct recording {
 	struct recorded_item *items;
 	uint32_t at, count;
 	const char *path;
-	int64_t wall_offset_ns; /* of its clock, once events were read; 0: none */
+	bool
+	    has_base; /* its times are since the epoch; once it was read. Of Hone's own: they were merged before */
 	/* Makes more events ready, when at == count; 0: the end. ERR_MEMORY, ERR_SYSTEM. */
 	int (*more)(struct recording *s, struct err *e);
 	void (*close)(struct recording *s); /* frees it */

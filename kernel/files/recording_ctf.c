@@ -217,9 +217,10 @@ more(struct recording *recording, struct err *e)
 			    "%.150s", e->text);
 		else if (rc < 0)
 			return rc;
-		recording->wall_offset_ns = s->door->wall(s->reading);
 		if (a->counts->wall_offset_ns == 0)
-			a->counts->wall_offset_ns = recording->wall_offset_ns;
+			a->counts->wall_offset_ns = s->door->wall(s->reading);
+		recording->has_base = s->is_own ||
+		                      (s->door->wall(s->reading) != 0 && !s->setting->raw_times);
 		s->over = true;
 		if ((rc = push_losses(s, INT64_MAX, e)) != 0)
 			return rc;

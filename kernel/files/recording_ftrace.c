@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "kernel/files/recording_text.h"
 
-enum { WINDOW_BYTES = 8 << 20, CPUS_MAX = KERNEL_CPU_ALL, FLAGS_MAX = 12, SNIFF_LINES = 40 };
+enum { WINDOW_BYTES = 8 << 20, FLAGS_MAX = 12, SNIFF_LINES = 40 };
 
 struct cpu_loss {
 	bool pending, any;
@@ -130,7 +130,7 @@ read_head(const char *line, const char *end, struct ftrace_head *ret)
 		const char *cpu = at + 1;
 
 		if (text_number(&cpu, end, &ret->cpu) && cpu < end && *cpu == ']' &&
-		    ret->cpu < CPUS_MAX && read_rest(cpu + 1, end, ret) &&
+		    ret->cpu < TEXT_CPUS_MAX && read_rest(cpu + 1, end, ret) &&
 		    read_thread(line, at, ret))
 			return ret->tid <= INT32_MAX && ret->pid <= INT32_MAX;
 	}
@@ -382,7 +382,7 @@ parse_loss(struct recording_ftrace *f, const char *at, const char *end, const ch
 
 	*why = "a loss that cannot be read";
 	at += 4;
-	if (!text_number(&at, end, &cpu) || cpu >= CPUS_MAX || end - at < 2 || at[0] != ' ' ||
+	if (!text_number(&at, end, &cpu) || cpu >= TEXT_CPUS_MAX || end - at < 2 || at[0] != ' ' ||
 	    at[1] != '[')
 		return LINE_BAD;
 	at += 2;

@@ -124,7 +124,7 @@ parse(
 		return LINE_OTHER; /* bpftrace's first line */
 	*why = "no record of MiSeRTrace";
 	if (n < FIELDS_MIN || !psv_number(&f[1], INT32_MAX, &tid) ||
-	    !psv_number(&f[2], INT64_MAX, &ns) || !psv_number(&f[3], KERNEL_CPU_ALL - 1, &cpu) ||
+	    !psv_number(&f[2], INT64_MAX, &ns) || !psv_number(&f[3], TEXT_CPUS_MAX - 1, &cpu) ||
 	    f[4].at == f[4].end)
 		return LINE_BAD;
 	raw->time_ns = ns;
@@ -237,7 +237,7 @@ recording_psv_sniff(const char *head, size_t len)
 			stop = end;
 		if (stop > head && split(head, stop, f, FIELDS) >= FIELDS_MIN &&
 		    psv_number(&f[1], INT32_MAX, &n) && psv_number(&f[2], INT64_MAX, &n) &&
-		    psv_number(&f[3], KERNEL_CPU_ALL - 1, &n))
+		    psv_number(&f[3], TEXT_CPUS_MAX - 1, &n))
 			good++;
 		else if (stop > head)
 			bad++;

@@ -8,7 +8,12 @@
 #include "kernel/files/event_window.h"
 #include "kernel/files/recording.h"
 
-enum { TEXT_LINE_MAX = 1 << 16, TEXT_NAMES_MAX = 4096 }; /* longer lines are counted as malformed */
+enum {
+	TEXT_LINE_MAX = 1 << 16, /* longer lines are counted as malformed */
+	TEXT_NAMES_MAX = 4096,
+	TEXT_CPUS_MAX =
+	    8192 /* the most that Linux can be built for; greater numbers are malformed */
+};
 
 enum text_line {
 	LINE_EVENT,  /* *raw is filled in */

@@ -75,6 +75,35 @@ is_over(const struct requests *r, const struct tcp_channel *c, const struct mess
 	       (x->state == EXCHANGE_ANSWERED && !channel_recorded(r, c, (enum side) !c->server));
 }
 
+static void
+forget_channel(struct requests *r, struct tcp_channel *c)
+{
+	while (c->first != NULL)
+		drop_first(r, c);
+	map_take(&r->channel_of, c->numbers[0]);
+	map_take(&r->channel_of, c->numbers[1]);
+	recent_remove(&r->by_channel, &c->recent);
+	handle_pool_give(&r->channels, c);
+}
+
+/* An item for the connection that was used last: others are forgotten, if there are too many. NULL: it alone has too many, or out of memory,
+ * which is noted. */
+static void *
+take_item(struct requests *r, struct handle_pool *p)
+{
+	void *item;
+
+	while (p->count >= p->max && r->by_channel.oldest != r->by_channel.newest) {
+		forget_channel(r, (struct tcp_channel *)((char *)r->by_channel.oldest -
+							 offsetof(struct tcp_channel, recent)));
+		r->counts.evicted++;
+	}
+	if ((item = handle_pool_take(p)) == NULL && p->count < p->max)
+		note_failure_of(r, ERR_MEMORY, "no memory for messages");
+	r->counts.evicted += item == NULL;
+	return item;
+}
+
 struct message_exchange *
 exchange_add(struct requests *r, struct tcp_channel *c)
 {
@@ -84,10 +113,8 @@ exchange_add(struct requests *r, struct tcp_channel *c)
 	while (c->nexchanges >= EXCHANGES_MAX ||
 	       (c->nexchanges > 1 && is_over(r, c, c->first) && is_over(r, c, c->first->next)))
 		drop_first(r, c);
-	if ((x = handle_pool_take(&r->exchanges)) == NULL) {
-		note_failure_of(r, ERR_MEMORY, "no memory for messages");
+	if ((x = take_item(r, &r->exchanges)) == NULL)
 		return NULL;
-	}
 	*(c->last != NULL ? &c->last->next : &c->first) = x;
 	c->last = x;
 	c->nexchanges++;
@@ -97,12 +124,10 @@ exchange_add(struct requests *r, struct tcp_channel *c)
 struct exchange_call *
 exchange_call_add(struct requests *r, struct message_exchange *x)
 {
-	struct exchange_call *c = handle_pool_take(&r->calls), **at = &x->calls;
+	struct exchange_call *c = take_item(r, &r->calls), **at = &x->calls;
 
-	if (c == NULL) {
-		note_failure_of(r, ERR_MEMORY, "no memory for messages");
+	if (c == NULL)
 		return NULL;
-	}
 	while (*at != NULL)
 		at = &(*at)->next;
 	*at = c;
@@ -143,17 +168,6 @@ server_by_ports(const struct kernel_connection *of)
 	bool here = of->here.port >= CLIENT_PORTS_FROM, there = of->there.port >= CLIENT_PORTS_FROM;
 
 	return here == there ? SIDE_UNKNOWN : here ? SIDE_B : SIDE_A;
-}
-
-static void
-forget_channel(struct requests *r, struct tcp_channel *c)
-{
-	while (c->first != NULL)
-		drop_first(r, c);
-	map_take(&r->channel_of, c->numbers[0]);
-	map_take(&r->channel_of, c->numbers[1]);
-	recent_remove(&r->by_channel, &c->recent);
-	handle_pool_give(&r->channels, c);
 }
 
 static struct tcp_channel *

@@ -121,8 +121,10 @@ call_from(struct requests *r, struct message_exchange *x, struct request_unit *u
 {
 	struct exchange_call *call = exchange_call_add(r, x);
 
-	if (call == NULL)
+	if (call == NULL) {
+		u->trace->lossy = true;
 		return;
+	}
 	call->caller = u->pooled.self;
 	call->link_id = ++r->last_id;
 	call->fork = unit_add(r, u, RECORD_FORK, m->at, x->name, call->link_id);

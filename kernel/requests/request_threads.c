@@ -133,9 +133,10 @@ thread_of(struct requests *r, uint32_t host, uint32_t tid, uint32_t pid)
 	recent_touch(&r->by_thread, &t->recent);
 	if (t->epoch != r->epoch)
 		clear_context(r, t);
-	if (pid != 0 && handle_pool_get(&r->processes, t->process) == NULL) {
-		t->pid = pid;
-		if ((p = process_of(r, host, pid)) == NULL)
+	/* Where nothing says the process, each thread is one of its own. */
+	if ((pid != 0 && t->pid == 0) || handle_pool_get(&r->processes, t->process) == NULL) {
+		t->pid = pid != 0 ? pid : t->pid;
+		if ((p = process_of(r, host, t->pid != 0 ? t->pid : tid)) == NULL)
 			return NULL;
 		t->process = p->pooled.self;
 	}

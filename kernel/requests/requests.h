@@ -43,8 +43,8 @@
  * sent in the context of its request; an event loop that sends, after it received a message, for another request than that one; hosts
  * whose clocks differ by more than the network takes.
  *
- * Bounds: options. Memory is at most about traces_max x 2.5 KiB + records_max x 96 B + threads_max x 640 B + connections_max x
- * 800 B, and names (4,096 types of at most 255 bytes). What does not fit is counted: the oldest is given up.
+ * Bounds: options. Memory is at most about traces_max x 180 B + records_max x 220 B + threads_max x 620 B + connections_max x 700 B, 250 MiB by
+ * default, and names (4,096 types of at most 255 bytes). What does not fit is counted: the oldest is given up.
  */
 #ifndef KERNEL_REQUESTS_REQUESTS_H
 #define KERNEL_REQUESTS_REQUESTS_H

@@ -303,7 +303,7 @@ bool channel_recorded(const struct requests *r, const struct tcp_channel *c, enu
 /* The end of that side. */
 struct kernel_end channel_end(
     const struct requests *r, const struct tcp_channel *c, enum side side);
-/* A new exchange at the end. NULL: out of memory, which is noted. */
+/* A new exchange at the end, of the channel that was used last. NULL: too many, or out of memory, which is noted. */
 struct message_exchange *exchange_add(struct requests *r, struct tcp_channel *c);
 struct exchange_call *exchange_call_add(struct requests *r, struct message_exchange *x);
 /* The first in that state, or NULL. */

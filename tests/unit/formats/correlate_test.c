@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE /* strsep() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -607,10 +608,108 @@ names_over_the_limit_share_one_label(void **state)
 	close_room(&r);
 }
 
+/* ---- spans ---- */
+
+#define SPANS                                                                                                                   \
+	"[program]\nservice = *\n[request o]\nbegin = o:start\nend = o:end\ncorrelate = span\nbegin_id = span\nend_id = span\n" \
+	"trace_id = trace\nparent_id = parent\nservice_field = service_name | service\ntype_field = op_name | operation\n"
+
+/* fields: "name=value name=value": a value of digits and a + before it is a number, others are texts. */
+static void
+say_fields(struct room *r, struct correlate *c, const char *node, int64_t time_ns, const char *name,
+    const char *fields)
+{
+	struct tracer_event v = event_at(r, node, 1, time_ns, name);
+	const char *names[RECORD_VALUES_MAX];
+	struct value values[RECORD_VALUES_MAX];
+	char copy[256], *at = copy;
+	struct err e;
+
+	snprintf(copy, sizeof copy, "%s", fields);
+	for (char *word; (word = strsep(&at, " ")) != NULL && *word != '\0'; v.nfields++) {
+		char *value = strchr(word, '=');
+
+		*value++ = '\0';
+		names[v.nfields] = word;
+		values[v.nfields] = (struct value){
+			.type = VALUE_TEXT, .len = (uint32_t)strlen(value), .text = value
+		};
+		if (value[0] == '+')
+			values[v.nfields] = (struct value){ .type = VALUE_UINT,
+				.u = strtoull(value, NULL, 10) };
+	}
+	v.fields = names;
+	v.values = values;
+	v.has_tid = false; /* spans need no thread */
+	assert_int_equal(correlate_event(c, &v, &e), 0);
+}
+
+static void
+two_events_of_a_span_are_a_unit_over_programs_and_hosts(void **state)
+{
+	struct reading_counts n;
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room_with(&r, SPANS);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	say_fields(&r, c, "a", 1000, "o:start", "trace=00ab span=01 parent=0000000000000000");
+	say_fields(&r, c, "a", 1100, "o:start", "trace=00ab span=02 parent=01 operation=ask");
+	say_fields(&r, c, "b", 1200, "o:start", "trace=ab span=+3 parent=+2 service=cart");
+	say_fields(&r, c, "b", 1250, "o:other", "trace=ab span=+3");
+	say_fields(&r, c, "b", 1300, "o:end", "trace=ab span=+3 operation=get rows=+7");
+	say_fields(&r, c, "a", 1400, "o:end", "trace=00ab span=02 service_name=front");
+	say_fields(&r, c, "a", 1500, "o:end", "trace=00ab span=01 service_name=front op_name=home");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(reading_end(r.reading, &e), 0);
+	reading_counts(r.reading, &n);
+	assert_int_equal(n.spans, 3);
+	assert_int_equal(r.ntraces, 1);
+	assert_int_equal(r.traces[0]->nunits, 3);
+	assert_string_equal(
+	    labels_get(r.labels, r.traces[0]->type)->text, "front/hone:request_begin(home)");
+	assert_int_equal(r.traces[0]->end_ns - r.traces[0]->begin_ns, 500);
+	assert_false(r.traces[0]->lossy);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+what_lacks_a_part_of_a_span_is_counted(void **state)
+{
+	struct reading_counts n;
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room_with(&r, SPANS);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	say_fields(&r, c, "a", 1000, "o:start", "trace=1 span=1 parent=0 service=a operation=x");
+	say_fields(&r, c, "a", 1100, "o:start", "trace=1 span=2 parent=1 service=a operation=y");
+	say_fields(
+	    &r, c, "a", 1200, "o:end", "trace=1 span=3 service=a operation=z"); /* no start */
+	say_fields(&r, c, "a", 1300, "o:start", "span=4 parent=1");             /* no trace */
+	say_fields(&r, c, "a", 1400, "o:end", "trace=1 span=1");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(reading_end(r.reading, &e), 0);
+	reading_counts(r.reading, &n);
+	assert_int_equal(n.skipped[SKIP_INCOMPLETE].count, 1);
+	assert_int_equal(n.skipped[SKIP_UNTIMED].count, 2); /* no start, no end */
+	assert_int_equal(r.ntraces, 1);
+	assert_true(r.traces[0]->lossy);
+	correlate_free(c);
+	close_room(&r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_events_of_a_span_are_a_unit_over_programs_and_hosts),
+		cmocka_unit_test(what_lacks_a_part_of_a_span_is_counted),
 		cmocka_unit_test(
 		    a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread),
 		cmocka_unit_test(a_request_whose_end_is_missing_is_counted_and_not_handed_out),

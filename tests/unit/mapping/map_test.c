@@ -11,6 +11,9 @@
 
 #define PROGRAM "[program]\nservice = x\n"
 #define THREAD PROGRAM "[request r]\nbegin = a:b\nend = a:e\ncorrelate = thread\n"
+#define SPAN                                                                                     \
+	PROGRAM "[request r]\nbegin = o:start\nend = o:end\ncorrelate = span\nbegin_id = span\n" \
+		"end_id = span\ntrace_id = trace\nparent_id = parent\n"
 #define FIELD PROGRAM "[request r]\nbegin = a:b\nend = a:e\ncorrelate = field\nbegin_id = job\n"
 
 static struct mapping *
@@ -75,6 +78,25 @@ a_file_is_parsed_into_its_rules(void **state)
 }
 
 static void
+a_span_has_alternative_fields(void **state)
+{
+	struct mapping *m = must_load(
+	    SPAN "service_field = service_name|service\ntype_field = op_name | operation | name\n");
+	const struct map_rule *r = &m->rules[0];
+
+	(void)state;
+	assert_int_equal(r->correlate, MAP_SPAN);
+	assert_int_equal(r->service_fields.n, 2);
+	assert_string_equal(r->service_fields.names[1], "service");
+	assert_int_equal(r->type_fields.n, 3);
+	assert_string_equal(r->type_fields.names[2], "name");
+	assert_string_equal(r->trace_fields.names[0], "trace");
+	assert_string_equal(r->parent_fields.names[0], "parent");
+	assert_string_equal(map_pattern(m, 0), "o:start");
+	map_free(m);
+}
+
+static void
 each_required_tracepoint_is_listed_once(void **state)
 {
 	struct mapping *m = must_load(PROGRAM
@@ -108,6 +130,15 @@ errors_name_the_line_and_the_permitted_values(void **state)
 		{ "[program]\nservice = abcdefghijklmnop\n",
 		    ":2: service: the kernel keeps 15 letters of a program's name; "
 		    "want abcdefghijklmno" },
+		{ SPAN "carry = yes\n", ":11: carry does not go with correlate = span" },
+		{ SPAN "step = a:b c\n", ":11: step goes with correlate = field only" },
+		{ SPAN "type_field = a |\n", ":11: type_field:  is no field" },
+		{ SPAN "service_field = a | b c\n", ":11: service_field: \"c\" is too much" },
+		{ SPAN "service_field = a|b|c|d|e|f|g|h|i\n", ":11: service_field: over 8 fields" },
+		{ PROGRAM
+		    "[request r]\nbegin = a:b\nend = a:e\ncorrelate = span\nbegin_id = s\nend_id = s\ntrace_id = t\n",
+		    ":3: [request r] needs parent_id" },
+		{ THREAD "trace_id = t\n", ":7: trace_id goes with correlate = span only" },
 		{ "[program]\n[program]\n", ":2: [program] was in line 1 already" },
 		{ "[program]\nservice = a\nservice = b\n",
 		    ":3: service was given in line 2 already" },
@@ -130,12 +161,12 @@ errors_name_the_line_and_the_permitted_values(void **state)
 		{ PROGRAM "[request r]\nbegin = a:b\ncorrelate = thread\n",
 		    ":3: [request r] needs end" },
 		{ PROGRAM "[request r]\nbegin = a:b\nend = a:e\n",
-		    ":3: [request r] needs correlate = thread or correlate = field" },
+		    ":3: [request r] needs correlate = thread, field or span" },
 		{ PROGRAM "[request r]\ncorrelate = thred\n",
-		    ":4: correlate: unknown \"thred\"; did you mean thread? want thread or "
-		    "field" },
+		    ":4: correlate: unknown \"thred\"; did you mean thread? want thread, "
+		    "field or span" },
 		{ PROGRAM "[request r]\ncorrelate =\n",
-		    ":4: correlate: unknown \"\"; want thread or field" },
+		    ":4: correlate: unknown \"\"; want thread, field or span" },
 		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = ab\nend = a:e\n",
 		    ":5: begin: ab is no tracepoint: want "
 		    "provider:event" },
@@ -322,6 +353,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_parsed_into_its_rules),
+		cmocka_unit_test(a_span_has_alternative_fields),
 		cmocka_unit_test(each_required_tracepoint_is_listed_once),
 		cmocka_unit_test(errors_name_the_line_and_the_permitted_values),
 		cmocka_unit_test(fields_of_other_names_may_hold_the_same_id),

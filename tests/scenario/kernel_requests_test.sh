@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Requests of programs that know nothing of Hone, from what the kernel sees: three services whose threads block, and three event loops, are
+# recorded while 10,000 requests go through them; each graph is compared with what the services did. Then hone analyze makes of a recording what it
+# makes of every trace.
+# O: the folder of `make all kernel-requests-scenario`.
+. "$(dirname "$0")/lib.sh"
+needs root jq
+B=$O/lib/hone/hone-below S=$O/tests/scenario H=$O/bin/hone
+[ -x "$B" ] || skip "hone-below was not built: it needs clang and libbpf"
+"$B" --can --json | jq -e .waits > /dev/null || skip "BPF is not permitted here"
+D=$(mktemp -d)
+PIDS=()
+trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
+why() { tail -n 20 "$D"/*.log 2> /dev/null; }
+
+echo 1..21
+# run NAME KIND CLIENTS REQUESTS FLAG...: the services serve so many requests while hone kernel record records them
+run() {
+	local name=$1 kind=$2 clients=$3 requests=$4 work record
+	shift 4
+	rm -f "$D/in" "$D/out" && mkfifo "$D/in"
+	"$S/kernel_requests_work" "$kind" "$clients" "$requests" "$D/$name.truth" < "$D/in" > "$D/out" 2> "$D/$name.work.log" &
+	work=$!
+	PIDS+=($work)
+	exec 9> "$D/in"
+	wait_for 30 grep -q ready "$D/out" || bail "the services do not begin"
+	"$H" kernel record --seconds 100 --pid $work --json "$@" "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
+	record=$!
+	PIDS+=($record)
+	wait_for 20 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
+	sleep 1
+	echo go >&9
+	wait_for 60 grep -q done "$D/out" || bail "the services do not end"
+	exec 9>&-
+	wait $work
+	kill -INT $record
+	wait $record
+	"$S/kernel_requests_truth" "$D/$name" "$D/$name.truth" $([ "$name" = all ] && echo all) > "$D/$name.found" 2> "$D/$name.compare.log"
+	cat "$D/$name.found" >> "$D/$name.compare.log"
+}
+# at_least WHAT SHARE NAME: so many of its requests
+at_least() { awk -v what="$1" -v share="$2" '{ for (i = 1; i < NF; i += 2) n[$i] = $(i + 1) } END { exit !(n["requests"] > 0 && n[what] >= share * n["requests"]) }' "$D/$3.found"; }
+none() { awk -v what="$1" '{ for (i = 1; i < NF; i += 2) n[$i] = $(i + 1) } END { exit !(n["requests"] > 0 && n[what] == 0) }' "$D/$2.found"; }
+
+for kind in blocking epoll; do
+	run $kind $kind 8 10000 --texts
+	check "$kind: nothing is lost" jq -e '.ok and .lost == 0' "$D/$kind.json"
+	check "$kind: 10,000 requests were served" grep -q "^requests 10000 " "$D/$kind.found"
+	check "$kind: at least 99.9 % of the graphs are exact" at_least exact 0.999 $kind
+	check "$kind: none is wrong that seems to be right" none unmarked $kind
+done
+run all blocking 4 2000
+check "rule all: at least 99.9 % of the graphs are exact where threads block" at_least exact 0.999 all
+
+# ---- what hone makes of it
+"$H" analyze "$D/blocking" --json --samples --html "$D/page.html" > "$D/document.json" 2> "$D/analyze.log"
+check "hone analyze knows the recording" jq -e '.source.counts.traces == 10000 and .source.failed == []' "$D/document.json"
+check "the request type is the address and the path, without ids" jq -e '.types | length == 1 and .[0].type == "127.0.0.2:8001 GET /front/{id}"' "$D/document.json"
+check "the paths go through the services" jq -e '[.types[].groups[].path[]? | tostring] | any(contains("stock/hone:unit_begin"))' "$D/document.json"
+check "single requests have their graphs" jq -e '.requests | length == 100 and all(.units[0].service == "front" and .lossy == false)' "$D/document.json"
+check "a call is a unit that its caller waits for" jq -e '[.requests[].units[] | select(.parent != null)] | length > 50 and all(.joined and .end_ms != null)' "$D/document.json"
+check "units say what their threads waited for" jq -e '[.requests[].units[].waits_ms.network // 0] | add > 0' "$D/document.json"
+check "there is a page" grep -q "GET /front/{id}" "$D/page.html"
+"$H" analyze "$D/epoll" --dot "$D/graph.dot" > "$D/text" 2>> "$D/analyze.log"
+check "--dot writes the graphs" grep -q 'r0_0 \[label="front' "$D/graph.dot"
+check "the text shows them as other traces" grep -q "10,000 requests of 1 type" "$D/text"
+"$H" analyze "$D/blocking" --gateway 127.0.0.1:9 > "$D/none" 2>&1
+check "a gateway that sends nothing begins no request" [ $? = 1 ]
+"$H" analyze "$D/blocking" --gateway 127.0.0.0/8,x > "$D/bad" 2>&1
+check "a gateway that is no address is refused" [ $? = 2 ]
+export XDG_DATA_HOME="$D"
+"$H" baseline save before "$D/blocking" > /dev/null 2>> "$D/analyze.log"
+check "a baseline is made of it" "$H" analyze "$D/epoll" --baseline before
+exit $FAILED
