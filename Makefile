@@ -190,7 +190,7 @@ $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # BPF programs, for the kernel; the objects are inside the programs that load them.
-$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/raw.h
+$O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/futex_owner.h below/kernel/raw.h
 	@mkdir -p $(@D) && clang -target bpf -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
 	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 $O/below/kernel/trace_bpf.o: CFLAGS_ALL += -DTRACE_OBJECT='"$O/below/kernel/trace.bpf.o"'

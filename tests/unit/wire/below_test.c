@@ -33,6 +33,7 @@ static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_LOST, .lost = { 5, 1000, 2000 } },
 	{ .kind = BELOW_MARK, .mark_ns = INT64_C(123456789012) },
 	{ .kind = BELOW_COST, .cost_cpu_us = 77 },
+	{ .kind = BELOW_PROBED, .probed = { 5, false, "no room", true } },
 };
 
 enum { NMESSAGES = sizeof MESSAGES / sizeof *MESSAGES };
