@@ -7,7 +7,7 @@ scenario: below-scenario
 
 # What hone-below costs; see bench/below_cost.py.
 $O/bench/below_cost_program: $O/bench/below_cost_program.o
-	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL)
+	@mkdir -p $(@D) && $(CC) -rdynamic -o $@ $< $(LDFLAGS_ALL)
 
 # Programs with the thread context of an OpenTelemetry SDK, whose thread-local pointer is reached in different ways.
 OTEL_FLAGS_offset     := -ftls-model=initial-exec

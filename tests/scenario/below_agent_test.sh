@@ -150,19 +150,22 @@ check "it ends when the lease of the desired state ends" wait_for 10 all_gone "$
 
 # ---- kills -----------------------------------------------------------------------
 KILLS=${KILLS:-20} RANDOM=${KILL_SEED:-1}
-recovered() { after 'below trace'; }
-losses() { since | grep -c '^loss'; }
+recovered() { after "below trace [0-9]* unit [0-9]* pid $PROGRAM "; }
+mono() { awk '{ printf "%.0f\n", $1 * 1e9 }' /proc/uptime; }
 failures=0 lossless=0
 for ((i = 1; i <= KILLS; i++)); do
 	want below_program
 	wait_for 30 helper > /dev/null
+	sleep 0.3 # until the last records of one before it have come
 	mark
 	wait_for 30 recovered > /dev/null || { echo "# kill $i: no record before it"; failures=$((failures + 1)); }
+	from=$(mono)
 	sleep "0.$((RANDOM % 10))"
 	pid=$(helper) starter=$(pgrep -P "$AGENT" -x hone-starter)
 	programs=$(held prog "$pid") links=$(held link "$pid")
 	[ -n "$programs" ] || { echo "# kill $i: hone-below holds nothing"; failures=$((failures + 1)); }
 	mark
+	to=$(mono)
 	case $((RANDOM % 5)) in
 	0) what=hone-below && kill -9 "$pid" ;;
 	1) what="the starter" && kill -9 "$starter" ;;
@@ -182,9 +185,34 @@ for ((i = 1; i <= KILLS; i++)); do
 	"the controller") rm -f "$D/controller.sock" && controller_start ;;
 	esac
 	echo "# kill $i: $what"
+	echo "$from $to $what" >> "$D/windows"
 done
 check "after each of $KILLS kills nothing is attached after 10 s, and records come again" test "$failures" = 0
 check "when hone-below was killed, what it had not reported is a loss" test "$lossless" = 0
+# Of each probed request that ended between the first record and the kill, and in that time waited for more than 5 ms: there is a record, or a
+# loss of that time was told (of an agent that was killed, by the next one: it begins anew).
+silent() {
+	sleep 1	# what the controller has not read
+	awk 'FILENAME ~ /windows$/ { from[++n] = $1; to[n] = $2; what[n] = $3 " " $4; next }
+		FILENAME ~ /log$/ && $1 == "below" { seen[$3, $5] = 1; next }
+		FILENAME ~ /log$/ && ($1 == "loss" || $1 == "restarted") { lost_from[++k] = $(NF - 2); lost_to[k] = $NF; next }
+		$1 == "done" && $9 - $7 > 5e6 {
+			for (i = 1; i <= n && !($7 >= from[i] && $9 <= to[i]); i++);
+			if (i > n) next
+			all++
+			if (($3, $5) in seen) next
+			for (j = 1; j <= k && !(lost_from[j] <= $9 && lost_to[j] >= $7); j++);
+			if (j <= k) told++
+			else { silent++; print "before the kill of " what[i] ": " $0 }
+		}
+		END { print all + 0 " requests, told as lost " told + 0 ", silently lost " silent + 0; exit silent > 0 || all == 0 }' \
+		"$D/windows" "$D/controller.log" "$D/requests" > "$D/silent"
+	local rc=$?
+	sed 's/^/# /' "$D/silent"
+	return $rc
+}
+silent
+check "nothing is lost silently, whoever is killed" test "$(grep -c 'silently lost 0' "$D/silent")" = 1
 want below_program
 wait_for 10 helper > /dev/null
 pid=$(helper) starter=$(pgrep -P "$AGENT" -x hone-starter)

@@ -17,7 +17,7 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 25; }
 
-echo 1..42
+echo 1..44
 mkfifo "$D/in"
 "$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
 WORK=$!
@@ -116,7 +116,11 @@ check "with CAP_BPF and CAP_PERFMON only, another user's waits for a lock are se
 check "what is switched off is said" jq -e '.waits and (.holders or .samples | not) and (.missing | test("switched off"))' "$D/can.json"
 unprivileged() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all "$B" --can > "$D/can.txt" 2>&1; }
 check "without privileges it says that it looks at /proc" eval 'unprivileged && grep -q "^yes  all of this by looks at /proc" "$D/can.txt"'
-check "and which are missing, and how to grant them" grep -q "CAP_BPF and CAP_PERFMON are needed" "$D/can.txt"
+check "and which are missing, and how to grant them" grep -q "CAP_BPF and CAP_PERFMON are missing (setcap" "$D/can.txt"
+one() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+$1 --ambient-caps=-all,+$1 --bounding-set=-all,+$1 "$B" --can > "$D/can.txt" 2>&1; }
+check "with one of both the other one is" eval 'one bpf && grep -q "CAP_PERFMON is missing" "$D/can.txt" && one perfmon && grep -q "CAP_BPF is missing" "$D/can.txt"'
+untyped() { unshare --mount --propagation private sh -c 'mount -t tmpfs none /sys/kernel/btf && "$1" --can' sh "$B" > "$D/can.txt" 2>&1; }
+check "of a kernel that does not describe its types that is said" eval 'untyped; grep -q CONFIG_DEBUG_INFO_BTF "$D/can.txt"'
 # ---- programs with the thread context of an OpenTelemetry SDK
 S=$O/tests/scenario
 otel() {	# otel PROGRAM [LIBRARY]: what it waits for in its spans, and nothing else, is seen
