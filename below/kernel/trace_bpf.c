@@ -130,7 +130,9 @@ why_not(int error, struct err *e)
 		return err_set(e, ERR_DENIED,
 		    "the kernel is locked down (confidentiality, in /sys/kernel/security/lockdown), which forbids BPF "
 		    "programs to read memory: it has to be booted with lockdown=integrity or none");
-	if (error == EPERM || error == EACCES)
+	/* without CAP_PERFMON Linux 6.1 says that it does not know a function of the programs */
+	if (error == EPERM || error == EACCES || !has_capability(CAP_BPF) ||
+	    !has_capability(CAP_PERFMON))
 		return why_denied(e);
 	return err_set(e, ERR_SYSTEM, "the kernel does not take the BPF programs: %s%s%s",
 	    strerror(error), complaint[0] != '\0' ? ": " : "", complaint);

@@ -146,8 +146,8 @@ confine(const struct stacks *s, pid_t parent)
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* of the terminal: ends the caller, and this with it */
-#ifndef SANITIZED /* their calls are many more */
-	reader_filter_begin(); /* a kernel without such filters: all of the above is left */
+#ifndef SANITIZED                /* their calls are many more */
+	reader_filter_begin();   /* a kernel without such filters: all of the above is left */
 #endif
 }
 

@@ -224,9 +224,9 @@ static void
 take_below(const struct record *r, const struct batch_label *l)
 {
 	if (is_probe(l))
-		printf("hit trace %llu unit %llu probed 1 number %lld %.*s\n",
+		printf("hit trace %llu unit %llu probed 1 number %lld %.*s of %u\n",
 		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id,
-		    r->nvalues > 0 ? (long long)r->values[0].i : 0LL, (int)l->len, l->text);
+		    r->nvalues > 0 ? (long long)r->values[0].i : 0LL, (int)l->len, l->text, r->pid);
 	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
 		printf(
 		    "below trace %llu unit %llu pid %u ms %.3f ready %.3f released by %llu %.*s\n",

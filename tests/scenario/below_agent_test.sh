@@ -12,6 +12,7 @@ export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1
 URL=ipc://$D/controller.sock
 EPOCH=0
 mkfifo "$D/say"
+FILE=$O/tests/scenario/below_program
 exec 9<> "$D/say"
 
 not() { ! "$@"; }
@@ -32,7 +33,7 @@ controller_start() {
 	wait_for 20 test -S "$D/controller.sock"
 }
 program_start() {
-	"$O/tests/scenario/below_program" "$D/requests" 9>&- &
+	"$FILE" "$D/requests" 9>&- &
 	PROGRAM=$!
 }
 end() {
@@ -127,6 +128,32 @@ check "one that is passed too often goes off, and the controller is told" wait_f
 mark
 check "the other one stays on meanwhile" wait_for 20 hits
 check "without a gap" each_once
+# An upgrade puts another file in the place of the one that runs; that one is then deleted, and its process ends.
+kill "$PROGRAM"
+wait "$PROGRAM" 2> /dev/null
+mkdir "$D/bin"
+FILE=$D/bin/below_program
+cp "$O/tests/scenario/below_program" "$FILE"
+program_start
+old=$PROGRAM
+mark
+hits_of() { since | grep '^hit' | grep -c "of $1\$" | { read -r n; [ "$n" -ge 20 ]; }; }
+check "a program from another file is probed, too" wait_for 20 hits_of "$old"
+cp "$FILE" "$FILE.new" && mv "$FILE.new" "$FILE"
+mark
+check "and when its file has been replaced" wait_for 20 hits_of "$old"
+program_start
+check "the new version is probed beside it" wait_for 20 hits_of "$PROGRAM"
+rm "$FILE"
+mark
+check "both, when the file has been deleted" eval 'wait_for 20 hits_of "$old" && wait_for 20 hits_of "$PROGRAM"'
+kill -9 "$old"
+wait "$old" 2> /dev/null
+mark
+check "when the old one has ended in the middle of it, the new one is still probed" wait_for 20 hits_of "$PROGRAM"
+alive() { kill -0 "$PROGRAM"; }
+check "no probe has harmed it" alive
+FILE=$O/tests/scenario/below_program
 pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
 TOGGLES= want
 check "when none is wanted any more, nothing is attached" wait_for 10 all_gone "$pid" "$programs" "$links"
