@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
 enum { LINKS_MAX = 16, LOG_MAX = 300, RINGS_BYTES = 16 << 20, RING_MIN_BYTES = 256 << 10 };
+#define LOST_UNTIMED_NS \
+	INT64_C(1000000000) /* how far back a loss is taken to reach whose begin is not noted yet */
 enum { LEFT_THREADS_MAX = 16384 }; /* 200 bytes each, where the kernel has no bpf_task_from_pid() */
 
 /* trace.bpf.o, made by clang */
@@ -43,10 +46,10 @@ struct trace_bpf {
 	struct record_sort *sort;
 	int processes, probes, passes; /* maps */
 	int ncpus;
-	int on_probe;                /* program; -1: not possible */
-	uint32_t probes_max;         /* places at a time; 0: none */
-	bool knows_threads;          /* the kernel has bpf_task_from_pid() */
-	const struct raw_lost *lost; /* of trace.bpf.c */
+	int on_probe;          /* program; -1: not possible */
+	uint32_t probes_max;   /* places at a time; 0: none */
+	bool knows_threads;    /* the kernel has bpf_task_from_pid() */
+	struct raw_lost *lost; /* of trace.bpf.c */
 	uint64_t told,
 	    forgotten; /* forgotten: for lack of memory, since the last trace_bpf_lost() */
 	uint32_t can;
@@ -385,6 +388,17 @@ load_object(struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, e
 	return has_probes(t, how) ? 0 : err_set(e, ERR_MISSING, "the kernel has no such probes");
 }
 
+/* The programs' variables as they are in the kernel. libbpf's own copy has only their first values: it maps them for skeletons alone. */
+static struct raw_lost *
+map_variables(const struct trace_bpf *t)
+{
+	int fd = bpf_object__find_map_fd_by_name(t->object, ".bss");
+	void *at = fd >= 0 ? mmap(NULL, sizeof *t->lost, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+	                   : MAP_FAILED;
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
 /* With as many probes as possible: a kernel that has no links to many does not know the type of that program. */
 static int
 load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
@@ -393,8 +407,6 @@ load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	                   : (o->without & TRACE_WITHOUT_UPROBE_MULTI) != 0 ? FEW_PROBES
 	                                                                    : MANY_PROBES;
 	int rc, ncpus = libbpf_num_possible_cpus();
-	struct bpf_map *variables;
-	size_t size = 0;
 
 	t->knows_threads = (o->without & TRACE_WITHOUT_TASK_FROM_PID) == 0 &&
 	                   has_function("bpf_task_from_pid");
@@ -409,9 +421,8 @@ load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	t->probes = bpf_object__find_map_fd_by_name(t->object, "probes");
 	t->passes = bpf_object__find_map_fd_by_name(t->object, "passes");
 	t->processes = bpf_object__find_map_fd_by_name(t->object, "processes");
-	variables = bpf_object__find_map_by_name(t->object, ".bss");
-	t->lost = variables != NULL ? bpf_map__initial_value(variables, &size) : NULL;
-	if (!make_rings(t, ncpus) || t->lost == NULL || size < sizeof *t->lost)
+	t->lost = map_variables(t);
+	if (t->lost == NULL || !make_rings(t, ncpus))
 		return err_set(e, ERR_SYSTEM,
 		    "the ring buffers of the BPF programs cannot be mapped: %s", strerror(errno));
 	return 0;
@@ -449,6 +460,8 @@ trace_bpf_close(struct trace_bpf *t)
 		close(t->rings[i]);
 	free(t->rings);
 	record_sort_free(t->sort);
+	if (t->lost != NULL)
+		munmap(t->lost, sizeof *t->lost);
 	bpf_object__close(t->object);
 	free(t);
 }
@@ -533,16 +546,19 @@ trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
 	record_sort_take(t->sort, now_ns, take, of);
 }
 
+/* The programs count first, and then note the time. The begin is taken back before the count is read, so that a loss which comes meanwhile has
+ * a begin of its own, here or the next time. */
 uint64_t
 trace_bpf_lost(struct trace_bpf *t, int64_t *from_ns, int64_t *to_ns)
 {
-	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_RELAXED), n = now - t->told;
+	uint64_t began = __atomic_exchange_n(&t->lost->from_ns, 0, __ATOMIC_SEQ_CST);
+	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_SEQ_CST), n = now - t->told;
 
 	if (n == 0 && t->forgotten > 0)
 		*from_ns = *to_ns = clock_mono().ns;
 	if (n > 0) {
-		*from_ns = (int64_t)t->lost->from_ns;
-		*to_ns = (int64_t)t->lost->to_ns;
+		*to_ns = (int64_t)__atomic_load_n(&t->lost->to_ns, __ATOMIC_SEQ_CST);
+		*from_ns = began != 0 ? (int64_t)began : *to_ns - LOST_UNTIMED_NS;
 	}
 	n += t->forgotten;
 	t->told = now;

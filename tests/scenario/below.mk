@@ -1,7 +1,7 @@
 # A program that waits for known reasons; see tests/scenario/below_test.sh. Without frame pointers, as most programs are.
 $O/tests/scenario/below_work: tests/scenario/below_work.c
 	@mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -fomit-frame-pointer -Wall -Wextra -o $@ $< -pthread
-below-scenario: $O/tests/scenario/below_work
+below-scenario: $O/tests/scenario/below_work $O/bench/below_cost_program
 scenario: below-scenario
 .PHONY: below-scenario
 

@@ -17,7 +17,7 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 25; }
 
-echo 1..44
+echo 1..45
 mkfifo "$D/in"
 "$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
 WORK=$!
@@ -92,6 +92,29 @@ for phase in read_lock write_lock; do check "$phase: its holder sleeps, and wher
 # its sleep has not ended when the other thread gives up, unless that does so late
 check "timed_lock: where its holder is" holder timed_lock hold_mutex "unknown|timer"
 
+# ---- losses
+# A reader that is stopped for a second while a program switches as often as it can: the rings of the CPUs are full, and that is said.
+lossy() {
+	local pid below
+	mkfifo "$D/go" 2> /dev/null
+	"$O/bench/below_cost_program" switch 4 < "$D/go" > /dev/null &
+	pid=$!
+	PIDS+=($pid)
+	exec 8> "$D/go"
+	echo >&8
+	"$B" $WITHOUT --pid $pid --all --seconds 4 --json > "$D/lossy.json" 2> "$D/lossy.log" &
+	below=$!
+	PIDS+=($below)
+	wait_for 20 grep -q observing "$D/lossy.log"
+	[ -z "$1" ] || { kill -STOP $below; sleep 2; kill -CONT $below; }
+	wait $below
+	kill $pid
+	exec 8>&-
+	wait $pid 2> /dev/null
+	jq -c '[.lost, (.rows | map(.count) | add)]' "$D/lossy.json"
+	jq -e "$2" "$D/lossy.json"
+}
+check "what did not fit while it was stopped is counted as lost" lossy stopped '.lost > 1000'
 # ---- with less
 # As a user without rights but CAP_BPF and CAP_PERFMON: another user's program, mutexes only.
 two() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon \
