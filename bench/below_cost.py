@@ -6,11 +6,11 @@
     probed     it has a USDT probe of this program on, which the program passes 40,000 times a second, and records each hit
     timed      it has probes at the begin and the end of a function of this program on, which is called 2,000 times a second, and records
                each hit
-    followed   it records all threads of this program at all times, more than in a diagnosis, where only an open edge of
-               probed requests is recorded
+    followed   it records all threads of this program at all times, more than in a diagnosis, where only probed requests are
+    edge       it records an edge of each request: the hand-over to another thread and back, and the sleep, but not the computing
 
 Each ratio is the mean of PAIRS of neighbouring runs of SECONDS seconds, with its 95 % interval (Student's t of their logarithms).
-    O=build bench/below_cost.py [PAIRS [SECONDS]]
+    O=build bench/below_cost.py [PAIRS [SECONDS]]       MODES="paced edge": only these programs
 """
 import json
 import math
@@ -24,20 +24,21 @@ import time
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 1.5
 O = os.environ.get('O', 'build')
+MODES = os.environ.get('MODES', 'probe function switch paced requests edge').split()
 T95 = {3: 3.182, 5: 2.571, 7: 2.365, 9: 2.262, 11: 2.201, 15: 2.131, 19: 2.093, 29: 2.045}    # by degrees of freedom
-PROBES = {'probed': ('--probes', 'usdt.*'), 'timed': ('--probes', 'func.work')}
-HOW = {'probe': (('probed', False),), 'function': (('timed', False),)}    # whether another process is observed
+PROBES = {'probed': ('--all', '--probes', 'usdt.*'), 'timed': ('--all', '--probes', 'func.work')}
+HOW = {'probe': (('probed', False),), 'function': (('timed', False),), 'edge': (('edge', False),)}    # whether another process is observed
 WHAT = ('operations per second', 'processor time of one', 'time of one')
 
 
 class Helper:
     """hone-below, from when it observes until close(). pid None: there is none."""
 
-    def __init__(self, pid, more=()):
+    def __init__(self, pid, more=('--all',)):
         self.process = None
         if pid is None:
             return
-        self.process = subprocess.Popen([O + '/lib/hone/hone-below', '--pid', str(pid), '--all', '--seconds', '600', '--json', *more],
+        self.process = subprocess.Popen([O + '/lib/hone/hone-below', '--pid', str(pid), '--seconds', '600', '--json', *more],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if 'observing' in line:
@@ -67,7 +68,7 @@ class Helper:
         return part, json.loads(out)['lost']
 
 
-def run(program, pid, more=()):
+def run(program, pid, more=('--all',)):
     """One measurement: the three figures, and what the helper took."""
     helper = Helper(pid, more)
     program.stdin.write('\n')
@@ -88,13 +89,13 @@ def main():
     idle = subprocess.Popen(['sleep', '3600'])
     print('%-9s %-9s %-24s %s' % ('program', 'hone-below', 'ratio to without', '95 % interval'))
     try:
-        for mode in ('probe', 'function', 'switch', 'paced', 'requests'):
+        for mode in MODES:
             program = subprocess.Popen([O + '/bench/below_cost_program', mode, str(SECONDS)], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
             run(program, None)
             for how, other in HOW.get(mode, (('attached', True), ('followed', False))):
                 pid = idle.pid if other else program.pid
-                more = PROBES.get(how, ())
+                more = PROBES.get(how, () if how == 'edge' else ('--all',))
                 ratios, taken, base = ([], [], []), [], []
                 for i in range(PAIRS):
                     both = [run(program, p, more) for p in ((None, pid) if i % 2 == 0 else (pid, None))]

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What bench/below_cost.py observes. below_cost_program switch|paced|requests|probe|function SECONDS
+ * What bench/below_cost.py observes. below_cost_program switch|paced|requests|edge|probe|function SECONDS
  *
  *	switch    two threads on one processor hand a byte to and fro: as many context switches as there can be
  *	paced     the same 50 times each millisecond: 100,000 context switches a second
  *	requests  200 requests per second: 200 us of computing, a hand-over to another thread and back, 1 ms of sleep
+ *	edge      the same; from the hand-over on, the thread is in a span by its OpenTelemetry context
  *
  *	probe     40 times each millisecond: the same computing, about 10 us, and a USDT probe
  *
@@ -14,6 +15,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/scenario/otel_context.h"
 #include "tests/usdt_note.h"
 
 enum {
@@ -35,7 +38,9 @@ enum {
 	SLEEP_US = 1000
 };
 
-enum mode { SWITCH, PACED, REQUESTS, PROBE, FUNCTION };
+enum mode { SWITCH, PACED, REQUESTS, EDGE, PROBE, FUNCTION };
+
+__attribute__((visibility("default"))) __thread struct otel_record *otel_thread_ctx_v1;
 
 static int there[2], back[2];
 
@@ -70,14 +75,20 @@ other(void *unused)
 }
 
 static void
-request(void)
+request(bool has_edge)
 {
+	static struct otel_record record = {
+		.trace_id = { [15] = 7 }, .span_id = { 2 }, .valid = 1
+	};
 	int64_t until_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) + COMPUTE_US * INT64_C(1000);
 
 	while (now_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
 		;
+	if (has_edge)
+		otel_thread_ctx_v1 = &record;
 	hand(there[1], back[0]);
 	usleep(SLEEP_US);
+	otel_thread_ctx_v1 = NULL;
 }
 
 static void
@@ -102,6 +113,7 @@ measure(enum mode mode, double seconds)
 {
 	int64_t begin_ns = now_ns(CLOCK_MONOTONIC), cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID),
 		until_ns = begin_ns + (int64_t)(seconds * 1e9), busy_ns = 0, end_ns;
+	bool serves = mode == REQUESTS || mode == EDGE;
 	uint64_t n = 0;
 
 	while ((end_ns = now_ns(CLOCK_MONOTONIC)) < until_ns) {
@@ -109,18 +121,17 @@ measure(enum mode mode, double seconds)
 		                   : mode == FUNCTION ? CALLS_OF_PACE
 		                                      : HANDS_OF_PACE;
 
-		if (mode != SWITCH && (mode == REQUESTS || n % of_pace == 0)) {
+		if (mode != SWITCH && (serves || n % of_pace == 0)) {
 			int64_t at_ns = begin_ns +
-			                (mode == REQUESTS
-						? (int64_t)n * (1000000000 / REQUESTS_HZ)
+			                (serves ? (int64_t)n * (1000000000 / REQUESTS_HZ)
 						: (int64_t)(n / of_pace) * (1000000000 / PACES_HZ));
 			struct timespec at = { at_ns / 1000000000, at_ns % 1000000000 };
 
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 			end_ns = now_ns(CLOCK_MONOTONIC);
 		}
-		if (mode == REQUESTS)
-			request();
+		if (serves)
+			request(mode == EDGE);
 		else if (mode == PROBE)
 			pass(n);
 		else if (mode == FUNCTION)
@@ -150,8 +161,9 @@ main(int argc, char **argv)
 	       : strcmp(argv[1], "paced") == 0    ? PACED
 	       : strcmp(argv[1], "probe") == 0    ? PROBE
 	       : strcmp(argv[1], "function") == 0 ? FUNCTION
+	       : strcmp(argv[1], "edge") == 0     ? EDGE
 	                                          : REQUESTS;
-	if (mode != REQUESTS) {
+	if (mode != REQUESTS && mode != EDGE) {
 		CPU_ZERO(&one);
 		CPU_SET(0, &one);
 		sched_setaffinity(0, sizeof one, &one);

@@ -205,6 +205,7 @@ below_encode(const struct below_message *m, struct buf *b)
 		buf_uint(b, m->probed.id);
 		buf_u8(b, m->probed.on);
 		put_name(b, m->probed.reason, BELOW_REASON_MAX);
+		buf_u8(b, m->probed.full);
 		break;
 	case BELOW_HITS:
 		buf_u8(b, (uint8_t)m->hits.count);
@@ -476,6 +477,7 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 		m->probed.id = take_u32(r);
 		m->probed.on = take_bool(r);
 		rc = take_text(&m->probed.reason, r, a, BELOW_REASON_MAX);
+		m->probed.full = take_bool(r);
 		break;
 	case BELOW_HITS:
 		rc = take_hits(&m->hits, r, a);

@@ -209,6 +209,8 @@ struct below_probed {
 	bool on;
 	const char *
 	    reason; /* why it could not be switched; "": it is as it was asked for, in all files that have it */
+	bool
+	    full; /* there was no room for it beside others: it may be asked for again as soon as these are off */
 };
 
 struct below_hit { /* a thread passed a probe */

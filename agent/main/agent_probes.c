@@ -337,7 +337,8 @@ answered(void *of, const struct below_probed *r)
 	if (r->reason[0] != '\0') {
 		agent_log(a, LOG_INFO, "%s is off: %s", name, r->reason);
 		s->on = false;
-		s->dear = now;
+		if (!r->full)
+			s->dear = now;
 		take_failure(a, name, r->reason, now);
 	}
 	p->open -= s->asked;

@@ -125,6 +125,7 @@ struct
 
 struct raw_without { /* not 0: what is switched off */
 	u32 stacks, holders;
+	u32 task_from_pid; /* as if the kernel did not have it */
 };
 
 #endif

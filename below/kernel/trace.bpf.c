@@ -7,6 +7,7 @@
  * comes. Only for threads that are followed: what it waits for, and a copy of its stack.
  */
 #include "below/kernel/core.h"
+#include "below/kernel/futex_owner.h"
 #include "below/kernel/raw.h"
 
 enum {
@@ -64,6 +65,20 @@ struct
 	__type(key, struct inner_id);
 	__type(value, u32);
 } inner_threads SEC(".maps");
+
+struct left_thread { /* where it was in its program when it left a CPU */
+	u32 pid;
+	u32 is_on; /* it has come back */
+	u64 registers[RAW_REGISTERS];
+};
+
+/* Threads of the processes that are followed, where the kernel has no bpf_task_from_pid(). User space makes it large then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct left_thread);
+} left_threads SEC(".maps");
 
 struct interrupts { /* that a CPU is in, one inside the other */
 	u32 depth;
@@ -260,10 +275,10 @@ struct stack_of {
 	u32 when, for_tid, followed;
 };
 
-/* Copies the registers and the stack of a thread whose memory is that of the current one, in pieces, as far as they can be
- * read. */
+/* Copies the registers, which lie there in the kernel, and the stack of a thread whose memory is that of the current one, in pieces, as far
+ * as they can be read. */
 static __attribute__((noinline)) int
-put_stack(struct task_struct *t, struct stack_of *of)
+put_stack(u32 pid, u32 tid, const void *registers, struct stack_of *of)
 {
 	u32 at = of->when;
 	struct raw_stack *s;
@@ -272,12 +287,11 @@ put_stack(struct task_struct *t, struct stack_of *of)
 	if (without.stacks || at >= RAW_WHENS)
 		return 0;
 	s = bpf_map_lookup_elem(&stacks, &at);
-	if (s == 0 ||
-	    bpf_probe_read_kernel(s->registers, sizeof s->registers, registers_of(t)) != 0)
+	if (s == 0 || bpf_probe_read_kernel(s->registers, sizeof s->registers, registers) != 0)
 		return 0;
 	s->kind = RAW_STACK;
-	s->tid = t->pid;
-	s->pid = t->tgid;
+	s->tid = tid;
+	s->pid = pid;
 	s->when = of->when;
 	s->for_tid = of->for_tid;
 	s->followed = of->followed;
@@ -298,27 +312,17 @@ put_stack(struct task_struct *t, struct stack_of *of)
 	return 0;
 }
 
-/* The thread that the word of a futex names as the owner, by the conventions of glibc: pthread_mutex_t.__owner lies 8 bytes behind
- * the word; behind that on which readers wait, 16 bytes, is pthread_rwlock_t.__cur_writer; the word of a PI futex is its owner. The
- * caller checks that it is a thread of the process: other users of a futex have anything there. */
+/* The thread that the word of a futex names as the owner. The caller checks that it is a thread of the process. */
 static __always_inline u32
-owner_of(u64 word, u64 operation)
+owner_of(u64 word, u64 operation, u32 expected)
 {
+	int at = futex_owner_at(word, operation, expected);
 	u32 owner = 0;
 
-	switch (operation & 127) {
-	case 0: /* FUTEX_WAIT */
-	case 9: /* FUTEX_WAIT_BITSET */
-		bpf_probe_read_user(&owner, 4, (void *)(word + 8));
-		if (owner == 0)
-			bpf_probe_read_user(&owner, 4, (void *)(word + 16));
-		return owner;
-	case 6:  /* FUTEX_LOCK_PI */
-	case 13: /* FUTEX_LOCK_PI2 */
-		bpf_probe_read_user(&owner, 4, (void *)word);
-		return owner & 0x3fffffff;
-	}
-	return 0;
+	if (at == FUTEX_NO_OWNER)
+		return 0;
+	bpf_probe_read_user(&owner, 4, (void *)(word + at));
+	return at == 0 ? owner & FUTEX_OWNER_MASK : owner;
 }
 
 /* What it waits for, by the system call that it is in. */
@@ -357,13 +361,15 @@ inner_tid(struct task_struct *t)
 {
 	struct pid *p = t->thread_pid;
 	u32 level = p != 0 ? p->level : 0, id = 0;
+	u64 at =
+	    0; /* of p, as a number: Linux 6.1 does not add to pointers that it knows the type of */
 
-	if (level == 0 || level > LEVELS_MAX)
+	if (level == 0 || level > LEVELS_MAX ||
+	    bpf_probe_read_kernel(&at, sizeof at, &t->thread_pid) != 0)
 		return 0;
-	bpf_probe_read_kernel(&id, sizeof id,
-	    (void *)p + bpf_core_field_offset(struct pid, numbers) +
-		(u64)level * bpf_core_type_size(struct upid) +
-		bpf_core_field_offset(struct upid, nr));
+	at += bpf_core_field_offset(struct pid, numbers) + bpf_core_field_offset(struct upid, nr) +
+	      (u64)level * bpf_core_type_size(struct upid);
+	bpf_probe_read_kernel(&id, sizeof id, (void *)at);
 	return id;
 }
 
@@ -392,6 +398,49 @@ outer_tid(u32 pid, u32 owner)
 	return tid != 0 ? *tid : 0;
 }
 
+static __always_inline bool
+knows_threads(void)
+{
+	return bpf_task_from_pid != 0 && !without.task_from_pid;
+}
+
+/* Notes where a thread of a process that is followed was, for those that will wait for it. */
+static __attribute__((noinline)) int
+note_left(struct task_struct *t)
+{
+	struct left_thread here = {}, *known;
+	u32 tid = t->pid;
+
+	if (without.holders)
+		return 0;
+	known = bpf_map_lookup_elem(&left_threads, &tid);
+	if (known == 0) {
+		bpf_map_update_elem(&left_threads, &tid, &here, BPF_ANY);
+		known = bpf_map_lookup_elem(&left_threads, &tid);
+	}
+	if (known == 0)
+		return 0;
+	known->pid = t->tgid;
+	known->is_on = 0;
+	bpf_probe_read_kernel(known->registers, sizeof known->registers, registers_of(t));
+	return 0;
+}
+
+/* As follow_holder(), of an owner that has left a CPU since its process is followed: only such a one is known. */
+static __attribute__((noinline)) int
+follow_left(u32 pid, u32 tid, u32 owner, u64 now)
+{
+	struct left_thread *h = bpf_map_lookup_elem(&left_threads, &owner);
+	struct stack_of of = { now, 0, 0, RAW_HOLDER, tid, 0 };
+
+	if (h == 0 || h->pid != pid)
+		return 0;
+	bpf_map_update_elem(&holders, &owner, &tid, BPF_ANY);
+	if (!h->is_on)
+		put_stack(pid, owner, h->registers, &of);
+	return 1;
+}
+
 /* The owner shares the memory of the thread that waits for it, so its stack can be read while it is off the CPU itself. The rest of its
  * wait is recorded, too. */
 static __always_inline bool
@@ -401,7 +450,9 @@ follow_holder(struct task_struct *waiter, u32 owner, u64 now)
 	u32 tid = waiter->pid;
 	bool is_thread;
 
-	if (bpf_task_from_pid == 0 || (h = bpf_task_from_pid(owner)) == 0)
+	if (!knows_threads())
+		return follow_left(waiter->tgid, tid, owner, now) != 0;
+	if ((h = bpf_task_from_pid(owner)) == 0)
 		return false;
 	is_thread = h->tgid == waiter->tgid;
 	if (is_thread) {
@@ -422,7 +473,7 @@ follow_holder(struct task_struct *waiter, u32 owner, u64 now)
 				w->holder_of = tid;
 				note_call(w, h);
 			}
-			put_stack(h, &of);
+			put_stack(h->tgid, h->pid, registers_of(h), &of);
 		}
 	}
 	bpf_task_release(h);
@@ -444,7 +495,9 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	if (!find_context(p) || !read_request(prev, p, &request))
 		return;
 	holds = bpf_map_lookup_elem(&holders, &tid);
-	if (!request.probed && holds == 0 && !p->before)
+	if (!knows_threads())
+		note_left(prev); /* and its wait: it may be waited for before that ends */
+	else if (!request.probed && holds == 0 && !p->before)
 		return;
 	w = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (w == 0)
@@ -458,8 +511,10 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	w->followed = request.probed != 0 || p->before != 0;
 	w->holder_of = holds != 0 ? *holds : 0;
 	note_call(w, prev);
+	if (!w->followed && holds == 0)
+		return;
 	if (!w->preempted && w->syscall == RAW_FUTEX && !without.holders) {
-		u32 owner = owner_of(w->arguments[0], w->arguments[1]);
+		u32 owner = owner_of(w->arguments[0], w->arguments[1], w->arguments[2]);
 
 		if (inner != 0 && owner != 0)
 			owner = outer_tid(pid, owner);
@@ -467,7 +522,20 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 			w->owner = owner;
 	}
 	struct stack_of of = { now, request.trace_id, request.unit_id, RAW_OUT, 0, 0 };
-	put_stack(prev, &of);
+	put_stack(pid, tid, registers_of(prev), &of);
+}
+
+/* The thread may have become the holder of a lock for which another one waits while it was off the CPU. */
+static __always_inline void
+come_back(struct task_struct *t, struct raw_wait *w)
+{
+	u32 tid = t->pid, *holds = bpf_map_lookup_elem(&holders, &tid);
+	struct left_thread *left = bpf_map_lookup_elem(&left_threads, &tid);
+
+	if (left != 0)
+		left->is_on = 1;
+	if (holds != 0 && w->holder_of == 0)
+		w->holder_of = *holds;
 }
 
 SEC("tp_btf/sched_switch")
@@ -481,8 +549,12 @@ BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *
 	if (i != 0) /* none is left open across a switch */
 		i->depth = 0;
 	if (w != 0 && w->out_ns != 0) {
-		w->in_ns = bpf_ktime_get_ns();
-		put(w, sizeof *w, w->out_ns);
+		if (!knows_threads())
+			come_back(next, w);
+		if (w->followed || w->holder_of != 0) {
+			w->in_ns = bpf_ktime_get_ns();
+			put(w, sizeof *w, w->out_ns);
+		}
 		w->out_ns = 0;
 	}
 	leave(prev, preempt, state);
@@ -608,7 +680,7 @@ on_clock(void *ctx)
 		return 0;
 	struct stack_of of = { bpf_ktime_get_ns(), request.trace_id, request.unit_id, RAW_CLOCK,
 		holds != 0 ? *holds : 0, request.probed || p->before };
-	put_stack(t, &of);
+	put_stack(pid, tid, registers_of(t), &of);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,9 @@
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
 enum { LINKS_MAX = 16, RINGS_BYTES = 16 << 20, RING_MIN_BYTES = 256 << 10 };
+#define LOST_UNTIMED_NS \
+	INT64_C(1000000000) /* how far back a loss is taken to reach whose begin is not noted yet */
+enum { LEFT_THREADS_MAX = 16384 }; /* 200 bytes each, where the kernel has no bpf_task_from_pid() */
 
 /* trace.bpf.o, made by clang */
 extern const char trace_object_begin[], trace_object_end[];
@@ -42,8 +46,10 @@ struct trace_bpf {
 	struct record_sort *sort;
 	int processes, probes, passes; /* maps */
 	int ncpus;
-	int on_probe;                /* program; -1: not possible */
-	const struct raw_lost *lost; /* of trace.bpf.c */
+	int on_probe;          /* program; -1: not possible */
+	uint32_t probes_max;   /* places at a time; 0: none */
+	bool knows_threads;    /* the kernel has bpf_task_from_pid() */
+	struct raw_lost *lost; /* of trace.bpf.c */
 	uint64_t told,
 	    forgotten; /* forgotten: for lack of memory, since the last trace_bpf_lost() */
 	uint32_t can;
@@ -166,7 +172,7 @@ static int
 switch_off(struct trace_bpf *t, uint32_t without, struct err *e)
 {
 	const struct raw_without off = { (without & BELOW_CAN_STACKS) != 0,
-		(without & BELOW_CAN_HOLDERS) != 0 };
+		(without & BELOW_CAN_HOLDERS) != 0, (without & TRACE_WITHOUT_TASK_FROM_PID) != 0 };
 	struct bpf_map *constants = bpf_object__find_map_by_name(t->object, ".rodata");
 
 	return constants != NULL && bpf_map__set_initial_value(constants, &off, sizeof off) == 0
@@ -194,18 +200,22 @@ find_can(struct trace_bpf *t, uint32_t without)
 		lacks(t, "no stacks: switched off");
 	if ((without & BELOW_CAN_HOLDERS) != 0)
 		lacks(t, "not what the holder of a lock does: switched off");
-	else if (!has_function("bpf_task_from_pid"))
-		lacks(t,
-		    "not what the holder of a lock does: the kernel has no bpf_task_from_pid (Linux 6.2)");
 	else
 		t->can |= BELOW_CAN_HOLDERS;
+	if ((without & BELOW_CAN_HOLDERS) == 0 && !t->knows_threads)
+		lacks(t, "the holder of a lock only if it has left a CPU since the program is "
+			 "followed: the kernel has no bpf_task_from_pid (Linux 6.2)");
 	if ((without & BELOW_CAN_PROBES) != 0)
 		lacks(t, "no probes in the code: switched off");
-	else if (t->on_probe < 0)
+	else if (t->probes_max == 0)
 		lacks(t,
-		    "no probes in the code: the kernel has no links to many of them (Linux 6.6)");
+		    "no probes in the code: the kernel has neither links to many of them (Linux "
+		    "6.6) nor events of single ones");
 	else
 		t->can |= BELOW_CAN_PROBES;
+	if (t->probes_max == PROBE_LINK_FEW)
+		lacks(t, "8 places in the code at a time: the kernel has no links to many of them "
+			 "(Linux 6.6)");
 }
 
 static uint32_t
@@ -248,12 +258,38 @@ make_rings(struct trace_bpf *t, int ncpus)
 	return made;
 }
 
-/* Loads the programs, that for probes only if `probes`. */
-static int
-load_object(
-    struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, bool probes, struct err *e)
+enum probing { MANY_PROBES, FEW_PROBES, NO_PROBES }; /* in the order in which they are tried */
+
+/* Says how the program for probes is to be loaded. */
+static void
+prepare_probes(struct trace_bpf *t, enum probing how)
 {
-	struct bpf_program *on_probe;
+	struct bpf_program *p = bpf_object__find_program_by_name(t->object, "on_probe");
+
+	if (how == MANY_PROBES)
+		bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)PROBE_LINK_TYPE);
+	bpf_program__set_autoload(p, how != NO_PROBES);
+}
+
+/* Of a program that is loaded. False: it can be attached to nothing. */
+static bool
+has_probes(struct trace_bpf *t, enum probing how)
+{
+	t->on_probe = how != NO_PROBES
+	                  ? bpf_program__fd(bpf_object__find_program_by_name(t->object, "on_probe"))
+	                  : -1;
+	t->probes_max = how == MANY_PROBES  ? RAW_PROBES_MAX
+	                : how == FEW_PROBES ? PROBE_LINK_FEW
+	                                    : 0;
+	return how == NO_PROBES || (how == MANY_PROBES ? probe_link_is_possible(t->on_probe)
+						       : probe_link_few_are_possible());
+}
+
+/* Loads the programs. */
+static int
+load_object(struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, enum probing how,
+    struct err *e)
+{
 	int rc;
 
 	t->object = bpf_object__open_mem(
@@ -265,29 +301,42 @@ load_object(
 	if (ncpus <= 0 || bpf_map__set_max_entries(bpf_object__find_map_by_name(t->object, "rings"),
 			      (uint32_t)ncpus) != 0)
 		return err_set(e, ERR_SYSTEM, "the number of processors is not known");
-	on_probe = bpf_object__find_program_by_name(t->object, "on_probe");
-	bpf_program__set_expected_attach_type(on_probe, (enum bpf_attach_type)PROBE_LINK_TYPE);
-	bpf_program__set_autoload(on_probe, probes);
+	if (!t->knows_threads && (o->without & BELOW_CAN_HOLDERS) == 0 &&
+	    bpf_map__set_max_entries(
+		bpf_object__find_map_by_name(t->object, "left_threads"), LEFT_THREADS_MAX) != 0)
+		return err_set(e, ERR_SYSTEM, "the maps of the BPF programs cannot be set");
+	prepare_probes(t, how);
 	if (bpf_object__load(t->object) != 0)
 		return bpf_refusal(errno, e);
-	t->on_probe = probes ? bpf_program__fd(on_probe) : -1;
-	if (t->on_probe >= 0 && !probe_link_is_possible(t->on_probe))
-		t->on_probe = -1;
-	return 0;
+	return has_probes(t, how) ? 0 : err_set(e, ERR_MISSING, "the kernel has no such probes");
 }
 
+/* The programs' variables as they are in the kernel. libbpf's own copy has only their first values: it maps them for skeletons alone. */
+static struct raw_lost *
+map_variables(const struct trace_bpf *t)
+{
+	int fd = bpf_object__find_map_fd_by_name(t->object, ".bss");
+	void *at = fd >= 0 ? mmap(NULL, sizeof *t->lost, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+	                   : MAP_FAILED;
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+/* With as many probes as possible: a kernel that has no links to many does not know the type of that program. */
 static int
 load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 {
+	enum probing how = (o->without & BELOW_CAN_PROBES) != 0             ? NO_PROBES
+	                   : (o->without & TRACE_WITHOUT_UPROBE_MULTI) != 0 ? FEW_PROBES
+	                                                                    : MANY_PROBES;
 	int rc, ncpus = libbpf_num_possible_cpus();
-	struct bpf_map *variables;
-	size_t size = 0;
 
-	rc = load_object(t, o, ncpus, (o->without & BELOW_CAN_PROBES) == 0, e);
-	if (rc != 0 && (o->without & BELOW_CAN_PROBES) ==
-			   0) { /* a kernel that does not know the type of that program */
+	t->knows_threads = (o->without & TRACE_WITHOUT_TASK_FROM_PID) == 0 &&
+	                   has_function("bpf_task_from_pid");
+	while ((rc = load_object(t, o, ncpus, how, e)) != 0 && how != NO_PROBES) {
 		bpf_object__close(t->object);
-		rc = load_object(t, o, ncpus, false, e);
+		t->object = NULL;
+		how++;
 	}
 	if (rc != 0)
 		return rc;
@@ -295,9 +344,8 @@ load(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	t->probes = bpf_object__find_map_fd_by_name(t->object, "probes");
 	t->passes = bpf_object__find_map_fd_by_name(t->object, "passes");
 	t->processes = bpf_object__find_map_fd_by_name(t->object, "processes");
-	variables = bpf_object__find_map_by_name(t->object, ".bss");
-	t->lost = variables != NULL ? bpf_map__initial_value(variables, &size) : NULL;
-	if (!make_rings(t, ncpus) || t->lost == NULL || size < sizeof *t->lost)
+	t->lost = map_variables(t);
+	if (t->lost == NULL || !make_rings(t, ncpus))
 		return err_set(e, ERR_SYSTEM,
 		    "the ring buffers of the BPF programs cannot be mapped: %s", strerror(errno));
 	return 0;
@@ -334,6 +382,8 @@ trace_bpf_close(struct trace_bpf *t)
 		close(t->rings[i]);
 	free(t->rings);
 	record_sort_free(t->sort);
+	if (t->lost != NULL)
+		munmap(t->lost, sizeof *t->lost);
 	bpf_object__close(t->object);
 	free(t);
 }
@@ -388,13 +438,25 @@ trace_bpf_passes(struct trace_bpf *t, uint32_t place)
 	return sum;
 }
 
+uint32_t
+trace_bpf_probes_max(const struct trace_bpf *t)
+{
+	return t->probes_max;
+}
+
 int
-trace_bpf_attach_probes(struct trace_bpf *t, int file, const struct probe_link_places *p)
+trace_bpf_attach_probes(
+    struct trace_bpf *t, int file, const struct probe_link_places *p, struct probe_link *ret)
 {
 	char path[40];
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	return t->on_probe >= 0 ? probe_link_open(t->on_probe, path, p) : (errno = ENOSYS, -1);
+	if (t->probes_max == 0) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return t->probes_max == PROBE_LINK_FEW ? probe_link_open_few(ret, t->on_probe, path, p)
+	                                       : probe_link_open(ret, t->on_probe, path, p);
 }
 
 void
@@ -406,16 +468,19 @@ trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
 	record_sort_take(t->sort, now_ns, take, of);
 }
 
+/* The programs count first, and then note the time. The begin is taken back before the count is read, so that a loss which comes meanwhile has
+ * a begin of its own, here or the next time. */
 uint64_t
 trace_bpf_lost(struct trace_bpf *t, int64_t *from_ns, int64_t *to_ns)
 {
-	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_RELAXED), n = now - t->told;
+	uint64_t began = __atomic_exchange_n(&t->lost->from_ns, 0, __ATOMIC_SEQ_CST);
+	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_SEQ_CST), n = now - t->told;
 
 	if (n == 0 && t->forgotten > 0)
 		*from_ns = *to_ns = clock_mono().ns;
 	if (n > 0) {
-		*from_ns = (int64_t)t->lost->from_ns;
-		*to_ns = (int64_t)t->lost->to_ns;
+		*to_ns = (int64_t)__atomic_load_n(&t->lost->to_ns, __ATOMIC_SEQ_CST);
+		*from_ns = began != 0 ? (int64_t)began : *to_ns - LOST_UNTIMED_NS;
 	}
 	n += t->forgotten;
 	t->told = now;

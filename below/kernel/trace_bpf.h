@@ -3,8 +3,14 @@
  * The BPF programs of trace.bpf.c, loaded and attached while this is open. Everything that is attached belongs to file
  * descriptors of this process: it is gone when the process is, however it ends. Nothing is pinned.
  *
- * What the kernel and the privileges permit is found by trying. Needed: CAP_BPF and CAP_PERFMON, a kernel with BTF, Linux 5.15
- * (bpf_task_pt_regs). With less: see trace_bpf_can().
+ * What the kernel and the privileges permit is found by trying. Needed: CAP_BPF and CAP_PERFMON, a kernel with BTF, Linux 5.18 (the state of a
+ * thread in sched_switch). Some features came later, and there is another way without them:
+ *
+ *	bpf_task_from_pid(), 6.2      what the holder of a lock does: where each thread of the programs that are followed left its CPU is
+ *	                              noted, which costs each of their switches 0.3 us; a thread that has not left one yet is not known
+ *	BPF_TRACE_UPROBE_MULTI, 6.6   probes: one by one, PROBE_LINK_FEW at a time
+ *
+ * With less: see trace_bpf_can().
  */
 #ifndef BELOW_KERNEL_TRACE_BPF_H
 #define BELOW_KERNEL_TRACE_BPF_H
@@ -27,9 +33,15 @@ typedef int64_t s64;
 
 struct trace_bpf;
 
+enum { /* beside enum below_can_flag */
+	TRACE_WITHOUT_TASK_FROM_PID = 1 << 28,
+	TRACE_WITHOUT_UPROBE_MULTI = 1 << 29
+};
+
 struct trace_bpf_options {
 	uint32_t samples_hz; /* of each CPU; 0: none */
-	uint32_t without; /* enum below_can_flag: as if the kernel could not do these, for tests */
+	uint32_t
+	    without; /* of enum below_can_flag and TRACE_WITHOUT_*: as if the kernel could not do these, for tests */
 };
 
 /* Loads and attaches what is permitted. On success *ret is the caller's, and trace_bpf_can() says what it does; ERR_DENIED,
@@ -50,8 +62,11 @@ void trace_bpf_unfollow(struct trace_bpf *t, pid_t pid);
 int trace_bpf_set_probe(struct trace_bpf *t, uint32_t place, const struct raw_probe *p);
 /* How often a place was passed since this was opened, by whoever runs its file. */
 uint64_t trace_bpf_passes(struct trace_bpf *t, uint32_t place);
+/* How many places may be attached at a time. */
+uint32_t trace_bpf_probes_max(const struct trace_bpf *t);
 /* As probe_link_open(), of a file that is open. */
-int trace_bpf_attach_probes(struct trace_bpf *t, int file, const struct probe_link_places *p);
+int trace_bpf_attach_probes(
+    struct trace_bpf *t, int file, const struct probe_link_places *p, struct probe_link *ret);
 
 /* A record, of struct raw_wait, raw_stack or raw_hit by its kind; it is valid during the call. */
 typedef record_sort_taken trace_bpf_take;

@@ -59,8 +59,8 @@ usage(FILE *out)
 	    "  --all           all of its threads at all times, not only those in probed requests\n"
 	    "  --probes PATTERN  instead, count how often it passes those of its USDT probes that match (*: any text);\n"
 	    "                  func.NAME: begin and end of that function\n"
-	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders,\n"
-	    "                  probes\n"
+	    "  --without LIST  as if the kernel could not do these: bpf, samples, stacks, holders, probes; or did not\n"
+	    "                  have these features: task_from_pid (Linux 6.2), uprobe_multi (6.6)\n"
 	    "  --can           print what this machine and these privileges permit\n"
 	    "  --record        write what happens in the kernel to standard output, for hone kernel record\n"
 	    "  --json          print JSON\n"
@@ -86,7 +86,8 @@ parse_without(char *list, uint32_t *ret)
 		uint32_t flag;
 	} WORDS[] = { { "samples", BELOW_CAN_SAMPLES }, { "stacks", BELOW_CAN_STACKS },
 		{ "holders", BELOW_CAN_HOLDERS }, { "probes", BELOW_CAN_PROBES },
-		{ "bpf", WATCH_WITHOUT_BPF } };
+		{ "task_from_pid", TRACE_WITHOUT_TASK_FROM_PID },
+		{ "uprobe_multi", TRACE_WITHOUT_UPROBE_MULTI }, { "bpf", WATCH_WITHOUT_BPF } };
 	char *rest = list, *word;
 
 	while ((word = strsep(&rest, ",")) != NULL) {
@@ -133,7 +134,8 @@ parse(int argc, char **argv, struct arguments *a)
 		case 'w':
 			if (!parse_without(optarg, &a->without))
 				return misused(
-				    "--without: must be bpf, samples, stacks, holders or probes, with commas between",
+				    "--without: must be bpf, samples, stacks, holders, probes, task_from_pid or "
+				    "uprobe_multi, with commas between",
 				    NULL);
 			break;
 		case 'P':

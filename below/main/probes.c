@@ -28,7 +28,8 @@ struct probe_place {
 
 struct probed_file {
 	struct file_identity identity;
-	int fd, link; /* fd -1: no probe of it is known; link -1: none is on */
+	int fd; /* -1: no probe of it is known */
+	struct probe_link link;
 	uint32_t generation;
 	uint32_t nplaces, cap_places;
 	struct probe_place *places;
@@ -39,7 +40,7 @@ struct asked {
 	uint32_t name, id;
 	uint8_t word;
 	bool on, due; /* due: it was not answered yet */
-	bool failed;
+	bool failed, full;
 	uint64_t passed; /* since the last look */
 	double pass_ns;  /* of the dearest place that was passed */
 	char reason[BELOW_REASON_MAX + 1];
@@ -82,8 +83,7 @@ probes_free(struct probes *p)
 	for (uint32_t i = 0; i < p->nfiles; i++) {
 		struct probed_file *f = &p->files[i];
 
-		if (f->link >= 0)
-			close(f->link);
+		probe_link_close(&f->link);
 		if (f->fd >= 0)
 			close(f->fd);
 		free(f->places);
@@ -165,7 +165,7 @@ add_file(struct probes *p, pid_t pid, uint32_t number, const struct file_identit
 		return;
 	}
 	f = &p->files[p->nfiles++];
-	*f = (struct probed_file){ .identity = *identity, .fd = fd, .link = -1, .due = true };
+	*f = (struct probed_file){ .identity = *identity, .fd = fd, .due = true };
 	p->due = true;
 	for (uint32_t from = 0; first->count > 0;) {
 		for (uint32_t i = 0; i < first->count; i++)
@@ -484,9 +484,10 @@ gather(struct probes *p, struct probed_file *f, uint32_t generation, struct link
 
 /* The new link counts from now on; places that are to be off are forgotten. */
 static void
-turn_over(struct probes *p, struct probed_file *f, uint32_t generation, int link)
+turn_over(
+    struct probes *p, struct probed_file *f, uint32_t generation, const struct probe_link *link)
 {
-	int old = f->link;
+	struct probe_link old = f->link;
 
 	for (uint32_t i = 0; i < f->nplaces; i++) {
 		struct asked *a = asked_of(p, f->places[i].name);
@@ -496,10 +497,9 @@ turn_over(struct probes *p, struct probed_file *f, uint32_t generation, int link
 		else if (f->places[i].at != NOWHERE)
 			tell_place(p, &f->places[i], generation, a);
 	}
-	f->link = link;
+	f->link = *link;
 	f->generation = generation;
-	if (old >= 0)
-		close(old);
+	probe_link_close(&old);
 }
 
 /* All that is asked for in this file is off in it, and said to have failed; the old link has no place that counts. */
@@ -517,9 +517,7 @@ give_up(struct probes *p, struct probed_file *f, const char *why)
 	}
 	for (uint32_t i = 0; i < f->nplaces; i++)
 		drop_place(p, &f->places[i]);
-	if (f->link >= 0)
-		close(f->link);
-	f->link = -1;
+	probe_link_close(&f->link);
 }
 
 /* Whether a place is on that should be off, or the other way round. */
@@ -538,7 +536,7 @@ apply_file(struct probes *p, struct probed_file *f)
 	uint32_t generation = f->generation + 1;
 	struct link_list l = { 0 };
 	char why[BELOW_REASON_MAX + 1] = "too many places are probed at a time";
-	int link = -1;
+	struct probe_link link = { 0 };
 	bool done;
 
 	f->due = false;
@@ -547,15 +545,47 @@ apply_file(struct probes *p, struct probed_file *f)
 	if ((done = gather(p, f, generation, &l)) && l.n > 0) {
 		const struct probe_link_places places = { l.offsets, l.semaphores, l.cookies, l.n };
 
-		link = trace_bpf_attach_probes(p->trace, f->fd, &places);
+		done = trace_bpf_attach_probes(p->trace, f->fd, &places, &link) == 0;
 		snprintf(why, sizeof why, "the kernel does not attach it: %s", strerror(errno));
-		done = link >= 0;
 	}
 	if (done)
-		turn_over(p, f, generation, link);
+		turn_over(p, f, generation, &link);
 	else
 		give_up(p, f, why);
 	free(l.offsets);
+}
+
+static uint32_t
+places_of(const struct probes *p, uint32_t name)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nfiles; i++)
+		for (uint32_t k = 0; k < p->files[i].nplaces; k++)
+			n += p->files[i].places[k].name == name;
+	return n;
+}
+
+/* Where the kernel permits few places at a time, those that were asked for first have them. */
+static void
+refuse_many(struct probes *p)
+{
+	uint32_t max = trace_bpf_probes_max(p->trace), taken = 0;
+
+	for (uint32_t i = 0; i < p->nasked && max < RAW_PROBES_MAX; i++) {
+		struct asked *a = &p->asked[i];
+		uint32_t n = a->on ? places_of(p, a->name) : 0;
+
+		if (taken + n <= max) {
+			taken += n;
+			continue;
+		}
+		a->on = false;
+		a->failed = a->full = a->due = true;
+		snprintf(a->reason, sizeof a->reason,
+		    "it needs %u of the %u places that can be probed at a time here; %u are taken",
+		    n, max, taken);
+	}
 }
 
 void
@@ -567,6 +597,7 @@ probes_apply(struct probes *p, below_take *take, void *of)
 	if (!p->due)
 		return;
 	p->due = false;
+	refuse_many(p);
 	for (uint32_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].due)
 			apply_file(p, &p->files[i]);
@@ -574,8 +605,8 @@ probes_apply(struct probes *p, below_take *take, void *of)
 		struct asked *a = &p->asked[i];
 
 		if (a->due) {
-			m.probed = (struct below_probed){ a->id, a->on,
-				a->failed ? a->reason : "" };
+			m.probed = (struct below_probed){ a->id, a->on, a->failed ? a->reason : "",
+				a->full };
 			take(of, &m);
 		}
 		a->due = false;

@@ -3,13 +3,14 @@
 #include "below/main/thread_proc.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "below/kernel/futex_owner.h"
 
 enum { PAGE = 4096, PIECES = 16, SELF_AT = 2 /* header.self, in words */, STRUCT_MAX = 4096 };
 
@@ -192,20 +193,13 @@ uint32_t
 thread_futex_owner(pid_t pid, const struct look_call *futex)
 {
 	uint64_t word = futex->arguments[0];
-	uint32_t words[5] = { 0 }; /* the word, ... __owner at 2, ... __cur_writer at 4 */
-	size_t got = thread_memory(pid, word, words, sizeof words);
+	int at = futex_owner_at(word, futex->arguments[1], (unsigned)futex->arguments[2]);
+	uint32_t owner = 0;
 
-	switch (futex->arguments[1] & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-		if (got >= 3 * sizeof *words && words[2] != 0)
-			return words[2];
-		return got == sizeof words ? words[4] : 0;
-	case FUTEX_LOCK_PI:
-	case 13: /* FUTEX_LOCK_PI2, of Linux 5.14 */
-		return words[0] & FUTEX_TID_MASK;
-	}
-	return 0;
+	if (at == FUTEX_NO_OWNER ||
+	    thread_memory(pid, word + (uint64_t)at, &owner, sizeof owner) != sizeof owner)
+		return 0;
+	return at == 0 ? owner & FUTEX_OWNER_MASK : owner;
 }
 
 void

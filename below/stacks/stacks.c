@@ -33,6 +33,14 @@
 #include "below/stacks/code_reader.h"
 #include "below/stacks/reader_filter.h"
 
+#if defined __has_feature /* clang */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#elif defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED
+#endif
+
 enum request_kind {
 	REQUEST_PLACE,
 	REQUEST_FOLLOW,
@@ -123,7 +131,7 @@ confine(const struct stacks *s, pid_t parent)
 		_exit(0);
 	prctl(PR_SET_NAME, "hone-stacks");
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* also where the filter is not to be had */
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+#ifndef SANITIZED
 	setrlimit(RLIMIT_AS, &limit);
 #else
 	(void)limit;
@@ -138,8 +146,8 @@ confine(const struct stacks *s, pid_t parent)
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* of the terminal: ends the caller, and this with it */
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* their calls are many more */
-	reader_filter_begin(); /* a kernel without such filters: all of the above is left */
+#ifndef SANITIZED                /* their calls are many more */
+	reader_filter_begin();   /* a kernel without such filters: all of the above is left */
 #endif
 }
 

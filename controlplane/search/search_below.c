@@ -13,7 +13,7 @@
 /* Of fewer waits it is not said who ended them. */
 enum { WAKERS_FEW = 20 };
 enum { ROUNDS_BELOW = 200, ROUNDS_DIFFERENTIAL = 199 };
-#define FUNCTION_P_MAX 0.05 /* of a function that slow requests have more of */
+#define DIFFERENCE_P_MAX 0.05 /* of a function or a state that slow requests have more of */
 
 static void
 service_of(char out[LABEL_TEXT_MAX + 1], const struct search_port *port, uint32_t label)
@@ -132,6 +132,29 @@ stands_out(const struct search_port *port, const struct below_finding *f)
 
 	return f->top != BELOW_UNKNOWN && top->interval.low > 0 &&
 	       top->share >= port->settings.isolate_min * f->share;
+}
+
+/*
+ * Shares of the variance of rare, clustered requests have intervals from 0 to 100 %, though each slow request has the state and no other one. So
+ * what slow requests have more of tells it, too: the state has isolate_min of their difference in the edge, with the lower end of its
+ * interval, and chance would not give it that.
+ */
+static bool
+differs(const struct search_port *port, const struct below_finding *f, const struct differential *d)
+{
+	double least_ns = port->settings.isolate_min * (d->slow_ns - d->usual_ns);
+
+	if (f->top == BELOW_UNKNOWN ||
+	    f->states[f->top].share < port->settings.isolate_min * f->share || least_ns <= 0)
+		return false;
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct difference *x = &d->items[i];
+
+		if (x->of == DIFFERENCE_STATE && x->state == (uint32_t)f->top)
+			return x->p <= DIFFERENCE_P_MAX && x->more_ns.low >= least_ns &&
+			       x->slow >= DIFFERENTIAL_SLOW_MIN;
+	}
+	return false;
 }
 
 static int
@@ -271,22 +294,21 @@ has_wakers(const struct below_finding *f)
 	       (f->places[0].state == BELOW_LOCK || f->places[0].state == BELOW_THREAD);
 }
 
-/* What slow requests have more of than the others. */
+/* What slow requests have more of than the others; d->count is 0 if that cannot be said. */
 static int
-find_differential(
-    struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
+put_differential(struct verdict *v, struct differential *d, struct search_port *port,
+    const struct search *s, struct err *e)
 {
 	struct difference_node *tree;
 	struct buf text = { 0 };
-	struct differential d;
 	uint32_t count;
-	int rc = below_parts_compare(&d, &tree, &count, below_list_parts(s->below.list),
+	int rc = below_parts_compare(d, &tree, &count, below_list_parts(s->below.list),
 	    (int64_t)s->at.tail_ns, v->confidence, ROUNDS_DIFFERENTIAL, s->diagnosis->seed,
 	    port->scratch, e);
 
-	if (rc != 0 || d.count == 0)
+	if (rc != 0 || d->count == 0)
 		return rc;
-	differential_write(&text, &d, tree, count, FUNCTION_P_MAX);
+	differential_write(&text, d, tree, count, DIFFERENCE_P_MAX);
 	v->below_differential = (char *)text.data;
 	return text.failed ? search_no_memory(s, e) : 0;
 }
@@ -298,6 +320,7 @@ search_below_verdict(
 	const struct below_search *b = &s->below;
 	struct buf states = { 0 }, places = { 0 }, holders = { 0 }, wakers = { 0 };
 	double isolate_min = port->settings.isolate_min;
+	struct differential d = { 0 };
 	struct below_finding f;
 	bool told;
 	int rc;
@@ -310,9 +333,11 @@ search_below_verdict(
 		return rc;
 	if (!agrees(s, &f))
 		return hypothesis_text(&v->below_missing, "elsewhere") ? 0 : search_no_memory(s, e);
+	if (!f.unseen && (rc = put_differential(v, &d, port, s, e)) != 0)
+		return rc;
 	v->below_requests = f.requests;
 	put_states(&states, &f);
-	told = stands_out(port, &f);
+	told = stands_out(port, &f) || differs(port, &f, &d);
 	/* A place or a holder takes over with so much of what it is a part of. */
 	put_found(&places, f.places, told ? f.nplaces : 0, isolate_min * f.share);
 	put_found(&holders, f.holders, told && f.nplaces > 0 ? f.nholders : 0,
@@ -329,5 +354,5 @@ search_below_verdict(
 	v->below_wakers = (char *)wakers.data;
 	if (states.failed || places.failed || holders.failed || wakers.failed)
 		rc = search_no_memory(s, e);
-	return rc == 0 && !f.unseen ? find_differential(v, port, s, e) : rc;
+	return rc;
 }

@@ -34,6 +34,7 @@ enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16, LOSSES = 64 };
 struct journal { /* mapped from JOURNAL, survives this process */
 	uint64_t incarnation, have_seq;
 	uint64_t records, ticks, gaps; /* gaps: in the numbers, without a reported loss */
+	int64_t watermark_ns;          /* of the last batch */
 	struct {
 		uint32_t pid;
 		uint64_t next;
@@ -207,8 +208,9 @@ take_loss(const struct loss *l)
 {
 	journal->told[journal->ntold % LOSSES].from_ns = l->from_ns;
 	journal->told[journal->ntold++ % LOSSES].to_ns = l->to_ns;
-	printf("loss reason %u count %llu for %.3f s\n", l->reason, (unsigned long long)l->count,
-	    (double)(l->to_ns - l->from_ns) / 1e9);
+	printf("loss reason %u count %llu for %.3f s from %lld to %lld\n", l->reason,
+	    (unsigned long long)l->count, (double)(l->to_ns - l->from_ns) / 1e9,
+	    (long long)l->from_ns, (long long)l->to_ns);
 }
 
 static bool
@@ -222,9 +224,9 @@ static void
 take_below(const struct record *r, const struct batch_label *l)
 {
 	if (is_probe(l))
-		printf("hit trace %llu unit %llu probed 1 number %lld %.*s\n",
+		printf("hit trace %llu unit %llu probed 1 number %lld %.*s of %u\n",
 		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id,
-		    r->nvalues > 0 ? (long long)r->values[0].i : 0LL, (int)l->len, l->text);
+		    r->nvalues > 0 ? (long long)r->values[0].i : 0LL, (int)l->len, l->text, r->pid);
 	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
 		printf(
 		    "below trace %llu unit %llu pid %u ms %.3f ready %.3f released by %llu %.*s\n",
@@ -270,6 +272,7 @@ take_batch(const struct frame *f, const uint8_t *data, struct err *e)
 			oldest_ns = b.records[i].time_ns;
 	}
 	journal->records += b.nrecords;
+	journal->watermark_ns = b.watermark_ns;
 	journal->have_seq = f->seq;
 	if (b.nrecords > 0)
 		printf("records %llu ticks %llu gaps %llu age_ms %.1f\n",
@@ -342,7 +345,10 @@ take_hello(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	if (journal->incarnation != h.incarnation) {
+	if (journal->incarnation != h.incarnation) { /* what the one before had not sent is lost */
+		if (journal->incarnation != 0)
+			printf("restarted from %lld to %lld\n", (long long)journal->watermark_ns,
+			    (long long)clock_mono().ns);
 		memset(journal, 0, sizeof *journal);
 		journal->incarnation = h.incarnation;
 	}

@@ -1,13 +1,13 @@
 # A program that waits for known reasons; see tests/scenario/below_test.sh. Without frame pointers, as most programs are.
 $O/tests/scenario/below_work: tests/scenario/below_work.c
 	@mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -fomit-frame-pointer -Wall -Wextra -o $@ $< -pthread
-below-scenario: $O/tests/scenario/below_work
+below-scenario: $O/tests/scenario/below_work $O/bench/below_cost_program
 scenario: below-scenario
 .PHONY: below-scenario
 
 # What hone-below costs; see bench/below_cost.py.
 $O/bench/below_cost_program: $O/bench/below_cost_program.o
-	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL)
+	@mkdir -p $(@D) && $(CC) -rdynamic -o $@ $< $(LDFLAGS_ALL)
 
 # Programs with the thread context of an OpenTelemetry SDK, whose thread-local pointer is reached in different ways.
 OTEL_FLAGS_offset     := -ftls-model=initial-exec

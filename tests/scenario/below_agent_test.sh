@@ -12,6 +12,7 @@ export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1
 URL=ipc://$D/controller.sock
 EPOCH=0
 mkfifo "$D/say"
+FILE=$O/tests/scenario/below_program
 exec 9<> "$D/say"
 
 not() { ! "$@"; }
@@ -32,7 +33,7 @@ controller_start() {
 	wait_for 20 test -S "$D/controller.sock"
 }
 program_start() {
-	"$O/tests/scenario/below_program" "$D/requests" 9>&- &
+	"$FILE" "$D/requests" 9>&- &
 	PROGRAM=$!
 }
 end() {
@@ -127,6 +128,32 @@ check "one that is passed too often goes off, and the controller is told" wait_f
 mark
 check "the other one stays on meanwhile" wait_for 20 hits
 check "without a gap" each_once
+# An upgrade puts another file in the place of the one that runs; that one is then deleted, and its process ends.
+kill "$PROGRAM"
+wait "$PROGRAM" 2> /dev/null
+mkdir "$D/bin"
+FILE=$D/bin/below_program
+cp "$O/tests/scenario/below_program" "$FILE"
+program_start
+old=$PROGRAM
+mark
+hits_of() { since | grep '^hit' | grep -c "of $1\$" | { read -r n; [ "$n" -ge 20 ]; }; }
+check "a program from another file is probed, too" wait_for 20 hits_of "$old"
+cp "$FILE" "$FILE.new" && mv "$FILE.new" "$FILE"
+mark
+check "and when its file has been replaced" wait_for 20 hits_of "$old"
+program_start
+check "the new version is probed beside it" wait_for 20 hits_of "$PROGRAM"
+rm "$FILE"
+mark
+check "both, when the file has been deleted" eval 'wait_for 20 hits_of "$old" && wait_for 20 hits_of "$PROGRAM"'
+kill -9 "$old"
+wait "$old" 2> /dev/null
+mark
+check "when the old one has ended in the middle of it, the new one is still probed" wait_for 20 hits_of "$PROGRAM"
+alive() { kill -0 "$PROGRAM"; }
+check "no probe has harmed it" alive
+FILE=$O/tests/scenario/below_program
 pid=$(helper) programs=$(held prog "$pid") links=$(held link "$pid")
 TOGGLES= want
 check "when none is wanted any more, nothing is attached" wait_for 10 all_gone "$pid" "$programs" "$links"
@@ -150,19 +177,22 @@ check "it ends when the lease of the desired state ends" wait_for 10 all_gone "$
 
 # ---- kills -----------------------------------------------------------------------
 KILLS=${KILLS:-20} RANDOM=${KILL_SEED:-1}
-recovered() { after 'below trace'; }
-losses() { since | grep -c '^loss'; }
+recovered() { after "below trace [0-9]* unit [0-9]* pid $PROGRAM "; }
+mono() { awk '{ printf "%.0f\n", $1 * 1e9 }' /proc/uptime; }
 failures=0 lossless=0
 for ((i = 1; i <= KILLS; i++)); do
 	want below_program
 	wait_for 30 helper > /dev/null
+	sleep 0.3 # until the last records of one before it have come
 	mark
 	wait_for 30 recovered > /dev/null || { echo "# kill $i: no record before it"; failures=$((failures + 1)); }
+	from=$(mono)
 	sleep "0.$((RANDOM % 10))"
 	pid=$(helper) starter=$(pgrep -P "$AGENT" -x hone-starter)
 	programs=$(held prog "$pid") links=$(held link "$pid")
 	[ -n "$programs" ] || { echo "# kill $i: hone-below holds nothing"; failures=$((failures + 1)); }
 	mark
+	to=$(mono)
 	case $((RANDOM % 5)) in
 	0) what=hone-below && kill -9 "$pid" ;;
 	1) what="the starter" && kill -9 "$starter" ;;
@@ -182,9 +212,34 @@ for ((i = 1; i <= KILLS; i++)); do
 	"the controller") rm -f "$D/controller.sock" && controller_start ;;
 	esac
 	echo "# kill $i: $what"
+	echo "$from $to $what" >> "$D/windows"
 done
 check "after each of $KILLS kills nothing is attached after 10 s, and records come again" test "$failures" = 0
 check "when hone-below was killed, what it had not reported is a loss" test "$lossless" = 0
+# Of each probed request that ended between the first record and the kill, and in that time waited for more than 5 ms: there is a record, or a
+# loss of that time was told (of an agent that was killed, by the next one: it begins anew).
+silent() {
+	sleep 1	# what the controller has not read
+	awk 'FILENAME ~ /windows$/ { from[++n] = $1; to[n] = $2; what[n] = $3 " " $4; next }
+		FILENAME ~ /log$/ && $1 == "below" { seen[$3, $5] = 1; next }
+		FILENAME ~ /log$/ && ($1 == "loss" || $1 == "restarted") { lost_from[++k] = $(NF - 2); lost_to[k] = $NF; next }
+		$1 == "done" && $9 - $7 > 5e6 {
+			for (i = 1; i <= n && !($7 >= from[i] && $9 <= to[i]); i++);
+			if (i > n) next
+			all++
+			if (($3, $5) in seen) next
+			for (j = 1; j <= k && !(lost_from[j] <= $9 && lost_to[j] >= $7); j++);
+			if (j <= k) told++
+			else { silent++; print "before the kill of " what[i] ": " $0 }
+		}
+		END { print all + 0 " requests, told as lost " told + 0 ", silently lost " silent + 0; exit silent > 0 || all == 0 }' \
+		"$D/windows" "$D/controller.log" "$D/requests" > "$D/silent"
+	local rc=$?
+	sed 's/^/# /' "$D/silent"
+	return $rc
+}
+silent
+check "nothing is lost silently, whoever is killed" test "$(grep -c 'silently lost 0' "$D/silent")" = 1
 want below_program
 wait_for 10 helper > /dev/null
 pid=$(helper) starter=$(pgrep -P "$AGENT" -x hone-starter)

@@ -2,12 +2,14 @@
 /*
  * below_program FILE: requests of type WORK that wait for a mutex, which another thread holds while it sleeps, now in a
  * request of type HOLD, now outside of requests. Each request is a line of the file: its trace, its unit, and whether it is probed. The
- * first line is the number of the type HOLD. Its USDT probes: `append`, which each WORK passes once, with a number that counts them,
+ * first line is the number of the type HOLD. A probed WORK that has ended is another line, with the times between which it waited
+ * (CLOCK_MONOTONIC). Its USDT probes: `append`, which each WORK passes once, with a number that counts them,
  * and each HOLD, too; `often`, which a third thread passes some 300,000 times a second.
  */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "instrument/hone.h"
@@ -67,6 +69,15 @@ hold(void *unused)
 	return unused;
 }
 
+static long long
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
 static __attribute__((noinline)) void
 append(void)
 {
@@ -89,10 +100,22 @@ main(int argc, char **argv)
 	    pthread_create(&often, NULL, pass_often, NULL) != 0)
 		return 1;
 	for (;;) {
+		unsigned long long trace_id, unit_id;
+		long long from_ns, to_ns;
+		bool probed;
+
 		begin("WORK");
+		trace_id = hone_trace_id();
+		unit_id = hone_unit_id();
+		probed = hone_probed();
 		count(++number);
+		from_ns = now_ns();
 		append();
+		to_ns = now_ns();
 		hone_request_end(200);
+		if (probed)
+			fprintf(requests, "done trace %llu unit %llu from %lld to %lld\n", trace_id,
+			    unit_id, from_ns, to_ns);
 		usleep(FREE_US);
 	}
 }

@@ -57,7 +57,7 @@ PROGRAM=$!
 agent_start
 want
 check "the agent says that threads are looked at, how often, and which capabilities are missing" \
-	wait_for 20 is 'ready "sampled: threads are looked at in /proc each [0-9]+ ms.*CAP_BPF and CAP_PERFMON are needed'
+	wait_for 20 is 'ready "sampled: threads are looked at in /proc each [0-9]+ ms.*CAP_BPF and CAP_PERFMON are missing'
 want below_sampled
 check "it follows a program of the same user" wait_for 10 is active
 check "waits come as records" wait_for 10 after 'below trace .* below_sampled/below:timer\('

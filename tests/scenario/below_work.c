@@ -181,6 +181,14 @@ phase_read_lock(void)
 }
 
 static PHASE void
+phase_write_lock(void)
+{
+	pthread_rwlock_wrlock(&rwlock);
+	pthread_rwlock_unlock(&rwlock);
+	__asm__ volatile("");
+}
+
+static PHASE void
 phase_cond(void)
 {
 	pthread_mutex_lock(&wakes);
@@ -374,6 +382,7 @@ static const struct phase {
 	enum other other;
 } PHASES[] = { { "mutex", phase_mutex, OTHER_MUTEX }, { "pi_mutex", phase_pi_mutex, OTHER_PI },
 	{ "read_lock", phase_read_lock, OTHER_WRITES },
+	{ "write_lock", phase_write_lock, OTHER_WRITES },
 	{ "timed_lock", phase_timed_lock, OTHER_MUTEX }, { "cond", phase_cond, OTHER_COND },
 	{ "sem", phase_sem, OTHER_SEM }, { "direct_read", phase_direct_read, OTHER_NONE },
 	{ "cold_read", phase_cold_read, OTHER_NONE }, { "fsync", phase_fsync, OTHER_NONE },

@@ -73,6 +73,14 @@ verdict_is_the_wait() {
 		hone forest UPDATE | grep -q 'usdt.postgresql:lock__wait__start'
 }
 
+# As on Linux 6.1: a link for each place, 8 at a time.
+one_by_one() { # PATTERN TRUTH
+	"$O/lib/hone/hone-below" --without uprobe_multi --pid "$(pgrep -P "$SERVER" -f 'postgres: postgres postgres' | head -n 1)" --all --seconds 1 --json \
+		--probes "usdt.postgresql:$1" > "$D/few.json" 2> "$D/few.log"
+	jq -e ".lost == 0 and ([.probes[] | select(.failed == null)] | $2) and all(.probes[].failed; . == null or test(\"places that can be probed at a time here\"))" "$D/few.json"
+}
+check "without links to many places some are probed all the same" one_by_one 'transaction__*' 'length == 3 and any(.hits > 20)'
+check "at most 8 at a time, and of the others that is said" one_by_one '*' 'length == 8'
 check "an agent knows the server, which has no LTTng" wait_for 20 connected
 check "its statements are requests, of a type by their first word" wait_for 30 seen
 types() { hone status --json | jq -e '[.types[].type] | index("UPDATE") != null and index("BEGIN") != null and index("COMMIT") != null and all(test("^[A-Z_]+$"))'; }

@@ -49,7 +49,8 @@ active() { hone agents --json | jq -e 'any(.agents[]; .below.state == "active")'
 check "hone-below follows it" wait_for 60 active
 began=$SECONDS at=$(date +%s%N) ended=0
 while active > /dev/null && [ $((SECONDS - began)) -lt 60 ]; do
-	hone status --json | jq '.types[] | select(.type == "HAND") | .probed' >> "$D/probed"
+	# 0: the diagnosis has just ended
+	hone status --json | jq '.types[] | select(.type == "HAND") | .probed | select(. > 0)' >> "$D/probed"
 	now=$(ticks) && [ "$now" -gt "$ended" ] && ended=$now
 	until=$(date +%s%N)
 	sleep 0.1

@@ -38,6 +38,7 @@ static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_RECORDING, .recording = { true, "no CAP_BPF" } },
 	{ .kind = BELOW_EVENTS, .events = { 9, "HONEKEV\1\0" } },
 	{ .kind = BELOW_EVENTS_MARK, .events_mark_ns = INT64_C(123456789012) },
+	{ .kind = BELOW_PROBED, .probed = { 5, false, "no room", true } },
 };
 
 enum { NMESSAGES = sizeof MESSAGES / sizeof *MESSAGES };

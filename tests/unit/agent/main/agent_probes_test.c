@@ -238,6 +238,31 @@ a_probe_that_is_passed_too_often_fails_and_is_not_tried_again_soon(void **state)
 }
 
 static void
+a_probe_for_which_there_was_no_room_is_asked_for_again(void **state)
+{
+	struct below_message m;
+	struct probed t;
+	(void)state;
+
+	begin(&t);
+	list(&t);
+	want(&t, "usdt.pg:query__start", NULL);
+	probes_turn(&t.agent, true, clock_mono());
+	m = asked(&t);
+	say(&t, (struct below_message){
+		    .kind = BELOW_PROBED, .probed = { m.probe.id, false, "8 are taken", true } });
+	read_answers(&t);
+	assert_int_equal(result(&t), DONE_FAILED);
+	want(&t, NULL, NULL);
+	probes_turn(&t.agent, true, clock_mono());
+	want(&t, "usdt.pg:query__start", NULL);
+	reconcile_forget(t.agent.reconcile, RECONCILE_PROBES); /* else a second has to pass */
+	probes_turn(&t.agent, true, clock_mono());
+	assert_int_equal(asked(&t).kind, BELOW_PROBE);
+	end(&t);
+}
+
+static void
 after_hone_below_has_ended_all_are_switched_again(void **state)
 {
 	struct below_message m;
@@ -283,6 +308,7 @@ main(void)
 		    a_function_is_asked_for_in_a_process_of_its_service_as_soon_as_one_runs),
 		cmocka_unit_test(
 		    a_probe_that_is_passed_too_often_fails_and_is_not_tried_again_soon),
+		cmocka_unit_test(a_probe_for_which_there_was_no_room_is_asked_for_again),
 		cmocka_unit_test(after_hone_below_has_ended_all_are_switched_again),
 		cmocka_unit_test(where_probes_are_not_possible_they_fail_at_once),
 	};

@@ -488,6 +488,32 @@ of_a_cause_that_few_requests_have_more_are_taken(void **state)
 	end(&x);
 }
 
+/* Requests that wait come one after the other, so the interval of the share says nothing; each slow one has the wait, and no other one. */
+static void
+a_state_that_all_slow_requests_have_stands_out(void **state)
+{
+	struct scene x;
+	int n = 0;
+	(void)state;
+
+	begin(&x, true, true);
+	judge(&x);
+	while (search_below_ready(&x.f.port, x.s, NULL) == 0) {
+		int64_t lock_ns = n % 512 > 500 ? 20000000 + n * 1000 : 0;
+
+		n++;
+		request_along(&x, "(abc)",
+		    (const int64_t[]){
+			1 + (int64_t)rng_below(&x.f.rng, 4000000), 100, 1000 + lock_ns, 100 },
+		    (const int64_t[]){ 0, 0, lock_ns, 0 });
+	}
+	assert_true(n >= BELOW_REQUESTS_MAX); /* nothing stood out before */
+	search_below_stop(&x.f.port, x.s, NULL);
+	judge(&x);
+	assert_string_equal(x.s->outcome.verdict->below_top, "lock");
+	end(&x);
+}
+
 static void
 it_is_not_asked_for_after_the_end_of_a_search(void **state)
 {
@@ -521,6 +547,7 @@ main(void)
 		    between_units_one_that_waits_for_another_or_has_yet_to_begin_is_looked_at),
 		cmocka_unit_test(a_state_that_nobody_saw_does_not_stand_out),
 		cmocka_unit_test(of_a_cause_that_few_requests_have_more_are_taken),
+		cmocka_unit_test(a_state_that_all_slow_requests_have_stands_out),
 		cmocka_unit_test(it_is_not_asked_for_after_the_end_of_a_search),
 	};
 
