@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/main/frame_stream.h"
-#include "agent/main/link.h"
+#include "agent/link/frame_stream.h"
+#include "agent/link/link.h"
 
 enum { LIMIT_MS = 20000 };
 

@@ -15,8 +15,8 @@
  *
  * Any thread may call; one thread at a time may use outbox_next() and outbox_sent().
  */
-#ifndef AGENT_MAIN_OUTBOX_H
-#define AGENT_MAIN_OUTBOX_H
+#ifndef AGENT_LINK_OUTBOX_H
+#define AGENT_LINK_OUTBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>

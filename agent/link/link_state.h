@@ -3,15 +3,15 @@
  * The connection to the controller as its two files share it: link.c connects and keeps it, conversation.c greets, reads
  * and writes. Others see only the options, the want and the statistics (link.h).
  */
-#ifndef AGENT_MAIN_LINK_STATE_H
-#define AGENT_MAIN_LINK_STATE_H
+#ifndef AGENT_LINK_LINK_STATE_H
+#define AGENT_LINK_LINK_STATE_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/main/outbox.h"
+#include "agent/link/outbox.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"

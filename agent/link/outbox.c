@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/main/outbox.h"
+#include "agent/link/outbox.h"
 
 #include <assert.h>
 #include <stdlib.h>

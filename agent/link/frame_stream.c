@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/main/frame_stream.h"
+#include "agent/link/frame_stream.h"
 
 #include <assert.h>
 #include <stdlib.h>

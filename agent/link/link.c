@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include "agent/main/link.h"
+#include "agent/link/link.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "agent/main/conversation.h"
+#include "agent/link/conversation.h"
 #include "base/stream.h"
 #include "base/tls.h"
 #include "wire/frame.h"

@@ -6,12 +6,12 @@
  * has its watermark: where one poll of the source fills several batches, that of all but the last is
  * just before their last record.
  */
-#ifndef AGENT_MAIN_PACK_H
-#define AGENT_MAIN_PACK_H
+#ifndef AGENT_LINK_PACK_H
+#define AGENT_LINK_PACK_H
 
-#include "agent/main/outbox.h"
-#include "agent/reader/source.h"
+#include "agent/link/outbox.h"
 #include "base/clock.h"
+#include "wire/source_output.h"
 
 struct pack;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Frames (wire/frame.h) on a stream (base/stream.h). */
-#ifndef AGENT_MAIN_FRAME_STREAM_H
-#define AGENT_MAIN_FRAME_STREAM_H
+#ifndef AGENT_LINK_FRAME_STREAM_H
+#define AGENT_LINK_FRAME_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>

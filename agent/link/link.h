@@ -10,11 +10,11 @@
  * A connection is closed when the controller sends no message for silence_ms, or something that is
  * no message.
  */
-#ifndef AGENT_MAIN_LINK_H
-#define AGENT_MAIN_LINK_H
+#ifndef AGENT_LINK_LINK_H
+#define AGENT_LINK_LINK_H
 
-#include "agent/main/link_state.h"
-#include "agent/main/outbox.h"
+#include "agent/link/link_state.h"
+#include "agent/link/outbox.h"
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/main/pack.h"
+#include "agent/link/pack.h"
 #include "base/rng.h"
 
 #define MS INT64_C(1000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include "agent/main/conversation.h"
+#include "agent/link/conversation.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "agent/main/frame_stream.h"
+#include "agent/link/frame_stream.h"
 #include "base/stream.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What agent and controller say to each other on one connection. */
-#ifndef AGENT_MAIN_CONVERSATION_H
-#define AGENT_MAIN_CONVERSATION_H
+#ifndef AGENT_LINK_CONVERSATION_H
+#define AGENT_LINK_CONVERSATION_H
 
-#include "agent/main/link_state.h"
+#include "agent/link/link_state.h"
 
 /*
  * Greets the controller, then sends messages and batches and takes what the controller sends, with a thread that reads,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/main/pack.h"
+#include "agent/link/pack.h"
 #include "base/array.h"
 
 struct packed_label {   /* by the source's number of a label */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/main/outbox.h"
+#include "agent/link/outbox.h"
 #include "base/rng.h"
 
 /*
