@@ -9,7 +9,7 @@
 
 #include "formats/json.h"
 
-enum { OTLP_STATUS_ERROR = 2, OTLP_KIND_CONSUMER = 5 };
+enum { OTLP_STATUS_ERROR = 2 };
 enum { OTLP_ATTRIBUTES_MAX = 64 }; /* further attributes of a span are left out */
 
 /* Attributes that can name the node; the first that is present does. */

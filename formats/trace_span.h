@@ -19,6 +19,17 @@ struct text_view {     /* bytes that somebody else owns */
 	uint32_t len;
 };
 
+/* As OTLP numbers them; Zipkin's names are the same. */
+enum span_kind {
+	SPAN_UNSPECIFIED,
+	SPAN_INTERNAL,
+	SPAN_SERVER,
+	SPAN_CLIENT,
+	SPAN_PRODUCER,
+	SPAN_CONSUMER,
+	SPAN_KINDS
+};
+
 struct span {
 	struct trace_id trace; /* 0, 0: none; the span is counted as incomplete */
 	uint64_t id;           /* 0: none; the span is counted as incomplete */
@@ -26,13 +37,15 @@ struct span {
 	bool has_parent;
 	/* Its parent caused it and does not wait for it (FOLLOWS_FROM, a consumer of a queue). */
 	bool follows;
-	bool failed; /* its status is an error */
+	bool failed;  /* its status is an error */
+	uint8_t kind; /* enum span_kind */
 	/* Not known: the span was not finished, or its record is damaged. It is kept as structure:
 	 * tree.h bounds its times. The time itself is then ignored. */
 	bool no_begin, no_end;
 	int64_t begin_ns, end_ns;
 	struct text_view service, name; /* "" becomes "unknown" */
 	struct text_view node;          /* host, pod or instance; "": not known */
+	struct text_view state;         /* tracestate (W3C Trace Context); "": not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;
 	uint64_t offset; /* of its begin in the file, in decompressed bytes */

@@ -131,11 +131,11 @@ full(const struct pack *p)
 }
 
 /* Ends a batch within the records of one poll. Its watermark is just before its last record, since
- * others may have the same time. */
+ * others may have the same time; unless the next poll may have earlier ones. */
 static void
 flush_within(struct pack *p, struct mono now)
 {
-	if (p->last_ns != INT64_MIN)
+	if (p->last_ns != INT64_MIN && !p->options.unordered)
 		pack_watermark(p, p->last_ns - 1);
 	hand_over(p, now);
 }

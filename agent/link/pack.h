@@ -4,7 +4,8 @@
  * a batch is sent batch_ns after the one before, or when it has batch_bytes; without records, after
  * watermark_ns. So batches grow with the load, and no record waits longer than batch_ns. Each batch
  * has its watermark: where one poll of the source fills several batches, that of all but the last is
- * just before their last record.
+ * just before their last record. Where the records of one poll may be later than those of the next,
+ * it is that of the poll before.
  */
 #ifndef AGENT_LINK_PACK_H
 #define AGENT_LINK_PACK_H
@@ -19,6 +20,7 @@ struct pack_options {
 	size_t batch_bytes;
 	int64_t batch_ns;     /* between two batches, the later with records */
 	int64_t watermark_ns; /* the same, the later without records */
+	bool unordered; /* a poll can have records that are later than those of the next poll */
 };
 
 struct pack *pack_new(const struct pack_options *o, struct outbox *out); /* NULL: out of memory */

@@ -202,12 +202,46 @@ losses_travel_with_the_batch(void **state)
 	outbox_free(o);
 }
 
+/* 200 records of which each poll's are up to 1 s later than the next poll's, in batches that are full within a poll. */
+static void
+a_poll_may_have_records_later_than_the_next(void **state)
+{
+	struct pack_options options = { 400, 20 * MS, 100 * MS, true };
+	struct outbox *o = outbox_new(1 << 24);
+	struct pack *p = pack_new(&options, o);
+	struct value v = { .type = VALUE_UINT };
+	struct seen s = { .watermark_ns = INT64_MIN };
+	(void)state;
+
+	for (int turn = 0; turn < 2; turn++) {
+		struct record list[100];
+		struct source_output t = { .records = list, .nrecords = 100 };
+
+		for (int i = 0; i < 100; i++)
+			list[i] = (struct record){ .trace_id = 1,
+				.nvalues = 1,
+				.values = &v,
+				.time_ns = 1000 * MS + i * 10 * MS + turn };
+		t.watermark_ns = 900 * MS + turn;
+		pack_take(p, &t, labels, 2, (struct mono){ turn * MS });
+	}
+	pack_flush(p, (struct mono){ 0 });
+	drain(o, &s);
+	assert_true(s.batches > 4);
+	assert_int_equal(s.records, 200);
+	assert_int_equal(s.late, 0);
+	assert_int_equal(s.watermark_ns, 900 * MS + 1);
+	pack_free(p);
+	outbox_free(o);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_record_comes_before_its_watermark),
 		cmocka_unit_test(watermarks_are_sent_without_records),
+		cmocka_unit_test(a_poll_may_have_records_later_than_the_next),
 		cmocka_unit_test(batches_grow_with_the_load),
 		cmocka_unit_test(losses_travel_with_the_batch),
 	};
