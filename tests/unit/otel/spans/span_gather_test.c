@@ -106,17 +106,20 @@ a_caller_under_hone_makes_an_entry(void **state)
 {
 	struct gather *g = make(&OPTIONS);
 	struct span s = { .trace = { 7, 1 }, .id = 2, .parent = 3, .has_parent = true };
+	struct attribute a = { "key", 3, { VALUE_TEXT, 5, .text = "value" } };
 	static const char words[] = "hone=0000000000000005-000000011";
 	(void)state;
 
 	s.state = (struct text_view){ words, sizeof words - 1 };
 	s.name = (struct text_view){ "name", 4 };
+	s.attributes = &a;
+	s.nattributes = 1;
 	gather_add(g, &s, (struct mono){ 0 });
 	s.id = 3;
 	s.parent = 5;
 	gather_add(g, &s, (struct mono){ 3 * S });
 	assert_null(gather_next(g, (struct mono){ 8 * S - 1 }, false));
-	assert_non_null(gather_next(g, (struct mono){ 8 * S }, true));
+	assert_int_equal(next(g, 8 * S, 1), 2);
 	gather_free(g);
 }
 
