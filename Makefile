@@ -24,7 +24,8 @@
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire kernel mapping analysis formats report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
-                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http below/stacks below/probes below/kernel below/main cli
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main \
+                     below/stacks below/probes below/kernel below/main cli
 base_uses         :=
 wire_uses         := base
 kernel_uses       := wire base
@@ -50,6 +51,7 @@ agent/link_uses   := wire base
 agent/main_uses   := agent/link agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 otel/spans_uses   := formats analysis mapping wire base
 otel/http_uses    := otel/spans formats analysis mapping wire base
+otel/main_uses    := otel/http otel/spans agent/link formats analysis mapping wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := wire base
@@ -58,7 +60,7 @@ cli_uses          := report formats searchspace forest analysis mapping wire bas
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http kernel below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main kernel below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -72,15 +74,17 @@ controlplane/honed_libs   := microhttpd
 agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
 otel/http_libs    := z
+otel/main_libs    := microhttpd
 below/stacks_libs := dw elf
 below/probes_libs := Zydis
 below/kernel_libs := bpf
 below/main_libs   := jansson
 cli_libs          := jansson
 
-PROGRAMS          := honed hone-agent hone
+PROGRAMS          := honed hone-agent hone-otel hone
 honed_room        := controlplane/honed
 hone-agent_room   := agent/main
+hone-otel_room    := otel/main
 hone_room         := cli
 
 # Shared objects that hone loads on demand (formats/format_ctf.c, cli/command_keys.c), and the symbols of hone that they
@@ -396,9 +400,9 @@ install: all install-instrument
 	install -m644 $(wildcard examples/*/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone
 	install -Dm644 cli/hone.zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_PLACE)/_hone
-	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
+	install -m755 $O/bin/honed $O/bin/hone-agent $O/bin/hone-otel $(DESTDIR)$(PREFIX)/sbin
 	install -d $(foreach d,systemd/system sysusers.d tmpfiles.d,$(DESTDIR)$(PREFIX)/lib/$d)
-	$(foreach u,honed hone-agent,sed 's|@sbindir@|$(PREFIX)/sbin|' units/$u.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/$u.service;)
+	$(foreach u,honed hone-agent hone-otel,sed 's|@sbindir@|$(PREFIX)/sbin|' units/$u.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/$u.service;)
 	install -m644 units/hone.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hone.conf
 	install -m644 units/hone.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hone.conf
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)
