@@ -10,10 +10,10 @@ HONE_OTEL_MODULES=$(tools/otel_clients.sh) || skip "needs the packages of tests/
 export HONE_OTEL_MODULES
 D=$(mktemp -d)
 export HONE_SOCKET="ipc://$D/honed.sock" PATH="$O/bin:$PATH"
-honed= otel=
+honed= otel= load=
 end() {
   local p
-  for p in $otel $honed; do kill "$p"; wait "$p"; done 2> /dev/null
+  for p in $load $otel $honed; do kill "$p"; wait "$p"; done 2> /dev/null
   rm -rf "$D"
 }
 trap end EXIT
@@ -43,7 +43,7 @@ traces=http://127.0.0.1:4318/v1/traces zipkin=http://127.0.0.1:9411/api/v2/spans
 json='Content-Type: application/json' proto='Content-Type: application/x-protobuf'
 export OTLP_URL=$traces ZIPKIN_URL=$zipkin
 
-echo 1..29
+echo 1..33
 honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" "${ALL_TRACED[@]}" 2> "$D/honed.log" &
 honed=$!
@@ -112,3 +112,22 @@ check "which it says" grep -qi '^retry-after: 2' "$D/head"
 check "the SDK repeats its requests" client retry json 8
 all_came() { report && jq -e '[.types[] | select(.type == "GET /basket" or .type == "GET /ping") | .count] == [244, 244]' "$D/report.json"; }
 check "and none of its spans is lost" wait_for 20 all_came
+
+# ---- a diagnosis -----------------------------------------------------------------
+kill $otel && wait $otel
+otel_up || bail "hone-otel does not connect for the third time"
+node tests/scenario/otel/client.js proto 100000 gzip > /dev/null &
+load=$!
+kill_load() { kill $load && { wait $load || true; }; }
+busy() { hone report --reset --json | jq -e 'any(.types[]; .type == "GET /basket" and .count >= 5)'; }
+wait_for 20 busy > /dev/null
+check "hone check finds the instrumentation right" hone check "GET /basket"
+check "a diagnosis ends" timeout 120 hone start "GET /basket" --wait
+found() {
+  hone forest "GET /basket" --json > "$D/forest.json" &&
+    jq -c '.runs[0] | {state, edge: .verdict.edge}, .verdict.keys' "$D/forest.json" &&
+    jq -e '.runs[0] | .state == "found" and .verdict.edge.from == "stock/hone:unit_begin(SELECT stock)" and
+      .verdict.edge.to == "stock/hone:unit_end(SELECT stock)" and (.verdict | tostring | contains("unit_begin(SELECT stock).rows"))' "$D/forest.json"
+}
+check "and finds the slow statement and its attribute, without a tracepoint" found
+check "the load ends" kill_load
