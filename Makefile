@@ -24,7 +24,8 @@
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
-                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main below/stacks below/probes below/kernel below/main kernel/patterns cli
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main \
+                     below/stacks below/probes below/kernel below/main kernel/patterns cli
 base_uses         :=
 wire_uses         := base
 kernel_uses       := wire base
@@ -50,7 +51,11 @@ agent/ctf_uses    := wire base
 agent/reader_uses := agent/ctf agent/system mapping kernel/requests kernel analysis wire base
 agent/tracer_uses := agent/system wire base
 agent/guard_uses  := agent/tracer agent/system wire base
-agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping kernel/requests kernel analysis wire base
+agent/link_uses   := wire base
+agent/main_uses   := agent/link agent/guard agent/tracer agent/reader agent/ctf agent/system mapping kernel/requests kernel analysis wire base
+otel/spans_uses   := formats analysis mapping wire base
+otel/http_uses    := otel/spans formats analysis mapping wire base
+otel/main_uses    := otel/http otel/spans agent/link formats analysis mapping wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := kernel wire base
@@ -59,7 +64,7 @@ cli_uses          := kernel/patterns report kernel/spans kernel/requests kernel/
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -72,6 +77,8 @@ controlplane/answers_libs := jansson
 controlplane/honed_libs   := microhttpd
 agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
+otel/http_libs    := z
+otel/main_libs    := microhttpd
 below/stacks_libs := dw elf
 below/probes_libs := Zydis
 below/kernel_libs := bpf
@@ -79,9 +86,10 @@ below/main_libs   := jansson
 kernel/patterns_libs := jansson gsl
 cli_libs          := jansson
 
-PROGRAMS          := honed hone-agent hone
+PROGRAMS          := honed hone-agent hone-otel hone
 honed_room        := controlplane/honed
 hone-agent_room   := agent/main
+hone-otel_room    := otel/main
 hone_room         := cli
 
 # Shared objects that hone loads on demand (formats/format_ctf.c, cli/command_keys.c), and the symbols of hone that they
@@ -406,9 +414,9 @@ install: all install-instrument
 	install -m644 $(wildcard examples/*/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone
 	install -Dm644 cli/hone.zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_PLACE)/_hone
-	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
+	install -m755 $O/bin/honed $O/bin/hone-agent $O/bin/hone-otel $(DESTDIR)$(PREFIX)/sbin
 	install -d $(foreach d,systemd/system sysusers.d tmpfiles.d,$(DESTDIR)$(PREFIX)/lib/$d)
-	$(foreach u,honed hone-agent,sed 's|@sbindir@|$(PREFIX)/sbin|' units/$u.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/$u.service;)
+	$(foreach u,honed hone-agent hone-otel,sed 's|@sbindir@|$(PREFIX)/sbin|' units/$u.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/$u.service;)
 	install -m644 units/hone.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hone.conf
 	install -m644 units/hone.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hone.conf
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)

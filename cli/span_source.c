@@ -378,7 +378,7 @@ open_reading(struct span_source *s, struct err *e)
 	struct reading_options o = { .correlate = c->value[FLAG_CORRELATE],
 		.memory_max_bytes = s->bytes_max,
 		.take = take,
-		.look_span = look_span,
+		.span = look_span,
 		.ctx = s };
 	int rc = 0;
 

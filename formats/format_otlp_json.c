@@ -220,6 +220,26 @@ read_enum(struct json *j, const char *name, int64_t number)
 				       (json_number_int(t.s, t.len, &n) && n == number));
 }
 
+/* A kind is written as its number or its name. One that is not known is SPAN_KIND_NONE. */
+static enum span_kind
+read_kind(struct json *j)
+{
+	static const char *const names[SPAN_KINDS] = { "SPAN_KIND_UNSPECIFIED",
+		"SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER", "SPAN_KIND_CLIENT", "SPAN_KIND_PRODUCER",
+		"SPAN_KIND_CONSUMER" };
+	int64_t n = 0;
+	struct text_view t;
+
+	if (json_next(j) != JSON_TEXT) {
+		json_int(j, &n);
+	} else if (json_text(j, &t) && !json_number_int(t.s, t.len, &n)) {
+		while (n < SPAN_KINDS &&
+		       (t.len != strlen(names[n]) || memcmp(t.s, names[n], t.len) != 0))
+			n++;
+	}
+	return n > 0 && n < SPAN_KINDS ? (enum span_kind)n : SPAN_KIND_NONE;
+}
+
 static bool
 read_status(struct json *j)
 {
@@ -256,6 +276,8 @@ read_span(struct json *j, struct otlp_span *s)
 			json_int(j, &s->span.end_ns);
 		else if (text_is(key, "kind"))
 			s->span.kind = (uint8_t)read_kind(j);
+		else if (is_either(key, "traceState", "trace_state"))
+			json_text(j, &s->span.state);
 		else if (text_is(key, "attributes"))
 			s->nattributes = read_attributes(j, s->attributes, OTLP_ATTRIBUTES_MAX);
 		else if (text_is(key, "status"))
@@ -305,7 +327,8 @@ wait_for_resource(struct otlp_json *x, struct err *e)
 	*w = (struct waiting_span){ .span = x->span };
 	w->span.attributes = arena_copy(&x->arena, x->attributes, size);
 	ok = w->span.attributes != NULL &&
-	     own(&x->arena, &w->span.span.name.s, w->span.span.name.len);
+	     own(&x->arena, &w->span.span.name.s, w->span.span.name.len) &&
+	     own(&x->arena, &w->span.span.state.s, w->span.span.state.len);
 	for (uint32_t i = 0; ok && i < x->span.nattributes; i++) {
 		struct attribute *to = &w->span.attributes[i];
 

@@ -5,7 +5,7 @@
  *
  *	TracesData, ExportTraceServiceRequest    1 ResourceSpans
  *	ResourceSpans    1 Resource { 1 KeyValue }    2, 1000 ScopeSpans { 2 Span }
- *	Span             1 trace, 2 id, 4 parent: bytes; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code }
+ *	Span             1 trace, 2 id, 4 parent: bytes; 3 tracestate; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code }
  *	KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4 double }
  *
  * A file is one such message, of which ResourceSpans after ResourceSpans is read; or
@@ -178,6 +178,8 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 			decode_id(&f, s->trace, sizeof s->trace, &s->trace_len);
 		} else if (is(&f, 2, WIRE_BYTES)) {
 			decode_id(&f, s->id, sizeof s->id, &s->id_len);
+		} else if (is(&f, 3, WIRE_BYTES)) {
+			s->span.state = text_of(&f);
 		} else if (is(&f, 4, WIRE_BYTES)) {
 			decode_id(&f, s->parent, sizeof s->parent, &s->parent_len);
 		} else if (is(&f, 5, WIRE_BYTES)) {
@@ -490,7 +492,9 @@ read_otlp_proto(struct reading *r, struct input *in, struct err *e)
 	x->in = in;
 	x->span.attributes = x->attributes;
 	rc = need(x, HEAD_BYTES, e);
-	framing = most_plausible((const uint8_t *)in->at, (size_t)(in->end - in->at), &how);
+	framing = reading_options(r)->message
+	              ? FRAME_NONE
+	              : most_plausible((const uint8_t *)in->at, (size_t)(in->end - in->at), &how);
 	if (rc >= 0)
 		rc = framing != FRAME_UNKNOWN
 		         ? take_all(x, framing, e)

@@ -236,6 +236,16 @@ to_ns(const struct zipkin_times *t, struct span *s)
 	            __builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns);
 }
 
+static enum span_kind
+kind_of(struct text_view word)
+{
+	return text_is(word, "SERVER")     ? SPAN_KIND_SERVER
+	       : text_is(word, "CLIENT")   ? SPAN_KIND_CLIENT
+	       : text_is(word, "PRODUCER") ? SPAN_KIND_PRODUCER
+	       : text_is(word, "CONSUMER") ? SPAN_KIND_CONSUMER
+	                                   : SPAN_KIND_NONE;
+}
+
 /* An object that was entered. */
 static int
 read_span(struct zipkin *x, struct err *e)
@@ -280,16 +290,12 @@ read_span(struct zipkin *x, struct err *e)
 	s.id = span_id_of(id.s, id.len);
 	s.parent = parent.len > 0 ? span_id_of(parent.s, parent.len) : 0;
 	s.has_parent = s.parent != 0;
-	s.kind = text_is(kind, "SERVER")     ? SPAN_KIND_SERVER
-	         : text_is(kind, "CLIENT")   ? SPAN_KIND_CLIENT
-	         : text_is(kind, "PRODUCER") ? SPAN_KIND_PRODUCER
-	         : text_is(kind, "CONSUMER") ? SPAN_KIND_CONSUMER
-	                                     : SPAN_KIND_NONE;
+	s.kind = shared ? SPAN_KIND_SERVER : kind_of(kind);
 	s.follows = s.kind == SPAN_KIND_CONSUMER;
 	return keep(x, &s,
-	    shared || text_is(kind, "SERVER") ? SERVER
-	    : text_is(kind, "CLIENT")         ? CLIENT
-					      : WHOLE,
+	    s.kind == SPAN_KIND_SERVER   ? SERVER
+	    : s.kind == SPAN_KIND_CLIENT ? CLIENT
+					 : WHOLE,
 	    e);
 }
 

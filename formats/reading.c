@@ -420,6 +420,26 @@ reading_file(struct reading *r, const char *path, struct err *e)
 }
 
 int
+reading_memory(struct reading *r, const void *data, size_t len, struct err *e)
+{
+	const struct format *f = r->o.format != NULL ? find_format(r->o.format) : NULL;
+	char names[128];
+	struct input in;
+	int rc;
+
+	if (f == NULL)
+		return err_set(e, ERR_MISSING, "%s: unknown format; the known formats are %s",
+		    r->o.format != NULL ? r->o.format : "", formats_names(names, sizeof names));
+	if ((rc = input_memory(&in, data, len, 0, e)) != 0)
+		return rc;
+	r->counts.files++;
+	rc = read_input(r, &in, e);
+	input_close(&in);
+	r->format = NULL;
+	return failed(r, false, rc, e);
+}
+
+int
 reading_end(struct reading *r, struct err *e)
 {
 	r->file[0] = '\0';
@@ -468,13 +488,14 @@ reading_span(struct reading *r, const struct span *s, struct err *e)
 		return 0;
 	}
 	r->counts.spans++;
-	if (r->o.look_span != NULL)
-		return r->o.look_span(r->o.ctx, s, e);
-	if (!s->no_begin && !s->no_end && in_range(s->begin_ns) && in_range(s->end_ns) &&
-	    s->begin_ns <= s->end_ns)
-		return span_set_add(r->spans, s, resolution_ns, e);
-	kept = without_nonsense(r, s);
-	return span_set_add(r->spans, &kept, resolution_ns, e);
+	if (s->no_begin || s->no_end || !in_range(s->begin_ns) || !in_range(s->end_ns) ||
+	    s->begin_ns > s->end_ns) {
+		kept = without_nonsense(r, s);
+		s = &kept;
+	}
+	if (r->o.span != NULL)
+		return r->o.span(r->o.ctx, s, e);
+	return span_set_add(r->spans, s, resolution_ns, e);
 }
 
 int

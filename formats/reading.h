@@ -48,19 +48,20 @@ struct reading_options {
 	/* Bound of the names of spans, labels and nodes; further ones are "(other)". Their labels take
 	 * as much again. 0: SPAN_NAMES_MAX_BYTES. */
 	size_t names_max_bytes;
-	const char *format;        /* its name; NULL: detected by content */
-	const char *correlate;     /* for CTF: the rule of correlate_new(), or NULL */
+	const char *format;    /* its name; NULL: detected by content */
+	bool message;          /* of OTLP in protobuf: the input is one message, without framing */
+	const char *correlate; /* for CTF: the rule of correlate_new(), or NULL */
 	const struct mapping *map; /* for CTF: of the traced program, or NULL */
 	/* Takes ownership of a trace, which any thread may free with trace_free(). A negative
 	 * result ends the reading with that code. NULL: traces are only counted. */
 	int (*take)(void *ctx, struct trace *t, struct err *e);
+	/* Takes each span, which is valid during the call, in place of gathering it by trace. A negative
+	 * result ends the reading with that code. Formats whose traces are not made of spans hand out traces all the
+	 * same. NULL: spans become traces. */
+	int (*span)(void *ctx, const struct span *s, struct err *e);
 	/* For a check of the instrumentation: is shown each trace as it was recorded, also those without a
 	 * begin or an end, instead of take(); it is valid during the call. False: out of memory. */
 	bool (*look)(void *ctx, const struct trace *t);
-	/* Is shown each span as it was read; it is valid during the call. The span does not become part of a trace then.
-	 * A negative result ends the reading with that code. Formats whose traces are not made of spans hand out traces all the
-	 * same. */
-	int (*look_span)(void *ctx, const struct span *s, struct err *e);
 	/* Of CTF with a mapping, with look(): is told of each tracepoint that begins or ends a request.
 	 * False: out of memory. */
 	bool (*look_mapped)(void *ctx, uint32_t label, enum mapped_event what, uint32_t times);
@@ -81,6 +82,10 @@ void reading_free(struct reading *r);
  * ERR_MISSING: the options' format does not exist. ERR_SYSTEM (also: no such file), ERR_MEMORY, or
  * the error of take(). */
 int reading_file(struct reading *r, const char *path, struct err *e);
+
+/* Reads memory as one file of the options' format, without a thread; the memory must be free of change
+ * meanwhile. Results as of reading_file(). */
+int reading_memory(struct reading *r, const void *data, size_t len, struct err *e);
 
 /* Names the file that follows the next one: it is decompressed while the next one is parsed.
  * Folders and files that cannot be opened are ignored here. NULL: no file follows. */

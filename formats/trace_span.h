@@ -19,7 +19,8 @@ struct text_view {     /* bytes that somebody else owns */
 	uint32_t len;
 };
 
-enum span_kind { /* of OpenTelemetry; its numbers */
+/* As OTLP numbers them; Zipkin's names are the same. */
+enum span_kind {
 	SPAN_KIND_NONE,
 	SPAN_KIND_INTERNAL,
 	SPAN_KIND_SERVER,
@@ -44,6 +45,7 @@ struct span {
 	int64_t begin_ns, end_ns;
 	struct text_view service, name; /* "" becomes "unknown" */
 	struct text_view node;          /* host, pod or instance; "": not known */
+	struct text_view state;         /* tracestate (W3C Trace Context); "": not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;
 	uint64_t offset; /* of its begin in the file, in decompressed bytes */

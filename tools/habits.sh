@@ -53,7 +53,7 @@ prose() {
   !/^[ \t]*#/ { text = text $0 "\n" }
   END { flush() }' "$@"
 }
-said=$(prose $(echo "$product" | grep -E '^(controlplane/(answers|engine|search)|agent/main)/.*\.c$' | grep -vE '/(main|agent_config)\.c$'))
+said=$(prose $(echo "$product" | grep -E '^(controlplane/(answers|engine|search)|agent/(link|main))/.*\.c$' | grep -vE '/(main|agent_config)\.c$'))
 [ -z "$said" ] || say "prose where fields belong (text is made in cli/):" "$said"
 for f in "$@"; do
   head -n 1 "$f" | grep -q SPDX-License-Identifier || say "$f: its first line names no licence"

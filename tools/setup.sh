@@ -53,6 +53,7 @@ procps:cmd:pgrep
 iproute2:cmd:ip
 wrk:cmd:wrk
 nodejs:cmd:node
+npm:cmd:npm
 python3:cmd:python3
 prometheus:cmd:promtool
 '
@@ -107,7 +108,9 @@ for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}
   present "${rest%%:*}" "${rest#*:}" || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+# Packages of npm for the tests of hone-otel; without them that scenario is skipped.
+clients() { [ "$1" != tests ] || "$(dirname "$0")/otel_clients.sh" >/dev/null || true; }
+[ -n "$missing" ] || { clients "${1:-}"; exit 0; }
 
 if ! command -v apt-get >/dev/null 2>&1; then
   echo "setup: this machine lacks (by their Debian names):$missing" >&2
@@ -146,3 +149,4 @@ for server in nginx redis-server postgresql; do
     echo "setup: $server was not started; where it is not wanted at the next boot: systemctl disable $server" ;;
   esac
 done
+clients "${1:-}"

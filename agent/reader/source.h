@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "wire/record.h"
+#include "wire/source_output.h"
 
 struct source_options {       /* 0 takes the default */
 	size_t memory_bytes;  /* limit of what is held until the watermark passes: 64 MiB. A source
@@ -59,17 +60,6 @@ struct source_options {       /* 0 takes the default */
 struct source_place {
 	const char *folder;  /* FOLDER/N/out and FOLDER/N/shm belong to session number N */
 	const char *channel; /* name of the channel in each */
-};
-
-/* What one poll returns. The arrays and all that they point to are valid until the next poll. */
-struct source_output {
-	const struct record *records; /* in time order; label: an index into labels() */
-	uint32_t nrecords;
-	uint32_t nlate; /* the first nlate records are at or before an earlier watermark */
-	const struct loss *losses; /* each with count > 0 and from_ns <= to_ns */
-	uint32_t nlosses;
-	int64_t watermark_ns; /* CLOCK_MONOTONIC; never decreases */
-	bool more;            /* a limit was reached: poll again without waiting */
 };
 
 struct source_process {      /* a traced process that is alive */

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/listen_address.h"
 #include "controlplane/honed/door.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/metrics/metrics.h"
@@ -153,43 +154,6 @@ on_request(void *of, struct MHD_Connection *c, const char *path, const char *met
 	return give_metrics(d, c);
 }
 
-/* ---- the address ---- */
-
-/* address:port, or [address]:port. False: it is neither. */
-static bool
-read_address(struct sockaddr_storage *ret, const char *text, bool *local)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
-	const char *colon = strrchr(text, ':');
-	char host[INET6_ADDRSTRLEN + 2], *end;
-	unsigned long port;
-
-	*ret = (struct sockaddr_storage){ 0 };
-	if (colon == NULL || (size_t)(colon - text) >= sizeof host || colon[1] < '0' ||
-	    colon[1] > '9')
-		return false;
-	port = strtoul(colon + 1, &end, 10);
-	snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
-	if (*end != '\0' || port > 65535)
-		return false;
-	if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons((uint16_t)port);
-		*local = ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-		return true;
-	}
-	if (host[0] != '[' || host[strlen(host) - 1] != ']')
-		return false;
-	host[strlen(host) - 1] = '\0';
-	if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) != 1)
-		return false;
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons((uint16_t)port);
-	*local = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-	return true;
-}
-
 /* ---- the door ---- */
 
 static void
@@ -216,28 +180,27 @@ close_door(void *state)
 static int
 open_door(void **state, const struct config *c, struct questions *questions, struct err *e)
 {
-	struct sockaddr_storage address;
+	struct listen_address address;
 	struct metrics_door *d;
 	const union MHD_DaemonInfo *port;
-	bool local;
 
 	*state = NULL;
 	if (c->metrics_listen[0] == '\0')
 		return 0;
-	if (!read_address(&address, c->metrics_listen, &local))
+	if (!listen_address_read(&address, c->metrics_listen))
 		return err_set(e, ERR_INPUT,
 		    "metrics.listen: %s is no address; it looks like 127.0.0.1:9464, or [::1]:9464",
 		    c->metrics_listen);
 	if ((d = calloc(1, sizeof *d)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	*d = (struct metrics_door){ .questions = questions, .local = local };
+	*d = (struct metrics_door){ .questions = questions, .local = address.local };
 	d->start_s = (double)clock_wall().ns / 1e9;
 	limited_log_init(&d->log, clock_mono());
 	errno = 0;
-	d->daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (address.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
+	d->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG |
+					 (address.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
 	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
-	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT,
+	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address.place, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S, MHD_OPTION_END);
 	if (d->daemon == NULL) {
@@ -248,9 +211,8 @@ open_door(void **state, const struct config *c, struct questions *questions, str
 		    c->metrics_listen, why != 0 ? strerror(why) : "libmicrohttpd does not say why");
 	}
 	port = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	snprintf(d->url, sizeof d->url, "http://%.*s:%u/metrics",
-	    (int)(strrchr(c->metrics_listen, ':') - c->metrics_listen), c->metrics_listen,
-	    port != NULL ? port->port : 0);
+	snprintf(d->url, sizeof d->url, "http://%.*s:%u/metrics", address.host_len,
+	    c->metrics_listen, port != NULL ? port->port : 0);
 	*state = d;
 	return 0;
 }

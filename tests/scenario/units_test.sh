@@ -26,7 +26,7 @@ trap end EXIT
 # ---- installed ------------------------------------------------------------------
 P=$D/p
 check "make install" make -s O="$O" PREFIX="$P" install
-units=("$P/lib/systemd/system/honed.service" "$P/lib/systemd/system/hone-agent.service")
+units=("$P/lib/systemd/system/honed.service" "$P/lib/systemd/system/hone-agent.service" "$P/lib/systemd/system/hone-otel.service")
 check "systemd-analyze verify finds no error in the units" eval \
 	'found=$(systemd-analyze verify --man=no "${units[@]}" 2>&1); echo "$found"; ! grep -F "$P" <<< "$found"'
 exposed() { # UNIT TENTHS: systemd's exposure level of the unit is at most TENTHS / 10
@@ -34,6 +34,7 @@ exposed() { # UNIT TENTHS: systemd's exposure level of the unit is at most TENTH
 }
 check "systemd-analyze security rates honed under 2.0 of 10" exposed "${units[0]}" 20
 check "systemd-analyze security rates hone-agent under 2.6 of 10" exposed "${units[1]}" 26
+check "systemd-analyze security rates hone-otel under 2.0 of 10" exposed "${units[2]}" 20
 limit() { "$O/bin/honed" -nv -c /dev/null | sed -n "s/^$1 = //p"; }
 threads_fit() {
 	local threads=$((2 * ($(limit connections_max) + 4 * $(limit strangers_max)) + $(nproc) + 3)) most

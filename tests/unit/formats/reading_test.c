@@ -453,6 +453,94 @@ a_node_with_a_byte_of_0_in_its_name_ends_there(void **state)
 	kit_end(&k);
 }
 
+/* ---- memory, and spans as they are ---- */
+
+struct spans_taken {
+	uint32_t n;
+	uint8_t kind;
+	char state[64], service[16];
+	int code; /* that take returns */
+};
+
+static int
+take_span(void *ctx, const struct span *s, struct err *e)
+{
+	struct spans_taken *t = ctx;
+
+	t->n++;
+	t->kind = s->kind;
+	snprintf(t->state, sizeof t->state, "%.*s", (int)s->state.len, s->state.s);
+	snprintf(t->service, sizeof t->service, "%.*s", (int)s->service.len, s->service.s);
+	return t->code == 0 ? 0 : err_set(e, t->code, "no more");
+}
+
+static int
+read_spans(struct spans_taken *t, const char *format, bool message, const void *data, size_t len)
+{
+	struct labels *labels = labels_new();
+	struct reading_options o = { .span = take_span, .ctx = t, .format = format };
+	struct reading *r;
+	struct err e;
+	int rc;
+
+	o.message = message;
+	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
+	rc = reading_memory(r, data, len, &e);
+	reading_free(r);
+	labels_free(labels);
+	return rc;
+}
+
+static void
+spans_in_memory_are_handed_out_as_they_are(void **state)
+{
+	static const char json
+	    [] =
+		"{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":\"00000000000000000000000000000001\","
+		"\"spanId\":\"0000000000000002\",\"kind\":3,\"traceState\":\"hone=1,x=y\",\"name\":\"a\","
+		"\"startTimeUnixNano\":\"5\",\"endTimeUnixNano\":\"9\"}]}],"
+		"\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"s\"}}]}}]}",
+	zipkin[] =
+	    "[{\"traceId\":\"1\",\"id\":\"2\",\"kind\":\"SERVER\",\"name\":\"a\",\"timestamp\":5,\"duration\":4,"
+	    "\"localEndpoint\":{\"serviceName\":\"z\"}}]";
+	/* ResourceSpans { ScopeSpans { Span { trace, id, tracestate "t=1", kind 5, begin, end } } } */
+	static const uint8_t proto[] = { 0x0a, 57, 0x12, 55, 0x12, 53, 0x0a, 16, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x12, 8, 0, 0, 0, 0, 0, 0, 0, 2, 0x1a, 3, 't', '=',
+		'1', 0x30, 5, 0x39, 5, 0, 0, 0, 0, 0, 0, 0, 0x41, 9, 0, 0, 0, 0, 0, 0, 0 };
+	struct spans_taken t = { 0 };
+	(void)state;
+
+	assert_int_equal(read_spans(&t, "otlp_json", true, json, sizeof json - 1), 0);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.kind, SPAN_KIND_CLIENT);
+	assert_string_equal(t.state, "hone=1,x=y");
+	assert_string_equal(t.service, "s");
+	assert_int_equal(read_spans(&t, "zipkin", true, zipkin, sizeof zipkin - 1), 0);
+	assert_int_equal(t.n, 2);
+	assert_int_equal(t.kind, SPAN_KIND_SERVER);
+	assert_int_equal(read_spans(&t, "otlp_proto", true, proto, sizeof proto), 0);
+	assert_int_equal(t.n, 3);
+	assert_int_equal(t.kind, SPAN_KIND_CONSUMER);
+	assert_string_equal(t.state, "t=1");
+	t.code = ERR_FULL;
+	assert_int_equal(read_spans(&t, "otlp_json", true, json, sizeof json - 1), ERR_FULL);
+}
+
+/* A file may have a length before each message; the body of a request has none. */
+static void
+a_message_has_no_framing(void **state)
+{
+	static const uint8_t framed[] = { 12, 0x0a, 10, 0x12, 8, 0x12, 6, 0x0a, 1, 1, 0x12, 1, 2 };
+	struct spans_taken t = { 0 };
+	(void)state;
+
+	assert_int_equal(read_spans(&t, "otlp_proto", false, framed, sizeof framed), 0);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(read_spans(&t, "otlp_proto", true, framed, sizeof framed), ERR_INPUT);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(read_spans(&t, "nonsense", true, framed, sizeof framed), ERR_MISSING);
+}
+
 int
 main(void)
 {
@@ -473,6 +561,8 @@ main(void)
 		cmocka_unit_test(the_receiver_can_end_the_reading),
 		cmocka_unit_test(other_threads_may_ask_for_the_progress),
 		cmocka_unit_test(nodes_have_numbers),
+		cmocka_unit_test(spans_in_memory_are_handed_out_as_they_are),
+		cmocka_unit_test(a_message_has_no_framing),
 		cmocka_unit_test(a_node_with_a_byte_of_0_in_its_name_ends_there),
 	};
 

@@ -69,7 +69,7 @@ write_all(const char *format, const struct span *spans, uint32_t n, char **text,
 static void
 read_all(struct spans *to, const char *text, size_t len)
 {
-	struct reading_options o = { .look_span = keep, .ctx = to };
+	struct reading_options o = { .span = keep, .ctx = to };
 	struct labels *labels = labels_new();
 	char path[] = "/tmp/hone-writer.XXXXXX";
 	int fd = mkstemp(path);

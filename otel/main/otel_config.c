@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include "otel/main/otel_config.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/listen_address.h"
+#include "wire/agent_messages.h"
+
+#define AT(member) offsetof(struct otel_config, member)
+#define SECOND 1e9
+#define SUFFIX "-otel"
+
+const struct ini_key otel_config_keys[] = {
+	{ "agent", "node", INI_TEXT, AT(node), "", 0, 0,
+	    "Name of this agent, unique among all agents of a controller; empty: the host name with -otel behind it." },
+	{ "agent", "user", INI_TEXT, AT(user), "", 0, 0,
+	    "User that hone-otel becomes when root starts it; empty: hone, if that user exists." },
+	{ "log", "level", INI_TEXT, AT(log_level), "info", 0, 0,
+	    "Lowest level that is logged: debug, info, warn, error." },
+#include "agent/link/link_keys.tbl.h"
+	{ "queue", "memory", INI_BYTES, AT(memory_bytes), "32MiB", 1 << 20, 1e11,
+	    "Limit of unacknowledged batches; above it the oldest unsent ones are dropped and counted." },
+	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10,
+	    "A batch of this size is sent at once." },
+	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND,
+	    "Time between two batches while there are records; after a pause a batch is sent at once." },
+	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
+	    "Longest time between two batches, also without records." },
+	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
+	    "Batches that may be unacknowledged at a time." },
+	{ "listen", "otlp", INI_TEXT, AT(otlp), "127.0.0.1:4318", 0, 0,
+	    "Where OTLP/HTTP is taken, in JSON and protobuf: address:port, or [address]:port; empty: nowhere." },
+	{ "listen", "zipkin", INI_TEXT, AT(zipkin), "127.0.0.1:9411", 0, 0,
+	    "Where Zipkin's API is taken, version 2; empty: nowhere." },
+	{ "listen", "connections", INI_COUNT, AT(connections), "512", 1, 65536,
+	    "Connections at each of these addresses; further ones wait in the kernel's queue." },
+	{ "listen", "idle", INI_TIME, AT(idle_ns), "30s", SECOND, 3600 * SECOND,
+	    "A connection without a byte for this long is closed." },
+	{ "listen", "body", INI_BYTES, AT(body_bytes), "20MiB", 1 << 10, 32 << 20,
+	    "Largest body of a request, before and after it is inflated." },
+	{ "listen", "bodies", INI_BYTES, AT(bodies_bytes), "64MiB", 1 << 10, 1e11,
+	    "Limit of all bodies that are being received; above it requests are refused, to be repeated." },
+	{ "spans", "hold", INI_TIME, AT(hold_ns), "5s", 0.01 * SECOND, 600 * SECOND,
+	    "A trace is held for this long after its first span came, which is the last to end; without that, after its last span came." },
+	{ "spans", "delay", INI_TIME, AT(delay_ns), "6s", 0.01 * SECOND, 600 * SECOND,
+	    "Longest time from the end of a span until it comes: the exporters' batches, 5 s by default. Traces are complete after delay and hold." },
+	{ "spans", "age", INI_TIME, AT(age_ns), "60s", 0.1 * SECOND, 3600 * SECOND,
+	    "Longest time that a trace is held, if spans come again and again." },
+	{ "spans", "past", INI_TIME, AT(past_ns), "10min", SECOND, 86400 * SECOND,
+	    "A span that ended longer ago is refused." },
+	{ "spans", "memory", INI_BYTES, AT(spans_bytes), "64MiB", 1 << 20, 1e11,
+	    "Limit of the spans of held traces; at 90 % of it requests are refused, to be repeated." },
+	{ "spans", "trace", INI_COUNT, AT(trace_spans), "10000", 1, 20000,
+	    "Most spans of a trace; one with more is left out." },
+	{ "status", "every", INI_TIME, AT(status_ns), "500ms", 0.01 * SECOND, SECOND,
+	    "Time between two reports of occupancy, losses and cost." },
+};
+
+const size_t otel_config_nkeys = sizeof otel_config_keys / sizeof otel_config_keys[0];
+
+static const char *const LEVELS[] = { "debug", "info", "warn", "error" };
+
+enum log_level
+otel_config_log_level(const struct otel_config *c)
+{
+	for (int i = 0; i < 4; i++)
+		if (strcmp(c->log_level, LEVELS[i]) == 0)
+			return (enum log_level)i;
+	return LOG_INFO;
+}
+
+static bool
+node_name_fits(const char *s)
+{
+	size_t len = strlen(s);
+
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && (i == 0 || strchr("-_.", s[i]) == NULL))
+			return false;
+	return len > 0 && len <= NODE_NAME_MAX;
+}
+
+static int
+check_address(const char *key, const char *text, struct err *e)
+{
+	struct listen_address a;
+
+	if (text[0] == '\0' || listen_address_read(&a, text))
+		return 0;
+	return err_set(
+	    e, ERR_INPUT, "%s: \"%s\": it looks like 127.0.0.1:4318, or [::1]:4318", key, text);
+}
+
+static int
+check(const struct otel_config *c, struct err *e)
+{
+	bool known = false;
+	int rc;
+
+	for (int i = 0; i < 4; i++)
+		known = known || strcmp(c->log_level, LEVELS[i]) == 0;
+	if (!known)
+		return err_set(e, ERR_INPUT,
+		    "log.level: \"%s\" is not one of debug, info, warn, error", c->log_level);
+	if (!node_name_fits(c->node))
+		return err_set(e, ERR_INPUT,
+		    "agent.node: \"%s\": 1 to %d letters, digits, and - _ . after the first",
+		    c->node, NODE_NAME_MAX);
+	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tls://", 6) != 0)
+		return err_set(
+		    e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tls://host:port", c->url);
+	if ((rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
+	    (rc = check_address("listen.zipkin", c->zipkin, e)) != 0)
+		return rc;
+	if (c->otlp[0] == '\0' && c->zipkin[0] == '\0')
+		return err_set(e, ERR_INPUT, "listen.otlp and listen.zipkin are both empty");
+	if (c->age_ns < c->hold_ns)
+		return err_set(e, ERR_INPUT, "spans.age is less than spans.hold");
+	return 0;
+}
+
+/* Sets the default that depends on the machine. */
+static int
+fill_in(struct otel_config *c, struct err *e)
+{
+	char host[256] = "", *text;
+
+	if (c->node[0] != '\0')
+		return 0;
+	if (gethostname(host, sizeof host - 1) != 0)
+		return err_errno(e, "the host name");
+	if (asprintf(&text, "%.*s" SUFFIX, NODE_NAME_MAX - (int)sizeof SUFFIX + 1, host) < 0)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	free(c->node);
+	c->node = text;
+	return 0;
+}
+
+int
+otel_config_load(
+    struct otel_config *c, const char *path, char *const *assignments, int n, struct err *e)
+{
+	int rc;
+
+	memset(c, 0, sizeof *c);
+	if ((rc = ini_defaults(otel_config_keys, otel_config_nkeys, c, e)) != 0)
+		return rc;
+	if (path != NULL && (rc = ini_read(otel_config_keys, otel_config_nkeys, c, path, e)) != 0)
+		return rc;
+	for (int i = 0; i < n; i++)
+		if ((rc = ini_set(otel_config_keys, otel_config_nkeys, c, assignments[i], e)) != 0)
+			return rc;
+	if ((rc = fill_in(c, e)) != 0)
+		return rc;
+	return check(c, e);
+}
+
+void
+otel_config_print(const struct otel_config *c, FILE *out)
+{
+	ini_print(otel_config_keys, otel_config_nkeys, c, 1, out);
+}
+
+void
+otel_config_release(struct otel_config *c)
+{
+	ini_release(otel_config_keys, otel_config_nkeys, c);
+	memset(c, 0, sizeof *c);
+}

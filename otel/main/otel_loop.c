@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include "otel/main/otel_loop.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/stream.h"
+#include "base/tls.h"
+#include "otel/main/otel_control.h"
+#include "otel/main/otel_report.h"
+#include "otel/main/otel_state.h"
+
+enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 300, GOODBYE_STEP_MS = 5 };
+#define FUTURE_NS SECOND /* more than clocks of a well-kept network differ by */
+#define NAMES_BYTES (2 << 20)
+
+void
+otel_wake(struct otel *o)
+{
+	eventfd_write(o->wake, 1);
+}
+
+/* ---- a turn ---- */
+
+static void
+look_at_clocks(struct otel *o, struct mono now, bool first)
+{
+	struct mono before;
+	struct wall wall;
+
+	if (!first && mono_since_ns(now, o->clocks_at) < SECOND)
+		return;
+	o->clocks_at = now;
+	before = clock_mono();
+	wall = clock_wall();
+	if (span_source_clocks(o->source, before, wall, clock_mono()))
+		otel_log(o, LOG_WARN,
+		    "the wall clock was set: traces of the last seconds decide nothing");
+}
+
+static void
+read_spans(struct otel *o, struct mono now, bool all)
+{
+	struct source_output out;
+	const struct batch_label *labels;
+	uint32_t nlabels;
+	struct err e;
+
+	do {
+		if (span_source_poll(o->source, now, all, &out, &e) != 0)
+			otel_log(o, LOG_ERROR, "%s", e.text);
+		for (uint32_t i = 0; i < out.nlosses; i++)
+			o->lost[out.losses[i].reason] += out.losses[i].count;
+		labels = span_source_labels(o->source, &nlabels);
+		pack_take(o->pack, &out, labels, nlabels, now);
+	} while (all && out.more);
+	o->more = out.more;
+}
+
+static int
+wait_ms(const struct otel *o, struct mono now)
+{
+	int ms = IDLE_WAIT_MS, due_ms = pack_due_ms(o->pack, now);
+
+	if (o->more)
+		return 0;
+	ms = span_source_due_ms(o->source, now, due_ms < ms ? due_ms : ms);
+	for (int i = 0; i < DOORS; i++)
+		if (o->doors[i] != NULL)
+			ms = span_door_wait_ms(o->doors[i], ms);
+	return ms;
+}
+
+static void
+wait_for_work(struct otel *o)
+{
+	struct pollfd fds[1 + DOORS] = { { .fd = o->wake, .events = POLLIN } };
+	eventfd_t ignored;
+
+	for (int i = 0; i < DOORS; i++) /* a negative one is ignored */
+		fds[1 + i] = (struct pollfd){
+			.fd = o->doors[i] != NULL ? span_door_descriptor(o->doors[i]) : -1,
+			.events = POLLIN
+		};
+	if (poll(fds, 1 + DOORS, wait_ms(o, clock_mono())) > 0 && (fds[0].revents & POLLIN) != 0)
+		eventfd_read(o->wake, &ignored);
+}
+
+void
+otel_turn(struct otel *o)
+{
+	struct mono now = clock_mono();
+
+	look_at_clocks(o, now, false);
+	otel_control_turn(o, now);
+	for (int i = 0; i < DOORS; i++)
+		if (o->doors[i] != NULL)
+			span_door_step(o->doors[i]);
+	otel_report_look(o);
+	read_spans(o, clock_mono(), false);
+	otel_report_look(o);
+	otel_post_done(o);
+	otel_report_turn(o, now);
+	if (pack_tick(o->pack, now))
+		link_kick(o->link);
+	wait_for_work(o);
+}
+
+/* ---- begin and end ---- */
+
+static int
+queues_make(struct otel *o, struct err *e)
+{
+	const struct otel_config *c = o->config;
+	struct pack_options p = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns, true };
+	struct span_source_options s = { { (size_t)c->spans_bytes, (uint32_t)c->trace_spans,
+					     c->hold_ns, c->age_ns },
+		NAMES_BYTES, c->delay_ns, FUTURE_NS, c->past_ns };
+
+	if ((o->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
+	    (o->pack = pack_new(&p, o->out)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	if ((o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+		return err_errno(e, "eventfd");
+	return span_source_new(&o->source, &s, e);
+}
+
+static int
+doors_open(struct otel *o, struct err *e)
+{
+	const struct otel_config *c = o->config;
+	const char *addresses[DOORS] = { c->otlp, c->zipkin };
+	static const char *const keys[DOORS] = { "listen.otlp", "listen.zipkin" };
+
+	o->bodies.bytes_max = (size_t)c->bodies_bytes;
+	for (int i = 0; i < DOORS; i++) {
+		struct span_door_options d = { addresses[i], i == 1, (unsigned)c->connections,
+			(unsigned)(c->idle_ns / SECOND), (size_t)c->body_bytes, &o->bodies,
+			o->source, o->log };
+		int rc = addresses[i][0] != '\0' ? span_door_open(&o->doors[i], &d, e) : 0;
+
+		if (rc != 0)
+			return err_prefix(e, "%s in hone-otel.conf", keys[i]);
+		if (o->doors[i] != NULL)
+			otel_log(o, LOG_INFO, "listens at %s%s", span_door_url(o->doors[i]),
+			    span_door_local(o->doors[i])
+				? ": reached from this machine only, not from containers"
+				: ": everybody who reaches it can send spans");
+	}
+	return 0;
+}
+
+static int
+link_make(struct otel *o, const char *version, struct err *e)
+{
+	const struct otel_config *c = o->config;
+	struct link_options l = { c->url, c->node, version, NULL, 0, (uint32_t)c->window,
+		(int)(c->silence_ns / 1000000), (int)(c->retry_ns / 1000000),
+		(int)(c->refused_ns / 1000000), o->wake };
+	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
+
+	if (url_is_tls(c->url) && tls_open(&o->tls, &keys, e) != 0)
+		return err_prefix(e, "[tls] in hone-otel.conf");
+	l.tls = o->tls;
+	if (getrandom(&l.incarnation, sizeof l.incarnation, 0) != (ssize_t)sizeof l.incarnation)
+		return err_errno(e, "random numbers");
+	return link_start(&o->link, &l, o->out, e);
+}
+
+int
+otel_open(struct otel **ret, const struct otel_config *c, const char *version,
+    void (*log)(enum log_level level, const char *text), struct err *e)
+{
+	struct otel *o = calloc(1, sizeof *o);
+	int rc;
+
+	if (o == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	o->config = c;
+	o->log = log;
+	o->wake = -1;
+	if ((rc = queues_make(o, e)) == 0) {
+		look_at_clocks(o, clock_mono(), true);
+		if ((rc = doors_open(o, e)) == 0)
+			rc = link_make(o, version, e);
+	}
+	if (rc != 0) {
+		otel_close(o);
+		return rc;
+	}
+	*ret = o;
+	return 0;
+}
+
+/* Sends what is held, and waits up to GOODBYE_MS until the controller has acknowledged it. */
+static void
+send_rest(struct otel *o)
+{
+	struct outbox_stats out;
+
+	read_spans(o, clock_mono(), true);
+	pack_flush(o->pack, clock_mono());
+	link_kick(o->link);
+	for (int ms = 0; ms < GOODBYE_MS && o->control.connected; ms += GOODBYE_STEP_MS) {
+		outbox_stats(o->out, &out);
+		if (out.waiting_bytes == 0 && out.unacknowledged == 0)
+			break;
+		poll(NULL, 0, GOODBYE_STEP_MS);
+		otel_control_turn(o, clock_mono());
+	}
+}
+
+void
+otel_close(struct otel *o)
+{
+	if (o == NULL)
+		return;
+	for (int i = 0; i < DOORS; i++)
+		span_door_close(o->doors[i]);
+	if (o->link != NULL)
+		send_rest(o);
+	link_stop(o->link);
+	tls_close(o->tls);
+	pack_free(o->pack);
+	outbox_free(o->out);
+	span_source_free(o->source);
+	if (o->wake >= 0)
+		close(o->wake);
+	free(o);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "otel/main/otel_report.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "wire/frame.h"
+
+#define SAY_EVERY_NS (60 * SECOND)
+#define TRIM_EVERY_NS (10 * SECOND)
+#define TRIM_OVER_BYTES (48 << 20)
+
+static int64_t
+resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long long pages = 0, all;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%lld %lld", &all, &pages) != 2)
+		pages = 0;
+	fclose(f);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+static int64_t
+cpu_us(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C(1000000) + u.ru_utime.tv_usec +
+	       u.ru_stime.tv_usec;
+}
+
+static void
+raise_peak(struct otel *o, enum queue q, double fill)
+{
+	fill = fill < 1 ? fill : 1;
+	if (fill > o->report.peak[q])
+		o->report.peak[q] = fill;
+}
+
+/* Spans that are held are the "ring": what is written before it is read. */
+void
+otel_report_look(struct otel *o)
+{
+	double window = (double)o->config->window * (double)o->config->batch_bytes;
+	struct outbox_stats out;
+
+	outbox_stats(o->out, &out);
+	raise_peak(o, QUEUE_RING, span_source_fill(o->source));
+	raise_peak(o, QUEUE_AGENT, (double)out.held_bytes / (double)out.limit_bytes);
+	if (o->control.connected)
+		raise_peak(o, QUEUE_LINK, (double)out.waiting_bytes / window);
+}
+
+static uint64_t
+refused_full(const struct otel *o)
+{
+	struct span_door_stats d;
+	uint64_t n = 0;
+
+	for (int i = 0; i < DOORS; i++)
+		if (o->doors[i] != NULL) {
+			span_door_stats(o->doors[i], &d);
+			n += d.full;
+		}
+	return n;
+}
+
+static void
+post_status(struct otel *o, const struct span_source_stats *s)
+{
+	struct outbox_stats out;
+	struct link_stats link;
+	struct status st = { 0 };
+	struct buf b = { 0 };
+
+	outbox_stats(o->out, &out);
+	link_stats(o->link, &link);
+	memcpy(st.fill, o->report.peak, sizeof st.fill);
+	for (int i = 0; i < LOSS_REASONS; i++)
+		st.lost[i] = o->lost[i];
+	st.lost[LOSS_QUEUE] += out.dropped_records;
+	st.lost[LOSS_DECODE] += s->rejected + s->malformed_bodies;
+	st.records = s->records.records;
+	st.batches = out.sent;
+	st.cpu_us = cpu_us();
+	st.memory_bytes = resident_bytes();
+	st.ring_bytes = (int64_t)s->gather.bytes;
+	st.sent_bytes = link.sent_bytes;
+	st.epoch = o->control.epoch;
+	st.tracer_ok = true;
+	st.guard_ok = true; /* there is nothing to guard: no tracepoint of its own stays on */
+	status_encode(&st, &b);
+	link_post(o->link, FRAME_STATUS, &b);
+	memset(o->report.peak, 0, sizeof o->report.peak);
+}
+
+/* What was left out since the last line, if something was. */
+static void
+say_left_out(struct otel *o, const struct span_source_stats *s, struct mono now)
+{
+	struct otel_report *r = &o->report;
+	const struct span_source_stats *was = &r->said;
+	uint64_t incomplete = s->records.incomplete - was->records.incomplete,
+		 rejected = s->rejected - was->rejected, lost = s->lost - was->lost,
+		 full = refused_full(o) - r->said_full, delayed = s->delayed - was->delayed;
+
+	if (mono_since_ns(now, r->said_at) < SAY_EVERY_NS ||
+	    incomplete + rejected + lost + full + delayed == 0)
+		return;
+	otel_log(o, LOG_WARN,
+	    "of %llu spans: %llu rejected, %llu lost, %llu later than spans.delay; %llu traces left out since spans of "
+	    "them are missing; %llu requests refused since memory is full",
+	    (unsigned long long)(s->spans - was->spans), (unsigned long long)rejected,
+	    (unsigned long long)lost, (unsigned long long)delayed, (unsigned long long)incomplete,
+	    (unsigned long long)full);
+	r->said = *s;
+	r->said_full += full;
+	r->said_at = now;
+}
+
+static void
+trim_memory(struct otel *o, struct mono now)
+{
+	if (mono_since_ns(now, o->report.trimmed) < TRIM_EVERY_NS ||
+	    resident_bytes() < TRIM_OVER_BYTES)
+		return;
+	malloc_trim(0);
+	o->report.trimmed = now;
+}
+
+void
+otel_report_turn(struct otel *o, struct mono now)
+{
+	struct span_source_stats s;
+
+	if (!o->report.due && mono_since_ns(now, o->report.reported_at) < o->config->status_ns)
+		return;
+	o->report.due = false;
+	o->report.reported_at = now;
+	span_source_stats(o->source, &s);
+	post_status(o, &s);
+	say_left_out(o, &s, now);
+	trim_memory(o, now);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The state of hone-otel. All of it is used by the thread of the main loop alone.
+ *
+ *	otel_loop ---> otel_control, otel_report
+ */
+#ifndef OTEL_MAIN_OTEL_STATE_H
+#define OTEL_MAIN_OTEL_STATE_H
+
+#include "agent/link/link.h"
+#include "agent/link/outbox.h"
+#include "agent/link/pack.h"
+#include "base/log.h"
+#include "otel/main/otel_config.h"
+#include "otel/main/span_door.h"
+#include "otel/spans/span_source.h"
+#include "wire/agent_messages.h"
+
+#define SECOND INT64_C(1000000000)
+
+enum { DOORS = 2 };
+
+struct tls;
+
+struct otel_control { /* otel_control.c: what the controller wants */
+	bool connected, has_want, had_want, sampling, done_due; /* had_want: on any connection */
+	uint64_t connection, epoch;
+	uint32_t ntoggles;
+	struct mono heard, since; /* since: the epoch is in effect */
+	char trouble[400];
+};
+
+struct otel_report { /* otel_report.c: what is reported, and said in the log */
+	bool due;
+	struct mono reported_at, said_at, trimmed;
+	double peak[QUEUES];
+	struct span_source_stats said; /* as of the last line in the log */
+	uint64_t said_full;
+};
+
+struct otel {
+	const struct otel_config *config;
+	void (*log)(enum log_level level, const char *text);
+	int wake;
+	struct outbox *out;
+	struct pack *pack;
+	struct tls *tls;
+	struct link *link;
+	struct span_source *source;
+	struct span_bodies bodies;
+	struct span_door *doors[DOORS]; /* NULL: it is not configured */
+	struct mono clocks_at;
+	bool more;
+	uint64_t lost[LOSS_REASONS]; /* told as losses */
+	struct otel_control control;
+	struct otel_report report;
+};
+
+void otel_log(struct otel *o, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

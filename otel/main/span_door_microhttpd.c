@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A request is answered when all of its body has come, also one that is refused: the connection of an exporter stays open
+ * then. What is refused is not kept; after DISCARDED_MAX bytes of it the connection is closed.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otel/http/span_body.h"
+#include "otel/http/span_request.h"
+#include "base/listen_address.h"
+#include "otel/main/span_door.h"
+
+enum { CONNECTION_BYTES = 32768, RUNS = 4, DISCARDED_MAX = 64 << 20 };
+#define FULL \
+	0.9 /* of the memory for spans: then clients are asked to repeat their requests later */
+
+struct span_door {
+	struct span_door_options o;
+	struct MHD_Daemon *daemon;
+	bool local;
+	char url[INET6_ADDRSTRLEN + 64];
+	struct span_door_stats stats;
+};
+
+struct door_request { /* until libmicrohttpd says that it is completed */
+	struct span_request is;
+	struct span_body *body; /* NULL: it is refused */
+	size_t counted;         /* of o.bodies */
+	size_t discarded;
+};
+
+/* ---- the answer ---- */
+
+static enum MHD_Result
+answer(struct span_door *d, struct MHD_Connection *c, const struct span_request *is,
+    const struct receipt *receipt)
+{
+	struct buf text = { 0 };
+	unsigned status = span_reply(is, receipt, &text);
+	struct MHD_Response *r;
+	enum MHD_Result ok;
+	char seconds[16];
+
+	if (text.failed) {
+		buf_release(&text);
+		return MHD_NO;
+	}
+	if (status >= 300)
+		d->stats.refused++;
+	r = text.len > 0
+	        ? MHD_create_response_from_buffer(text.len, text.data, MHD_RESPMEM_MUST_FREE)
+	        : MHD_create_response_from_buffer(
+		      0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+	if (r == NULL || text.len == 0)
+		buf_release(&text);
+	if (r == NULL)
+		return MHD_NO;
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, span_reply_type(is));
+	if (status == 405)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "POST");
+	if (status == 503) {
+		d->stats.full++;
+		snprintf(seconds, sizeof seconds, "%d", RETRY_AFTER_S);
+		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	}
+	ok = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
+static void
+forget_body(struct span_door *d, struct door_request *q)
+{
+	d->o.bodies->bytes -= q->counted;
+	q->counted = 0;
+	span_body_free(q->body);
+	q->body = NULL;
+}
+
+static void
+refuse(struct span_door *d, struct door_request *q, unsigned status, const char *why)
+{
+	forget_body(d, q);
+	q->is.status = status;
+	q->is.why = why;
+}
+
+static void
+refuse_state(struct span_door *d, struct door_request *q, enum body_state s)
+{
+	if (s == BODY_TOO_LARGE)
+		refuse(d, q, 413, "the body is larger than listen.body in hone-otel.conf");
+	else if (s == BODY_DAMAGED)
+		refuse(d, q, 400,
+		    "the body is not compressed as Content-Encoding says, or is damaged");
+	else
+		refuse(d, q, 503, "hone-otel is out of memory");
+}
+
+/* ---- the request ---- */
+
+static const char *
+header(struct MHD_Connection *c, const char *name)
+{
+	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+static struct door_request *
+request_begin(struct span_door *d, struct MHD_Connection *c, const char *method, const char *path)
+{
+	struct door_request *q = calloc(1, sizeof *q);
+	const struct request_head head = { method, path, header(c, MHD_HTTP_HEADER_CONTENT_TYPE),
+		header(c, MHD_HTTP_HEADER_CONTENT_ENCODING) };
+
+	if (q == NULL)
+		return NULL;
+	d->stats.requests++;
+	q->is = span_request_of(&head, d->o.zipkin);
+	if (q->is.status == 0 && span_source_fill(d->o.source) >= FULL)
+		refuse(d, q, 503, "the memory for spans is full");
+	else if (q->is.status == 0 &&
+		 (q->body = span_body_new(d->o.body_max, q->is.compressed)) == NULL)
+		refuse(d, q, 503, "hone-otel is out of memory");
+	return q;
+}
+
+/* False: the client sends and sends what was refused. */
+static bool
+request_take(struct span_door *d, struct door_request *q, const char *data, size_t len)
+{
+	enum body_state s;
+	size_t bytes;
+
+	if (q->body == NULL) {
+		q->discarded += len;
+		return q->discarded <= DISCARDED_MAX;
+	}
+	s = span_body_add(q->body, data, len);
+	bytes = span_body_bytes(q->body);
+	d->o.bodies->bytes += bytes - q->counted;
+	q->counted = bytes;
+	if (s != BODY_OK)
+		refuse_state(d, q, s);
+	else if (d->o.bodies->bytes > d->o.bodies->bytes_max)
+		refuse(d, q, 503, "too many bodies are being received");
+	return true;
+}
+
+static enum MHD_Result
+request_end(struct span_door *d, struct MHD_Connection *c, struct door_request *q)
+{
+	struct receipt receipt;
+	enum body_state s = BODY_OK;
+	const void *data;
+	size_t len;
+
+	if (q->body != NULL && (s = span_body_end(q->body, &data, &len)) != BODY_OK)
+		refuse_state(d, q, s);
+	if (q->body == NULL)
+		return answer(d, c, &q->is, NULL);
+	if (span_source_receive(
+		d->o.source, q->is.format, data, len, clock_mono(), &receipt, NULL) != 0)
+		refuse(d, q, 503, "hone-otel is out of memory");
+	forget_body(d, q);
+	return answer(d, c, &q->is, q->is.status == 0 ? &receipt : NULL);
+}
+
+static enum MHD_Result
+on_request(void *of, struct MHD_Connection *c, const char *path, const char *method,
+    const char *version, const char *body, size_t *body_len, void **state)
+{
+	struct span_door *d = of;
+	struct door_request *q = *state;
+	size_t len = *body_len;
+	(void)version;
+
+	if (q == NULL) { /* the first call has the headers only */
+		*state = request_begin(d, c, method, path);
+		return *state != NULL ? MHD_YES : MHD_NO;
+	}
+	if (len > 0) {
+		*body_len = 0;
+		return request_take(d, q, body, len) ? MHD_YES : MHD_NO;
+	}
+	return request_end(d, c, q);
+}
+
+static void
+on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct door_request *q = *state;
+	(void)c;
+	(void)why;
+
+	if (q == NULL)
+		return;
+	forget_body(of, q);
+	free(q);
+	*state = NULL;
+}
+
+/* ---- the door ---- */
+
+static void
+take_log(void *of, const char *fmt, va_list ap)
+{
+	struct span_door *d = of;
+	char text[400];
+
+	vsnprintf(text, sizeof text, fmt, ap);
+	text[strcspn(text, "\n")] = '\0';
+	d->o.log(LOG_DEBUG, text);
+}
+
+int
+span_door_open(struct span_door **ret, const struct span_door_options *o, struct err *e)
+{
+	struct span_door *d = calloc(1, sizeof *d);
+	const union MHD_DaemonInfo *port;
+	struct listen_address a;
+	int why;
+
+	if (d == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	d->o = *o;
+	if (!listen_address_read(&a, o->address)) {
+		free(d);
+		return err_set(e, ERR_INPUT, "%s is no address", o->address);
+	}
+	d->local = a.local;
+	errno = 0;
+	d->daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (a.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
+	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
+	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&a.place, MHD_OPTION_CONNECTION_LIMIT,
+	    o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+	    MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, d,
+	    MHD_OPTION_END);
+	why = errno;
+	if (d->daemon == NULL) {
+		free(d);
+		return err_set(e, ERR_SYSTEM, "cannot listen at %s: %s", o->address,
+		    why != 0 ? strerror(why) : "libmicrohttpd does not say why");
+	}
+	port = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	snprintf(d->url, sizeof d->url, "http://%.*s:%u%s", a.host_len, o->address,
+	    port != NULL ? port->port : 0, o->zipkin ? "/api/v2/spans" : "/v1/traces");
+	*ret = d;
+	return 0;
+}
+
+void
+span_door_close(struct span_door *d)
+{
+	if (d == NULL)
+		return;
+	MHD_stop_daemon(d->daemon);
+	free(d);
+}
+
+void
+span_door_step(struct span_door *d)
+{
+	for (int i = 0; i < RUNS; i++)
+		MHD_run(d->daemon);
+}
+
+int
+span_door_descriptor(const struct span_door *d)
+{
+	const union MHD_DaemonInfo *i = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+	return i != NULL ? i->epoll_fd : -1;
+}
+
+int
+span_door_wait_ms(const struct span_door *d, int most_ms)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (MHD_get_timeout(d->daemon, &ms) != MHD_YES || ms > (MHD_UNSIGNED_LONG_LONG)most_ms)
+		return most_ms;
+	return (int)ms;
+}
+
+const char *
+span_door_url(const struct span_door *d)
+{
+	return d->url;
+}
+
+bool
+span_door_local(const struct span_door *d)
+{
+	return d->local;
+}
+
+void
+span_door_stats(const struct span_door *d, struct span_door_stats *ret)
+{
+	*ret = d->stats;
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "otel/spans/span_records.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/hash_map.h"
+#include "base/hash_table.h"
+#include "formats/reading.h"
+
+enum { READING_BYTES = 32 << 20 }; /* of one trace's spans, and of what was seen before */
+enum { NO_SPAN = UINT32_MAX, EXTRA_FIELDS = 2 };
+
+/* How a label of the trace becomes one of the batch. */
+enum label_use { USE_AS_IS, USE_REQUEST, USE_ENTRY, USE_FORK, USE_JOIN };
+
+struct sorted_span { /* a span of the trace at hand */
+	struct gathered_span *from;
+	uint32_t parent; /* NO_SPAN: none, or missing */
+	uint32_t top;    /* the topmost one above it; NO_SPAN: not known yet */
+	uint32_t first;  /* of an entry: the first span of its tree */
+	uint32_t next;   /* of the same tree */
+};
+
+struct time_order {
+	int64_t time_ns;
+	uint32_t number; /* as they were made */
+};
+
+struct kept_trace { /* until the records were taken */
+	struct trace *trace;
+	struct kept_trace *next;
+};
+
+struct span_records {
+	struct span_records_options o;
+	struct labels *labels; /* of traces */
+	struct labels *out;    /* of records, numbered as in the batch */
+	struct reading *reading;
+	struct batch_label *batch;
+	uint32_t nbatch, batch_cap;
+	uint32_t others[RECORD_KINDS]; /* for labels past SPAN_LABELS_MAX */
+	struct map known;              /* label and use to number in `out`, plus 1 */
+	struct buf text;
+	/* of the trace at hand */
+	struct sorted_span *spans;
+	uint32_t spans_cap;
+	struct hash_table by_id;
+	const struct gathered_span
+	    *entry;   /* the tree at hand is below it; NULL: it begins a request */
+	uint32_t fed; /* spans of the tree at hand */
+	bool built;   /* a trace was made of them */
+	bool cut;
+	/* the result */
+	struct record *records, *sorted;
+	uint32_t nrecords, records_cap, sorted_cap;
+	struct time_order *order;
+	uint32_t order_cap;
+	struct kept_trace *traces;
+	struct arena values;
+	struct span_records_stats stats;
+};
+
+static int take_trace(void *ctx, struct trace *t, struct err *e);
+static bool make_others(struct span_records *s);
+
+int
+span_records_new(struct span_records **ret, const struct span_records_options *o, struct err *e)
+{
+	struct span_records *s = calloc(1, sizeof *s);
+	struct reading_options r = { .memory_max_bytes = READING_BYTES,
+		.names_max_bytes = o->names_max_bytes,
+		.take = take_trace };
+
+	if (s == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	s->o = *o;
+	r.ctx = s;
+	s->labels = labels_new();
+	s->out = labels_new();
+	if (s->labels == NULL || s->out == NULL || !make_others(s) ||
+	    reading_new(&s->reading, &r, s->labels, e) != 0) {
+		span_records_free(s);
+		return err_set(e, ERR_MEMORY, "out of memory");
+	}
+	*ret = s;
+	return 0;
+}
+
+void
+span_records_reset(struct span_records *s)
+{
+	for (struct kept_trace *k = s->traces, *next; k != NULL; k = next) {
+		next = k->next;
+		trace_free(k->trace);
+		free(k);
+	}
+	s->traces = NULL;
+	s->nrecords = 0;
+	arena_reset(&s->values);
+}
+
+void
+span_records_free(struct span_records *s)
+{
+	if (s == NULL)
+		return;
+	span_records_reset(s);
+	reading_free(s->reading);
+	labels_free(s->labels);
+	labels_free(s->out);
+	map_release(&s->known);
+	buf_release(&s->text);
+	hash_table_release(&s->by_id);
+	arena_release(&s->values);
+	free(s->batch);
+	free(s->spans);
+	free(s->records);
+	free(s->sorted);
+	free(s->order);
+	free(s);
+}
+
+/* ---- labels ---- */
+
+/* Makes the labels of the batch that are new. */
+static bool
+follow_labels(struct span_records *s)
+{
+	uint32_t n = labels_count(s->out);
+
+	if (!array_reserve(s->batch, s->batch_cap, n))
+		return false;
+	for (; s->nbatch < n; s->nbatch++) {
+		const struct label *l = labels_get(s->out, s->nbatch);
+
+		s->batch[s->nbatch] = (struct batch_label){ .kind = l->kind,
+			.len = (uint32_t)strlen(l->text),
+			.nfields = l->nfields,
+			.text = l->text,
+			.fields = (const char **)(uintptr_t)l->fields };
+	}
+	return true;
+}
+
+/* Writes "SERVICE/hone:EVENT(NAME)", the name cut to what a label holds, at the end of a character. */
+static bool
+write_label(struct span_records *s, const struct label *service, const char *event,
+    const struct label *named)
+{
+	size_t room, len = named->name_len;
+
+	buf_reset(&s->text);
+	buf_bytes(&s->text, service->text, service->service_len);
+	buf_printf(&s->text, "/hone:%s(", event);
+	if (s->text.failed || s->text.len + 1 >= LABEL_TEXT_MAX)
+		return false;
+	room = LABEL_TEXT_MAX - s->text.len - 1;
+	if (len > room)
+		for (len = room; len > 0 && ((unsigned char)named->name[len] & 0xc0) == 0x80;)
+			len--;
+	buf_bytes(&s->text, named->name, len);
+	buf_u8(&s->text, ')');
+	return !s->text.failed;
+}
+
+static uint32_t
+make_label(struct span_records *s, const struct label *service, const struct label *named,
+    enum record_kind kind, bool request)
+{
+	static const char *const events[RECORD_KINDS] = { [RECORD_REQUEST_BEGIN] = "request_begin",
+		[RECORD_REQUEST_END] = "request_end",
+		[RECORD_FORK] = "fork",
+		[RECORD_UNIT_BEGIN] = "unit_begin",
+		[RECORD_UNIT_END] = "unit_end",
+		[RECORD_JOIN] = "join" };
+	const char *fields[RECORD_VALUES_MAX] = { "trace_id_high", "probed" };
+	uint32_t first = request ? EXTRA_FIELDS : 0, n = first;
+
+	if (!write_label(s, service, events[kind], named))
+		return LABEL_NONE;
+	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
+		for (uint32_t i = 0; i < named->nfields && n < RECORD_VALUES_MAX; i++)
+			fields[n++] = named->fields[i];
+	return labels_intern(s->out, kind, (char *)s->text.data, s->text.len, fields, n);
+}
+
+static bool
+make_others(struct span_records *s)
+{
+	static const struct label other = {
+		.text = "other", .name = "other", .service_len = 5, .name_len = 5
+	};
+
+	for (int k = RECORD_REQUEST_BEGIN; k <= RECORD_JOIN; k++)
+		if ((s->others[k] = make_label(s, &other, &other, (enum record_kind)k,
+			 k == RECORD_REQUEST_BEGIN)) == LABEL_NONE)
+			return false;
+	return follow_labels(s);
+}
+
+/* The number of a record's label. service, named: labels of the trace. LABEL_NONE: out of memory. */
+static uint32_t
+label_of(struct span_records *s, uint32_t service, uint32_t named, enum label_use use,
+    enum record_kind kind)
+{
+	uint64_t key = hash_u64((uint64_t)use << 56 | (uint64_t)service << 28 | named);
+	uint64_t number = (uint64_t)(uintptr_t)map_get(&s->known, key);
+	uint32_t id;
+
+	if (number != 0)
+		return (uint32_t)number - 1;
+	if (labels_count(s->out) >= SPAN_LABELS_MAX)
+		return s->others[kind];
+	id = make_label(s, labels_get(s->labels, service), labels_get(s->labels, named), kind,
+	    use == USE_REQUEST);
+	if (id == LABEL_NONE || !follow_labels(s) ||
+	    !map_put(&s->known, key, (void *)(uintptr_t)(id + UINT64_C(1))))
+		return LABEL_NONE;
+	return id;
+}
+
+/* ---- records ---- */
+
+/* The values of the record, as many as its label has fields: those of a request begin with two more. */
+static const struct value *
+values_of(struct span_records *s, const struct trace *t, const struct event *e, uint32_t nfields,
+    bool request, bool probed)
+{
+	struct value *v = arena_calloc(&s->values, nfields > 0 ? nfields : 1, sizeof *v);
+	uint32_t first = request ? EXTRA_FIELDS : 0;
+
+	if (v == NULL)
+		return NULL;
+	if (request) {
+		v[0] = (struct value){ .type = VALUE_UINT, .u = t->id_high };
+		v[1] = (struct value){ .type = VALUE_UINT, .u = probed };
+	}
+	for (uint32_t i = 0; i < e->nvalues && first + i < nfields; i++)
+		v[first + i] = e->values[i];
+	return v;
+}
+
+struct tree_at_hand {
+	const struct trace *trace;
+	bool probed;
+	struct hash_table by_unit; /* hash of a unit's id to its index */
+};
+
+static bool
+add_record(struct span_records *s, const struct tree_at_hand *h, const struct event *e)
+{
+	const struct trace *t = h->trace;
+	const struct unit *u = &t->units[e->unit];
+	enum record_kind kind = (enum record_kind)labels_get(s->labels, e->label)->kind;
+	enum label_use use = USE_AS_IS;
+	uint32_t service = e->label, named = e->label, child, label;
+	uint64_t link_id = e->link_id;
+	struct record *r;
+
+	if (kind == RECORD_FORK || kind == RECORD_JOIN) {
+		child = hash_table_find(&h->by_unit, hash_u64(e->link_id));
+		assert(child != HASH_TABLE_NONE);
+		service = t->events[u->first].label;
+		named = t->events[t->units[child].first].label;
+		use = kind == RECORD_FORK ? USE_FORK : USE_JOIN;
+	} else if (e->unit == 0 && s->entry != NULL) {
+		kind = kind == RECORD_REQUEST_BEGIN ? RECORD_UNIT_BEGIN : RECORD_UNIT_END;
+		use = USE_ENTRY;
+		link_id = s->entry->caller.link_id;
+	} else if (kind == RECORD_REQUEST_BEGIN) {
+		use = USE_REQUEST;
+	}
+	label = label_of(s, service, named, use, kind);
+	if (label == LABEL_NONE || !array_reserve(s->records, s->records_cap, s->nrecords + 1))
+		return false;
+	r = &s->records[s->nrecords];
+	*r = (struct record){ .trace_id = t->id,
+		.unit_id = u->id,
+		.link_id = link_id,
+		.time_ns = e->time_ns,
+		.label = label,
+		.tid = (uint32_t)u->id, /* each span is a thread of control */
+		.nvalues = s->batch[label].nfields };
+	if (r->nvalues > 0 &&
+	    (r->values = values_of(s, t, e, r->nvalues, use == USE_REQUEST, h->probed)) == NULL)
+		return false;
+	s->nrecords++;
+	return true;
+}
+
+static bool
+add_records(struct span_records *s, const struct trace *t, bool probed)
+{
+	struct tree_at_hand h = { .trace = t, .probed = probed };
+	uint32_t before = s->nrecords;
+	bool ok = hash_table_reserve(&h.by_unit, t->nunits);
+
+	for (uint32_t u = 0; u < t->nunits && ok; u++)
+		ok = hash_table_put(&h.by_unit, hash_u64(t->units[u].id), u);
+	for (uint32_t i = 0; i < t->nevents && ok; i++)
+		ok = add_record(s, &h, &t->events[i]);
+	hash_table_release(&h.by_unit);
+	if (!ok)
+		s->nrecords = before;
+	s->stats.records += s->nrecords - before;
+	return ok;
+}
+
+static struct span_choice
+choose(const struct span_records *s, const struct trace *t)
+{
+	const struct label *type = labels_get(s->labels, t->type);
+
+	if (s->entry != NULL)
+		return (struct span_choice){ s->entry->caller.sampled, s->entry->caller.probed };
+	return s->o.choose(s->o.ctx, type->name, type->name_len, t->id);
+}
+
+/* From the reading: the trace of the spans of the tree at hand. */
+static int
+take_trace(void *ctx, struct trace *t, struct err *e)
+{
+	struct span_records *s = ctx;
+	struct kept_trace *k;
+	struct span_choice chosen = choose(s, t);
+
+	s->built = true;
+	if (!chosen.sampled) {
+		s->stats.unsampled++;
+		s->stats.unsampled_spans += s->fed;
+		trace_free(t);
+		return 0;
+	}
+	if (t->lossy || s->cut || t->nunits < s->fed) {
+		s->stats.incomplete++;
+		s->stats.incomplete_spans += s->fed;
+		trace_free(t);
+		return 0;
+	}
+	if ((k = malloc(sizeof *k)) == NULL || !add_records(s, t, chosen.probed)) {
+		free(k);
+		trace_free(t);
+		return err_set(e, ERR_MEMORY, "no memory for the records of a trace");
+	}
+	*k = (struct kept_trace){ t, s->traces };
+	s->traces = k;
+	*(s->entry != NULL ? &s->stats.entries : &s->stats.requests) += 1;
+	return 0;
+}
+
+/* ---- trees ---- */
+
+static bool
+is_entry(const struct sorted_span *s)
+{
+	return s->parent == NO_SPAN && s->from->span.has_parent && s->from->caller.link_id != 0;
+}
+
+/* Finds the parents. */
+static bool
+index_spans(struct span_records *s, const struct gathered_trace *t)
+{
+	uint32_t n = 0;
+
+	hash_table_clear(&s->by_id);
+	if (!array_reserve(s->spans, s->spans_cap, t->nspans) ||
+	    !hash_table_reserve(&s->by_id, t->nspans))
+		return false;
+	for (struct gathered_span *g = t->spans; g != NULL; g = g->next, n++) {
+		s->spans[n] = (struct sorted_span){ g, NO_SPAN, NO_SPAN, NO_SPAN, NO_SPAN };
+		hash_table_claim(&s->by_id, hash_u64(g->span.id), n);
+	}
+	assert(n == t->nspans);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct span *span = &s->spans[i].from->span;
+		uint32_t at = span->has_parent ? hash_table_find(&s->by_id, hash_u64(span->parent))
+		                               : HASH_TABLE_NONE;
+
+		s->spans[i].parent = at != HASH_TABLE_NONE && at != i ? at : NO_SPAN;
+	}
+	return true;
+}
+
+/* The topmost span above; NO_SPAN: its ancestors form a circle. O(1) amortised, since all on the way learn it. */
+static uint32_t
+top_of(struct span_records *s, uint32_t span, uint32_t n)
+{
+	uint32_t at = span, steps = 0, top;
+
+	while (s->spans[at].top == NO_SPAN && s->spans[at].parent != NO_SPAN && steps++ <= n)
+		at = s->spans[at].parent;
+	if (steps > n)
+		return NO_SPAN;
+	top = s->spans[at].top != NO_SPAN ? s->spans[at].top : at;
+	for (uint32_t next; span != at; span = next) {
+		next = s->spans[span].parent;
+		s->spans[span].top = top;
+	}
+	return s->spans[at].top = top;
+}
+
+/* Lists the spans below each entry, and returns the first of all others. */
+static uint32_t
+list_trees(struct span_records *s, uint32_t n)
+{
+	uint32_t others = NO_SPAN, top;
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t *list = &others;
+
+		if ((top = top_of(s, i, n)) != NO_SPAN && is_entry(&s->spans[top]))
+			list = &s->spans[top].first;
+		s->spans[i].next = *list;
+		*list = i;
+	}
+	return others;
+}
+
+/* Makes the records of the spans of a list. begin: the span that has no parent here, or NO_SPAN. */
+static int
+make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
+{
+	struct trace_id id = s->spans[first].from->span.trace;
+	int rc = 0;
+
+	s->fed = 0;
+	s->built = false;
+	for (uint32_t i = first; i != NO_SPAN && rc == 0; i = s->spans[i].next, s->fed++) {
+		struct span span = s->spans[i].from->span;
+
+		span.has_parent &= i != begin;
+		rc = reading_span(s->reading, &span, e);
+	}
+	if (rc == 0)
+		rc = reading_complete(s->reading, id, e);
+	if (rc == 0 && !s->built) { /* no root, or no time of it */
+		s->stats.incomplete++;
+		s->stats.incomplete_spans += s->fed;
+	}
+	return rc;
+}
+
+/* The span that begins the request, if none is without a parent: the earliest whose parent is missing. */
+static uint32_t
+first_caller(const struct span_records *s, uint32_t list)
+{
+	uint32_t begin = NO_SPAN;
+
+	for (uint32_t i = list; i != NO_SPAN; i = s->spans[i].next) {
+		const struct span *span = &s->spans[i].from->span;
+
+		if (!span->has_parent)
+			return NO_SPAN;
+		if (s->spans[i].parent == NO_SPAN && span->parent != span->id &&
+		    (begin == NO_SPAN || span->begin_ns < s->spans[begin].from->span.begin_ns))
+			begin = i;
+	}
+	return begin;
+}
+
+int
+span_records_add(struct span_records *s, const struct gathered_trace *t, struct err *e)
+{
+	uint32_t others;
+	int rc = 0;
+
+	if (t->nspans == 0)
+		return 0;
+	if (!index_spans(s, t))
+		return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
+	s->cut = t->cut;
+	others = list_trees(s, t->nspans);
+	for (uint32_t i = 0; i < t->nspans && rc == 0; i++)
+		if (s->spans[i].first != NO_SPAN) {
+			s->entry = s->spans[i].from;
+			rc = make_tree(s, s->spans[i].first, i, e);
+		}
+	s->entry = NULL;
+	if (others != NO_SPAN && rc == 0)
+		rc = make_tree(s, others, first_caller(s, others), e);
+	return rc;
+}
+
+/* ---- the result ---- */
+
+static int
+earlier(const void *a, const void *b)
+{
+	const struct time_order *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+int
+span_records_list(struct span_records *s, const struct record **ret, uint32_t *count, struct err *e)
+{
+	if (!array_reserve(s->order, s->order_cap, s->nrecords) ||
+	    !array_reserve(s->sorted, s->sorted_cap, s->nrecords))
+		return err_set(e, ERR_MEMORY, "no memory for %u records", s->nrecords);
+	for (uint32_t i = 0; i < s->nrecords; i++)
+		s->order[i] = (struct time_order){ s->records[i].time_ns, i };
+	if (s->nrecords > 0)
+		qsort(s->order, s->nrecords, sizeof *s->order, earlier);
+	for (uint32_t i = 0; i < s->nrecords; i++)
+		s->sorted[i] = s->records[s->order[i].number];
+	*ret = s->sorted;
+	*count = s->nrecords;
+	return 0;
+}
+
+const struct batch_label *
+span_records_labels(const struct span_records *s, uint32_t *count)
+{
+	*count = s->nbatch;
+	return s->batch;
+}
+
+void
+span_records_stats(const struct span_records *s, struct span_records_stats *ret)
+{
+	*ret = s->stats;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Records of the spans of a trace, as programs with libhone would have written them:
+ *
+ *	a span without a parent		request_begin, request_end; its name is the request type
+ *	a span with a caller under Hone	(an entry) unit_begin with the caller's link, unit_end: it belongs to a
+ *					request that began elsewhere
+ *	any other span			unit_begin, unit_end; its parent's unit forks it, and joins it as
+ *					formats/tree.h says
+ *
+ * The unit is the span's id, the request the low half of the trace's id. Attributes are the fields of the record that
+ * begins. Each entry, and what is below it, is a tree of its own; all else is one tree. If that has no span without a
+ * parent, its earliest one begins the request: its caller is not under Hone.
+ *
+ * What is not whole is left out: a tree in which a span's parent is missing, or a time, or one that was cut. Sampling
+ * follows the rates for the request type; an entry follows its caller. Pure; one thread at a time.
+ */
+#ifndef OTEL_SPANS_SPAN_RECORDS_H
+#define OTEL_SPANS_SPAN_RECORDS_H
+
+#include "otel/spans/span_gather.h"
+#include "wire/source_output.h"
+
+/* Labels beyond it are "other/hone:EVENT(other)": the controller takes 65,536 of a node. */
+enum { SPAN_LABELS_MAX = 49152 };
+
+struct span_records;
+
+struct span_choice {
+	bool sampled, probed;
+};
+
+struct span_records_options {
+	size_t
+	    names_max_bytes; /* of names of spans and their fields; beyond it spans are "(other)" */
+	/* Whether a request of this type and trace id is sampled. The text is valid during the call. */
+	struct span_choice (*choose)(
+	    void *ctx, const char *request_type, size_t len, uint64_t trace_id);
+	void *ctx;
+};
+
+struct span_records_stats {
+	uint64_t requests, entries; /* trees of which records were made */
+	uint64_t unsampled;         /* trees that were not sampled */
+	uint64_t unsampled_spans;
+	uint64_t incomplete; /* trees that were left out since a part is missing, with their */
+	uint64_t incomplete_spans;
+	uint64_t records;
+};
+
+/* ERR_MEMORY. */
+int span_records_new(
+    struct span_records **ret, const struct span_records_options *o, struct err *e);
+void span_records_free(struct span_records *s); /* NULL is fine */
+
+/* Adds the records of a trace. O(n log n) for n spans. ERR_MEMORY: those of the trace may be missing. */
+int span_records_add(struct span_records *s, const struct gathered_trace *t, struct err *e);
+
+/* The records since the last reset, in the order of time; valid until the next call of another function. ERR_MEMORY. */
+int span_records_list(
+    struct span_records *s, const struct record **ret, uint32_t *count, struct err *e);
+void span_records_reset(struct span_records *s);
+
+/* All labels so far; a label keeps its number. The array may move with the next call of span_records_add(). */
+const struct batch_label *span_records_labels(const struct span_records *s, uint32_t *count);
+void span_records_stats(const struct span_records *s, struct span_records_stats *ret);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "otel/spans/span_source.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/label.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "formats/reading.h"
+
+/* POLL_RECORDS: after so many, a poll says that there are more. LOSSES: kept apart until the next poll. */
+enum { POLL_RECORDS = 8192, LOSSES = 64, BODY_NAMES_BYTES = 64 << 10, BODY_BYTES = 1 << 20 };
+
+struct span_source {
+	struct span_source_options o;
+	struct gather *gather;
+	struct span_records *records;
+	struct labels *labels; /* that readings need; no spans become traces there */
+	struct wall_offset clock;
+	struct want want; /* in the arena */
+	struct arena arena;
+	struct mono probe_until, now;
+	bool sampling;
+	struct loss losses[LOSSES], given[LOSSES];
+	uint32_t nlosses;
+	int64_t watermark_ns;
+	struct receipt *receipt; /* of the body at hand */
+	struct span_source_stats stats;
+};
+
+/* ---- rates ---- */
+
+/* By a hash of the id, so that all parts of a trace are chosen alike. */
+static struct span_choice
+choose(void *ctx, const char *type, size_t len, uint64_t trace_id)
+{
+	const struct span_source *s = ctx;
+	double draw = (double)(hash_u64(trace_id ^ UINT64_C(0x6f74656c)) >> 11) * 0x1p-53;
+	double sampled = s->want.sampled, probed = 0;
+
+	for (uint32_t i = 0; i < s->want.nrates; i++) {
+		const struct rate *r = &s->want.rates[i];
+
+		if (strlen(r->request_type) == len && memcmp(r->request_type, type, len) == 0) {
+			sampled = r->sampled;
+			probed = s->now.ns < s->probe_until.ns ? r->probed : 0;
+			break;
+		}
+	}
+	return (struct span_choice){ s->sampling && draw < sampled, s->sampling && draw < probed };
+}
+
+static bool
+copy_rates(struct want *to, struct arena *a, const struct want *from)
+{
+	*to = (struct want){ .sampled = from->sampled, .nrates = from->nrates };
+	to->rates = arena_copy(a, from->rates, from->nrates * sizeof *from->rates);
+	if (from->nrates > 0 && to->rates == NULL)
+		return false;
+	for (uint32_t i = 0; i < from->nrates; i++) {
+		const char *type = from->rates[i].request_type;
+
+		if ((to->rates[i].request_type = arena_text(a, type, strlen(type))) == NULL)
+			return false;
+	}
+	return true;
+}
+
+int
+span_source_want(
+    struct span_source *s, const struct want *w, struct mono probe_until, struct err *e)
+{
+	struct arena a = { 0 };
+	struct want copy;
+
+	if (!copy_rates(&copy, &a, w)) {
+		arena_release(&a);
+		return err_set(
+		    e, ERR_MEMORY, "no memory for the rates of %u request types", w->nrates);
+	}
+	arena_release(&s->arena);
+	s->arena = a;
+	s->want = copy;
+	s->probe_until = probe_until;
+	return 0;
+}
+
+void
+span_source_sample(struct span_source *s, bool on)
+{
+	s->sampling = on;
+}
+
+/* ---- making and freeing ---- */
+
+int
+span_source_new(struct span_source **ret, const struct span_source_options *o, struct err *e)
+{
+	struct span_source *s = calloc(1, sizeof *s);
+	struct span_records_options r = { o->names_max_bytes, choose, s };
+	int rc = ERR_MEMORY;
+
+	if (s == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	s->o = *o;
+	s->watermark_ns = INT64_MIN;
+	if ((s->labels = labels_new()) == NULL)
+		rc = err_set(e, ERR_MEMORY, "out of memory");
+	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
+		rc = span_records_new(&s->records, &r, e);
+	if (rc != 0) {
+		span_source_free(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void
+span_source_free(struct span_source *s)
+{
+	if (s == NULL)
+		return;
+	gather_free(s->gather);
+	span_records_free(s->records);
+	labels_free(s->labels);
+	arena_release(&s->arena);
+	free(s);
+}
+
+/* ---- losses ---- */
+
+/* Past LOSSES, the last one spans all further ones. */
+static void
+lose(struct span_source *s, enum loss_reason reason, int64_t from_ns, int64_t to_ns)
+{
+	struct loss *last = s->nlosses > 0 ? &s->losses[s->nlosses - 1] : NULL;
+
+	to_ns = to_ns < from_ns ? from_ns : to_ns;
+	if (last != NULL &&
+	    (s->nlosses == LOSSES ||
+		(last->reason == reason && from_ns <= last->to_ns && to_ns >= last->from_ns))) {
+		last->from_ns = from_ns < last->from_ns ? from_ns : last->from_ns;
+		last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
+		last->count++;
+		return;
+	}
+	s->losses[s->nlosses++] = (struct loss){ (uint8_t)reason, 1, from_ns, to_ns };
+}
+
+bool
+span_source_clocks(struct span_source *s, struct mono before, struct wall wall, struct mono after)
+{
+	if (!wall_offset_look(&s->clock, before, wall, after))
+		return false;
+	s->stats.clock_steps++;
+	lose(s, LOSS_DECODE, before.ns - s->o.delay_ns - s->o.gather.hold_ns, after.ns);
+	return true;
+}
+
+/* ---- bodies ---- */
+
+static void say(struct receipt *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+say(struct receipt *r, const char *format, ...)
+{
+	va_list args;
+
+	if (r->why[0] != '\0')
+		return;
+	va_start(args, format);
+	vsnprintf(r->why, sizeof r->why, format, args);
+	va_end(args);
+}
+
+static int
+reject(struct span_source *s, const struct span *span, const char *why)
+{
+	s->receipt->rejected++;
+	say(s->receipt, "span %016llx: %s", (unsigned long long)span->id, why);
+	gather_cut(s->gather, span->trace);
+	return 0;
+}
+
+/* From the reading of a body. */
+static int
+take_span(void *ctx, const struct span *from, struct err *e)
+{
+	struct span_source *s = ctx;
+	struct span span = *from;
+	struct receipt *r = s->receipt;
+	(void)e;
+
+	s->stats.spans++;
+	if (span.no_begin || span.no_end)
+		return reject(s, from, "it has no begin or no end, or ends before it begins");
+	span.begin_ns = wall_offset_mono_ns(&s->clock, span.begin_ns);
+	span.end_ns = wall_offset_mono_ns(&s->clock, span.end_ns);
+	if (span.end_ns > s->now.ns + s->o.future_ns)
+		return reject(s, from, "it ends in the future: the clock of its host is off");
+	if (span.end_ns < s->now.ns - s->o.past_ns || span.begin_ns < 0)
+		return reject(
+		    s, from, "it is too old: it ended, or this machine started, long ago");
+	if (s->now.ns - span.end_ns > s->o.delay_ns)
+		s->stats.delayed++;
+	switch (gather_add(s->gather, &span, s->now)) {
+	case GATHERED:
+		r->taken++;
+		break;
+	case GATHERED_AGAIN:
+		s->stats.again++;
+		r->taken++;
+		break;
+	case GATHERED_LATE:
+		r->lost++;
+		lose(s, LOSS_QUEUE, span.begin_ns, span.end_ns);
+		say(r, "span %016llx: its trace was ended %lld s ago at the latest, see spans.hold",
+		    (unsigned long long)span.id, (long long)(s->o.gather.hold_ns / 1000000000));
+		break;
+	default:
+		r->lost++;
+		lose(s, LOSS_QUEUE, span.begin_ns, span.end_ns);
+		say(r, "span %016llx: the memory for spans is full, or its trace has too many",
+		    (unsigned long long)span.id);
+	}
+	return 0;
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* A request without spans is none that failed: no bytes of protobuf, or {} or []. */
+static bool
+is_empty(enum span_format format, const char *s, size_t len)
+{
+	char seen[3] = "";
+	size_t n = 0;
+
+	if (format == SPANS_OTLP_PROTO)
+		return len == 0;
+	for (size_t i = 0; i < len; i++) {
+		if (is_blank(s[i]))
+			continue;
+		if (n == 2)
+			return false;
+		seen[n++] = s[i];
+	}
+	return strcmp(seen, format == SPANS_ZIPKIN ? "[]" : "{}") == 0;
+}
+
+/* What the reading left out by itself. */
+static void
+count_skips(const struct reading *r, struct receipt *to, bool *broken)
+{
+	static const enum skip whys[] = { SKIP_MALFORMED, SKIP_TRUNCATED, SKIP_OVERSIZE,
+		SKIP_INCOMPLETE };
+	struct reading_counts c;
+
+	reading_counts(r, &c);
+	*broken = false;
+	for (size_t i = 0; i < sizeof whys / sizeof whys[0]; i++) {
+		const struct skipped *k = &c.skipped[whys[i]];
+
+		to->rejected += k->count < 1000000 ? (uint32_t)k->count : 1000000;
+		*broken |= k->count > 0 && whys[i] != SKIP_INCOMPLETE;
+		if (k->count > 0)
+			say(to, "%s", k->why);
+	}
+}
+
+/* gzip inside of what was inflated already is not followed: it would have no bound. */
+static bool
+is_gzip(const uint8_t *s, size_t len)
+{
+	return len >= 2 && s[0] == 0x1f && s[1] == 0x8b;
+}
+
+static int
+read_body(struct span_source *s, enum span_format format, const void *body, size_t len,
+    struct receipt *ret, struct err *e)
+{
+	static const char *const names[] = { "otlp_json", "otlp_proto", "zipkin" };
+	struct reading_options o = { .memory_max_bytes = BODY_BYTES,
+		.names_max_bytes = BODY_NAMES_BYTES,
+		.format = names[format],
+		.message = true,
+		.span = take_span,
+		.ctx = s };
+	struct err why = { 0 };
+	struct reading *r;
+	bool broken;
+	int rc;
+
+	if ((rc = reading_new(&r, &o, s->labels, e)) != 0)
+		return rc;
+	rc = reading_memory(r, body, len, &why);
+	count_skips(r, ret, &broken);
+	reading_free(r);
+	if (rc == ERR_MEMORY)
+		return err_set(e, rc, "%s", why.text);
+	if (rc != 0)
+		say(ret, "%s", why.text);
+	ret->malformed = (rc != 0 || broken) && ret->taken + ret->lost == 0;
+	return 0;
+}
+
+int
+span_source_receive(struct span_source *s, enum span_format format, const void *body, size_t len,
+    struct mono now, struct receipt *ret, struct err *e)
+{
+	int rc = 0;
+
+	*ret = (struct receipt){ 0 };
+	s->receipt = ret;
+	s->now = now;
+	s->stats.bodies++;
+	if (is_gzip(body, len)) {
+		ret->malformed = true;
+		say(ret, "the body is compressed, and Content-Encoding does not say so, or twice");
+	} else if (len == 0 && format != SPANS_OTLP_PROTO) {
+		ret->malformed = true;
+		say(ret, "the body is empty");
+	} else if (!is_empty(format, body, len)) {
+		rc = read_body(s, format, body, len, ret, e);
+	}
+	s->receipt = NULL;
+	s->stats.malformed_bodies += ret->malformed;
+	s->stats.rejected += ret->rejected;
+	s->stats.lost += ret->lost;
+	return rc;
+}
+
+/* ---- records ---- */
+
+int
+span_source_poll(
+    struct span_source *s, struct mono now, bool all, struct source_output *ret, struct err *e)
+{
+	int64_t watermark_ns = now.ns - s->o.delay_ns - s->o.gather.hold_ns;
+	struct gathered_trace *t;
+	uint32_t n = 0;
+	int rc = 0;
+
+	s->now = now;
+	span_records_reset(s->records);
+	*ret = (struct source_output){ 0 };
+	while (n < POLL_RECORDS && rc == 0 && (t = gather_next(s->gather, now, all)) != NULL) {
+		n += 4 * t->nspans;
+		rc = span_records_add(s->records, t, e);
+		if (rc != 0 && t->spans != NULL)
+			lose(s, LOSS_QUEUE, t->spans->span.begin_ns, t->spans->span.end_ns);
+		gather_trace_free(s->gather, t);
+	}
+	if (rc == 0)
+		rc = span_records_list(s->records, &ret->records, &ret->nrecords, e);
+	ret->more = n >= POLL_RECORDS;
+	memcpy(s->given, s->losses, s->nlosses * sizeof s->losses[0]);
+	ret->losses = s->given;
+	ret->nlosses = s->nlosses;
+	s->nlosses = 0;
+	/* Not while traces are due that did not fit into this poll. */
+	if (watermark_ns > s->watermark_ns && !ret->more)
+		s->watermark_ns = watermark_ns;
+	ret->watermark_ns = s->watermark_ns;
+	return rc;
+}
+
+const struct batch_label *
+span_source_labels(const struct span_source *s, uint32_t *count)
+{
+	return span_records_labels(s->records, count);
+}
+
+double
+span_source_fill(const struct span_source *s)
+{
+	return gather_fill(s->gather);
+}
+
+int
+span_source_due_ms(const struct span_source *s, struct mono now, int most_ms)
+{
+	return gather_due_ms(s->gather, now, most_ms);
+}
+
+void
+span_source_stats(const struct span_source *s, struct span_source_stats *ret)
+{
+	*ret = s->stats;
+	gather_stats(s->gather, &ret->gather);
+	span_records_stats(s->records, &ret->records);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From the bodies of requests to records: reads spans (formats/), converts their times, gathers them by trace
+ * (span_gather.h) and makes records of those that are whole (span_records.h).
+ *
+ *	receive(body) ---> held by trace ---> poll() ---> records, losses, watermark
+ *
+ * The watermark. A span comes at most delay_ns after its end (the exporter's batches; retries are later), and its trace is
+ * handed out at most hold_ns after its entry came. So after now - (delay_ns + hold_ns) no trace ends whose records are
+ * still to come: that is the watermark, and the controller completes no trace before. Records are much older than the
+ * watermark of other sources; a trace that other nodes have a part in is complete that much later, too.
+ *
+ * A request whose spans come later than that is still whole, since its end is the last of its records; only one that other
+ * nodes have a part in is not, and it is incomplete then.
+ *
+ * Pure; one thread at a time.
+ */
+#ifndef OTEL_SPANS_SPAN_SOURCE_H
+#define OTEL_SPANS_SPAN_SOURCE_H
+
+#include "otel/spans/span_gather.h"
+#include "otel/spans/span_records.h"
+#include "otel/spans/wall_offset.h"
+#include "wire/source_output.h"
+#include "wire/toggle.h"
+
+struct span_source;
+
+struct span_source_options {
+	struct gather_options gather;
+	size_t names_max_bytes;
+	int64_t delay_ns;
+	int64_t
+	    future_ns; /* a span that ends this much after now is refused: its host's clock is off */
+	int64_t past_ns; /* one that ended this long ago, too */
+};
+
+enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN };
+
+struct receipt {           /* what became of the spans of one body */
+	uint32_t taken;    /* with those that had come before */
+	uint32_t rejected; /* malformed, without an id or a time, or of another time than now */
+	uint32_t lost;     /* for want of memory, or since their trace was handed out before */
+	bool malformed;    /* the body as a whole: nothing of it could be read */
+	char why[200];     /* of the first that was rejected or lost; "": none was */
+};
+
+struct span_source_stats {
+	struct gather_stats gather;
+	struct span_records_stats records;
+	uint64_t bodies, malformed_bodies;
+	uint64_t spans; /* read, with all that follow */
+	uint64_t rejected, lost, again;
+	uint64_t delayed; /* came later than delay_ns after their end */
+	uint64_t clock_steps;
+};
+
+/* ERR_MEMORY. */
+int span_source_new(struct span_source **ret, const struct span_source_options *o, struct err *e);
+void span_source_free(struct span_source *s); /* NULL is fine */
+
+/* Reads a body, which is whole and not compressed. ERR_MEMORY: some of it was not taken, and is counted as lost. O(len). */
+int span_source_receive(struct span_source *s, enum span_format format, const void *body,
+    size_t len, struct mono now, struct receipt *ret, struct err *e);
+
+/* Both clocks, as wall_offset_look(). To be called before the first body, and about every second. A step of the wall clock
+ * is reported as a loss: traces of that time decide nothing. True: there was one. */
+bool span_source_clocks(
+    struct span_source *s, struct mono before, struct wall wall, struct mono after);
+
+/* The rates of the desired state; probed requests until `probe_until`. ERR_MEMORY: they stay as they were. */
+int span_source_want(
+    struct span_source *s, const struct want *w, struct mono probe_until, struct err *e);
+/* Whether requests are sampled at all. At the begin they are not. */
+void span_source_sample(struct span_source *s, bool on);
+
+/* The records of all traces that are due, up to some thousands (`more`). Results, labels and validity as of a source
+ * (agent/reader/source.h). all: also those that are not due yet. */
+int span_source_poll(
+    struct span_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
+const struct batch_label *span_source_labels(const struct span_source *s, uint32_t *count);
+
+/* Share of the memory for spans that is used, 0 to 1; and the time until a trace is due. */
+double span_source_fill(const struct span_source *s);
+int span_source_due_ms(const struct span_source *s, struct mono now, int most_ms);
+void span_source_stats(const struct span_source *s, struct span_source_stats *ret);
+
+#endif

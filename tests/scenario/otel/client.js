@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A program with OpenTelemetry's SDK: requests of two kinds, each with spans in two services, at some rate, until they are
+// sent; then it says how many spans ended and what the SDK logged.
+//
+//	node client.js PROTOCOL REQUESTS [gzip|none [STATE]]	PROTOCOL: json, proto, zipkin; STATE: a tracestate of the caller
+'use strict'
+const path = require('path')
+const modules = process.env.HONE_OTEL_MODULES
+const load = name => require(path.join(modules, 'node_modules', name))
+const { diag, DiagLogLevel, trace, context, SpanKind, TraceFlags, createTraceState, ROOT_CONTEXT } = load('@opentelemetry/api')
+const { NodeTracerProvider, BatchSpanProcessor } = load('@opentelemetry/sdk-trace-node')
+const { resourceFromAttributes } = load('@opentelemetry/resources')
+
+const [protocol, requests, compression = 'none', state] = process.argv.slice(2)
+const said = []
+const note = (...words) => said.push(words.map(String).join(' '))
+diag.setLogger({ error: note, warn: note, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN)
+
+function exporter() {
+  if (protocol === 'zipkin') {
+    const { ZipkinExporter } = load('@opentelemetry/exporter-zipkin')
+    return new ZipkinExporter({ url: process.env.ZIPKIN_URL })
+  }
+  const { OTLPTraceExporter } = load(`@opentelemetry/exporter-trace-otlp-${protocol === 'json' ? 'http' : 'proto'}`)
+  return new OTLPTraceExporter({ url: process.env.OTLP_URL, compression })
+}
+function service(name) {
+  const provider = new NodeTracerProvider({
+    resource: resourceFromAttributes({ 'service.name': name }),
+    spanProcessors: [new BatchSpanProcessor(exporter(), { scheduledDelayMillis: 200 })]
+  })
+  return { provider, tracer: provider.getTracer('shop') }
+}
+const front = service('front'), stock = service('stock')
+const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
+let ended = 0
+// fn receives the context in which the span is the parent.
+async function inSpan(of, name, kind, parent, attributes, fn) {
+  const span = of.tracer.startSpan(name, { kind, attributes }, parent)
+  try {
+    return await fn(trace.setSpan(parent, span))
+  } finally {
+    span.end()
+    ended++
+  }
+}
+// Every second request of GET /basket asks for many rows, and its query is slow: the planted fault.
+async function request(n) {
+  let parent = ROOT_CONTEXT
+  if (state !== undefined)
+    parent = trace.setSpanContext(parent, { traceId: process.env.TRACE_ID, spanId: process.env.SPAN_ID, isRemote: true,
+      traceFlags: TraceFlags.SAMPLED, traceState: createTraceState(state) })
+  const basket = n % 2 === 0, many = n % 4 === 0
+  await inSpan(front, basket ? 'GET /basket' : 'GET /ping', SpanKind.SERVER, parent, { 'http.request.method': 'GET' }, async at => {
+    await sleep(1)
+    if (!basket)
+      return
+    await inSpan(front, 'render', SpanKind.INTERNAL, at, {}, () => sleep(2))
+    await inSpan(front, 'POST', SpanKind.CLIENT, at, {}, at2 =>
+      inSpan(stock, 'POST /stock', SpanKind.SERVER, at2, {}, async at3 => {
+        await inSpan(stock, 'SELECT stock', SpanKind.CLIENT, at3, { rows: many ? 5000 : 10 }, () => sleep(many ? 40 : 4))
+      }))
+  })
+}
+async function main() {
+  for (let n = 0; n < Number(requests); n += 8) // eight at the same time
+    await Promise.all(Array.from({ length: Math.min(8, requests - n) }, (_, i) => request(n + i)))
+  await Promise.all([front.provider.shutdown(), stock.provider.shutdown()])
+  console.log(JSON.stringify({ ended, said }))
+}
+main()

@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# hone-otel with real clients: OpenTelemetry's SDK for Node sends spans by OTLP in JSON and protobuf, with and without gzip, and by
+# Zipkin's API; `hone report` shows their requests, whole, and finds the planted fault. Malformed and excessive requests.
+# O: the folder that `make all` built. The client's packages: tests/scenario/otel/package-lock.json, in a cache folder.
+. "$(dirname "$0")/lib.sh"
+needs node npm curl jq gzip
+ahead_of_others
+HONE_OTEL_MODULES=$(tools/otel_clients.sh) || skip "needs the packages of tests/scenario/otel/package-lock.json"
+export HONE_OTEL_MODULES
+D=$(mktemp -d)
+export HONE_SOCKET="ipc://$D/honed.sock" PATH="$O/bin:$PATH"
+honed= otel= load=
+end() {
+  local p
+  for p in $load $otel $honed; do kill "$p"; wait "$p"; done 2> /dev/null
+  rm -rf "$D"
+}
+trap end EXIT
+why() { tail -n 20 "$D/otel.log" "$D/honed.log"; }
+otel_up() { # ARGUMENTS: starts hone-otel, with spans that come soon; waits until it is connected
+  hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o spans.hold=500ms -o spans.delay=1s \
+    -o listen.otlp=127.0.0.1:4318 -o listen.zipkin=127.0.0.1:9411 "$@" 2>> "$D/otel.log" &
+  otel=$!
+  wait_for 20 connected
+}
+connected() { hone agents --json | jq -e '.agents | any(.node == "n1" and .connected)'; }
+client() { # NAME ARGUMENTS: runs the client; what it says is in NAME.json
+  node tests/scenario/otel/client.js "${@:2}" > "$D/$1.json"
+}
+quiet() { jq -e '.ended == '"$2"' and .said == []' "$D/$1.json"; }
+report() { hone report --json > "$D/report.json"; }
+counted() { report && jq -e '[.types[] | {(.type): .count}] | add == {"GET /basket": '"$1"', "GET /ping": '"$1"'}' "$D/report.json"; }
+post() { # STATUS CURL'S ARGUMENTS: the status of the answer; its head and body are in `head` and `body`
+  local status=$1 came
+  shift
+  came=$(curl -s -m 20 -D "$D/head" -o "$D/body" -w '%{http_code}' -X POST "$@")
+  echo "$came"
+  head -c 300 "$D/body"
+  [ "$came" = "$status" ]
+}
+traces=http://127.0.0.1:4318/v1/traces zipkin=http://127.0.0.1:9411/api/v2/spans
+json='Content-Type: application/json' proto='Content-Type: application/x-protobuf'
+export OTLP_URL=$traces ZIPKIN_URL=$zipkin
+
+echo 1..33
+honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
+  -o storage.space="$D/space.db" "${ALL_TRACED[@]}" 2> "$D/honed.log" &
+honed=$!
+otel_up || bail "hone-otel does not connect"
+check "it says where it listens, and who reaches that" grep -q "listens at http://127.0.0.1:4318/v1/traces: reached from this machine only" "$D/otel.log"
+
+# ---- real clients --------------------------------------------------------------
+check "the SDK sends by OTLP in JSON" client json json 160
+check "the SDK sends by OTLP in protobuf, with gzip" client proto proto 160 gzip
+check "the SDK sends in JSON with gzip" client gzip json 80 gzip
+check "the SDK sends by Zipkin's API" client zipkin zipkin 80
+for it in json:480 proto:480 gzip:240 zipkin:240; do
+  check "${it%%:*}: all spans ended, and the SDK logged nothing" quiet "${it%%:*}" "${it##*:}"
+done
+check "hone report has every request of both types" wait_for 30 counted 240
+nothing_lost() { hone agents --json | jq -e '.agents[0] | [.lost_ring, .lost_queue, .lost_decode] == [0, 0, 0]'; }
+check "and nothing is lost" nothing_lost
+check "requests lead through both services" jq -e '.types[] | select(.type == "GET /basket") | .groups | map(select(.path | any(test("^stock/hone:unit_begin\\(SELECT stock\\)$")) and
+  any(test("^front/hone:fork\\(render\\)$")))) | map(.count) | add >= 200' "$D/report.json"
+check "the planted fault is the first edge: the slow statement" jq -e '.types[] | select(.type == "GET /basket") | .groups | max_by(.count) | .edges | max_by(.share) |
+  .from == "stock/hone:unit_begin(SELECT stock)" and .to == "stock/hone:unit_end(SELECT stock)" and .owner_service == "stock" and .share > 0.5' "$D/report.json"
+check "and its attribute explains it" jq -e '.types[] | select(.type == "GET /basket") | [.groups[].keys[]] |
+  any(.name | test("SELECT stock\\)\\.rows$"))' "$D/report.json"
+[ -z "${KEEP:-}" ] || cp "$D/report.json" "$KEEP"
+
+# ---- requests by hand ----------------------------------------------------------
+now=$(date +%s%N)
+span="{\"traceId\":\"000000000000000000000000000000a1\",\"spanId\":\"00000000000000b1\",\"name\":\"GET /hand\",\"kind\":2,\"startTimeUnixNano\":\"$((now - 5000000))\",\"endTimeUnixNano\":\"$now\"}"
+bad="{\"traceId\":\"000000000000000000000000000000a2\",\"spanId\":\"00000000000000b2\",\"name\":\"x\",\"startTimeUnixNano\":\"$now\",\"endTimeUnixNano\":\"$((now - 5))\"}"
+wrap() { echo "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"hand\"}}]},\"scopeSpans\":[{\"spans\":[$1]}]}]}"; }
+wrap "$span,$bad" > "$D/two.json"
+check "partial success names what was not taken" bash -c "$(declare -f post); D='$D'; post 200 -H '$json' --data-binary @'$D/two.json' $traces &&
+  jq -e '.partialSuccess.rejectedSpans == \"1\" and (.partialSuccess.errorMessage | test(\"ends before it begins\"))' '$D/body'"
+wrap "$span" | gzip > "$D/again.gz"
+check "the same span again, chunked and with gzip, is taken and not counted twice" post 200 -H "$json" -H 'Content-Encoding: gzip' -H 'Transfer-Encoding: chunked' --data-binary @"$D/again.gz" $traces
+has_hand() { report && jq -e 'any(.types[]; .type == "GET /hand" and .count == 1)' "$D/report.json"; }
+check "it is one request" wait_for 20 has_hand
+check "an empty request succeeds, in the form of its type" bash -c "$(declare -f post); D='$D'; post 200 -H '$proto' --data-binary '' $traces && [ ! -s '$D/body' ] &&
+  grep -qi '^content-type: application/x-protobuf' '$D/head'"
+check "malformed JSON is 400 and a google.rpc.Status" bash -c "$(declare -f post); D='$D'; post 400 -H '$json' --data-binary '{\"resourceSpans\":[{' $traces && jq -e '.code == 3 and .message != \"\"' '$D/body'"
+check "malformed protobuf is 400" post 400 -H "$proto" --data-binary 'hello' $traces
+check "metrics and logs are 404, with what to do" bash -c "$(declare -f post); D='$D'; post 404 -H '$proto' --data-binary x http://127.0.0.1:4318/v1/metrics && grep -q OTEL_METRICS_EXPORTER '$D/body' &&
+  post 404 -H '$json' --data-binary '{}' http://127.0.0.1:4318/v1/logs"
+check "another type, encoding or method: 415, 415, 405" bash -c "$(declare -f post); D='$D'; post 415 -H 'Content-Type: text/plain' --data-binary x $traces &&
+  post 415 -H '$json' -H 'Content-Encoding: br' --data-binary x $traces && [ \"\$(curl -s -o /dev/null -w '%{http_code}' $traces)\" = 405 ]"
+head -c 104857600 /dev/zero | gzip -9 > "$D/bomb.gz"
+check "a bomb of gzip is 413, and costs no memory" bash -c "$(declare -f post); D='$D'; post 413 -H '$json' -H 'Content-Encoding: gzip' --data-binary @'$D/bomb.gz' $traces &&
+  [ \$(awk '/VmHWM/ { print \$2 }' /proc/$otel/status) -lt 131072 ]"
+
+# ---- a full queue ----------------------------------------------------------------
+kill $otel && wait $otel
+check "SIGTERM ends it: exit 0" test $? = 0
+otel_up -o spans.memory=1MiB -o spans.hold=3s -o spans.age=10s || bail "hone-otel does not connect again"
+# Spans of 3,200 traces are over 90 % of 1 MiB.
+fill() {
+  awk -v end="$(date +%s%N)" 'BEGIN {
+    printf "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":["
+    for (i = 1; i <= 3200; i++)
+      printf "%s{\"traceId\":\"%032x\",\"spanId\":\"%016x\",\"name\":\"fill\",\"startTimeUnixNano\":\"%s\",\"endTimeUnixNano\":\"%s\"}", (i > 1 ? "," : ""), i, i, end, end
+    printf "]}]}]}" }' > "$D/fill.json"
+  post 200 -H "$json" --data-binary @"$D/fill.json" $traces
+}
+check "spans fill the memory" fill
+check "then the answer is 503, to be repeated after 2 s" post 503 -H "$json" --data-binary @"$D/two.json" $traces
+check "which it says" grep -qi '^retry-after: 2' "$D/head"
+check "the SDK repeats its requests" client retry json 8
+all_came() { report && jq -e '[.types[] | select(.type == "GET /basket" or .type == "GET /ping") | .count] == [244, 244]' "$D/report.json"; }
+check "and none of its spans is lost" wait_for 20 all_came
+
+# ---- a diagnosis -----------------------------------------------------------------
+kill $otel && wait $otel
+otel_up || bail "hone-otel does not connect for the third time"
+node tests/scenario/otel/client.js proto 100000 gzip > /dev/null &
+load=$!
+kill_load() { kill $load && { wait $load || true; }; }
+busy() { hone report --reset --json | jq -e 'any(.types[]; .type == "GET /basket" and .count >= 5)'; }
+wait_for 20 busy > /dev/null
+check "hone check finds the instrumentation right" hone check "GET /basket"
+check "a diagnosis ends" timeout 120 hone start "GET /basket" --wait
+found() {
+  hone forest "GET /basket" --json > "$D/forest.json" &&
+    jq -c '.runs[0] | {state, edge: .verdict.edge}, .verdict.keys' "$D/forest.json" &&
+    jq -e '.runs[0] | .state == "found" and .verdict.edge.from == "stock/hone:unit_begin(SELECT stock)" and
+      .verdict.edge.to == "stock/hone:unit_end(SELECT stock)" and (.verdict | tostring | contains("unit_begin(SELECT stock).rows"))' "$D/forest.json"
+}
+check "and finds the slow statement and its attribute, without a tracepoint" found
+check "the load ends" kill_load

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The link to the controller, which this test plays on a socket. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/link/frame_stream.h"
+#include "agent/link/link.h"
+
+enum { LIMIT_MS = 20000 };
+
+struct stage {
+	char dir[64], url[128];
+	struct listener *listener;
+	struct outbox *out;
+	struct link *link;
+	struct stream *stream; /* is sent to the agent, after greet() */
+	int wake;
+};
+
+static int
+setup(void **state)
+{
+	struct stage *s = calloc(1, sizeof *s);
+	struct link_options o = { .node = "n1",
+		.version = "1",
+		.window = 4,
+		.silence_ms = LIMIT_MS,
+		.retry_ms = 100,
+		.refused_ms = 100 };
+	struct err e;
+
+	if (s == NULL)
+		return -1;
+	*state = s;
+	strcpy(s->dir, "/tmp/hone-link-XXXXXX");
+	if (mkdtemp(s->dir) == NULL)
+		return -1;
+	snprintf(s->url, sizeof s->url, "ipc://%s/socket", s->dir);
+	s->wake = eventfd(0, EFD_CLOEXEC);
+	o.url = s->url;
+	o.wake = s->wake;
+	if ((s->out = outbox_new(1 << 20)) == NULL ||
+	    listener_open(&s->listener, s->url, 0600, &e) != 0)
+		return -1;
+	return link_start(&s->link, &o, s->out, &e);
+}
+
+static int
+teardown(void **state)
+{
+	struct stage *s = *state;
+
+	link_stop(s->link);
+	stream_close(s->stream);
+	if (s->listener != NULL)
+		listener_close(s->listener);
+	outbox_free(s->out);
+	close(s->wake);
+	unlink(s->url + strlen("ipc://"));
+	rmdir(s->dir);
+	free(s);
+	return 0;
+}
+
+/* Reads the next frame, which must be of this kind. Its payload is in *b. */
+static void
+expect(struct stage *s, enum frame_kind kind, struct buf *b)
+{
+	struct frame f;
+	uint8_t *payload;
+	struct err e = { 0 };
+	int rc = frame_read(s->stream, &f, &payload, LIMIT_MS, &e);
+
+	if (rc != 0)
+		print_message("%s\n", e.text);
+	assert_int_equal(rc, 0);
+	assert_string_equal(frame_kind_name(f.kind), frame_kind_name(kind));
+	buf_reset(b);
+	buf_bytes(b, payload, f.length);
+	free(payload);
+}
+
+static void
+send_frame(struct stage *s, enum frame_kind kind, const void *payload, size_t len)
+{
+	struct err e;
+
+	assert_int_equal(frame_write(s->stream, kind, 0, payload, len, LIMIT_MS, &e), 0);
+}
+
+/* Waits until the link reports a change and `done` holds. */
+static void
+until(struct stage *s, bool (*done)(const struct link_stats *stats))
+{
+	struct pollfd wake = { .fd = s->wake, .events = POLLIN };
+	struct link_stats stats;
+	eventfd_t n;
+
+	for (;;) {
+		link_stats(s->link, &stats);
+		if (done(&stats))
+			return;
+		assert_int_equal(poll(&wake, 1, LIMIT_MS), 1);
+		eventfd_read(s->wake, &n);
+	}
+}
+
+static bool
+is_connected(const struct link_stats *stats)
+{
+	return stats->connected;
+}
+
+static bool
+is_refused(const struct link_stats *stats)
+{
+	return !stats->connected && stats->refused;
+}
+
+/* Accepts the agent's connection up to its HELLO. */
+static void
+accept_hello(struct stage *s)
+{
+	struct buf b = { 0 };
+	struct err e;
+
+	assert_int_equal(listener_accept(s->listener, &s->stream, LIMIT_MS, &e), 0);
+	assert_int_equal(stream_secure(s->stream, NULL, LIMIT_MS, &e), 0);
+	expect(s, FRAME_HELLO, &b);
+	buf_release(&b);
+}
+
+static void
+greet(struct stage *s)
+{
+	struct welcome w = { 0 };
+	struct buf b = { 0 };
+
+	accept_hello(s);
+	welcome_encode(&w, &b);
+	send_frame(s, FRAME_WELCOME, b.data, b.len);
+	buf_release(&b);
+	until(s, is_connected);
+}
+
+static void
+post(struct stage *s, enum frame_kind kind, const char *text)
+{
+	struct buf b = { 0 };
+
+	buf_bytes(&b, text, strlen(text));
+	link_post(s->link, kind, &b);
+	assert_int_equal(b.len, 0);
+}
+
+static void
+a_connection_that_ends_is_followed_by_another_that_gets_the_programs(void **state)
+{
+	struct stage *s = *state;
+	struct buf b = { 0 };
+
+	post(s, FRAME_PROGRAMS, "programs");
+	post(s, FRAME_STATUS, "status"); /* dropped: there is no connection */
+	for (int i = 0; i < 3; i++) {
+		greet(s);
+		expect(s, FRAME_PROGRAMS, &b);
+		assert_memory_equal(b.data, "programs", 8);
+		stream_close(s->stream);
+		s->stream = NULL;
+	}
+	buf_release(&b);
+}
+
+static void
+a_question_for_the_clock_is_answered_with_the_times_of_arrival_and_answer(void **state)
+{
+	struct stage *s = *state;
+	struct clock_echo c = { .asked_ns = 7 };
+	struct buf b = { 0 };
+	struct err e;
+
+	greet(s);
+	clock_encode(&c, &b);
+	send_frame(s, FRAME_CLOCK, b.data, b.len);
+	expect(s, FRAME_CLOCK, &b);
+	assert_int_equal(clock_decode(&c, b.data, b.len, &e), 0);
+	assert_int_equal(c.asked_ns, 7);
+	assert_true(c.came_ns > 0 && c.came_ns <= c.went_ns && c.went_ns <= clock_mono().ns);
+	buf_release(&b);
+}
+
+static void
+a_message_that_only_agents_send_is_refused_and_the_agent_greets_again(void **state)
+{
+	struct stage *s = *state;
+	struct buf b = { 0 };
+
+	greet(s);
+	send_frame(s, FRAME_STATUS, "x", 1);
+	expect(s, FRAME_REFUSE, &b);
+	buf_bytes(&b, "", 1);
+	assert_non_null(strstr((const char *)b.data, "the controller sent"));
+	buf_release(&b);
+	stream_close(s->stream);
+	s->stream = NULL;
+	greet(s);
+}
+
+static void
+a_refusal_is_in_the_statistics_with_its_text(void **state)
+{
+	struct stage *s = *state;
+	struct link_stats stats;
+	static const char text[] = "there is another node n1";
+
+	accept_hello(s);
+	send_frame(s, FRAME_REFUSE, text, strlen(text));
+	until(s, is_refused);
+	link_stats(s->link, &stats);
+	assert_non_null(strstr(stats.trouble.text, text));
+	assert_int_equal(stats.connection, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    a_connection_that_ends_is_followed_by_another_that_gets_the_programs, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_question_for_the_clock_is_answered_with_the_times_of_arrival_and_answer,
+		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_message_that_only_agents_send_is_refused_and_the_agent_greets_again, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_refusal_is_in_the_statistics_with_its_text, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bodies of requests in, traces as the controller assembles them out: records go through analysis/assemble.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/assemble.h"
+#include "analysis/critpath.h"
+#include "base/buf.h"
+#include "otel/spans/span_source.h"
+
+#define MS INT64_C(1000000)
+#define S (1000 * MS)
+#define WALL (INT64_C(1700000000) * S) /* when the monotonic clock was 0 */
+
+static const struct span_source_options OPTIONS = { { 16 << 20, 1000, 2 * S, 60 * S }, 1 << 20,
+	3 * S, 1 * S, 600 * S };
+
+struct kit {
+	struct span_source *s;
+	struct assemble *a;
+	struct labels *labels;
+	struct buf body;
+	struct receipt receipt;
+	int64_t watermark_ns;
+	uint64_t losses;
+	struct err e;
+};
+
+static void
+kit_begin(struct kit *k, const struct span_source_options *o)
+{
+	struct assemble_options a = { 64 << 20, 5 * MS, 30 * S, 0 };
+	struct want w = { .sampled = 1 };
+
+	*k = (struct kit){ .watermark_ns = INT64_MIN };
+	k->labels = labels_new();
+	assert_int_equal(assemble_new(&k->a, &a, k->labels, &k->e), 0);
+	assert_int_equal(assemble_join(k->a, 0, &k->e), 0);
+	assert_int_equal(span_source_new(&k->s, o, &k->e), 0);
+	assert_false(span_source_clocks(
+	    k->s, (struct mono){ 0 }, (struct wall){ WALL }, (struct mono){ 0 }));
+	span_source_sample(k->s, true);
+	assert_int_equal(span_source_want(k->s, &w, (struct mono){ 0 }, &k->e), 0);
+}
+
+static void
+kit_end(struct kit *k)
+{
+	span_source_free(k->s);
+	assemble_free(k->a);
+	labels_free(k->labels);
+	buf_release(&k->body);
+}
+
+/* A body of OTLP in JSON with spans of one service, each given as text. */
+static void
+send_spans(struct kit *k, const char *service, const char *spans, int64_t now_ns)
+{
+	buf_reset(&k->body);
+	buf_printf(&k->body,
+	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"%s\"}}]},"
+	    "\"scopeSpans\":[{\"spans\":[%s]}]}]}",
+	    service, spans);
+	assert_int_equal(span_source_receive(k->s, SPANS_OTLP_JSON, k->body.data, k->body.len,
+			     (struct mono){ now_ns }, &k->receipt, &k->e),
+	    0);
+}
+
+/* Times in ms by the monotonic clock. */
+static const char *
+span_text(char out[600], unsigned trace, unsigned id, unsigned parent, const char *name,
+    int64_t begin_ms, int64_t end_ms, const char *state)
+{
+	snprintf(out, 600,
+	    "{\"traceId\":\"00000000000000aa%016x\",\"spanId\":\"%016x\",\"parentSpanId\":\"%.16s\",\"name\":\"%s\",\"kind\":1,"
+	    "\"startTimeUnixNano\":\"%lld\",\"endTimeUnixNano\":\"%lld\",\"traceState\":\"%s\","
+	    "\"attributes\":[{\"key\":\"rows\",\"value\":{\"intValue\":\"%u\"}}]}",
+	    trace, id, parent != 0 ? "                " : "", name,
+	    (long long)(WALL + begin_ms * MS), (long long)(WALL + end_ms * MS), state, id);
+	if (parent != 0) {
+		char hex[17];
+
+		snprintf(hex, sizeof hex, "%016x", parent);
+		memcpy(strstr(out, "                "), hex, 16);
+	}
+	return out;
+}
+
+static void
+send_span(struct kit *k, const char *service, unsigned trace, unsigned id, unsigned parent,
+    const char *name, int64_t begin_ms, int64_t end_ms, const char *state, int64_t now_ms)
+{
+	char text[600];
+
+	send_spans(k, service, span_text(text, trace, id, parent, name, begin_ms, end_ms, state),
+	    now_ms * MS);
+}
+
+/* Polls, and hands the records to the controller's assembly. */
+static void
+poll_all(struct kit *k, int64_t now_ms)
+{
+	struct source_output out;
+	struct batch b = { 0 };
+
+	do {
+		assert_int_equal(
+		    span_source_poll(k->s, (struct mono){ now_ms * MS }, false, &out, &k->e), 0);
+		for (uint32_t i = 0; i < out.nrecords; i++)
+			assert_true(i == 0 || out.records[i].time_ns >= out.records[i - 1].time_ns);
+		assert_true(out.watermark_ns >= k->watermark_ns);
+		k->watermark_ns = out.watermark_ns;
+		k->losses += out.nlosses;
+		b.watermark_ns = out.watermark_ns;
+		b.nrecords = out.nrecords;
+		b.records = (struct record *)(uintptr_t)out.records;
+		b.nlosses = out.nlosses;
+		b.losses = (struct loss *)(uintptr_t)out.losses;
+		b.labels = (struct batch_label *)(uintptr_t)span_source_labels(k->s, &b.nlabels);
+		assert_int_equal(assemble_batch(k->a, 0, &b, &k->e), 0);
+	} while (out.more);
+}
+
+/* The trace's path: "label@ms" of each step. NULL: no trace is complete. */
+static const char *
+next_path(struct kit *k, char out[1000], uint64_t trace)
+{
+	struct trace *t = assemble_next(k->a);
+	struct arena a = { 0 };
+	struct critpath p;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (t == NULL)
+		return NULL;
+	assert_int_equal(t->id, trace);
+	assert_int_equal(t->id_high, 0xaa);
+	assert_true(trace_is_evidence(t));
+	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &a, &k->e), 0);
+	for (uint32_t i = 0; i < p.nsteps; i++)
+		len += (size_t)snprintf(out + len, 1000 - len, "%s%s@%lld", i > 0 ? " " : "",
+		    labels_get(k->labels, p.steps[i].label)->text,
+		    (long long)(p.steps[i].time_ns / MS));
+	arena_release(&a);
+	trace_free(t);
+	return out;
+}
+
+static struct span_source_stats
+stats_of(const struct kit *k)
+{
+	struct span_source_stats st;
+
+	span_source_stats(k->s, &st);
+	return st;
+}
+
+/* A child in another service, in another request, that comes before its parent: as libhone would have written it. */
+static void
+spans_become_a_request_with_forks_and_joins(void **state)
+{
+	char path[1000];
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "back", 1, 3, 2, "query", 10020, 10080, "", 10100);
+	send_span(&k, "front", 1, 2, 1, "GET", 10010, 10090, "", 10200);
+	poll_all(&k, 12199);
+	send_span(&k, "front", 1, 1, 0, "GET /", 10000, 10100, "", 12199);
+	poll_all(&k, 14198);
+	assert_null(next_path(&k, path, 1));
+	poll_all(&k, 14199);
+	assert_null(next_path(&k, path, 1)); /* other nodes may have a part in it */
+	poll_all(&k, 15105);
+	assert_string_equal(next_path(&k, path, 1),
+	    "front/hone:request_begin(GET /)@10000 front/hone:fork(GET)@10010 front/hone:unit_begin(GET)@10010 "
+	    "front/hone:fork(query)@10020 back/hone:unit_begin(query)@10020 back/hone:unit_end(query)@10080 "
+	    "front/hone:join(query)@10080 front/hone:unit_end(GET)@10090 front/hone:join(GET)@10090 "
+	    "front/hone:request_end(GET /)@10100");
+	assert_int_equal(stats_of(&k).records.requests, 1);
+	assert_int_equal(stats_of(&k).records.records, 10);
+	assert_int_equal(k.losses, 0);
+	kit_end(&k);
+}
+
+/* Whatever the spans' order of arrival within delay and hold: the trace is complete, and not before. */
+static void
+no_trace_is_completed_before_its_spans_came(void **state)
+{
+	struct kit k;
+	uint32_t complete = 0;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	for (unsigned trace = 1; trace <= 60;
+	     trace++) { /* one each 100 ms; its parts come up to 3 s after its end */
+		int64_t at = 10000 + trace * 100, came = at + 50 + trace * 7 % 60 * 49;
+
+		poll_all(&k, at > came - 3000 ? at : came - 3000);
+		send_span(&k, "b", trace, 2, 1, "y", at + 10, at + 40, "", came - trace % 2);
+		send_span(&k, "a", trace, 1, 0, "x", at, at + 50, "", came);
+	}
+	for (int64_t ms = 19000; ms < 30000; ms += 50) {
+		struct trace *t;
+
+		poll_all(&k, ms);
+		while ((t = assemble_next(k.a)) != NULL) {
+			assert_true(trace_is_evidence(t));
+			assert_int_equal(t->nunits, 2);
+			complete++;
+			trace_free(t);
+		}
+	}
+	assert_int_equal(complete, 60);
+	assert_int_equal(stats_of(&k).delayed, 0);
+	kit_end(&k);
+}
+
+/* nginx with libhone (simulated by records of its own) calls a program with OpenTelemetry twice. */
+static void
+a_caller_with_libhone_and_spans_are_one_trace(void **state)
+{
+	enum { BEGIN, FORK, JOIN, END };
+	static const char *const none[1] = { NULL };
+	static const char *const high[1] = { "trace_id_high" };
+	struct batch_label labels[] = { { RECORD_REQUEST_BEGIN, 0, 1,
+					    "nginx/hone:request_begin(GET)",
+					    (const char **)(uintptr_t)high },
+		{ RECORD_FORK, 0, 0, "nginx/hone:fork(node)", (const char **)(uintptr_t)none },
+		{ RECORD_JOIN, 0, 0, "nginx/hone:join(node)", (const char **)(uintptr_t)none },
+		{ RECORD_REQUEST_END, 0, 0, "nginx/hone:request_end(GET)",
+		    (const char **)(uintptr_t)none } };
+	struct value v = { .type = VALUE_UINT, .u = 0xaa };
+	struct record records[] = { { 5, 77, 0, 10000 * MS, BEGIN, .nvalues = 1, .values = &v },
+		{ 5, 77, 0x51, 10010 * MS, FORK }, { 5, 77, 0x51, 10040 * MS, JOIN },
+		{ 5, 77, 0x52, 10050 * MS, FORK }, { 5, 77, 0x52, 10090 * MS, JOIN },
+		{ 5, 77, 0, 10100 * MS, END } };
+	struct batch b = { 20000 * MS, 4, 6, 0, labels, records, NULL };
+	char path[1000];
+	struct kit k;
+	(void)state;
+
+	for (int i = 0; i < 4; i++)
+		labels[i].len = (uint32_t)strlen(labels[i].text);
+	kit_begin(&k, &OPTIONS);
+	assert_int_equal(assemble_join(k.a, 1, &k.e), 0);
+	assert_int_equal(assemble_batch(k.a, 1, &b, &k.e), 0);
+	/* The member is the same in all spans of a request; a proxy replaced the parent of the second. */
+	send_span(
+	    &k, "node", 5, 2, 1, "sql", 10021, 10029, "hone=0000000000000051-000000013", 10100);
+	send_span(&k, "node", 5, 1, 0x51, "GET /", 10020, 10030,
+	    "x=y,hone=0000000000000051-000000013", 10200);
+	send_span(&k, "node", 5, 3, 0x99, "GET /", 10060, 10080, "hone=0000000000000052-000000013",
+	    10200);
+	poll_all(&k, 12300);
+	poll_all(&k, 15110);
+	assert_string_equal(next_path(&k, path, 5),
+	    "nginx/hone:request_begin(GET)@10000 nginx/hone:fork(node)@10010 node/hone:unit_begin(GET /)@10020 "
+	    "node/hone:fork(sql)@10021 node/hone:unit_begin(sql)@10021 node/hone:unit_end(sql)@10029 "
+	    "node/hone:join(sql)@10029 node/hone:unit_end(GET /)@10030 nginx/hone:join(node)@10040 "
+	    "nginx/hone:fork(node)@10050 node/hone:unit_begin(GET /)@10060 node/hone:unit_end(GET /)@10080 "
+	    "nginx/hone:join(node)@10090 nginx/hone:request_end(GET)@10100");
+	assert_int_equal(stats_of(&k).records.entries, 2);
+	assert_int_equal(stats_of(&k).records.requests, 0);
+	kit_end(&k);
+}
+
+static void
+a_caller_that_did_not_sample_is_followed(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "node", 5, 1, 0x51, "GET /", 10020, 10030, "hone=0000000000000051-000000010",
+	    10200);
+	poll_all(&k, 12300);
+	assert_int_equal(stats_of(&k).records.unsampled, 1);
+	assert_int_equal(stats_of(&k).records.records, 0);
+	kit_end(&k);
+}
+
+static void
+a_caller_outside_of_hone_begins_a_request(void **state)
+{
+	char path[1000];
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "node", 6, 1, 0x51, "GET /", 10020, 10030, "", 10200);
+	poll_all(&k, 12300);
+	poll_all(&k, 15110);
+	assert_string_equal(next_path(&k, path, 6),
+	    "node/hone:request_begin(GET /)@10020 node/hone:request_end(GET /)@10030");
+	kit_end(&k);
+}
+
+static void
+a_trace_with_a_missing_parent_is_left_out_and_counted(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "a", 7, 1, 0, "x", 10000, 10100, "", 10200);
+	send_span(&k, "a", 7, 3, 2, "z", 10020, 10030, "", 10200);
+	poll_all(&k, 13000);
+	assert_int_equal(stats_of(&k).records.incomplete, 1);
+	assert_int_equal(stats_of(&k).records.incomplete_spans, 2);
+	assert_int_equal(stats_of(&k).records.records, 0);
+	/* Circles, and a span that is its own parent. */
+	send_span(&k, "a", 8, 1, 2, "x", 10000, 10100, "", 13000);
+	send_span(&k, "a", 8, 2, 1, "x", 10000, 10100, "", 13000);
+	send_span(&k, "a", 9, 4, 4, "x", 10000, 10100, "", 13000);
+	poll_all(&k, 20000);
+	assert_int_equal(stats_of(&k).records.incomplete, 2);
+	kit_end(&k);
+}
+
+static void
+what_is_refused_is_told_and_its_trace_left_out(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "a", 1, 1, 0, "x", 10000, 10100, "", 10200);
+	assert_int_equal(k.receipt.taken, 1);
+	send_span(&k, "a", 1, 2, 1, "x", 10050, 10040, "", 10200);
+	assert_int_equal(k.receipt.rejected, 1);
+	assert_non_null(strstr(k.receipt.why, "ends before it begins"));
+	send_span(&k, "a", 2, 2, 1, "x", 10050, 12040, "", 10200);
+	assert_non_null(strstr(k.receipt.why, "in the future"));
+	send_span(&k, "a", 2, 3, 1, "x", 10050, 10060, "", 700000);
+	assert_non_null(strstr(k.receipt.why, "too old"));
+	send_span(&k, "a", 2, 0, 1, "x", 10050, 10060, "", 10200);
+	assert_int_equal(k.receipt.rejected, 1);
+	assert_int_equal(k.receipt.taken, 0);
+	poll_all(&k, 20000);
+	assert_int_equal(stats_of(&k).records.incomplete, 1);
+	assert_int_equal(stats_of(&k).rejected, 4);
+	kit_end(&k);
+}
+
+static void
+what_is_no_body_is_told_apart_from_one_without_spans(void **state)
+{
+	static const char deep[] = "\x1f\x8b\x08 gzip again";
+	static const struct {
+		enum span_format format;
+		const char *body;
+		bool malformed;
+	} cases[] = { { SPANS_OTLP_JSON, "{}", false }, { SPANS_OTLP_JSON, " { }\n", false },
+		{ SPANS_OTLP_JSON, "{\"resourceSpans\":[]}", false },
+		{ SPANS_OTLP_PROTO, "", false }, { SPANS_ZIPKIN, "[]", false },
+		{ SPANS_OTLP_JSON, "", true }, { SPANS_OTLP_JSON, "{", true },
+		{ SPANS_OTLP_JSON, "[1,2", true }, { SPANS_OTLP_JSON, "hello", true },
+		{ SPANS_OTLP_PROTO, "hello", true },
+		{ SPANS_OTLP_PROTO, "\x0a\xff\xff\xff\xff\x7f", true }, { SPANS_ZIPKIN, "{", true },
+		{ SPANS_OTLP_PROTO, deep, true }, { SPANS_OTLP_JSON, deep, true } };
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		assert_int_equal(span_source_receive(k.s, cases[i].format, cases[i].body,
+				     strlen(cases[i].body), (struct mono){ S }, &k.receipt, &k.e),
+		    0);
+		if (k.receipt.malformed != cases[i].malformed)
+			fail_msg("case %zu: %s (%s)", i, cases[i].body, k.receipt.why);
+		assert_true(k.receipt.malformed == (k.receipt.why[0] != '\0'));
+	}
+	kit_end(&k);
+}
+
+static void
+a_span_that_comes_too_late_is_a_loss_and_one_that_comes_again_is_none(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "a", 1, 1, 0, "x", 10000, 10100, "", 10200);
+	send_span(&k, "a", 1, 1, 0, "x", 10000, 10100, "", 10200);
+	poll_all(&k, 13000);
+	send_span(&k, "a", 1, 1, 0, "x", 10000, 10100, "", 13100);
+	assert_int_equal(k.receipt.lost, 0);
+	send_span(&k, "a", 1, 2, 1, "x", 10000, 10100, "", 13100);
+	assert_int_equal(k.receipt.lost, 1);
+	poll_all(&k, 13200);
+	assert_int_equal(k.losses, 1);
+	assert_int_equal(stats_of(&k).again, 2);
+	assert_int_equal(stats_of(&k).records.requests, 1);
+	kit_end(&k);
+}
+
+static void
+a_step_of_the_wall_clock_is_a_loss(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	assert_true(span_source_clocks(
+	    k.s, (struct mono){ 10 * S }, (struct wall){ WALL + 11 * S }, (struct mono){ 10 * S }));
+	poll_all(&k, 10000);
+	assert_int_equal(k.losses, 1);
+	assert_int_equal(stats_of(&k).clock_steps, 1);
+	kit_end(&k);
+}
+
+/* Of 4,000 requests of a type: the share that the rates say, and the same ones again. */
+static void
+rates_choose_by_type(void **state)
+{
+	struct rate rates[] = { { "half", 0.5, 0.25 }, { "none", 0, 0 } };
+	struct want w = { .sampled = 1, .nrates = 2, .rates = rates };
+	uint32_t probed = 0;
+	struct trace *t;
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	assert_int_equal(span_source_want(k.s, &w, (struct mono){ 100 * S }, &k.e), 0);
+	memset(rates, 0, sizeof rates); /* they were copied */
+	for (unsigned i = 1; i <= 4000; i++)
+		send_span(&k, "a", i, 1, 0,
+		    i % 2 == 0   ? "half"
+		    : i % 4 == 1 ? "none"
+				 : "other",
+		    10000, 10100, "", 10200);
+	poll_all(&k, 13000);
+	assert_in_range(stats_of(&k).records.requests, 1000 + 900, 1000 + 1100);
+	assert_int_equal(stats_of(&k).records.requests + stats_of(&k).records.unsampled, 4000);
+	poll_all(&k, 16000);
+	while ((t = assemble_next(k.a)) != NULL) {
+		probed += t->probed;
+		trace_free(t);
+	}
+	assert_in_range(probed, 430, 570);
+	span_source_sample(k.s, false);
+	send_span(&k, "a", 5000, 1, 0, "other", 16000, 16100, "", 16200);
+	poll_all(&k, 19000);
+	assert_in_range(stats_of(&k).records.unsampled, 4001 - 2100, 4001 - 1900);
+	kit_end(&k);
+}
+
+/* Every span has a name of its own: labels are bounded, and the rest is "other". */
+static void
+labels_are_bounded(void **state)
+{
+	struct span_source_options o = OPTIONS;
+	char text[600], name[64], service[64];
+	uint32_t n;
+	struct kit k;
+	(void)state;
+
+	o.names_max_bytes = 64 << 20;
+	kit_begin(&k, &o);
+	for (unsigned i = 1; i <= 30000; i++) {
+		snprintf(name, sizeof name, "name %u", i);
+		snprintf(service, sizeof service, "s%u", i % 1000);
+		send_spans(
+		    &k, service, span_text(text, i, 1, 0, name, 10000, 10100, ""), 10200 * MS);
+	}
+	poll_all(&k, 13000);
+	span_source_labels(k.s, &n);
+	assert_int_equal(n, SPAN_LABELS_MAX);
+	assert_int_equal(stats_of(&k).records.records, 60000);
+	kit_end(&k);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spans_become_a_request_with_forks_and_joins),
+		cmocka_unit_test(no_trace_is_completed_before_its_spans_came),
+		cmocka_unit_test(a_caller_with_libhone_and_spans_are_one_trace),
+		cmocka_unit_test(a_caller_that_did_not_sample_is_followed),
+		cmocka_unit_test(a_caller_outside_of_hone_begins_a_request),
+		cmocka_unit_test(a_trace_with_a_missing_parent_is_left_out_and_counted),
+		cmocka_unit_test(what_is_refused_is_told_and_its_trace_left_out),
+		cmocka_unit_test(what_is_no_body_is_told_apart_from_one_without_spans),
+		cmocka_unit_test(
+		    a_span_that_comes_too_late_is_a_loss_and_one_that_comes_again_is_none),
+		cmocka_unit_test(a_step_of_the_wall_clock_is_a_loss),
+		cmocka_unit_test(rates_choose_by_type),
+		cmocka_unit_test(labels_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
