@@ -10,7 +10,7 @@
 
 enum { NOTES_MAX = 1 << 22 };
 
-struct watched { /* a thread with records, or of which something was said */
+struct watched_thread { /* a thread with records, or of which something was said */
 	uint32_t host, tid;
 	size_t at,
 	    end; /* of its records: the first that is not before the last event; past the last one */
@@ -19,7 +19,7 @@ struct watched { /* a thread with records, or of which something was said */
 
 struct unit_watch {
 	struct place_record *records; /* by thread and time */
-	struct watched *threads;
+	struct watched_thread *threads;
 	uint32_t nthreads, threads_cap;
 	struct hash_table by_tid, by_id;
 	uint32_t *units; /* of each id, in the order of `ids` */
@@ -46,13 +46,13 @@ key_of(uint32_t host, uint32_t tid)
 	return hash_u64((uint64_t)host << 32 | tid);
 }
 
-static struct watched *
+static struct watched_thread *
 add_thread(struct unit_watch *w, uint32_t host, uint32_t tid, size_t at, size_t end)
 {
 	if (!array_reserve(w->threads, w->threads_cap, w->nthreads + 1) ||
 	    !hash_table_put(&w->by_tid, key_of(host, tid), w->nthreads))
 		return NULL;
-	w->threads[w->nthreads] = (struct watched){ host, tid, at, end, SPAN_NONE };
+	w->threads[w->nthreads] = (struct watched_thread){ host, tid, at, end, SPAN_NONE };
 	return &w->threads[w->nthreads++];
 }
 
@@ -116,7 +116,7 @@ unit_watch_free(struct unit_watch *w)
 }
 
 static int
-note(struct unit_watch *w, const struct watched *t, int64_t time_ns, struct err *e)
+note(struct unit_watch *w, const struct watched_thread *t, int64_t time_ns, struct err *e)
 {
 	if (w->nnotes == NOTES_MAX)
 		return err_set(e, ERR_FULL,
@@ -132,7 +132,7 @@ int
 unit_watch_take(void *of, const struct kernel_event *ev, struct err *e)
 {
 	struct unit_watch *w = of;
-	struct watched *t;
+	struct watched_thread *t;
 	uint32_t thread;
 	size_t before;
 

@@ -199,7 +199,7 @@ check_units(const struct span_place *places, uint32_t nplaces, const uint8_t *da
 	for (size_t i = 0; i < made.nlist; i++) {
 		const struct span_place *p = &made.list[i];
 
-		if (p->from_ns >= p->to_ns || p->span >= nplaces || p->tid < 100 ||
+		if (p->from_ns >= p->to_ns || p->span >= nplaces || (p->tid != 0 && p->tid < 100) ||
 		    p->tid >= 100 + THREADS)
 			abort();
 	}
