@@ -19,7 +19,7 @@
 
 enum { SHOW_MS = 250, LTTNG_MS = 30000 };
 
-#define EVENTS "sched,net,syscalls,faults"
+#define EVENTS "sched,net,syscalls,faults,units"
 
 struct live {
 	struct invocation *call;
@@ -144,7 +144,8 @@ follow(struct live *l, struct below_record *b, struct err *e)
 	progress_open(&g, p);
 	do {
 		done = (double)mono_since_ns(clock_mono(), begun) / 1e9;
-		progress_show(&g, fmin(done / seconds, 1), "recording requests and the kernel",
+		progress_show(&g, fmin(done / seconds, 1),
+		    l->taken > 0 ? "recording requests and the kernel" : "starting the recorder",
 		    pen_printf(p, "%s kernel events, %s left", pen_count(p, (double)l->taken),
 			pen_seconds(p, ceil(fmax(seconds - done, 0)))));
 		rc = below_record_wait(b, SHOW_MS, e);

@@ -122,8 +122,9 @@ find_hosts(struct annotation *a, struct err *e)
 
 /* ---- where spans are ---- */
 
-static int
-place_units(struct annotation *a, struct span_places *to, size_t max, struct err *e)
+/* Records of units of recorded hosts, on the clock of the recording. Once. */
+static void
+convert_units(struct annotation *a)
 {
 	struct span_source *s = &a->spans;
 	uint32_t kept = 0;
@@ -144,7 +145,19 @@ place_units(struct annotation *a, struct span_places *to, size_t max, struct err
 		s->of_units[i].from_ns -= offset_ns;
 		s->of_units[i].to_ns -= offset_ns;
 	}
-	return span_places_add(to, s->records, s->nrecords, s->of_units, s->nof_units, max, e);
+}
+
+static int
+place_units(struct annotation *a, struct span_places *to, size_t max, struct err *e)
+{
+	struct span_source *s = &a->spans;
+	const struct place_note *notes = NULL;
+	size_t nnotes = 0;
+
+	if (a->watch != NULL)
+		notes = unit_watch_notes(a->watch, &nnotes);
+	return span_places_add(
+	    to, s->records, s->nrecords, notes, nnotes, s->of_units, s->nof_units, max, e);
 }
 
 static int
@@ -174,6 +187,17 @@ place_threads(struct annotation *a, struct span_places *to, size_t max, struct e
 	return 0;
 }
 
+/* At the first event: all sources have given one then, so that their hosts are known. */
+static int
+know_hosts(struct annotation *a, struct err *e)
+{
+	int rc = 0;
+
+	if (a->hosts == NULL && (rc = find_hosts(a, e)) == 0)
+		convert_units(a);
+	return rc;
+}
+
 static int
 begin(struct annotation *a, struct err *e)
 {
@@ -183,7 +207,7 @@ begin(struct annotation *a, struct err *e)
 	size_t max = a->ao.memory_max_bytes / 2 / sizeof *places.list;
 	int rc = nodes != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 
-	if (rc == 0 && (rc = find_hosts(a, e)) == 0 &&
+	if (rc == 0 && (rc = know_hosts(a, e)) == 0 &&
 	    (rc = place_threads(a, &places, max, e)) == 0 &&
 	    (rc = place_units(a, &places, max, e)) == 0) {
 		for (uint32_t i = 0; i < s->nlist; i++) {
@@ -202,13 +226,39 @@ begin(struct annotation *a, struct err *e)
 
 /* ---- the recording ---- */
 
+/* The first reading, for the units that the kernel saw threads work for. */
+static int
+watch_event(void *of, const struct kernel_event *ev, struct err *e)
+{
+	struct annotation *a = of;
+	struct span_source *s = &a->spans;
+	struct unit_id *ids;
+	uint32_t n = 0;
+	int rc;
+
+	if (a->watch == NULL) {
+		if ((rc = know_hosts(a, e)) != 0)
+			return rc;
+		if ((ids = calloc((size_t)s->nunits + 1, sizeof *ids)) == NULL)
+			return err_set(e, ERR_MEMORY, "out of memory");
+		for (uint32_t i = 0; i < s->nlist;
+		     i++) /* a unit's own span is in no other one of it */
+			if (s->list[i].unit != SPAN_NONE && n == s->list[i].unit && n < s->nunits)
+				ids[n++] = (struct unit_id){ s->list[i].span.id, s->list[i].unit };
+		rc = unit_watch_new(&a->watch, s->records, s->nrecords, ids, n, e);
+		free(ids);
+		if (rc != 0)
+			return rc;
+	}
+	return unit_watch_take(a->watch, ev, e);
+}
+
 static int
 take_event(void *of, const struct kernel_event *ev, struct err *e)
 {
 	struct annotation *a = of;
 	int rc;
 
-	/* All sources have given an event when the first one comes: their hosts are known. */
 	if (a->annotate == NULL && (rc = begin(a, e)) != 0)
 		return rc;
 	if ((rc = kernel_graph_take(a->graph, ev, e)) != 0)
@@ -259,8 +309,17 @@ read_kernel(struct annotation *a, char *const *recordings, int n, struct err *e)
 	struct kernel_graph_options go = { .memory_max_bytes = a->ao.memory_max_bytes };
 	int rc;
 
-	if ((rc = kernel_names_new(&a->names, e)) != 0 ||
-	    (rc = kernel_graph_new(&a->graph, &go, &a->names, e)) != 0 ||
+	if ((rc = kernel_names_new(&a->names, e)) != 0)
+		return rc;
+	/* Standard input can be read once only; a text says nothing of units. */
+	if (a->clock == ANNOTATION_MONOTONIC && a->spans.nunits > 0 &&
+	    strcmp(recordings[0], "-") != 0) {
+		a->o.take = watch_event;
+		if ((rc = kernel_files_read(recordings, n, &a->o, &a->names, &a->counts, e)) != 0)
+			return rc;
+		a->o.take = take_event;
+	}
+	if ((rc = kernel_graph_new(&a->graph, &go, &a->names, e)) != 0 ||
 	    (rc = kernel_files_read(recordings, n, &a->o, &a->names, &a->counts, e)) != 0)
 		return rc;
 	if (a->annotate == NULL)
@@ -351,13 +410,13 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
 		.calls = a->calls,
 		.ncalls = a->ncalls,
 		.memory_max_bytes = memory_bytes / 4 };
-	a->o = (struct kernel_files_options){ .counted = c->value[FLAG_TRACEPOINT] != NULL
-		                                             ? c->value[FLAG_TRACEPOINT]
-		                                             : "*page_fault*",
+	a->o = (struct kernel_files_options){
+		.counted = c->value[FLAG_COUNT] != NULL ? c->value[FLAG_COUNT] : "*page_fault*",
 		.raw_times = a->clock == ANNOTATION_MONOTONIC,
 		.memory_max_bytes = memory_bytes / 4,
 		.take = take_event,
-		.of = a };
+		.of = a
+	};
 	if ((rc = read_kernel(a, recordings, nrecordings, e)) != 0)
 		return rc;
 	judge_standings(a);
@@ -368,6 +427,7 @@ void
 annotation_release(struct annotation *a)
 {
 	annotate_free(a->annotate);
+	unit_watch_free(a->watch);
 	kernel_graph_free(a->graph);
 	kernel_names_release(&a->names);
 	span_source_release(&a->spans);

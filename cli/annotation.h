@@ -8,6 +8,7 @@
 #include "cli/span_source.h"
 #include "kernel/files/kernel_files.h"
 #include "kernel/spans/annotate.h"
+#include "kernel/spans/unit_watch.h"
 #include "kernel/thread_graph.h"
 
 enum annotation_clock {
@@ -19,6 +20,7 @@ struct annotation {
 	struct span_source spans;
 	struct kernel_names names;
 	struct kernel_graph *graph;
+	struct unit_watch *watch;  /* of units, if the clock is MONOTONIC; or NULL */
 	struct annotate *annotate; /* NULL: no event came */
 	struct kernel_files_counts counts;
 	uint32_t
@@ -37,7 +39,7 @@ struct annotation {
 	struct annotate_options ao;
 };
 
-/* Annotates according to the flags of the call: --map, --correlate, --over, --call-over, --calls, --tracepoint, --host, --memory. *ret is to be released, also after a
+/* Annotates according to the flags of the call: --map, --correlate, --over, --call-over, --calls, --count, --host, --memory. *ret is to be released, also after a
  * failure. ERR_INPUT: also if spans and recording do not overlap; ERR_MISSING, ERR_SYSTEM, ERR_MEMORY, ERR_FULL. */
 int annotation_make(struct annotation *ret, struct invocation *c, const char *const *spans,
     char *const *recordings, int nrecordings, struct err *e);

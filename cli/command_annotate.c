@@ -172,14 +172,15 @@ const struct command command_annotate = {
 	.arguments_max = INT_MAX,
 	.flags = FLAG_BIT(SPANS) | FLAG_BIT(OVER) | FLAG_BIT(CALL_OVER) | FLAG_BIT(CALLS) |
 	         FLAG_BIT(OUTPUT) | FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(CORRELATE) |
-	         FLAG_BIT(EVENTS) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) |
-	         FLAG_BIT(MEMORY) | FLAG_BIT(HTML) | FLAG_BIT(PID) | FLAG_BIT(SECONDS),
+	         FLAG_BIT(EVENTS) | FLAG_BIT(COUNT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) |
+	         FLAG_BIT(MEMORY) | FLAG_BIT(HTML) | FLAG_BIT(PID) | FLAG_BIT(SECONDS) |
+	         FLAG_BIT(TRACEPOINT),
 	.run = run_annotate,
 	.help = "show what the kernel did for each span of a trace",
 	.more =
 	    "Attributes system calls, states, preemptions, page faults and waits to the spans of --spans, from a RECORDING\n"
 	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --pid it records both first, for --seconds: requests\n"
 	    "of libhone programs, with the tracepoints of --tracepoint, and the kernel; in the folder RECORDING, if one is given.\n"
-	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --tracepoint names\n"
-	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults).",
+	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --count names\n"
+	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults,units).",
 };

@@ -309,8 +309,8 @@ fields_text(struct pen *p, const struct map_fields *f)
 static void
 show_span(struct pen *p, const struct map_rule *r)
 {
-	pen_wrap(p, "     ",
-	    pen_printf(p, "a span from %s to %s, in recordings alone", r->begin, r->end));
+	pen_wrap(
+	    p, "     ", pen_printf(p, "a span from %s to %s, over all programs", r->begin, r->end));
 	pen_wrap(p, "     ",
 	    pen_printf(p,
 		"fields: trace %s; span %s, of the end %s; parent %s; service %s; name %s",

@@ -393,7 +393,7 @@ static int
 check_gateways(const char *list, struct err *e)
 {
 	struct gateways *g = gateways_new();
-	int rc = g != NULL ? gateways_add(g, list, e) : err_set(e, ERR_MEMORY, "out of memory");
+	int rc = g != NULL ? kernel_gateways(g, list, e) : err_set(e, ERR_MEMORY, "out of memory");
 
 	gateways_free(g);
 	return rc;

@@ -71,7 +71,8 @@ FLAG(CALLS, "--calls", "NAMES", "only these system calls, with commas between: f
 FLAG(OUTPUT, "--output", "FILE", "write to this file; - is standard output")
 FLAG(NO_PROGRAM, "--no-program", NULL, "check the file only, not a program")
 FLAG(GATEWAY, "--gateway", "ADDR,...",
-    "of kernel recordings: addresses, with or without port, or networks, of those that begin requests (all that are not recorded)")
+    "of kernel recordings: who begins requests: addresses, networks, pid:N, cgroup:PATH (all that are not recorded)")
 FLAG(RULE, "--rule", "NAME",
     "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
+FLAG(COUNT, "--count", "PATTERN,...", "of annotate: events of the recording that are counted into the span that caused them")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

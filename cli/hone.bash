@@ -21,13 +21,9 @@ _hone() {
 	--format)
 		case $command in
 		kernel) COMPREPLY=($(compgen -W "ctf ftrace psv" -- "$word")) ;;
-		*) COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word")) ;;
+		annotate) COMPREPLY=($(compgen -W "otlp jaeger zipkin" -- "$word")) ;;
+		*) COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf ftrace psv" -- "$word")) ;;
 		esac
-		if [ "$command" = annotate ]; then
-			COMPREPLY=($(compgen -W "otlp jaeger zipkin" -- "$word"))
-			return
-		fi
-		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
 		return ;;
 	--baseline)
 		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
@@ -40,7 +36,7 @@ _hone() {
 		return ;;
 	--events)
 		if [ "$command" = kernel ]; then
-			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations" -- "${word##*,}" |
+			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations units" -- "${word##*,}" |
 			    sed "s/^/$(case $word in *,*) echo "${word%,*}," ;; esac)/"))
 		else
 			COMPREPLY=($(compgen -f -- "$word"))
@@ -59,13 +55,7 @@ _hone() {
 	--since)
 		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
 		return ;;
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--over|--call-over|--calls)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway)
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--support|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--support|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count|--over|--call-over|--calls)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE /* for nftw(), strsep() */
 #include "cli/kernel_traces.h"
 
+#include <ftw.h>
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +20,68 @@ struct kernel_traces {
 	struct kernel_files_counts files;
 	struct kernel_files_progress progress;
 };
+
+/* ---- gateways ---- */
+
+#define CGROUPS "/sys/fs/cgroup"
+
+struct cgroup_visit { /* while nftw() walks, which passes no context */
+	struct gateways *to;
+	uint32_t processes;
+	int rc;
+	struct err *e;
+};
+static struct cgroup_visit visit;
+
+static int
+add_group(const char *path, const struct stat *st, int what, struct FTW *ftw)
+{
+	const char *name = path + ftw->base;
+	unsigned pid;
+	FILE *f;
+
+	(void)st;
+	if (what != FTW_F || strcmp(name, "cgroup.procs") != 0 || (f = fopen(path, "r")) == NULL)
+		return 0;
+	while (visit.rc == 0 && fscanf(f, "%u", &pid) == 1) {
+		visit.rc = gateways_add_process(visit.to, GATEWAY_ANY_HOST, pid, visit.e);
+		visit.processes++;
+	}
+	fclose(f);
+	return visit.rc;
+}
+
+static int
+add_cgroup(struct gateways *g, const char *name, struct err *e)
+{
+	char path[PATH_MAX];
+	bool whole = strncmp(name, CGROUPS "/", sizeof CGROUPS) == 0;
+
+	snprintf(path, sizeof path, "%s%s", whole ? "" : CGROUPS "/", name);
+	visit = (struct cgroup_visit){ .to = g, .e = e };
+	if (nftw(path, add_group, 16, FTW_PHYS) == -1)
+		return err_errno(e, "cgroup:%.200s", name);
+	if (visit.rc == 0 && visit.processes == 0)
+		return err_set(e, ERR_INPUT, "cgroup:%.200s: no process is in it", name);
+	return visit.rc;
+}
+
+int
+kernel_gateways(struct gateways *g, const char *list, struct err *e)
+{
+	static const char group[] = "cgroup:";
+	char *copy = strdup(list), *at = copy, *item;
+	int rc = copy != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+
+	while (rc == 0 && (item = strsep(&at, ",")) != NULL)
+		rc = strncmp(item, group, sizeof group - 1) == 0
+		         ? add_cgroup(g, item + sizeof group - 1, e)
+		         : gateways_add(g, item, e);
+	free(copy);
+	return rc;
+}
+
+/* ---- traces ---- */
 
 int
 kernel_traces_new(struct kernel_traces **ret, const struct kernel_traces_options *o,
@@ -38,7 +104,7 @@ kernel_traces_new(struct kernel_traces **ret, const struct kernel_traces_options
 			rc = err_set(e, ERR_MEMORY, "out of memory");
 			goto fail;
 		}
-		if ((rc = gateways_add(k->gateways, o->gateways, e)) != 0)
+		if ((rc = kernel_gateways(k->gateways, o->gateways, e)) != 0)
 			goto fail;
 		with.gateways = k->gateways;
 	}

@@ -11,13 +11,17 @@
 struct kernel_traces;
 
 struct kernel_traces_options {
-	const char *gateways;                /* of gateways_add(); NULL: the default */
+	const char *gateways;                /* of kernel_gateways(); NULL: the default */
 	const char *format, *meta, *counted; /* of kernel_files_options, or NULL */
 	bool all;                            /* RULE_ALL, else RULE_CURRENT */
 	size_t memory_max_bytes;
 	int (*take)(void *ctx, struct trace *t, struct err *e); /* of requests_options */
 	void *ctx;
 };
+
+/* Adds a list as gateways_add() does, in which an item may also be cgroup:PATH: all processes that are in this control group now, and in
+ * those below it. PATH is below /sys/fs/cgroup, or begins with it. ERR_INPUT, ERR_SYSTEM: no such group; ERR_MEMORY. */
+int kernel_gateways(struct gateways *g, const char *list, struct err *e);
 
 /* Labels are made in `labels` by the thread that reads. The strings must outlive *ret. ERR_INPUT: gateways; ERR_MEMORY. */
 int kernel_traces_new(struct kernel_traces **ret, const struct kernel_traces_options *o,

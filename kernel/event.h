@@ -119,6 +119,10 @@ struct kernel_event {
 			    id; /* the packet that leaves and the one that arrives have the same id */
 		} packet;       /* PACKET_OUT, PACKET_IN */
 		struct {
+			uint64_t
+			    id; /* of libhone's context; 0: none. It has been so since the thread was last seen, or less long */
+		} unit;
+		struct {
 			uint32_t name;
 			uint32_t value; /* how often; 1 usually */
 		} counted;

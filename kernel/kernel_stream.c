@@ -275,6 +275,9 @@ put_payload(struct buf *b, const struct kernel_event *ev, uint32_t name, uint32_
 	case KERNEL_PACKET_IN:
 		buf_u64(b, ev->packet.id);
 		break;
+	case KERNEL_UNIT:
+		buf_u64(b, ev->unit.id);
+		break;
 	case KERNEL_COUNTED:
 		buf_uint(b, name);
 		buf_uint(b, ev->counted.value);
@@ -552,6 +555,9 @@ read_payload(struct kernel_reader *r, struct reader *in, struct kernel_event *ev
 	case KERNEL_PACKET_OUT:
 	case KERNEL_PACKET_IN:
 		ev->packet.id = read_u64(in);
+		break;
+	case KERNEL_UNIT:
+		ev->unit.id = read_u64(in);
 		break;
 	case KERNEL_COUNTED:
 		ev->counted.name = name_at(&r->texts, in, true);

@@ -897,6 +897,7 @@ kernel_graph_take(void *of, const struct kernel_event *ev, struct err *e)
 	case KERNEL_NAME:
 	case KERNEL_COUNTED:
 	case KERNEL_STACK:
+	case KERNEL_UNIT:
 	case KERNEL_LOST:
 	case KERNEL_KINDS:
 		break;

@@ -207,12 +207,7 @@ add_file(struct maps *to, const char *folder, const char *name, struct err *e)
 	free(path);
 	if (rc != 0)
 		return rc;
-	for (uint32_t i = 0; i < to->list[to->count]->nrules && rc == 0; i++)
-		if (to->list[to->count]->rules[i].correlate == MAP_SPAN)
-			rc = err_set(e, ERR_INPUT,
-			    "%s:%d: correlate = span is for recordings (hone analyze --map): an agent cannot follow spans",
-			    to->list[to->count]->path, to->list[to->count]->rules[i].line);
-	for (uint32_t i = 0; i < to->count && rc == 0; i++)
+	for (uint32_t i = 0; i < to->count; i++)
 		if (strcmp(to->list[i]->service, to->list[to->count]->service) == 0) {
 			rc = err_set(e, ERR_INPUT,
 			    "%s: service = %s has %s already; want one file for each program",

@@ -24,7 +24,7 @@
  *	step = broker:written task		a tracepoint that belongs to the request with this id
  *	step = broker:sent no as task		a field of another name that holds such an id
  *
- *	[request otel]				spans: in recordings alone
+ *	[request otel]				spans, over all programs
  *	begin = otl_ust*:start_span
  *	begin_id = span_id			the field with the id of the span
  *	end = otl_ust*:end_span

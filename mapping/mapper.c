@@ -6,6 +6,7 @@
 #include "mapping/mapper_roles.h"
 #include "mapping/mapper_state.h"
 #include "mapping/open_requests.h"
+#include "mapping/open_spans.h"
 #include "base/hash.h"
 
 enum {
@@ -13,6 +14,8 @@ enum {
 	REQUESTS_LIMIT = 1 << 24,
 	IDS_EACH = 4 /* on average */
 };
+
+#define SPAN_LIMIT_NS INT64_C(60000000000)
 
 static int
 no_memory(struct err *e)
@@ -57,6 +60,7 @@ mapper_free(struct mapper *p)
 {
 	if (p == NULL)
 		return;
+	mapped_spans_release(p);
 	item_pool_release(&p->requests);
 	item_pool_release(&p->threads);
 	item_pool_release(&p->ids);
@@ -252,7 +256,9 @@ answer(const struct event_visit *t, struct mapper_result *ret)
 
 	if (r->trace_id == 0)
 		return;
-	*ret = (struct mapper_result){ r->trace_id, r->unit_id, t->begins, t->ends, NULL };
+	*ret = (struct mapper_result){
+		.trace_id = r->trace_id, .unit_id = r->unit_id, .begins = t->begins, .ends = t->ends
+	};
 	if (t->begins || t->ends)
 		ret->type = texts_get(t->p->types, r->type);
 }
@@ -268,6 +274,9 @@ mapper_event(
 	p->now = ITEM_NONE;
 	if (t.plan == NULL)
 		return no_memory(e);
+	for (uint32_t i = 0; i < t.plan->nroles; i++)
+		if (t.plan->roles[i].kind >= SPAN_START)
+			return mapped_spans_take(p, v, &t.plan->roles[i], ret, e);
 	if (t.plan->nroles > 0) {
 		take_end(&t);
 		if (p->now == ITEM_NONE && (rc = take_begin(&t)) != 0)
@@ -301,6 +310,7 @@ mapper_thread(struct mapper *p, const struct mapper_event *v, struct mapper_resu
 void
 mapper_gone(struct mapper *p, uint32_t pid)
 {
+	mapped_spans_forget(p, INT64_MAX, pid);
 	for (uint32_t i = 0; i < p->map->nrules; i++)
 		for (uint32_t r = p->orders[i].oldest, next; r != ITEM_NONE; r = next) {
 			next = request_at(p, r)->newer;
@@ -312,6 +322,7 @@ mapper_gone(struct mapper *p, uint32_t pid)
 void
 mapper_lost(struct mapper *p)
 {
+	mapped_spans_forget(p, INT64_MAX, 0);
 	for (uint32_t i = 0; i < p->map->nrules; i++)
 		while (p->orders[i].oldest != ITEM_NONE)
 			requests_lose(p, p->orders[i].oldest, &p->counts.given_up);
@@ -329,6 +340,7 @@ is_late(const struct mapper *p, uint32_t request, int64_t now_ns)
 void
 mapper_expire(struct mapper *p, int64_t now_ns)
 {
+	mapped_spans_forget(p, now_ns - SPAN_LIMIT_NS, 0);
 	for (uint32_t i = 0; i < p->map->nrules; i++)
 		while (p->orders[i].oldest != ITEM_NONE && is_late(p, p->orders[i].oldest, now_ns))
 			requests_lose(p, p->orders[i].oldest, &p->counts.given_up);
@@ -343,5 +355,5 @@ mapper_get_counts(const struct mapper *p, struct mapper_counts *ret)
 uint32_t
 mapper_open(const struct mapper *p)
 {
-	return p->requests.count;
+	return p->requests.count + (uint32_t)p->spans.count;
 }

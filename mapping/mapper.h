@@ -13,6 +13,8 @@
  *	field  --------> open ---------------------> open -----------------------> open ----> none
  *	                 carried by this thread      carried by this one           its carrier's
  *
+ *	span    a request, or a unit of one, from its start to its end, by ids that all programs share (open_spans.h)
+ *
  * A tracepoint belongs to one request: the one that it ends, else that it begins, else whose step it
  * is, else the one that its thread is in. Of several rules the first in the file counts, of several
  * requests of a thread the innermost.

@@ -52,6 +52,35 @@ add_begin(struct mapper *p, const struct mapper_event *v, uint32_t rule, struct 
 	return r->type_field != NULL || (role->type_text = begin_type(p, v, r)) != ITEM_NONE;
 }
 
+static uint32_t
+field_of_any(const struct mapper_event *v, const struct map_fields *names)
+{
+	uint32_t found = ITEM_NONE;
+
+	for (uint32_t i = 0; i < names->n && found == ITEM_NONE; i++)
+		found = field_of(v, names->names[i]);
+	return found;
+}
+
+/* Returns how many roles it has, 0 or 1. */
+static uint32_t
+add_span(
+    const struct mapper_event *v, const struct map_rule *r, uint32_t rule, struct event_role *role)
+{
+	bool starts = glob_matches(r->begin, v->name);
+
+	if (!starts && !glob_matches(r->end, v->name))
+		return 0;
+	*role = (struct event_role){ .kind = starts ? SPAN_START : SPAN_END,
+		.rule = rule,
+		.id = field_of_any(v, starts ? &r->span_fields : &r->end_span_fields),
+		.gives = field_of_any(v, &r->trace_fields),
+		.parent = field_of_any(v, &r->parent_fields),
+		.type = field_of_any(v, &r->type_fields),
+		.type_text = ITEM_NONE };
+	return 1;
+}
+
 /* The roles of the tracepoint, in the order of the file. ITEM_NONE: out of memory. */
 static uint32_t
 roles_of(struct mapper *p, const struct mapper_event *v, struct event_role *out)
@@ -61,8 +90,10 @@ roles_of(struct mapper *p, const struct mapper_event *v, struct event_role *out)
 	for (uint32_t i = 0; i < p->map->nrules; i++) {
 		const struct map_rule *r = &p->map->rules[i];
 
-		if (r->correlate == MAP_SPAN) /* formats/span_events.h */
+		if (r->correlate == MAP_SPAN) {
+			n += add_span(v, r, i, &out[n]);
 			continue;
+		}
 		if (glob_matches(r->begin, v->name) && !add_begin(p, v, i, &out[n++]))
 			return ITEM_NONE;
 		for (uint32_t j = 0; j < r->nsteps; j++)
@@ -110,7 +141,8 @@ uint32_t
 roles_type(struct mapper *p, const struct mapper_event *v, const struct event_role *role)
 {
 	const struct value *value = role->type < v->nfields ? &v->values[role->type] : NULL;
-	const char *name = p->map->rules[role->rule].name;
+	const char *name = p->map->rules[role->rule].type != NULL ? p->map->rules[role->rule].type
+	                                                          : p->map->rules[role->rule].name;
 	char words[MAP_TYPE_MAX_BYTES + 1];
 	size_t len = 0;
 	uint32_t known;

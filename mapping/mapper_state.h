@@ -17,12 +17,14 @@
 #include "mapping/mapping.h"
 #include "mapping/item_pool.h"
 
-enum role_kind { BEGIN, STEP, END };
+enum role_kind { BEGIN, STEP, END, SPAN_START, SPAN_END };
 
 struct event_role { /* of a tracepoint in a rule */
 	enum role_kind kind;
 	uint32_t rule;
-	uint32_t id, gives, type; /* numbers of fields; ITEM_NONE: none */
+	uint32_t id, gives,
+	    type;        /* numbers of fields; ITEM_NONE: none; of a span gives is the trace's */
+	uint32_t parent; /* SPAN_START */
 	uint32_t id_kind, gives_kind;
 	uint32_t type_text; /* BEGIN: number of the type's text; ITEM_NONE: the field holds it */
 };
@@ -54,6 +56,14 @@ struct mapped_thread { /* that is in a request, or carries one */
 	uint32_t inner, carried;
 };
 
+struct open_mapped_span { /* open_spans.h */
+	struct open_mapped_span *older, *newer;
+	uint64_t key, trace, id, parent; /* parent 0: it is a request */
+	int64_t begin_ns;
+	uint32_t pid, type;
+	bool followed;
+};
+
 struct rule_order {
 	uint32_t oldest, newest;
 };
@@ -66,6 +76,8 @@ struct mapper {
 	struct map plans;          /* name_id -> plan */
 	struct arena arena;        /* holds those */
 	struct texts *types;
+	struct map spans; /* of spans: key -> open_mapped_span */
+	struct open_mapped_span *oldest_span, *newest_span;
 	uint64_t base, drawn; /* trace and unit ids are hashes of their sum */
 	/* the request that the current tracepoint belongs to; ITEM_NONE: unknown, or abandoned */
 	uint32_t now;

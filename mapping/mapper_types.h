@@ -15,6 +15,8 @@ struct mapper_options { /* 0 takes the default */
 	uint64_t seed;
 	/* True: a request of this type is followed. NULL: all are. */
 	bool (*sampled)(void *of, const char *type);
+	/* True: the trace of this id is followed, whose request may have begun in another program. NULL: all are. */
+	bool (*follows)(void *of, uint64_t trace_id);
 	void *of;
 };
 
@@ -37,7 +39,12 @@ struct mapper_result {
 	uint64_t trace_id, unit_id;
 	/* A record of kind REQUEST_BEGIN goes before it, of kind REQUEST_END after it. */
 	bool begins, ends;
-	const char *type; /* of the request, with begins or ends; valid until the next call */
+	const char *
+	    type; /* of the request, with begins or ends, or of the unit; valid until the next call */
+	/* It starts or ends a span, by ids that all programs share. If that is no request: records of kind FORK, of the unit parent_id,
+	 * and UNIT_BEGIN, or of UNIT_END, and JOIN of parent_id, all with the link unit_id. */
+	bool span, unit_begins, unit_ends;
+	uint64_t parent_id;
 };
 
 enum { MAPPER_INSIDE_MANY = 32 };

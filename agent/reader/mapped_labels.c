@@ -22,12 +22,37 @@ choose(void *of, const char *type)
 	return s->chosen != MAPPED_NOT;
 }
 
+static bool
+follows(void *of, uint64_t trace_id)
+{
+	struct mapped_source *s = of;
+
+	return map_get(&s->followed, trace_id) != NULL;
+}
+
+/* The bases of the labels of spans. False: out of memory. */
+static bool
+make_span_bases(struct mapped_source *s, struct mapped_program *p)
+{
+	const char **fields = (const char **)(uintptr_t)BEGIN;
+
+	p->fork = source_labels_base(&s->own, RECORD_FORK, p->service, "hone:fork", fields, 0);
+	p->unit_begin = source_labels_base(
+	    &s->own, RECORD_UNIT_BEGIN, p->service, "hone:unit_begin", fields, BEGIN_FIELDS);
+	p->unit_end = source_labels_base(
+	    &s->own, RECORD_UNIT_END, p->service, "hone:unit_end", fields, 0);
+	p->join = source_labels_base(&s->own, RECORD_JOIN, p->service, "hone:join", fields, 0);
+	return p->fork != UINT32_MAX && p->unit_begin != UINT32_MAX && p->unit_end != UINT32_MAX &&
+	       p->join != UINT32_MAX;
+}
+
 static int
 program_make(struct mapped_source *s, struct mapped_program *p, const char *service, struct err *e)
 {
 	const struct mapping *m = maps_of(s->maps, service);
 	struct mapper_options o = { .requests_max = s->o.requests_max,
 		.sampled = choose,
+		.follows = follows,
 		.of = s,
 		.seed = s->o.seed ^ hash_bytes(0, service, strlen(service)) };
 	const char **fields = (const char **)(uintptr_t)BEGIN;
@@ -40,7 +65,7 @@ program_make(struct mapped_source *s, struct mapped_program *p, const char *serv
 	    &s->own, RECORD_REQUEST_BEGIN, service, "hone:request_begin", fields, BEGIN_FIELDS);
 	p->end = source_labels_base(
 	    &s->own, RECORD_REQUEST_END, service, "hone:request_end", fields, 0);
-	if (p->begin == UINT32_MAX || p->end == UINT32_MAX)
+	if (p->begin == UINT32_MAX || p->end == UINT32_MAX || !make_span_bases(s, p))
 		return err_set(e, ERR_MEMORY, "out of memory for the requests of %s", service);
 	return mapper_new(&p->mapper, m, &o, e);
 }
@@ -140,9 +165,8 @@ uint32_t
 mapped_own_label(struct mapped_source *s, uint32_t base, enum record_kind kind, const char *type)
 {
 	const char **fields = (const char **)(uintptr_t)BEGIN;
-	assert(kind == RECORD_REQUEST_BEGIN || kind == RECORD_REQUEST_END);
 	uint32_t id = source_labels_named(&s->own, base, kind, type, strlen(type), fields,
-	    kind == RECORD_REQUEST_BEGIN ? BEGIN_FIELDS : 0);
+	    kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN ? BEGIN_FIELDS : 0);
 
 	if (id == UINT32_MAX || !array_reserve(s->own_at, s->own_cap, s->own.count))
 		return UINT32_MAX;

@@ -13,8 +13,7 @@ struct mapped_source;
 
 /* Takes notice of the inner source's new labels. ERR_MEMORY: the next call continues. */
 int mapped_labels_learn(struct mapped_source *s, struct err *e);
-/* The label "service/hone:request_begin(type)" or "...request_end(type)", as `base` (the begin or
- * end of a mapped_program) and `kind` say. UINT32_MAX: out of memory. */
+/* The label "service/hone:request_begin(type)" or another one of structure, as `base` (of a mapped_program) and `kind` say. UINT32_MAX: out of memory. */
 uint32_t mapped_own_label(
     struct mapped_source *s, uint32_t base, enum record_kind kind, const char *type);
 void mapped_labels_release(struct mapped_source *s);

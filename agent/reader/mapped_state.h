@@ -22,6 +22,7 @@ struct mapped_program { /* of one service */
 	char service[SERVICE_BYTES];
 	struct mapper *mapper; /* NULL: it has no mapping */
 	uint32_t begin, end;   /* bases of the labels that begin and end its requests */
+	uint32_t fork, unit_begin, unit_end, join; /* of those of its spans */
 };
 
 struct label_info {     /* of a label of the inner source */
@@ -51,6 +52,7 @@ struct mapped_source {
 	uint64_t changes;     /* inner's stats.changes at the last update */
 	bool fresh;           /* a process has been added since then */
 
+	struct map followed;          /* traces of spans: trace id -> time of their begin */
 	struct map probed;            /* probed requests: trace id -> time of their begin */
 	int64_t expired_ns, limit_ns; /* limit_ns: the longest limit of any rule */
 	int64_t lost_ns[LOSSES_MAX];  /* ends of losses that are still ahead, in order */

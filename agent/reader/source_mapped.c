@@ -73,6 +73,52 @@ ids_blank(struct mapped_source *s, struct record *r, uint32_t ids)
 	return true;
 }
 
+/* A record of structure, of this unit. False: out of memory. */
+static bool
+put_structure(struct mapped_source *s, const struct record *r, uint32_t base, enum record_kind kind,
+    const char *type, uint64_t unit_id, uint64_t link_id, bool probed)
+{
+	uint32_t label = mapped_own_label(s, base, kind, type);
+	struct record *to;
+
+	if (label == UINT32_MAX)
+		return false;
+	to = put(s, r, label);
+	to->unit_id = unit_id;
+	to->link_id = link_id;
+	to->nvalues = kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN ? BEGIN_FIELDS : 0;
+	to->values = BEGIN_VALUES[probed];
+	return true;
+}
+
+/* A span has records of structure only: its tracepoints are not recorded, since their ids say nothing more. False: out of memory. */
+static bool
+put_span(struct mapped_source *s, const struct mapped_program *p, const struct record *r,
+    const struct mapper_result *place)
+{
+	bool probed = place->begins ? s->chosen == MAPPED_PROBED
+	                            : map_get(&s->probed, place->trace_id) != NULL;
+	uint64_t unit = place->unit_id, parent = place->parent_id;
+	void *now = (void *)(uintptr_t)r->time_ns;
+
+	if (place->begins)
+		return map_put(&s->followed, place->trace_id, now) &&
+		       (!probed || map_put(&s->probed, place->trace_id, now)) &&
+		       put_structure(
+			   s, r, p->begin, RECORD_REQUEST_BEGIN, place->type, unit, 0, probed);
+	if (place->unit_begins)
+		return put_structure(
+			   s, r, p->fork, RECORD_FORK, place->type, parent, unit, probed) &&
+		       put_structure(
+			   s, r, p->unit_begin, RECORD_UNIT_BEGIN, place->type, unit, unit, probed);
+	if (place->unit_ends)
+		return put_structure(
+			   s, r, p->unit_end, RECORD_UNIT_END, place->type, unit, unit, probed) &&
+		       put_structure(s, r, p->join, RECORD_JOIN, place->type, parent, unit, probed);
+	map_take(&s->probed, place->trace_id);
+	return put_structure(s, r, p->end, RECORD_REQUEST_END, place->type, unit, 0, probed);
+}
+
 /* False: out of memory, and no record was appended. */
 static bool
 put_mapped(struct mapped_source *s, const struct label_info *k, const struct record *r,
@@ -82,6 +128,8 @@ put_mapped(struct mapped_source *s, const struct label_info *k, const struct rec
 	uint32_t begin = 0, end = 0;
 	bool probed;
 
+	if (place->span)
+		return put_span(s, p, r, place);
 	if (place->begins && (begin = mapped_own_label(
 				  s, p->begin, RECORD_REQUEST_BEGIN, place->type)) == UINT32_MAX)
 		return false;
@@ -198,6 +246,9 @@ expire(struct mapped_source *s, int64_t watermark_ns)
 	for (size_t at = 0; (began = map_next(&s->probed, &at, &id)) != NULL;)
 		if (watermark_ns - (int64_t)(uintptr_t)began > s->limit_ns)
 			map_take(&s->probed, id);
+	for (size_t at = 0; (began = map_next(&s->followed, &at, &id)) != NULL;)
+		if (watermark_ns - (int64_t)(uintptr_t)began > s->limit_ns)
+			map_take(&s->followed, id);
 }
 
 static int
@@ -292,6 +343,7 @@ mapped_close(void *state)
 	mapped_processes_release(s);
 	mapped_labels_release(s);
 	map_release(&s->probed);
+	map_release(&s->followed);
 	arena_release(&s->arena);
 	s->inner.close(s->inner.state);
 	free(s->records);

@@ -7,6 +7,7 @@
  * A record's room is taken first, then its time: so when user space finds no room taken, all that has happened before is in the ring.
  */
 #include "below/kernel/core.h"
+#include "below/kernel/raw.h"
 #include "below/kernel/record_raw.h"
 
 enum {
@@ -83,6 +84,24 @@ struct {
 	__type(key, int);
 	__type(value, struct in_call);
 } calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, u32);
+	__type(value, struct record_place);
+} places SEC(".maps"); /* of processes whose threads have a context */
+
+struct unit_seen {
+	u64 id;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct unit_seen);
+} units SEC(".maps"); /* that was told of a thread last */
 
 const volatile struct record_options options;
 u64 unfollowed; /* new processes for which there was no room */
@@ -186,6 +205,49 @@ current_is_wanted(void)
 	return !is_excluded(pid) && is_wanted(pid);
 }
 
+/* ---- units ----------------------------------------------------------------- */
+
+#define CONTEXT_MAGIC 0x31585443454e4f48ull /* HONE_CONTEXT_MAGIC */
+
+/* The unit in the context of a thread, whose memory is the current one. False: it cannot be read, or is not known yet. */
+static __always_inline bool
+read_unit(struct task_struct *t, u64 *id)
+{
+	u32 pid = t->tgid;
+	struct record_place *p = bpf_map_lookup_elem(&places, &pid);
+	struct raw_place published;
+
+	if (p == 0)
+		return false;
+	if (p->context == 0) {
+		if (bpf_probe_read_user(&published, sizeof published, (void *)p->address) != 0 ||
+		    published.magic != CONTEXT_MAGIC || published.offset == 0)
+			return false;
+		p->unit_id = published.unit_id;
+		p->context = published.offset;
+	}
+	return bpf_probe_read_user(id, 8, (void *)(t->thread.fsbase + p->context + p->unit_id)) ==
+	       0;
+}
+
+/* Tells that the thread, which is the current one, works for another unit than it did when it was seen last. */
+static __always_inline void
+note_unit(struct task_struct *t)
+{
+	struct record_value *r;
+	struct unit_seen *seen;
+	u64 id = 0;
+
+	if ((options.groups & RECORD_OF_UNITS) == 0 || !read_unit(t, &id))
+		return;
+	seen = bpf_task_storage_get(&units, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (seen == 0 || seen->id == id || (r = begin(sizeof *r, RECORD_UNIT)) == 0)
+		return;
+	seen->id = id;
+	r->value = (s64)id;
+	submit(r);
+}
+
 /* ---- interrupts ------------------------------------------------------------ */
 
 static __always_inline struct record_contexts *
@@ -203,9 +265,13 @@ enter(u8 kind, u16 vector)
 	struct record_other *r;
 
 	if (c != 0 && c->depth < DEPTH_MAX) {
-		c->kind[c->depth & (DEPTH_MAX - 1)] = kind;
-		c->vector[c->depth & (DEPTH_MAX - 1)] = vector;
-		c->depth++;
+		u32 at = c->depth;
+
+		/* its place first: an interrupt that comes here takes the next one */
+		c->depth = at + 1;
+		barrier();
+		c->kind[at & (DEPTH_MAX - 1)] = kind;
+		c->vector[at & (DEPTH_MAX - 1)] = vector;
 	}
 	if ((options.groups & RECORD_OF_IRQ) == 0 || kind == RECORD_BY_IRQ ||
 	    (r = begin_other(RECORD_CONTEXT_IN)) == 0)
@@ -419,6 +485,8 @@ BPF_PROG(on_change, bool preempt, struct task_struct *prev, struct task_struct *
 		c->depth = 0;
 	if (!is_wanted(prev->tgid) && !is_wanted(next->tgid))
 		return 0;
+	if (is_wanted(prev->tgid))
+		note_unit(prev);
 	if ((r = begin(sizeof *r, RECORD_SWITCH)) == 0)
 		return 0;
 	r->head.tid = prev->pid;
@@ -885,6 +953,8 @@ BPF_PROG(call_begin, struct pt_regs *regs, s64 id)
 	u64 number = id;
 	struct record_value *r;
 
+	if ((options.groups & RECORD_OF_UNITS) != 0 && current_is_wanted())
+		note_unit(bpf_get_current_task_btf());
 	if ((options.groups & RECORD_OF_SYSCALLS) == 0 && !is_send(number))
 		return 0;
 	if (!current_is_wanted())

@@ -81,7 +81,7 @@ static const struct {
 	{ "call_function_single_begin", 0, "" }, { "irq_work_end", 0, "" },
 	{ "irq_work_begin", 0, "" }, { "on_received", RECORD_OF_NET, NULL },
 	{ "call_end", RECORD_OF_NET | RECORD_OF_SYSCALLS, NULL },
-	{ "call_begin", RECORD_OF_NET | RECORD_OF_SYSCALLS, NULL },
+	{ "call_begin", RECORD_OF_NET | RECORD_OF_SYSCALLS | RECORD_OF_UNITS, NULL },
 	{ "packet_out", RECORD_OF_PACKETS, NULL }, { "packet_in", RECORD_OF_PACKETS, NULL },
 	{ "count_fault", RECORD_OF_FAULTS, "page faults" },
 	{ "count_migration", RECORD_OF_MIGRATIONS, NULL } };
@@ -398,6 +398,13 @@ follow(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 
 		if (bpf_map_update_elem(r->followed, &pid, &one, BPF_ANY) != 0)
 			return err_set(e, ERR_FULL, "too many processes to follow");
+	}
+	for (size_t i = 0; i < o->nplaces; i++) {
+		uint32_t pid = (uint32_t)o->place_pids[i];
+		int map = bpf_object__find_map_fd_by_name(r->object, "places");
+
+		if (bpf_map_update_elem(map, &pid, &o->places[i], BPF_ANY) != 0)
+			return err_set(e, ERR_FULL, "too many processes with contexts");
 	}
 	r->filters = o->npids > 0;
 	if (!r->filters)

@@ -33,6 +33,10 @@ struct record_bpf_options {
 	size_t npids;      /* 0: the whole machine, unless it is `filtered` */
 	bool
 	    filtered; /* only `pids`, also if there are none yet: more may come by record_bpf_follow() */
+	/* RECORD_OF_UNITS: where processes have the contexts of their threads; at most 256 */
+	const struct record_place *places;
+	const pid_t *place_pids;
+	size_t nplaces;
 	bool texts;        /* how messages begin, too */
 	pid_t excluded[2]; /* 0: none. Of these processes only switches are recorded */
 	uint32_t

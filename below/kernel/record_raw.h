@@ -22,7 +22,9 @@ enum record_group {
 	RECORD_OF_BLOCK = 16,      /* answers of storage */
 	RECORD_OF_FAULTS = 32,     /* page faults of programs, counted */
 	RECORD_OF_MIGRATIONS = 64, /* threads that change the CPU, counted */
-	RECORD_GROUPS = 127
+	RECORD_OF_UNITS =
+	    128, /* the unit of a request that a thread works for, by libhone's context */
+	RECORD_GROUPS = 255
 };
 
 /* What a CPU was doing when it woke a thread: the innermost of its interrupts. */
@@ -89,7 +91,7 @@ struct
 	char name[RECORD_COMM];
 };
 
-struct record_value { /* SYSCALL_*: first argument, result; PACKET_*: id */
+struct record_value { /* SYSCALL_*: first argument, result; PACKET_*, UNIT: id */
 	struct record_head head;
 	s64 value;
 };
@@ -124,6 +126,12 @@ struct record_thread { /* of the list of all threads */
 	u64 time_ns;
 	u32 tid, pid, parent_pid, asleep;
 	char name[RECORD_COMM];
+};
+
+struct record_place { /* where a process' threads have their context (instrument/context_place.h) */
+	s64 context;  /* from the thread pointer; 0: not known yet */
+	u64 address;  /* of what the process publishes, which says it */
+	u64 unit_id;  /* offset in the context */
 };
 
 struct record_options {

@@ -528,9 +528,13 @@ enter(u8 kind, u8 vector)
 	struct interrupts *i = bpf_map_lookup_elem(&cpus, &zero);
 
 	if (i != 0 && i->depth < DEPTH_MAX) {
-		i->kind[i->depth & (DEPTH_MAX - 1)] = kind;
-		i->vector[i->depth & (DEPTH_MAX - 1)] = vector;
-		i->depth++;
+		u32 at = i->depth;
+
+		/* its place first: an interrupt that comes here takes the next one */
+		i->depth = at + 1;
+		barrier();
+		i->kind[at & (DEPTH_MAX - 1)] = kind;
+		i->vector[at & (DEPTH_MAX - 1)] = vector;
 	}
 	return 0;
 }

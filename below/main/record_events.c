@@ -135,6 +135,7 @@ least_bytes(uint8_t kind)
 	case RECORD_SYSCALL_OUT:
 	case RECORD_PACKET_OUT:
 	case RECORD_PACKET_IN:
+	case RECORD_UNIT:
 		return sizeof(struct record_value);
 	case RECORD_SEND:
 	case RECORD_RECEIVE:
@@ -229,6 +230,9 @@ record_events_make(const struct record_events *x, uint32_t cpu, const struct rec
 	case RECORD_PACKET_OUT:
 	case RECORD_PACKET_IN:
 		ev->packet.id = (uint64_t)value->value;
+		break;
+	case RECORD_UNIT:
+		ev->unit.id = (uint64_t)value->value;
 		break;
 	case RECORD_COUNTED:
 		made = intern_counted(x, h->a, &ev->counted.name);

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agent/system/thread_context.h"
 #include "below/main/record_serve.h"
 #include "kernel/kernel_stream.h"
 
@@ -21,11 +22,13 @@ static const struct {
 	{ "full", RECORD_OF_NET | RECORD_OF_IRQ | RECORD_OF_SYSCALLS | RECORD_OF_BLOCK },
 	{ "sched", 0 }, { "irq", RECORD_OF_IRQ }, { "syscalls", RECORD_OF_SYSCALLS },
 	{ "net", RECORD_OF_NET }, { "packets", RECORD_OF_PACKETS }, { "block", RECORD_OF_BLOCK },
-	{ "faults", RECORD_OF_FAULTS }, { "migrations", RECORD_OF_MIGRATIONS } };
+	{ "faults", RECORD_OF_FAULTS }, { "migrations", RECORD_OF_MIGRATIONS },
+	{ "units", RECORD_OF_UNITS } };
 
 struct record_arguments {
 	struct record_serve_options serve;
-	pid_t pids[PIDS_MAX];
+	pid_t pids[PIDS_MAX], place_pids[PIDS_MAX];
+	struct record_place places[PIDS_MAX];
 	const char *counted[RECORD_COUNTED_MAX]; /* as they were given: system:name */
 	const char *kernel_names[RECORD_COUNTED_MAX];
 	char *events, *list; /* list: writable copy */
@@ -60,7 +63,7 @@ parse_events(struct record_arguments *a, struct err *e)
 		if (colon == NULL || colon == word || colon[1] == '\0')
 			return misused(
 			    "--events: must be lean, full, sched, irq, syscalls, net, packets, block, faults, "
-			    "migrations, or SYSTEM:TRACEPOINT to be counted, with commas between",
+			    "migrations, units, or SYSTEM:TRACEPOINT to be counted, with commas between",
 			    word, e);
 		if (o->ncounted == RECORD_COUNTED_MAX)
 			return misused("--events: at most 8 tracepoints are counted", NULL, e);
@@ -157,6 +160,29 @@ parse(int argc, char **argv, struct record_arguments *a, struct err *e)
 	return rc;
 }
 
+/* Where the processes have the contexts of their threads; those without libhone have none. */
+static void
+find_places(struct record_arguments *a)
+{
+	struct record_bpf_options *o = &a->serve.bpf;
+	struct hone_context_place place;
+	uint64_t address;
+
+	o->places = a->places;
+	o->place_pids = a->place_pids;
+	for (size_t i = 0; (o->groups & RECORD_OF_UNITS) != 0 && i < o->npids; i++) {
+		enum thread_context c = thread_context_find(a->pids[i], &place, &address);
+
+		if (c != THREAD_CONTEXT_FOUND && c != THREAD_CONTEXT_UNREAD)
+			continue;
+		a->place_pids[o->nplaces] = a->pids[i];
+		a->places[o->nplaces++] = (struct record_place){
+			c == THREAD_CONTEXT_FOUND ? place.offset : 0, address,
+			c == THREAD_CONTEXT_FOUND ? place.unit_id : 0
+		};
+	}
+}
+
 /* An error before anything is recorded, as a stream. */
 static void
 tell(const struct err *why)
@@ -200,6 +226,7 @@ record_main(int argc, char **argv, const volatile sig_atomic_t *ended)
 		tell(&e);
 	} else {
 		a.serve.bpf.pids = a.pids;
+		find_places(&a);
 		a.serve.bpf.counted = a.kernel_names;
 		a.serve.counted = a.counted;
 		a.serve.bpf.excluded[0] = getpid();

@@ -59,6 +59,7 @@ enum own_class {
 	OWN_RECEIVE,
 	OWN_PACKET_OUT,
 	OWN_PACKET_IN,
+	OWN_UNIT,
 	OWN_BLOCK_DONE,
 	OWN_COUNTED,
 	OWN_STACK,
@@ -114,6 +115,7 @@ static const struct {
 	[OWN_RECEIVE] = { "hone_receive", MESSAGE_FIELDS },
 	[OWN_PACKET_OUT] = { "hone_packet_out", "uint64_t _packet;" },
 	[OWN_PACKET_IN] = { "hone_packet_in", "uint64_t _packet;" },
+	[OWN_UNIT] = { "hone_unit", "uint64_t _unit;" },
 	[OWN_BLOCK_DONE] = { "block_rq_complete",
 	    "uint32_t _dev; uint64_t _sector; uint32_t _nr_sector; int32_t _error; uint32_t _rwbs;" },
 	[OWN_COUNTED] = { "hone_counted", "string _name; uint32_t _value;" },
@@ -705,6 +707,10 @@ put_event(struct event_writing *x, struct err *e)
 	case KERNEL_PACKET_IN:
 		put_head(x, ev->kind == KERNEL_PACKET_OUT ? OWN_PACKET_OUT : OWN_PACKET_IN);
 		buf_u64(x->to, ev->packet.id);
+		return 0;
+	case KERNEL_UNIT:
+		put_head(x, OWN_UNIT);
+		buf_u64(x->to, ev->unit.id);
 		return 0;
 	case KERNEL_BLOCK_DONE:
 		put_head(x, OWN_BLOCK_DONE);

@@ -56,7 +56,7 @@ bool kernel_files_is(const char *path);
  * read of it; ERR_MISSING: no such format; ERR_SYSTEM, ERR_MEMORY, or the error of take(). What is damaged in a recording is
  * counted (enum kernel_oddity), and the rest is read.
  *
- * hosts: CTF's hostname; of a text the name of its file without its ending. Texts and connections are added to *names.
+ * hosts: CTF's hostname; of a text the name of its file without its ending, or its path if another host has that name. Texts and connections are added to *names.
  * O(1) expected for an event, O(log n) with n recordings; text that is not sorted costs a merge of its CPUs.
  */
 int kernel_files_read(char *const *paths, int npaths, const struct kernel_files_options *o,

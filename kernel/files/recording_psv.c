@@ -23,7 +23,6 @@ enum { SNIFF_LINES = 20, FIELDS_MIN = 5, FIELDS = 6, CONTAINERS_MAX = 1 << 20 };
 struct recording_psv {
 	struct recording_text text;
 	struct map containers; /* thread -> number of its container's name + 1 */
-	bool has_meta;
 };
 
 struct psv_field {

@@ -336,17 +336,39 @@ close_recording(struct recording *recording)
 	free(t);
 }
 
-/* The name of the file without its folder and its endings. */
+/* The length of a file's name without the endings that recordings usually have. Others may be a part of a host's name. */
+static size_t
+without_endings(const char *name)
+{
+	static const char *const endings[] = { ".gz", ".txt", ".log", ".psv", ".trace", ".ftrace",
+		".out" };
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (len > ending && memcmp(name + len - ending, endings[i], ending) == 0) {
+			len -= ending;
+			i = (size_t)-1; /* and what is before it */
+		}
+	}
+	return len;
+}
+
+/* The name of the file; if another file has it, the whole path: two files are two hosts. */
 static int
 set_host(struct recording_text *t, const char *path, struct err *e)
 {
 	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-	size_t len = strcspn(name, ".");
+	struct texts *hosts = t->setting->names->hosts;
+	size_t len = without_endings(name);
 	uint32_t host;
 
-	if (strcmp(path, "-") == 0 || len == 0)
-		len = strlen(name);
-	host = texts_intern(t->setting->names->hosts, name, len);
+	if (texts_find(hosts, name, len) != UINT32_MAX) {
+		name = path;
+		len = strlen(path);
+	}
+	host = texts_intern(hosts, name, len);
 	if (host >= KERNEL_HOSTS_MAX)
 		return err_set(e, ERR_MEMORY, "over %d hosts, or out of memory", KERNEL_HOSTS_MAX);
 	t->host = (uint16_t)host;

@@ -305,15 +305,15 @@ fill_in(struct thread_table *t, struct cpu_entry *c, struct kernel_event *ev)
 static bool
 take(struct thread_table *t, struct kernel_event *ev)
 {
-	struct cpu_entry *c = cpu_of(t, ev->host, ev->cpu);
 	struct thread_entry *h;
+	struct cpu_entry *c;
 
-	if (c == NULL)
+	if (ev->kind == KERNEL_LOST) /* perhaps of all CPUs */
+		return true;
+	if ((c = cpu_of(t, ev->host, ev->cpu)) == NULL)
 		return false;
 	if (ev->kind == KERNEL_NAME)
 		return take_name(t, c, ev);
-	if (ev->kind == KERNEL_LOST)
-		return true;
 	fill_in(t, c, ev);
 	switch (ev->kind) {
 	case KERNEL_SWITCH:

@@ -649,6 +649,10 @@ take_own(struct translation *x)
 				: KERNEL_PACKET_IN);
 		ev->packet.id = (uint64_t)number(x, 0);
 		return true;
+	case MEANING_OWN_UNIT:
+		ev = add(x, KERNEL_UNIT);
+		ev->unit.id = (uint64_t)number(x, 0);
+		return true;
 	case MEANING_OWN_BLOCK_DONE:
 		add(x, KERNEL_BLOCK_DONE);
 		return true;

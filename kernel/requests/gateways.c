@@ -75,9 +75,34 @@ read_gateway(struct gateway *ret, char *item)
 }
 
 int
+gateways_add_process(struct gateways *g, uint16_t host, uint32_t pid, struct err *e)
+{
+	if (g->nprocesses == GATEWAYS_MAX)
+		return err_set(e, ERR_INPUT, "more than %d processes as gateways", GATEWAYS_MAX);
+	if (!array_reserve(g->processes, g->processes_cap, g->nprocesses + 1))
+		return err_set(e, ERR_MEMORY, "out of memory");
+	g->processes[g->nprocesses++] = (struct gateway_process){ host, pid };
+	return 0;
+}
+
+/* "pid:1234" */
+static int
+add_pid(struct gateways *g, const char *item, struct err *e)
+{
+	const char *digits = item + 4;
+	char *rest;
+	unsigned long pid = strtoul(digits, &rest, 10);
+
+	if (digits[0] < '0' || digits[0] > '9' || *rest != '\0' || pid == 0 || pid > INT32_MAX)
+		return err_set(e, ERR_INPUT, "%s: no process, as pid:1234", item);
+	return gateways_add_process(g, GATEWAY_ANY_HOST, (uint32_t)pid, e);
+}
+
+int
 gateways_add(struct gateways *g, const char *list, struct err *e)
 {
 	char item[ITEM_MAX], copy[ITEM_MAX];
+	int rc;
 
 	for (const char *at = list, *end;; at = end + 1) {
 		size_t len = strcspn(at, ",");
@@ -87,9 +112,16 @@ gateways_add(struct gateways *g, const char *list, struct err *e)
 		snprintf(
 		    copy, sizeof copy, "%.*s", (int)(len < sizeof copy ? len : sizeof copy), at);
 		memcpy(item, copy, sizeof item);
+		if (len < sizeof item && strncmp(item, "pid:", 4) == 0) {
+			if ((rc = add_pid(g, item, e)) != 0)
+				return rc;
+			if (*end == '\0')
+				return 0;
+			continue;
+		}
 		if (len >= sizeof item || !read_gateway(&found, item))
 			return err_set(e, ERR_INPUT,
-			    "%s: neither an address, as 10.0.0.1 or 10.0.0.1:80, nor a network, as 10.0.0.0/8",
+			    "%s: neither an address, as 10.0.0.1 or 10.0.0.1:80, nor a network, as 10.0.0.0/8, nor a process, as pid:1234",
 			    copy);
 		if (g->naddresses == GATEWAYS_MAX)
 			return err_set(e, ERR_INPUT, "more than %d gateways", GATEWAYS_MAX);
@@ -99,17 +131,6 @@ gateways_add(struct gateways *g, const char *list, struct err *e)
 		if (*end == '\0')
 			return 0;
 	}
-}
-
-int
-gateways_add_process(struct gateways *g, uint16_t host, uint32_t pid, struct err *e)
-{
-	if (g->nprocesses == GATEWAYS_MAX)
-		return err_set(e, ERR_INPUT, "more than %d processes as gateways", GATEWAYS_MAX);
-	if (!array_reserve(g->processes, g->processes_cap, g->nprocesses + 1))
-		return err_set(e, ERR_MEMORY, "out of memory");
-	g->processes[g->nprocesses++] = (struct gateway_process){ host, pid };
-	return 0;
 }
 
 void
@@ -142,7 +163,7 @@ bool
 gateways_match_process(const struct gateways *g, uint16_t host, uint32_t pid)
 {
 	for (const struct gateway_process *p = g->processes; p < g->processes + g->nprocesses; p++)
-		if (p->host == host && p->pid == pid)
+		if ((p->host == host || p->host == GATEWAY_ANY_HOST) && p->pid == pid)
 			return true;
 	return false;
 }

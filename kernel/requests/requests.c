@@ -181,6 +181,7 @@ dispatch(struct requests *r, const struct kernel_event *ev)
 	case KERNEL_PACKET_IN:
 	case KERNEL_PACKET_OUT:
 	case KERNEL_STACK:
+	case KERNEL_UNIT:
 		return;
 	}
 	r->counts.malformed++;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/spans/annotate.h"
+#include "kernel/spans/unit_watch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -156,6 +157,56 @@ check(const struct annotate *a, const struct span_node *nodes, uint32_t nspans,
 		abort();
 }
 
+/* The same places as records of units, whose threads the events say something of: no time before a record, none of another thread. */
+static void
+check_units(const struct span_place *places, uint32_t nplaces, const uint8_t *data, size_t len)
+{
+	static struct place_record records[2 * PLACES_MAX];
+	static struct span_of_unit spans[PLACES_MAX];
+	static const struct unit_id ids[] = { { 1, 0 }, { 2, 1 }, { 3, 2 } };
+	struct span_places made = { 0 };
+	const struct place_note *notes;
+	struct unit_watch *w = NULL;
+	int64_t time_ns = 0;
+	size_t nnotes;
+	struct err e;
+
+	for (uint32_t i = 0; i < nplaces; i++) {
+		records[2 * i] = (struct place_record){ places[i].from_ns, 0, places[i].tid,
+			places[i].span };
+		records[2 * i + 1] = (struct place_record){ places[i].to_ns, 0, places[i].tid,
+			places[i].span };
+		spans[i] = (struct span_of_unit){ places[i].from_ns - 5, places[i].to_ns + 5,
+			places[i].span, i };
+	}
+	if (unit_watch_new(&w, records, 2 * nplaces, ids, 3, &e) != 0)
+		abort();
+	for (; len >= EVENT_BYTES; data += EVENT_BYTES, len -= EVENT_BYTES) {
+		struct kernel_event ev = event_of(
+		    data, time_ns += data[1] == 255 ? -3 : data[1], 0);
+
+		if (data[0] & 128) {
+			ev.kind = KERNEL_UNIT;
+			ev.unit.id = data[5] % 5;
+		}
+		if (unit_watch_take(w, &ev, &e) != 0)
+			abort();
+	}
+	notes = unit_watch_notes(w, &nnotes);
+	if (span_places_add(
+		&made, records, 2 * nplaces, notes, nnotes, spans, nplaces, 1 << 20, &e) != 0)
+		abort();
+	for (size_t i = 0; i < made.nlist; i++) {
+		const struct span_place *p = &made.list[i];
+
+		if (p->from_ns >= p->to_ns || p->span >= nplaces || p->tid < 100 ||
+		    p->tid >= 100 + THREADS)
+			abort();
+	}
+	span_places_release(&made);
+	unit_watch_free(w);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -189,6 +240,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	     data += PLACE_BYTES, len -= PLACE_BYTES, nplaces++)
 		places[nplaces] = (struct span_place){ data[2] * 16, data[2] * 16 + data[3] * 8,
 			data[0] % SPANS_MAX, 0, 100 + data[1] % THREADS };
+	check_units(places, nplaces, data, len);
 	if (kernel_names_new(&names, &e) != 0 || texts_intern(names.hosts, "h", 1) != 0)
 		abort();
 	name = texts_intern(names.texts, "name", 4);

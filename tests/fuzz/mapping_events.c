@@ -21,6 +21,9 @@ static const char *const files[] = {
 	"[program]\nservice = x\n[request r]\nbegin = a:b\nbegin_id = i\nend = a:e\nend_id = i\ncorrelate = field\ncarry = no\n"
 	"step = b:b i -> t\nstep = b:e t\n[request o]\nbegin = b:b\nend = b:e\ncorrelate = thread\n"
 	"[request p]\nbegin = a:s\nbegin_id = t\nend = a:e\nend_id = t\ncorrelate = field\nlimit = 1ms\n",
+	"[program]\nservice = x\n[request r]\nbegin = a:b\nend = a:e\ncorrelate = span\nbegin_id = i\nend_id = i\ntrace_id = t\n"
+	"parent_id = p | t\n[request s]\nbegin = b:b\nend = b:e\ncorrelate = span\nbegin_id = t\nend_id = i | t\ntrace_id = t | i\n"
+	"parent_id = p\ntype_field = p | i\n",
 };
 enum { MAPS = sizeof files / sizeof files[0] };
 
@@ -81,9 +84,12 @@ check_place(struct map *traces, const struct mapper_result *place)
 	void *known;
 
 	check((place->trace_id == 0) == (place->unit_id == 0));
-	check((place->begins || place->ends) == (place->type != NULL) &&
+	check((place->begins || place->ends || place->unit_begins || place->unit_ends) ==
+		  (place->type != NULL) &&
 	      !(place->begins && place->ends));
-	if (place->trace_id == 0)
+	check(!place->span ||
+	      place->begins + place->ends + place->unit_begins + place->unit_ends == 1);
+	if (place->trace_id == 0 || place->span) /* programs choose the ids of spans */
 		return;
 	known = map_get(traces, place->trace_id);
 	check(place->begins ? known == NULL : known == &open_mark);

@@ -91,6 +91,17 @@ take_waking(const struct kernel_event *ev)
 	}
 }
 
+/* With those inside it, whose ends were not told. */
+static void
+end_context(struct stack *s, uint8_t kind)
+{
+	for (uint32_t n = s->n; n-- > 0;)
+		if (s->list[n].kind == kind || s->list[n].storage) {
+			s->n = n;
+			return;
+		}
+}
+
 static void
 leave(const struct kernel_event *ev)
 {
@@ -151,8 +162,7 @@ take(void *of, const struct kernel_event *ev, struct err *e)
 		}
 		break;
 	case KERNEL_CONTEXT_OUT:
-		if (s->n > 0 && s->list[s->n - 1].kind == ev->context.kind)
-			s->n--;
+		end_context(s, ev->context.kind);
 		break;
 	case KERNEL_BLOCK_DONE:
 		if (s->n > 0)

@@ -53,6 +53,9 @@ kernel_events_print(FILE *out, const struct kernel_names *names, const struct ke
 	case KERNEL_PACKET_IN:
 		fprintf(out, " %llx", (unsigned long long)ev->packet.id);
 		break;
+	case KERNEL_UNIT:
+		fprintf(out, " %llx", (unsigned long long)ev->unit.id);
+		break;
 	case KERNEL_COUNTED:
 		fprintf(
 		    out, " %u %s", ev->counted.value, texts_get(names->texts, ev->counted.name));

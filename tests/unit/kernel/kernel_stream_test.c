@@ -173,6 +173,9 @@ some_event(struct kernel_names *names, struct rng *r, int64_t time_ns)
 	case KERNEL_PACKET_IN:
 		ev.packet.id = some_number(r);
 		break;
+	case KERNEL_UNIT:
+		ev.unit.id = some_number(r);
+		break;
 	case KERNEL_COUNTED:
 		ev.counted.name = some_text(names, r);
 		ev.counted.value = (uint32_t)some_number(r);

@@ -1119,10 +1119,101 @@ random_events_equal_the_model(void **state)
 		    sum.clashes > 1000); /* else the test would not cover clashes */
 }
 
+/* ---- spans ---- */
+
+static const char SPANS[] =
+    "[program]\nservice = x\n[request otl]\nbegin = o:start\nend = o:end\ncorrelate = span\nbegin_id = span\n"
+    "end_id = span\ntrace_id = trace\nparent_id = parent\ntype_field = op\n";
+
+static struct mapper_result
+span_says(struct talk *t, uint32_t pid, const char *name, const char *trace, const char *span,
+    const char *other)
+{
+	static const char *const start[] = { "trace", "span", "parent" }, *const end[] = { "trace",
+		"span", "op" };
+	bool starts = strcmp(name, "o:start") == 0;
+	const struct value values[] = {
+		{ .type = VALUE_TEXT, .len = (uint32_t)strlen(trace), .text = trace },
+		{ .type = VALUE_TEXT, .len = (uint32_t)strlen(span), .text = span },
+		{ .type = VALUE_TEXT, .len = (uint32_t)strlen(other), .text = other },
+	};
+	struct mapper_event v = { .time_ns = ++t->now_ns,
+		.pid = pid,
+		.tid = pid,
+		.name = name,
+		.name_id = starts ? 901 : 902,
+		.nfields = 3,
+		.fields = starts ? start : end,
+		.values = values };
+	struct mapper_result ret;
+	struct err e;
+
+	assert_int_equal(mapper_event(t->mapper, &v, &ret, &e), 0);
+	return ret;
+}
+
+static bool
+follows_ab(void *of, uint64_t trace_id)
+{
+	(void)of;
+	return trace_id == 0xab;
+}
+
+static void
+spans_are_units_that_their_parents_fork_and_join(void **state)
+{
+	struct mapper_options o = { .follows = follows_ab };
+	struct mapper_result r;
+	struct mapper_counts n;
+	struct talk t;
+
+	(void)state;
+	open_talk(&t, SPANS, &o);
+	r = span_says(&t, 1, "o:start", "000000000000000100000000000000ab", "01", "0000");
+	assert_true(r.span && r.begins && !r.unit_begins);
+	assert_int_equal(r.trace_id, 0xab);
+	assert_int_equal(r.unit_id, 1);
+	assert_string_equal(r.type, "otl");
+	/* of another process, whose parent is not known there */
+	r = span_says(&t, 2, "o:start", "000000000000000100000000000000ab", "02", "01");
+	assert_true(r.span && r.unit_begins && !r.begins);
+	assert_int_equal(r.trace_id, 0xab);
+	assert_int_equal(r.parent_id, 1);
+	/* of a trace that is not followed */
+	r = span_says(&t, 2, "o:start", "cd", "03", "01");
+	assert_int_equal(r.trace_id, 0);
+	assert_int_equal(span_says(&t, 2, "o:end", "cd", "03", "get").trace_id, 0);
+	r = span_says(&t, 2, "o:end", "000000000000000100000000000000ab", "02", "get");
+	assert_true(r.span && r.unit_ends && !r.ends);
+	assert_int_equal(r.parent_id, 1);
+	assert_string_equal(r.type, "get"); /* its name comes with its end */
+	r = span_says(&t, 1, "o:end", "000000000000000100000000000000ab", "01", "home");
+	assert_true(r.span && r.ends);
+	assert_string_equal(r.type, "otl"); /* that of the request does not change */
+	assert_int_equal(mapper_open(t.mapper), 0);
+	assert_int_equal(span_says(&t, 1, "o:end", "ab", "01", "home").trace_id, 0);
+	assert_int_equal(span_says(&t, 1, "o:start", "ab", "", "01").trace_id, 0);
+	span_says(&t, 1, "o:start", "ab", "05", "0");
+	span_says(&t, 2, "o:start", "ab", "06", "05");
+	assert_int_equal(mapper_open(t.mapper), 2);
+	mapper_gone(t.mapper, 2);
+	assert_int_equal(mapper_open(t.mapper), 1);
+	mapper_expire(t.mapper, t.now_ns + INT64_C(61000000000));
+	assert_int_equal(mapper_open(t.mapper), 0);
+	mapper_get_counts(t.mapper, &n);
+	assert_int_equal(n.idless, 1);
+	assert_int_equal(n.given_up, 2);
+	assert_int_equal(n.begun, 4);
+	assert_int_equal(n.ended, 2);
+	assert_int_equal(n.unsampled, 1);
+	close_talk(&t);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spans_are_units_that_their_parents_fork_and_join),
 		cmocka_unit_test(a_pair_on_a_thread_is_a_request_with_all_events_in_between),
 		cmocka_unit_test(nested_pairs_count),
 		cmocka_unit_test(a_missing_end_on_a_thread_is_detected_before_the_time_limit),

@@ -108,6 +108,9 @@ some_event(struct kernel_names *n, struct rng *r, int64_t time_ns)
 	case KERNEL_PACKET_IN:
 		ev.packet.id = rng_next(r);
 		break;
+	case KERNEL_UNIT:
+		ev.unit.id = rng_next(r);
+		break;
 	case KERNEL_COUNTED:
 		ev.counted.name = some_text(n, r, 30);
 		ev.counted.value = (uint32_t)rng_next(r);

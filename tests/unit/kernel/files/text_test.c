@@ -369,6 +369,39 @@ hosts_are_merged_by_time(void **state)
 }
 
 static void
+each_file_is_a_host(void **state)
+{
+	static const char text[] =
+	    "# tracer: nop\n a-5 [000] ..... 1.000001: sched_waking: comm=b pid=6 prio=120 target_cpu=000\n";
+	static const char *const names[] = { "10.0.0.1.txt", "10.0.0.2.txt", "a/trace", "b/trace" };
+	struct kernel_files_options o = { 0 };
+	char folder[64], paths[4][128], command[192];
+	struct kit k;
+
+	(void)state;
+	kit_folder(folder);
+	snprintf(command, sizeof command, "mkdir '%s/a' '%s/b'", folder, folder);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 4; i++) {
+		FILE *f;
+
+		snprintf(paths[i], sizeof paths[i], "%s/%s", folder, names[i]);
+		assert_non_null(f = fopen(paths[i], "w"));
+		fputs(text, f);
+		fclose(f);
+	}
+	assert_int_equal(
+	    kit_read_with(&k, (char *[]){ paths[0], paths[1], paths[2], paths[3] }, 4, &o), 0);
+	assert_int_equal(k.counts.hosts, 4);
+	assert_string_equal(texts_get(k.names.hosts, 0), "10.0.0.1");
+	assert_string_equal(texts_get(k.names.hosts, 1), "10.0.0.2");
+	assert_string_equal(texts_get(k.names.hosts, 2), "trace");
+	assert_string_equal(texts_get(k.names.hosts, 3), paths[3]);
+	kit_release(&k);
+	kit_remove(folder);
+}
+
+static void
 compressed_text_that_is_cut_gives_what_is_there(void **state)
 {
 	char folder[64], path[96], command[512];
@@ -429,6 +462,7 @@ main(void)
 		cmocka_unit_test(a_call_that_is_recorded_twice_is_given_once),
 		cmocka_unit_test(odd_lines_are_counted_and_the_rest_is_read),
 		cmocka_unit_test(hosts_are_merged_by_time),
+		cmocka_unit_test(each_file_is_a_host),
 		cmocka_unit_test(compressed_text_that_is_cut_gives_what_is_there),
 		cmocka_unit_test(other_files_are_refused),
 	};

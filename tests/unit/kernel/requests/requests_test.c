@@ -697,8 +697,8 @@ static void
 bad_gateways_are_refused(void **state)
 {
 	static const char *const bad[] = { "", "10.0.0", "10.0.0.0/33", "10.0.0.0/",
-		"10.0.0.0:80/8", "fe80::/129", "10.0.0.1,,10.0.0.2", "10.0.0.1,", "10.0.0.0/8x",
-		"host" };
+		"10.0.0.0:80/8", "fe80::/129", "10.0.0.1,,10.0.0.2", "10.0.0.1,", "pid:", "pid:x",
+		"pid:0", "pid:1x", "pid:1,", "10.0.0.0/8x", "host" };
 	struct gateways *g = gateways_new();
 	struct kernel_end end;
 	struct err e;
@@ -715,6 +715,8 @@ bad_gateways_are_refused(void **state)
 	assert_false(kernel_end_read(&end, "[::1]:81") && gateways_match(g, &end));
 	assert_true(kernel_end_read(&end, "10.1.255.255:1") && gateways_match(g, &end));
 	assert_false(kernel_end_read(&end, "10.2.0.0:1") && gateways_match(g, &end));
+	assert_int_equal(gateways_add(g, "pid:8,10.9.9.9,pid:9", &e), 0);
+	assert_true(gateways_match_process(g, 3, 8) && gateways_match_process(g, 0, 9));
 	assert_int_equal(gateways_add_process(g, 0, 7, &e), 0);
 	assert_true(gateways_match_process(g, 0, 7));
 	assert_false(gateways_match_process(g, 1, 7));

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kernel/spans/annotate.h"
+#include "kernel/spans/unit_watch.h"
 #include "tests/unit/kernel/spans/span_pool.h"
 
 /* ---- spans of a pool, whose truth is known ---- */
@@ -108,8 +109,8 @@ the_places_of_units_follow_from_their_records(void **state)
 		struct err e;
 
 		pool_make(&p, seed, 1 + (uint32_t)(seed % 5), 50);
-		assert_int_equal(span_places_add(&places, p.records, p.nrecords, p.of_units,
-				     p.nof_units, SIZE_MAX, &e),
+		assert_int_equal(span_places_add(&places, p.records, p.nrecords, NULL, 0,
+				     p.of_units, p.nof_units, SIZE_MAX, &e),
 		    0);
 		annotate_pool(
 		    &p, &(struct annotate_options){ 0 }, places.list, places.nlist, &a, &g);
@@ -117,6 +118,85 @@ the_places_of_units_follow_from_their_records(void **state)
 		annotate_free(a);
 		kernel_graph_free(g);
 		span_places_release(&places);
+		pool_release(&p);
+	}
+}
+
+/* Of each unit the first and the last record. */
+static uint32_t
+only_ends(const struct pool *p, uint32_t nunits, struct place_record *to)
+{
+	uint32_t n = 0;
+
+	for (uint32_t u = 0; u < nunits; u++) {
+		const struct place_record *first = NULL, *last = NULL;
+
+		for (uint32_t i = 0; i < p->nrecords; i++)
+			if (p->records[i].unit == u) {
+				first = first == NULL || p->records[i].time_ns < first->time_ns
+				            ? &p->records[i]
+				            : first;
+				last = last == NULL || p->records[i].time_ns >= last->time_ns
+				           ? &p->records[i]
+				           : last;
+			}
+		to[n++] = *first;
+		to[n++] = *last;
+	}
+	return n;
+}
+
+static void
+units_that_move_get_all_their_calls_where_the_kernel_sees_them(void **state)
+{
+	enum { UNITS = 50 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct place_record records[2 * UNITS];
+		struct unit_id ids[UNITS];
+		struct span_places places = { 0 };
+		const struct place_note *notes;
+		struct unit_watch *w;
+		struct annotate *a;
+		struct kernel_graph *g;
+		uint32_t nrecords;
+		size_t nnotes;
+		struct pool p;
+		struct err e;
+
+		pool_make(&p, seed, 2 + (uint32_t)(seed % 5), UNITS);
+		nrecords = only_ends(&p, UNITS, records);
+		for (uint32_t u = 0; u < UNITS; u++)
+			ids[u] = (struct unit_id){ u + 1000, u };
+		assert_int_equal(unit_watch_new(&w, records, nrecords, ids, UNITS, &e), 0);
+		for (uint32_t i = 0; i < p.nevents; i++)
+			assert_int_equal(unit_watch_take(w, &p.events[i], &e), 0);
+		notes = unit_watch_notes(w, &nnotes);
+		assert_int_equal(span_places_add(&places, records, nrecords, notes, nnotes,
+				     p.of_units, p.nof_units, SIZE_MAX, &e),
+		    0);
+		annotate_pool(
+		    &p, &(struct annotate_options){ 0 }, places.list, places.nlist, &a, &g);
+		for (uint32_t i = 0; i < p.nspans; i++) {
+			const struct pool_span *s = &p.spans[i];
+			const struct span_result *r = annotate_result(a, i);
+
+			/* what it computed before it was seen is not known to be its own */
+			assert_true(r->self_ns[BELOW_RUNNING] <= s->self_ns[BELOW_RUNNING]);
+			for (int k = BELOW_RUNNING + 1; k < SPAN_STATES; k++)
+				assert_int_equal(r->self_ns[k], s->self_ns[k]);
+			assert_int_equal(r->ncalls, s->ncalls);
+			for (uint32_t k = 0, at = s->first_call; k < r->ncalls;
+			     k++, at = p.calls[at].next)
+				assert_int_equal(annotate_calls(a)[r->first_call + k].begin_ns,
+				    p.calls[at].begin_ns);
+		}
+		assert_int_equal(annotate_counts(a).calls_outside, p.idle_calls);
+		annotate_free(a);
+		kernel_graph_free(g);
+		span_places_release(&places);
+		unit_watch_free(w);
 		pool_release(&p);
 	}
 }
@@ -661,7 +741,7 @@ a_unit_that_moves_is_nowhere_in_between(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(span_places_add(&p, records, 8, spans, 3, 100, &e), 0);
+	assert_int_equal(span_places_add(&p, records, 8, NULL, 0, spans, 3, 100, &e), 0);
 	assert_int_equal(p.nlist, sizeof expected / sizeof *expected);
 	for (size_t i = 0; i < p.nlist; i++) {
 		assert_int_equal(p.list[i].from_ns, expected[i].from_ns);
@@ -669,8 +749,56 @@ a_unit_that_moves_is_nowhere_in_between(void **state)
 		assert_int_equal(p.list[i].span, expected[i].span);
 		assert_int_equal(p.list[i].tid, expected[i].tid);
 	}
-	assert_int_equal(span_places_add(&p, records, 8, spans, 3, p.nlist + 2, &e), ERR_FULL);
+	assert_int_equal(
+	    span_places_add(&p, records, 8, NULL, 0, spans, 3, p.nlist + 2, &e), ERR_FULL);
 	span_places_release(&p);
+}
+
+/* A unit that only computes, and has left before the thread is seen again, does not get what the thread does then. */
+static void
+a_unit_that_the_kernel_did_not_see_ends_at_the_next_sight(void **state)
+{
+	/* 0 on 7 from 10 to 20, detached; a system call at 30; 0 on 8 at 100; of 9 nothing is said */
+	static const struct place_record records[] = { { 10, 0, 7, 0 }, { 20, 0, 7, 0 },
+		{ 100, 0, 8, 0 }, { 110, 0, 8, 0 } };
+	static const struct unit_id ids[] = { { 500, 0 }, { 501, 1 } };
+	struct kernel_event said = { .time_ns = 5, .tid = 9, .kind = KERNEL_UNIT, .unit = { 777 } };
+	struct kernel_event events[] = { said, call_in(30, 7, FSYNC, 0), call_in(105, 8, FSYNC, 0),
+		said, said };
+	struct span_of_unit spans[] = { { 0, 200, 0, 0 } };
+	struct span_places places = { 0 };
+	const struct place_note *notes;
+	struct unit_watch *w;
+	size_t n;
+	struct err e;
+
+	(void)state;
+	events[3].time_ns = 106; /* 8 is seen with the unit 0 now */
+	events[3].tid = 8;
+	events[3].unit.id = 500;
+	events[4].time_ns = 150;
+	events[4].tid = 8;
+	events[4].unit.id = 0;
+	assert_int_equal(unit_watch_new(&w, records, 4, ids, 2, &e), 0);
+	assert_int_equal(unit_watch_take(w, &events[1], &e), 0);
+	unit_watch_notes(w, &n);
+	assert_int_equal(n, 0); /* nothing says that units are recorded */
+	unit_watch_free(w);
+	assert_int_equal(unit_watch_new(&w, records, 4, ids, 2, &e), 0);
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+		assert_int_equal(unit_watch_take(w, &events[i], &e), 0);
+	notes = unit_watch_notes(w, &n);
+	assert_int_equal(n, 5);
+	assert_int_equal(span_places_add(&places, records, 4, notes, n, spans, 1, 100, &e), 0);
+	assert_int_equal(places.nlist, 3);
+	assert_int_equal(places.list[0].from_ns, 10);
+	assert_int_equal(places.list[0].to_ns, 30);
+	assert_int_equal(places.list[1].from_ns, 100);
+	assert_int_equal(places.list[1].to_ns, 105); /* a system call without that unit */
+	assert_int_equal(places.list[2].from_ns, 106);
+	assert_int_equal(places.list[2].to_ns, 110); /* its end */
+	span_places_release(&places);
+	unit_watch_free(w);
 }
 
 int
@@ -679,6 +807,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(asynchronous_and_nested_spans_of_a_pool_get_what_is_theirs),
 		cmocka_unit_test(the_places_of_units_follow_from_their_records),
+		cmocka_unit_test(units_that_move_get_all_their_calls_where_the_kernel_sees_them),
+		cmocka_unit_test(a_unit_that_the_kernel_did_not_see_ends_at_the_next_sight),
 		cmocka_unit_test(calls_below_the_threshold_are_summed_by_name),
 		cmocka_unit_test(what_a_call_waited_for_is_in_its_detail),
 		cmocka_unit_test(

@@ -43,6 +43,8 @@ struct pool {
 	uint32_t nevents, events_cap, nspans, spans_cap, ncalls, calls_cap, nplaces, places_cap,
 	    nrecords, records_cap, nof_units, of_units_cap;
 	uint64_t idle_calls;
+	uint64_t told[16]; /* of each thread: the unit that the kernel was seen to say last */
+	uint64_t here;     /* id of the unit that the thread at hand works for; 0: none */
 	/* of the phase at hand */
 	int64_t now_ns;
 	uint32_t thread, unit;
@@ -67,6 +69,16 @@ pool_event(struct pool *p, enum kernel_event_kind kind)
 	return ev;
 }
 
+/* The kernel sees the thread: at the begin of a system call, and when it leaves its CPU. */
+static inline void
+pool_sight(struct pool *p)
+{
+	if (p->told[p->thread] == p->here)
+		return;
+	p->told[p->thread] = p->here;
+	pool_event(p, KERNEL_UNIT)->unit.id = p->here;
+}
+
 static inline void
 pool_pass(struct pool *p, unsigned state, int64_t ns)
 {
@@ -86,8 +98,10 @@ pool_some(struct pool *p, int64_t most)
 static inline void
 pool_leave_cpu(struct pool *p, uint8_t flags)
 {
-	struct kernel_event *ev = pool_event(p, KERNEL_SWITCH);
+	struct kernel_event *ev;
 
+	pool_sight(p);
+	ev = pool_event(p, KERNEL_SWITCH);
 	ev->flags = flags;
 	ev->change.syscall = SYSCALL_UNKNOWN;
 }
@@ -143,9 +157,11 @@ pool_call(struct pool *p)
 		.result = (int64_t)rng_below(&p->r, 100) - 20,
 		.number = numbers[rng_below(&p->r, 6)],
 		.next = UINT32_MAX };
-	struct kernel_event *ev = pool_event(p, KERNEL_SYSCALL_IN);
+	struct kernel_event *ev;
 	uint32_t at = p->ncalls;
 
+	pool_sight(p);
+	ev = pool_event(p, KERNEL_SYSCALL_IN);
 	ev->call.number = c.number;
 	ev->call.value = c.argument;
 	if (rng_below(&p->r, 2) == 0)
@@ -226,6 +242,8 @@ pool_idle(struct pool *p, int64_t from_ns, int64_t to_ns)
 	struct kernel_event *ev;
 
 	p->now_ns = from_ns;
+	p->here = 0;
+	pool_sight(p);
 	ev = pool_event(p, KERNEL_SYSCALL_IN);
 	ev->call.number = POOL_EPOLL_WAIT;
 	pool_leave_cpu(p, SWITCH_ASLEEP);
@@ -283,6 +301,7 @@ pool_make(struct pool *p, uint64_t seed, uint32_t nthreads, uint32_t nunits)
 			units[u].from_ns = p->now_ns;
 		p->inside[0] = units[u].span;
 		p->depth = 1;
+		p->here = u + 1000;
 		pool_record(p);
 		pool_steps(p, 1 + (unsigned)rng_below(&p->r, 6));
 		pool_record(p);
@@ -302,6 +321,7 @@ pool_make(struct pool *p, uint64_t seed, uint32_t nthreads, uint32_t nunits)
 	for (uint32_t t = 0; t < nthreads; t++) {
 		p->thread = t;
 		p->now_ns = free_ns[t] + 100;
+		p->here = 0;
 		pool_leave_cpu(p, SWITCH_ASLEEP);
 	}
 	/* Each thread has its own CPU, and its events are in their order. */
