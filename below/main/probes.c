@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/texts.h"
+#include "below/kernel/trap_cost.h"
 #include "below/probes/probe_price.h"
 #include "wire/below.h"
 
@@ -56,6 +57,8 @@ struct probes {
 	uint32_t nasked, cap_asked;
 	bool used[RAW_PROBES_MAX]; /* places of the BPF programs' table */
 	bool due;
+	double
+	    dearer; /* a pass costs so many times what probe_price_ns() says; 0: not measured yet */
 	struct mono looked;
 };
 
@@ -588,6 +591,15 @@ refuse_many(struct probes *p)
 	}
 }
 
+/* How much a trap costs is a matter of the machine, and of what it runs in. */
+static void
+measure(struct probes *p)
+{
+	double ns = trap_cost_ns(p->trace), usual_ns = probe_price_ns(PROBE_EMULATED, false);
+
+	p->dearer = ns > usual_ns ? ns / usual_ns : 1;
+}
+
 void
 probes_apply(struct probes *p, below_take *take, void *of)
 {
@@ -598,6 +610,8 @@ probes_apply(struct probes *p, below_take *take, void *of)
 		return;
 	p->due = false;
 	refuse_many(p);
+	if (p->dearer == 0)
+		measure(p);
 	for (uint32_t i = 0; i < p->nfiles; i++)
 		if (p->files[i].due)
 			apply_file(p, &p->files[i]);
@@ -699,7 +713,7 @@ probes_limit(struct probes *p, struct mono now, below_take *take, void *of)
 		list[i] = (struct probe_rate){ p->asked[i].id,
 			p->looked.ns != 0 ? (double)p->asked[i].passed * 1e9 / (double)passed_ns
 					  : 0,
-			p->asked[i].pass_ns };
+			p->asked[i].pass_ns * p->dearer };
 	p->looked = now;
 	over = probes_over(list, p->nasked);
 	for (uint32_t i = 0; i < over; i++)
