@@ -185,28 +185,6 @@ read_resource(struct otlp_json *x, struct err *e)
 
 /* ---- spans ---- */
 
-static enum span_kind
-read_kind(struct json *j)
-{
-	static const char *const names[SPAN_KINDS] = { "SPAN_KIND_UNSPECIFIED",
-		"SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER", "SPAN_KIND_CLIENT", "SPAN_KIND_PRODUCER",
-		"SPAN_KIND_CONSUMER" };
-	int64_t n = 0;
-	struct text_view t;
-
-	if (json_next(j) != JSON_TEXT)
-		return json_int(j, &n) && n >= 0 && n < SPAN_KINDS ? (enum span_kind)n
-		                                                   : SPAN_KIND_NONE;
-	if (!json_text(j, &t))
-		return SPAN_KIND_NONE;
-	if (json_number_int(t.s, t.len, &n))
-		return n >= 0 && n < SPAN_KINDS ? (enum span_kind)n : SPAN_KIND_NONE;
-	for (int i = 0; i < SPAN_KINDS; i++)
-		if (t.len == strlen(names[i]) && memcmp(t.s, names[i], t.len) == 0)
-			return (enum span_kind)i;
-	return SPAN_KIND_NONE;
-}
-
 /* Whether the value is this constant, written as its number or its name. */
 static bool
 read_enum(struct json *j, const char *name, int64_t number)

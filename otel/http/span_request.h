@@ -16,7 +16,7 @@
 #define OTEL_HTTP_SPAN_REQUEST_H
 
 #include "base/buf.h"
-#include "otel/spans/span_source.h"
+#include "otel/spans/otel_source.h"
 
 enum { RETRY_AFTER_S = 2 };
 

@@ -43,7 +43,7 @@ take_want(struct otel *o, struct mono now)
 	if (w->connection == c->connection) {
 		until.ns += w->want.lease_ms < INT64_C(86400000) ? w->want.lease_ms * 1000000
 		                                                 : 86400 * SECOND;
-		if (span_source_want(o->source, &w->want, until, &e) != 0)
+		if (otel_source_want(o->source, &w->want, until, &e) != 0)
 			otel_log(o, LOG_ERROR, "%s", e.text);
 		if (!c->has_want || w->want.epoch != c->epoch) {
 			c->since = now;
@@ -68,7 +68,7 @@ renew_sampling(struct otel *o, struct mono now)
 		    "no message from the controller for %lld s: requests are not sampled any more",
 		    (long long)(o->config->sampling_without_ns / SECOND));
 	c->sampling = on;
-	span_source_sample(o->source, on);
+	otel_source_sample(o->source, on);
 }
 
 void

@@ -37,7 +37,7 @@ look_at_clocks(struct otel *o, struct mono now, bool first)
 	o->clocks_at = now;
 	before = clock_mono();
 	wall = clock_wall();
-	if (span_source_clocks(o->source, before, wall, clock_mono()))
+	if (otel_source_clocks(o->source, before, wall, clock_mono()))
 		otel_log(o, LOG_WARN,
 		    "the wall clock was set: traces of the last seconds decide nothing");
 }
@@ -51,11 +51,11 @@ read_spans(struct otel *o, struct mono now, bool all)
 	struct err e;
 
 	do {
-		if (span_source_poll(o->source, now, all, &out, &e) != 0)
+		if (otel_source_poll(o->source, now, all, &out, &e) != 0)
 			otel_log(o, LOG_ERROR, "%s", e.text);
 		for (uint32_t i = 0; i < out.nlosses; i++)
 			o->lost[out.losses[i].reason] += out.losses[i].count;
-		labels = span_source_labels(o->source, &nlabels);
+		labels = otel_source_labels(o->source, &nlabels);
 		pack_take(o->pack, &out, labels, nlabels, now);
 	} while (all && out.more);
 	o->more = out.more;
@@ -68,7 +68,7 @@ wait_ms(const struct otel *o, struct mono now)
 
 	if (o->more)
 		return 0;
-	ms = span_source_due_ms(o->source, now, due_ms < ms ? due_ms : ms);
+	ms = otel_source_due_ms(o->source, now, due_ms < ms ? due_ms : ms);
 	for (int i = 0; i < DOORS; i++)
 		if (o->doors[i] != NULL)
 			ms = span_door_wait_ms(o->doors[i], ms);
@@ -117,7 +117,7 @@ queues_make(struct otel *o, struct err *e)
 {
 	const struct otel_config *c = o->config;
 	struct pack_options p = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns, true };
-	struct span_source_options s = { { (size_t)c->spans_bytes, (uint32_t)c->trace_spans,
+	struct otel_source_options s = { { (size_t)c->spans_bytes, (uint32_t)c->trace_spans,
 					     c->hold_ns, c->age_ns },
 		NAMES_BYTES, c->delay_ns, FUTURE_NS, c->past_ns };
 
@@ -126,7 +126,7 @@ queues_make(struct otel *o, struct err *e)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if ((o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
 		return err_errno(e, "eventfd");
-	return span_source_new(&o->source, &s, e);
+	return otel_source_new(&o->source, &s, e);
 }
 
 static int
@@ -227,7 +227,7 @@ otel_close(struct otel *o)
 	tls_close(o->tls);
 	pack_free(o->pack);
 	outbox_free(o->out);
-	span_source_free(o->source);
+	otel_source_free(o->source);
 	if (o->wake >= 0)
 		close(o->wake);
 	free(o);

@@ -53,7 +53,7 @@ otel_report_look(struct otel *o)
 	struct outbox_stats out;
 
 	outbox_stats(o->out, &out);
-	raise_peak(o, QUEUE_RING, span_source_fill(o->source));
+	raise_peak(o, QUEUE_RING, otel_source_fill(o->source));
 	raise_peak(o, QUEUE_AGENT, (double)out.held_bytes / (double)out.limit_bytes);
 	if (o->control.connected)
 		raise_peak(o, QUEUE_LINK, (double)out.waiting_bytes / window);
@@ -74,7 +74,7 @@ refused_full(const struct otel *o)
 }
 
 static void
-post_status(struct otel *o, const struct span_source_stats *s)
+post_status(struct otel *o, const struct otel_source_stats *s)
 {
 	struct outbox_stats out;
 	struct link_stats link;
@@ -104,10 +104,10 @@ post_status(struct otel *o, const struct span_source_stats *s)
 
 /* What was left out since the last line, if something was. */
 static void
-say_left_out(struct otel *o, const struct span_source_stats *s, struct mono now)
+say_left_out(struct otel *o, const struct otel_source_stats *s, struct mono now)
 {
 	struct otel_report *r = &o->report;
-	const struct span_source_stats *was = &r->said;
+	const struct otel_source_stats *was = &r->said;
 	uint64_t incomplete = s->records.incomplete - was->records.incomplete,
 		 rejected = s->rejected - was->rejected, lost = s->lost - was->lost,
 		 full = refused_full(o) - r->said_full, delayed = s->delayed - was->delayed;
@@ -139,13 +139,13 @@ trim_memory(struct otel *o, struct mono now)
 void
 otel_report_turn(struct otel *o, struct mono now)
 {
-	struct span_source_stats s;
+	struct otel_source_stats s;
 
 	if (!o->report.due && mono_since_ns(now, o->report.reported_at) < o->config->status_ns)
 		return;
 	o->report.due = false;
 	o->report.reported_at = now;
-	span_source_stats(o->source, &s);
+	otel_source_stats(o->source, &s);
 	post_status(o, &s);
 	say_left_out(o, &s, now);
 	trim_memory(o, now);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "otel/main/otel_config.h"
 #include "otel/main/span_door.h"
-#include "otel/spans/span_source.h"
+#include "otel/spans/otel_source.h"
 #include "wire/agent_messages.h"
 
 #define SECOND INT64_C(1000000000)
@@ -34,7 +34,7 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	bool due;
 	struct mono reported_at, said_at, trimmed;
 	double peak[QUEUES];
-	struct span_source_stats said; /* as of the last line in the log */
+	struct otel_source_stats said; /* as of the last line in the log */
 	uint64_t said_full;
 };
 
@@ -46,7 +46,7 @@ struct otel {
 	struct pack *pack;
 	struct tls *tls;
 	struct link *link;
-	struct span_source *source;
+	struct otel_source *source;
 	struct span_bodies bodies;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
 	struct mono clocks_at;

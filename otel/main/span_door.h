@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "otel/spans/span_source.h"
+#include "otel/spans/otel_source.h"
 
 struct span_door;
 
@@ -23,7 +23,7 @@ struct span_door_options {
 	unsigned connections, idle_s;
 	size_t body_max;
 	struct span_bodies *bodies;
-	struct span_source *source;
+	struct otel_source *source;
 	void (*log)(enum log_level level, const char *text);
 };
 

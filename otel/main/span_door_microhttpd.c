@@ -122,7 +122,7 @@ request_begin(struct span_door *d, struct MHD_Connection *c, const char *method,
 		return NULL;
 	d->stats.requests++;
 	q->is = span_request_of(&head, d->o.zipkin);
-	if (q->is.status == 0 && span_source_fill(d->o.source) >= FULL)
+	if (q->is.status == 0 && otel_source_fill(d->o.source) >= FULL)
 		refuse(d, q, 503, "the memory for spans is full");
 	else if (q->is.status == 0 &&
 		 (q->body = span_body_new(d->o.body_max, q->is.compressed)) == NULL)
@@ -164,7 +164,7 @@ request_end(struct span_door *d, struct MHD_Connection *c, struct door_request *
 		refuse_state(d, q, s);
 	if (q->body == NULL)
 		return answer(d, c, &q->is, NULL);
-	if (span_source_receive(
+	if (otel_source_receive(
 		d->o.source, q->is.format, data, len, clock_mono(), &receipt, NULL) != 0)
 		refuse(d, q, 503, "hone-otel is out of memory");
 	forget_body(d, q);

@@ -39,7 +39,7 @@ receive(const uint8_t *data, size_t len, size_t piece, bool compressed, enum bod
 
 /* Records are in order, have labels and as many values as these: so batch_decode() takes them back. */
 static void
-check_records(struct span_source *s, struct mono now)
+check_records(struct otel_source *s, struct mono now)
 {
 	struct source_output out;
 	struct batch_writer w = { 0 };
@@ -50,8 +50,8 @@ check_records(struct span_source *s, struct mono now)
 	struct err e;
 	uint32_t n;
 
-	check(span_source_poll(s, now, true, &out, &e) == 0);
-	labels = span_source_labels(s, &n);
+	check(otel_source_poll(s, now, true, &out, &e) == 0);
+	labels = otel_source_labels(s, &n);
 	batch_begin(&w);
 	for (uint32_t i = 0; i < n; i++)
 		batch_label(&w, (enum record_kind)labels[i].kind, labels[i].text, labels[i].len,
@@ -74,27 +74,27 @@ check_records(struct span_source *s, struct mono now)
 static void
 check_source(const struct span_request *r, const void *body, size_t len)
 {
-	struct span_source_options o = { { 1 << 20, 100, 1000000000, 1000000000 }, 1 << 16,
+	struct otel_source_options o = { { 1 << 20, 100, 1000000000, 1000000000 }, 1 << 16,
 		1000000000, INT64_MAX / 8, INT64_MAX / 8 };
 	struct want w = { .sampled = 1 };
 	struct mono now = { INT64_MAX / 4 };
-	struct span_source *s;
+	struct otel_source *s;
 	struct receipt receipt;
 	struct buf reply = { 0 };
 	struct err e;
 	unsigned status;
 
-	check(span_source_new(&s, &o, &e) == 0);
-	span_source_clocks(s, now, (struct wall){ now.ns }, now);
-	span_source_sample(s, true);
-	check(span_source_want(s, &w, now, &e) == 0);
-	check(span_source_receive(s, r->format, body, len, now, &receipt, &e) == 0);
+	check(otel_source_new(&s, &o, &e) == 0);
+	otel_source_clocks(s, now, (struct wall){ now.ns }, now);
+	otel_source_sample(s, true);
+	check(otel_source_want(s, &w, now, &e) == 0);
+	check(otel_source_receive(s, r->format, body, len, now, &receipt, &e) == 0);
 	status = span_reply(r, &receipt, &reply);
 	check(status == (receipt.malformed ? 400 : r->otlp ? 200 : 202));
 	check(!receipt.malformed || receipt.taken == 0);
 	buf_release(&reply);
 	check_records(s, now);
-	span_source_free(s);
+	otel_source_free(s);
 }
 
 int

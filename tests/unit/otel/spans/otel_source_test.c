@@ -12,17 +12,17 @@
 #include "analysis/assemble.h"
 #include "analysis/critpath.h"
 #include "base/buf.h"
-#include "otel/spans/span_source.h"
+#include "otel/spans/otel_source.h"
 
 #define MS INT64_C(1000000)
 #define S (1000 * MS)
 #define WALL (INT64_C(1700000000) * S) /* when the monotonic clock was 0 */
 
-static const struct span_source_options OPTIONS = { { 16 << 20, 1000, 2 * S, 60 * S }, 1 << 20,
+static const struct otel_source_options OPTIONS = { { 16 << 20, 1000, 2 * S, 60 * S }, 1 << 20,
 	3 * S, 1 * S, 600 * S };
 
 struct kit {
-	struct span_source *s;
+	struct otel_source *s;
 	struct assemble *a;
 	struct labels *labels;
 	struct buf body;
@@ -33,7 +33,7 @@ struct kit {
 };
 
 static void
-kit_begin(struct kit *k, const struct span_source_options *o)
+kit_begin(struct kit *k, const struct otel_source_options *o)
 {
 	struct assemble_options a = { 64 << 20, 5 * MS, 30 * S, 0 };
 	struct want w = { .sampled = 1 };
@@ -42,17 +42,17 @@ kit_begin(struct kit *k, const struct span_source_options *o)
 	k->labels = labels_new();
 	assert_int_equal(assemble_new(&k->a, &a, k->labels, &k->e), 0);
 	assert_int_equal(assemble_join(k->a, 0, &k->e), 0);
-	assert_int_equal(span_source_new(&k->s, o, &k->e), 0);
-	assert_false(span_source_clocks(
+	assert_int_equal(otel_source_new(&k->s, o, &k->e), 0);
+	assert_false(otel_source_clocks(
 	    k->s, (struct mono){ 0 }, (struct wall){ WALL }, (struct mono){ 0 }));
-	span_source_sample(k->s, true);
-	assert_int_equal(span_source_want(k->s, &w, (struct mono){ 0 }, &k->e), 0);
+	otel_source_sample(k->s, true);
+	assert_int_equal(otel_source_want(k->s, &w, (struct mono){ 0 }, &k->e), 0);
 }
 
 static void
 kit_end(struct kit *k)
 {
-	span_source_free(k->s);
+	otel_source_free(k->s);
 	assemble_free(k->a);
 	labels_free(k->labels);
 	buf_release(&k->body);
@@ -67,7 +67,7 @@ send_spans(struct kit *k, const char *service, const char *spans, int64_t now_ns
 	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"%s\"}}]},"
 	    "\"scopeSpans\":[{\"spans\":[%s]}]}]}",
 	    service, spans);
-	assert_int_equal(span_source_receive(k->s, SPANS_OTLP_JSON, k->body.data, k->body.len,
+	assert_int_equal(otel_source_receive(k->s, SPANS_OTLP_JSON, k->body.data, k->body.len,
 			     (struct mono){ now_ns }, &k->receipt, &k->e),
 	    0);
 }
@@ -111,7 +111,7 @@ poll_all(struct kit *k, int64_t now_ms)
 
 	do {
 		assert_int_equal(
-		    span_source_poll(k->s, (struct mono){ now_ms * MS }, false, &out, &k->e), 0);
+		    otel_source_poll(k->s, (struct mono){ now_ms * MS }, false, &out, &k->e), 0);
 		for (uint32_t i = 0; i < out.nrecords; i++)
 			assert_true(i == 0 || out.records[i].time_ns >= out.records[i - 1].time_ns);
 		assert_true(out.watermark_ns >= k->watermark_ns);
@@ -122,7 +122,7 @@ poll_all(struct kit *k, int64_t now_ms)
 		b.records = (struct record *)(uintptr_t)out.records;
 		b.nlosses = out.nlosses;
 		b.losses = (struct loss *)(uintptr_t)out.losses;
-		b.labels = (struct batch_label *)(uintptr_t)span_source_labels(k->s, &b.nlabels);
+		b.labels = (struct batch_label *)(uintptr_t)otel_source_labels(k->s, &b.nlabels);
 		assert_int_equal(assemble_batch(k->a, 0, &b, &k->e), 0);
 	} while (out.more);
 }
@@ -152,12 +152,12 @@ next_path(struct kit *k, char out[1000], uint64_t trace)
 	return out;
 }
 
-static struct span_source_stats
+static struct otel_source_stats
 stats_of(const struct kit *k)
 {
-	struct span_source_stats st;
+	struct otel_source_stats st;
 
-	span_source_stats(k->s, &st);
+	otel_source_stats(k->s, &st);
 	return st;
 }
 
@@ -371,7 +371,7 @@ what_is_no_body_is_told_apart_from_one_without_spans(void **state)
 
 	kit_begin(&k, &OPTIONS);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		assert_int_equal(span_source_receive(k.s, cases[i].format, cases[i].body,
+		assert_int_equal(otel_source_receive(k.s, cases[i].format, cases[i].body,
 				     strlen(cases[i].body), (struct mono){ S }, &k.receipt, &k.e),
 		    0);
 		if (k.receipt.malformed != cases[i].malformed)
@@ -409,7 +409,7 @@ a_step_of_the_wall_clock_is_a_loss(void **state)
 	(void)state;
 
 	kit_begin(&k, &OPTIONS);
-	assert_true(span_source_clocks(
+	assert_true(otel_source_clocks(
 	    k.s, (struct mono){ 10 * S }, (struct wall){ WALL + 11 * S }, (struct mono){ 10 * S }));
 	poll_all(&k, 10000);
 	assert_int_equal(k.losses, 1);
@@ -429,7 +429,7 @@ rates_choose_by_type(void **state)
 	(void)state;
 
 	kit_begin(&k, &OPTIONS);
-	assert_int_equal(span_source_want(k.s, &w, (struct mono){ 100 * S }, &k.e), 0);
+	assert_int_equal(otel_source_want(k.s, &w, (struct mono){ 100 * S }, &k.e), 0);
 	memset(rates, 0, sizeof rates); /* they were copied */
 	for (unsigned i = 1; i <= 4000; i++)
 		send_span(&k, "a", i, 1, 0,
@@ -446,7 +446,7 @@ rates_choose_by_type(void **state)
 		trace_free(t);
 	}
 	assert_in_range(probed, 430, 570);
-	span_source_sample(k.s, false);
+	otel_source_sample(k.s, false);
 	send_span(&k, "a", 5000, 1, 0, "other", 16000, 16100, "", 16200);
 	poll_all(&k, 19000);
 	assert_in_range(stats_of(&k).records.unsampled, 4001 - 2100, 4001 - 1900);
@@ -457,7 +457,7 @@ rates_choose_by_type(void **state)
 static void
 labels_are_bounded(void **state)
 {
-	struct span_source_options o = OPTIONS;
+	struct otel_source_options o = OPTIONS;
 	char text[600], name[64], service[64];
 	uint32_t n;
 	struct kit k;
@@ -472,7 +472,7 @@ labels_are_bounded(void **state)
 		    &k, service, span_text(text, i, 1, 0, name, 10000, 10100, ""), 10200 * MS);
 	}
 	poll_all(&k, 13000);
-	span_source_labels(k.s, &n);
+	otel_source_labels(k.s, &n);
 	assert_int_equal(n, SPAN_LABELS_MAX);
 	assert_int_equal(stats_of(&k).records.records, 60000);
 	kit_end(&k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "otel/spans/span_source.h"
+#include "otel/spans/otel_source.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 /* POLL_RECORDS: after so many, a poll says that there are more. LOSSES: kept apart until the next poll. */
 enum { POLL_RECORDS = 8192, LOSSES = 64, BODY_NAMES_BYTES = 64 << 10, BODY_BYTES = 1 << 20 };
 
-struct span_source {
-	struct span_source_options o;
+struct otel_source {
+	struct otel_source_options o;
 	struct gather *gather;
 	struct span_records *records;
 	struct labels *labels; /* that readings need; no spans become traces there */
@@ -28,7 +28,7 @@ struct span_source {
 	uint32_t nlosses;
 	int64_t watermark_ns;
 	struct receipt *receipt; /* of the body at hand */
-	struct span_source_stats stats;
+	struct otel_source_stats stats;
 };
 
 /* ---- rates ---- */
@@ -37,7 +37,7 @@ struct span_source {
 static struct span_choice
 choose(void *ctx, const char *type, size_t len, uint64_t trace_id)
 {
-	const struct span_source *s = ctx;
+	const struct otel_source *s = ctx;
 	double draw = (double)(hash_u64(trace_id ^ UINT64_C(0x6f74656c)) >> 11) * 0x1p-53;
 	double sampled = s->want.sampled, probed = 0;
 
@@ -70,8 +70,8 @@ copy_rates(struct want *to, struct arena *a, const struct want *from)
 }
 
 int
-span_source_want(
-    struct span_source *s, const struct want *w, struct mono probe_until, struct err *e)
+otel_source_want(
+    struct otel_source *s, const struct want *w, struct mono probe_until, struct err *e)
 {
 	struct arena a = { 0 };
 	struct want copy;
@@ -89,7 +89,7 @@ span_source_want(
 }
 
 void
-span_source_sample(struct span_source *s, bool on)
+otel_source_sample(struct otel_source *s, bool on)
 {
 	s->sampling = on;
 }
@@ -97,9 +97,9 @@ span_source_sample(struct span_source *s, bool on)
 /* ---- making and freeing ---- */
 
 int
-span_source_new(struct span_source **ret, const struct span_source_options *o, struct err *e)
+otel_source_new(struct otel_source **ret, const struct otel_source_options *o, struct err *e)
 {
-	struct span_source *s = calloc(1, sizeof *s);
+	struct otel_source *s = calloc(1, sizeof *s);
 	struct span_records_options r = { o->names_max_bytes, choose, s };
 	int rc = ERR_MEMORY;
 
@@ -112,7 +112,7 @@ span_source_new(struct span_source **ret, const struct span_source_options *o, s
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
 		rc = span_records_new(&s->records, &r, e);
 	if (rc != 0) {
-		span_source_free(s);
+		otel_source_free(s);
 		return rc;
 	}
 	*ret = s;
@@ -120,7 +120,7 @@ span_source_new(struct span_source **ret, const struct span_source_options *o, s
 }
 
 void
-span_source_free(struct span_source *s)
+otel_source_free(struct otel_source *s)
 {
 	if (s == NULL)
 		return;
@@ -135,7 +135,7 @@ span_source_free(struct span_source *s)
 
 /* Past LOSSES, the last one spans all further ones. */
 static void
-lose(struct span_source *s, enum loss_reason reason, int64_t from_ns, int64_t to_ns)
+lose(struct otel_source *s, enum loss_reason reason, int64_t from_ns, int64_t to_ns)
 {
 	struct loss *last = s->nlosses > 0 ? &s->losses[s->nlosses - 1] : NULL;
 
@@ -152,7 +152,7 @@ lose(struct span_source *s, enum loss_reason reason, int64_t from_ns, int64_t to
 }
 
 bool
-span_source_clocks(struct span_source *s, struct mono before, struct wall wall, struct mono after)
+otel_source_clocks(struct otel_source *s, struct mono before, struct wall wall, struct mono after)
 {
 	if (!wall_offset_look(&s->clock, before, wall, after))
 		return false;
@@ -178,7 +178,7 @@ say(struct receipt *r, const char *format, ...)
 }
 
 static int
-reject(struct span_source *s, const struct span *span, const char *why)
+reject(struct otel_source *s, const struct span *span, const char *why)
 {
 	s->receipt->rejected++;
 	say(s->receipt, "span %016llx: %s", (unsigned long long)span->id, why);
@@ -190,7 +190,7 @@ reject(struct span_source *s, const struct span *span, const char *why)
 static int
 take_span(void *ctx, const struct span *from, struct err *e)
 {
-	struct span_source *s = ctx;
+	struct otel_source *s = ctx;
 	struct span span = *from;
 	struct receipt *r = s->receipt;
 	(void)e;
@@ -283,7 +283,7 @@ is_gzip(const uint8_t *s, size_t len)
 }
 
 static int
-read_body(struct span_source *s, enum span_format format, const void *body, size_t len,
+read_body(struct otel_source *s, enum span_format format, const void *body, size_t len,
     struct receipt *ret, struct err *e)
 {
 	static const char *const names[] = { "otlp_json", "otlp_proto", "zipkin" };
@@ -312,7 +312,7 @@ read_body(struct span_source *s, enum span_format format, const void *body, size
 }
 
 int
-span_source_receive(struct span_source *s, enum span_format format, const void *body, size_t len,
+otel_source_receive(struct otel_source *s, enum span_format format, const void *body, size_t len,
     struct mono now, struct receipt *ret, struct err *e)
 {
 	int rc = 0;
@@ -340,8 +340,8 @@ span_source_receive(struct span_source *s, enum span_format format, const void *
 /* ---- records ---- */
 
 int
-span_source_poll(
-    struct span_source *s, struct mono now, bool all, struct source_output *ret, struct err *e)
+otel_source_poll(
+    struct otel_source *s, struct mono now, bool all, struct source_output *ret, struct err *e)
 {
 	int64_t watermark_ns = now.ns - s->o.delay_ns - s->o.gather.hold_ns;
 	struct gathered_trace *t;
@@ -373,25 +373,25 @@ span_source_poll(
 }
 
 const struct batch_label *
-span_source_labels(const struct span_source *s, uint32_t *count)
+otel_source_labels(const struct otel_source *s, uint32_t *count)
 {
 	return span_records_labels(s->records, count);
 }
 
 double
-span_source_fill(const struct span_source *s)
+otel_source_fill(const struct otel_source *s)
 {
 	return gather_fill(s->gather);
 }
 
 int
-span_source_due_ms(const struct span_source *s, struct mono now, int most_ms)
+otel_source_due_ms(const struct otel_source *s, struct mono now, int most_ms)
 {
 	return gather_due_ms(s->gather, now, most_ms);
 }
 
 void
-span_source_stats(const struct span_source *s, struct span_source_stats *ret)
+otel_source_stats(const struct otel_source *s, struct otel_source_stats *ret)
 {
 	*ret = s->stats;
 	gather_stats(s->gather, &ret->gather);

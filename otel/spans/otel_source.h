@@ -15,8 +15,8 @@
  *
  * Pure; one thread at a time.
  */
-#ifndef OTEL_SPANS_SPAN_SOURCE_H
-#define OTEL_SPANS_SPAN_SOURCE_H
+#ifndef OTEL_SPANS_OTEL_SOURCE_H
+#define OTEL_SPANS_OTEL_SOURCE_H
 
 #include "otel/spans/span_gather.h"
 #include "otel/spans/span_records.h"
@@ -24,9 +24,9 @@
 #include "wire/source_output.h"
 #include "wire/toggle.h"
 
-struct span_source;
+struct otel_source;
 
-struct span_source_options {
+struct otel_source_options {
 	struct gather_options gather;
 	size_t names_max_bytes;
 	int64_t delay_ns;
@@ -45,7 +45,7 @@ struct receipt {           /* what became of the spans of one body */
 	char why[200];     /* of the first that was rejected or lost; "": none was */
 };
 
-struct span_source_stats {
+struct otel_source_stats {
 	struct gather_stats gather;
 	struct span_records_stats records;
 	uint64_t bodies, malformed_bodies;
@@ -56,33 +56,33 @@ struct span_source_stats {
 };
 
 /* ERR_MEMORY. */
-int span_source_new(struct span_source **ret, const struct span_source_options *o, struct err *e);
-void span_source_free(struct span_source *s); /* NULL is fine */
+int otel_source_new(struct otel_source **ret, const struct otel_source_options *o, struct err *e);
+void otel_source_free(struct otel_source *s); /* NULL is fine */
 
 /* Reads a body, which is whole and not compressed. ERR_MEMORY: some of it was not taken, and is counted as lost. O(len). */
-int span_source_receive(struct span_source *s, enum span_format format, const void *body,
+int otel_source_receive(struct otel_source *s, enum span_format format, const void *body,
     size_t len, struct mono now, struct receipt *ret, struct err *e);
 
 /* Both clocks, as wall_offset_look(). To be called before the first body, and about every second. A step of the wall clock
  * is reported as a loss: traces of that time decide nothing. True: there was one. */
-bool span_source_clocks(
-    struct span_source *s, struct mono before, struct wall wall, struct mono after);
+bool otel_source_clocks(
+    struct otel_source *s, struct mono before, struct wall wall, struct mono after);
 
 /* The rates of the desired state; probed requests until `probe_until`. ERR_MEMORY: they stay as they were. */
-int span_source_want(
-    struct span_source *s, const struct want *w, struct mono probe_until, struct err *e);
+int otel_source_want(
+    struct otel_source *s, const struct want *w, struct mono probe_until, struct err *e);
 /* Whether requests are sampled at all. At the begin they are not. */
-void span_source_sample(struct span_source *s, bool on);
+void otel_source_sample(struct otel_source *s, bool on);
 
 /* The records of all traces that are due, up to some thousands (`more`). Results, labels and validity as of a source
  * (agent/reader/source.h). all: also those that are not due yet. */
-int span_source_poll(
-    struct span_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
-const struct batch_label *span_source_labels(const struct span_source *s, uint32_t *count);
+int otel_source_poll(
+    struct otel_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
+const struct batch_label *otel_source_labels(const struct otel_source *s, uint32_t *count);
 
 /* Share of the memory for spans that is used, 0 to 1; and the time until a trace is due. */
-double span_source_fill(const struct span_source *s);
-int span_source_due_ms(const struct span_source *s, struct mono now, int most_ms);
-void span_source_stats(const struct span_source *s, struct span_source_stats *ret);
+double otel_source_fill(const struct otel_source *s);
+int otel_source_due_ms(const struct otel_source *s, struct mono now, int most_ms);
+void otel_source_stats(const struct otel_source *s, struct otel_source_stats *ret);
 
 #endif
