@@ -45,10 +45,10 @@ controlplane/honed_uses   := controlplane/answers controlplane/metrics controlpl
 	searchspace forest report analysis wire base
 agent/system_uses := base
 agent/ctf_uses    := wire base
-agent/reader_uses := agent/ctf agent/system mapping wire base
+agent/reader_uses := agent/ctf agent/system mapping kernel/requests kernel analysis wire base
 agent/tracer_uses := agent/system wire base
 agent/guard_uses  := agent/tracer agent/system wire base
-agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
+agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping kernel/requests kernel analysis wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := kernel wire base

@@ -22,7 +22,8 @@ static bool
 is_identity(const struct label *l, const char *field)
 {
 	return l->kind != RECORD_POINT &&
-	       (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0);
+	       (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0 ||
+		   strcmp(field, "lossy") == 0);
 }
 
 void

@@ -57,7 +57,8 @@ struct trace {
 	 * them: of the first and the last event. */
 	int64_t begin_ns, end_ns;
 	bool probed; /* selected for added tracepoints: field `probed` of request_begin */
-	bool lossy;  /* a record of the trace may be lost: absent events prove nothing */
+	bool
+	    lossy; /* a record of the trace may be lost: absent events prove nothing; also field `lossy` of request_begin */
 	/* enum incomplete. Of a lossy trace it says nothing of the instrumentation, and is never
 	 * NO_UNIT. */
 	uint8_t incomplete;

@@ -340,7 +340,7 @@ lay_out_below(struct trace *t, const struct trace_builder *b, uint32_t from, uin
 }
 
 /* Reads the fields of request_begin: whether the request was selected for added tracepoints,
- * and the upper half of its id. */
+ * the upper half of its id, and whether who recorded it knows that something may be missing. */
 static void
 read_begin(struct trace *t, const struct event *e, const struct label *l)
 {
@@ -351,6 +351,8 @@ read_begin(struct trace *t, const struct event *e, const struct label *l)
 			continue;
 		if (strcmp(l->fields[i], "probed") == 0)
 			t->probed = v->u != 0;
+		else if (strcmp(l->fields[i], "lossy") == 0)
+			t->lossy |= v->u != 0;
 		else if (strcmp(l->fields[i], "trace_id_high") == 0)
 			t->id_high = v->u;
 	}

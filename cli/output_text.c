@@ -332,6 +332,24 @@ print_below(struct pen *p, const json_t *o)
 	fprintf(p->out, "; %s\n", text_of(p, below, "missing"));
 }
 
+/* Programs without instrumentation that are followed on that node, and why not. Nothing if none are configured. */
+static void
+print_kernel(struct pen *p, const json_t *o)
+{
+	const json_t *k = json_object_get(o, "kernel");
+
+	if (!json_is_object(k))
+		return;
+	head(p, text_of(p, o, "node"));
+	fprintf(p->out,
+	    " by kernel events: %s processes, %s requests, %s of them lossy, %s events/s",
+	    pen_count(p, number_of(k, "processes")), pen_count(p, number_of(k, "requests")),
+	    pen_count(p, number_of(k, "lossy")), pen_count(p, number_of(k, "events_per_second")));
+	if (text_of(p, k, "missing")[0] != '\0')
+		fprintf(p->out, "; %s", text_of(p, k, "missing"));
+	putc('\n', p->out);
+}
+
 static void
 print_agents(struct pen *p, const json_t *a)
 {
@@ -368,8 +386,10 @@ print_agents(struct pen *p, const json_t *a)
 			warning(p, text_of(p, o, "node"),
 			    pen_printf(p, " %s",
 				text_of_put(p, trouble_text_put, json_object_get(o, "trouble"))));
-	json_array_foreach (agents, i, o)
+	json_array_foreach (agents, i, o) {
 		print_below(p, o);
+		print_kernel(p, o);
+	}
 	print_refused(p, json_object_get(a, "refused"));
 }
 

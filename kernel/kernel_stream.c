@@ -669,12 +669,18 @@ read_news(struct kernel_reader *r, struct reader *in, struct err *e)
 static int
 forget(struct kernel_reader *r, struct err *e)
 {
+	int rc;
+
 	r->texts.n = r->connections.n = r->hosts.n = 0;
 	r->state.host = 0;
 	if (!r->o.forget)
 		return 0;
+	if (r->o.forgets != NULL && (rc = r->o.forgets(r->o.of, e)) != 0)
+		return rc;
 	kernel_names_release(r->o.names);
-	return kernel_names_new(r->o.names, e);
+	if ((rc = kernel_names_new(r->o.names, e)) != 0)
+		return rc;
+	return r->o.forgot != NULL ? r->o.forgot(r->o.of, e) : 0;
 }
 
 static int

@@ -79,6 +79,10 @@ struct kernel_reader_options {
 	kernel_take *take;
 	kernel_take_news *news;
 	void *of;
+	/* With `forget`, for takers that keep numbers until then: `names` is made new now, and was made new; NULL is fine. Errors as of a
+	 * taker. */
+	int (*forgets)(void *of, struct err *e);
+	int (*forgot)(void *of, struct err *e);
 };
 
 struct kernel_reader *kernel_reader_new(

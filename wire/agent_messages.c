@@ -51,6 +51,7 @@ trouble_kind_word(enum trouble_kind k)
 }
 
 #define SECONDS_MAX 1e10            /* 300 years: more is malformed */
+#define EVENTS_MAX 1e12             /* a second */
 #define COST_MAX_NS 1e9             /* 1 s a record: more is malformed */
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: more is malformed */
 
@@ -211,6 +212,12 @@ status_encode(const struct status *s, struct buf *b)
 	put_name(b, s->below_missing, BELOW_MISSING_MAX);
 	put_name(b, s->fullest, NODE_NAME_MAX);
 	buf_uint(b, s->fullest_pid);
+	buf_u8(b, s->kernel);
+	buf_uint(b, s->kernel_processes);
+	buf_uint(b, s->kernel_requests);
+	buf_uint(b, s->kernel_lossy);
+	buf_double(b, s->kernel_events_per_s);
+	put_name(b, s->kernel_missing, BELOW_MISSING_MAX);
 }
 
 static int
@@ -273,6 +280,26 @@ take_fullest(struct status *s, struct reader *r, struct arena *a, struct err *e)
 	return 0;
 }
 
+static int
+take_kernel(struct status *s, struct reader *r, struct arena *a, struct err *e)
+{
+	uint8_t on = read_u8(r);
+	uint64_t processes = read_uint(r);
+	int rc;
+
+	s->kernel_requests = read_uint(r);
+	s->kernel_lossy = read_uint(r);
+	s->kernel_events_per_s = read_double(r);
+	rc = take_text(&s->kernel_missing, r, a, BELOW_MISSING_MAX);
+	if (rc != 0 || on > 1 || processes > UINT32_MAX ||
+	    !(s->kernel_events_per_s >= 0 && s->kernel_events_per_s <= EVENTS_MAX))
+		return err_set(e, rc != 0 ? rc : ERR_INPUT,
+		    "status: cut off, or what is followed by kernel events is out of range");
+	s->kernel = on;
+	s->kernel_processes = (uint32_t)processes;
+	return 0;
+}
+
 int
 status_decode(struct status *ret, struct arena *a, const void *data, size_t len, struct err *e)
 {
@@ -310,7 +337,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 		return rc;
 	if ((rc = take_trouble(&s.trouble, &r, a, e)) != 0)
 		return rc;
-	if ((rc = take_below(&s, &r, a, e)) != 0 || (rc = take_fullest(&s, &r, a, e)) != 0)
+	if ((rc = take_below(&s, &r, a, e)) != 0 || (rc = take_fullest(&s, &r, a, e)) != 0 ||
+	    (rc = take_kernel(&s, &r, a, e)) != 0)
 		return rc;
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;

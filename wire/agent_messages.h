@@ -103,6 +103,13 @@ struct status {
 	enum below_on_node below;
 	uint32_t below_can;        /* flags of wire/below.h */
 	const char *below_missing; /* why not more, and how to grant it; NULL is "" */
+	/* Programs that are followed by kernel events: all 0 and "" without `kernel`. */
+	bool kernel;               /* some are configured */
+	uint32_t kernel_processes; /* followed now, without their children */
+	uint64_t kernel_requests;  /* complete ones, sampled or not, since the agent started */
+	uint64_t kernel_lossy;     /* of these, that may lack something */
+	double kernel_events_per_s;
+	const char *kernel_missing; /* why none, or not all; NULL is "" */
 };
 
 struct program {

@@ -211,6 +211,23 @@ below_encode(const struct below_message *m, struct buf *b)
 		for (uint32_t i = 0; i < m->hits.count; i++)
 			put_hit(&m->hits.list[i], b);
 		break;
+	case BELOW_RECORD:
+		buf_u8(b, m->record);
+		break;
+	case BELOW_RECORD_OF:
+		buf_uint(b, m->record_of);
+		break;
+	case BELOW_RECORDING:
+		buf_u8(b, m->recording.on);
+		put_name(b, m->recording.missing, BELOW_MISSING_MAX);
+		break;
+	case BELOW_EVENTS:
+		buf_uint(b, m->events.len);
+		buf_bytes(b, m->events.bytes, m->events.len);
+		break;
+	case BELOW_EVENTS_MARK:
+		buf_int(b, m->events_mark_ns);
+		break;
 	}
 }
 
@@ -388,6 +405,18 @@ take_hits(struct below_hits *h, struct reader *r, struct arena *a)
 	return rc;
 }
 
+static void
+take_events(struct below_events *v, struct reader *r)
+{
+	uint64_t len = read_uint(r);
+
+	r->failed |= len == 0 || len > BELOW_PIECE_MAX;
+	if (r->failed)
+		return;
+	v->bytes = read_bytes(r, (size_t)len);
+	v->len = (uint32_t)len;
+}
+
 /* 0, ERR_MEMORY, or ERR_INPUT, also where the reader failed. */
 static int
 take_fields(struct below_message *m, struct reader *r, struct arena *a)
@@ -450,6 +479,24 @@ take_fields(struct below_message *m, struct reader *r, struct arena *a)
 		break;
 	case BELOW_HITS:
 		rc = take_hits(&m->hits, r, a);
+		break;
+	case BELOW_RECORD:
+		m->record = read_u8(r);
+		r->failed |= (m->record & ~BELOW_RECORD_FLAGS) != 0;
+		break;
+	case BELOW_RECORD_OF:
+		m->record_of = take_u32(r);
+		r->failed |= m->record_of == 0;
+		break;
+	case BELOW_RECORDING:
+		m->recording.on = take_bool(r);
+		rc = take_text(&m->recording.missing, r, a, BELOW_MISSING_MAX);
+		break;
+	case BELOW_EVENTS:
+		take_events(&m->events, r);
+		break;
+	case BELOW_EVENTS_MARK:
+		m->events_mark_ns = take_ns(r);
 		break;
 	default:
 		return ERR_INPUT;

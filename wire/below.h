@@ -13,6 +13,10 @@
  *	  |--- LEASE, each second -->                     without one for its time, hone-below ends
  *	  |                 <-- NAME, WAIT, SAMPLE, LOST   what threads of probed requests did
  *	  |                              <-- MARK, COST    each 100 ms
+ *	  |--- RECORD ----------->                        kernel events of processes and their children
+ *	  |--- RECORD_OF --------->                        one of these processes
+ *	  |              <-- RECORDING                     whether it does, or why not
+ *	  |            <-- EVENTS, EVENTS_MARK             pieces of a stream of kernel events (kernel/kernel_stream.h)
  *	  |--- END -->
  *	  |                        <-- what there is, MARK   of the time of the END or later; then it ends
  *
@@ -54,8 +58,9 @@ enum {
 	BELOW_NAMES_MAX = 7000, /* bytes of a LISTED */
 	BELOW_REASON_MAX = 127,
 	BELOW_VALUES_MAX = 6,
-	BELOW_HITS_MAX = 64, /* of a message */
-	BELOW_WORD_MAX = 15, /* bytes */
+	BELOW_HITS_MAX = 64,    /* of a message */
+	BELOW_WORD_MAX = 15,    /* bytes */
+	BELOW_PIECE_MAX = 8000, /* bytes of an EVENTS */
 };
 
 /* Of the names of USDT probes: "usdt.postgresql:query__start". */
@@ -77,6 +82,8 @@ enum below_kind {
 	BELOW_END,
 	BELOW_LIST,
 	BELOW_PROBE,
+	BELOW_RECORD,
+	BELOW_RECORD_OF,
 	BELOW_CAN = 16,
 	BELOW_NAME,
 	BELOW_WAIT,
@@ -87,6 +94,9 @@ enum below_kind {
 	BELOW_LISTED,
 	BELOW_PROBED,
 	BELOW_HITS,
+	BELOW_RECORDING,
+	BELOW_EVENTS,
+	BELOW_EVENTS_MARK,
 };
 
 /* What hone-below can do here. */
@@ -217,6 +227,23 @@ struct below_hits {     /* in the order of their times */
 	const struct below_hit *list;
 };
 
+enum below_record_flag {
+	BELOW_RECORD_ON = 1,
+	BELOW_RECORD_TEXTS = 2, /* also how messages begin, where that is text: user data */
+	BELOW_RECORD_FLAGS = 3,
+};
+
+struct below_recording {
+	bool on; /* a new stream begins with the next EVENTS; false: none follows */
+	const char
+	    *missing; /* why not, or why not all, and how to grant it; "": nothing is missing */
+};
+
+struct below_events {      /* the next bytes of the stream, in order */
+	uint32_t len;      /* 1 to BELOW_PIECE_MAX */
+	const void *bytes; /* decoded: in the packet */
+};
+
 struct below_message {
 	enum below_kind kind;
 	union {
@@ -236,6 +263,13 @@ struct below_message {
 		struct below_listed listed;
 		struct below_probed probed;
 		struct below_hits hits;
+		uint8_t
+		    record; /* of enum below_record_flag. What was recorded before is ended, and a stream begins anew */
+		uint32_t record_of; /* pid: its threads, and those of its children, from now on */
+		struct below_recording recording;
+		struct below_events events;
+		int64_t
+		    events_mark_ns; /* no kernel event at or before it is still to come, nor a loss that ended */
 	};
 };
 
@@ -243,7 +277,7 @@ struct below_message {
 void below_encode(const struct below_message *m, struct buf *b);
 
 /* Decodes one packet. Texts are copied into the arena. ERR_INPUT: malformed, or an unknown kind; ERR_MEMORY: *ret is of
- * no use. O(len), at most 16 * len bytes of memory. */
+ * no use. O(len), at most 16 * len bytes of memory. The bytes of an EVENTS stay in `data`. */
 int below_decode(
     struct below_message *ret, struct arena *a, const void *data, size_t len, struct err *e);
 

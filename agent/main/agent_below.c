@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/main/agent_kernel.h"
 #include "agent/main/agent_probes.h"
 #include "agent/reader/source_set.h"
 #include "agent/system/otel_context.h"
@@ -66,6 +67,8 @@ flags_of(const struct agent *a, const struct source_process *p)
 	if (wanted != NOT_FOLLOWED &&
 	    p->outside) /* the mapping says which requests threads are in */
 		wanted = a->below.before_off.ns == 0 ? BELOW_FOLLOW_WAITS : NOT_FOLLOWED;
+	if (p->kernel) /* its waits come with its requests */
+		return NOT_FOLLOWED;
 	if (p->pid == 0 || (wanted == NOT_FOLLOWED && !probes_follow(a, p)))
 		return NOT_FOLLOWED;
 	return (wanted != NOT_FOLLOWED ? wanted : 0) | (p->outside ? BELOW_FOLLOW_ALL : 0);
@@ -313,7 +316,7 @@ note_can(struct agent_below *b, const struct source_below_status *s)
 }
 
 /*
- *	state     services or probes are wanted       none are
+ *	state     services, probes, kernel events     none are wanted
  *	idle      start, not before retry_at          the same until it is known what it can do, and each five minutes while it
  *	                                              can do nothing
  *	starting  lease                               lease
@@ -332,13 +335,15 @@ below_turn(struct agent *a, struct mono now)
 		probes_turn(a, false, now);
 		return;
 	}
+	b->kernel = kernel_needs(a);
 	source_below_look(b->source, &s);
 	note_can(b, &s);
 	note_death(a, &s, now);
 	limit_before(a, &s, now);
 	b->services = wants_services(a, now);
-	wanted = (b->services || probes_need(a, now)) && (!s.known || s.can != 0);
+	wanted = (b->services || b->kernel || probes_need(a, now)) && (!s.known || s.can != 0);
 	probes_turn(a, wanted && s.state == SOURCE_BELOW_ACTIVE, now);
+	kernel_turn(a, s.state == SOURCE_BELOW_ACTIVE, now);
 	switch (s.state) {
 	case SOURCE_BELOW_IDLE:
 		unknown = !s.known || (s.can == 0 && mono_since_ns(now, b->began) >= TRY_AGAIN_NS);
@@ -364,22 +369,33 @@ int
 below_source(struct agent *a, struct source *ret, const struct source *plain, struct err *e)
 {
 	struct agent_below *b = &a->below;
-	struct source members[2] = { *plain };
-	const struct source_below_answers answers = probes_answers(a);
+	struct source members[3] = { *plain };
+	struct source_below_answers answers = probes_answers(a);
+	uint32_t n = 2;
 	int rc;
 
 	if (b->start == NULL || b->start->to <= 0) {
 		*ret = *plain;
 		return 0;
 	}
+	if (a->kernel.nservices > 0)
+		kernel_answers(a, &answers);
 	if ((rc = source_below_open(&members[1], &b->source, &answers, e)) != 0) {
 		plain->close(plain->state);
 		return rc;
 	}
+	if (a->kernel.nservices > 0 && (rc = kernel_source(a, &members[n++], e)) != 0) {
+		plain->close(plain->state);
+		members[1].close(members[1].state);
+		b->source = NULL;
+		return rc;
+	}
 	b->deaths = 0;
 	b->retry_ns = 0;
-	if ((rc = source_set_open(ret, members, 2, 0, e)) != 0)
+	if ((rc = source_set_open(ret, members, n, 0, e)) != 0) {
 		b->source = NULL;
+		a->kernel.source = NULL;
+	}
 	return rc;
 }
 
@@ -394,6 +410,7 @@ below_source_closed(struct agent *a)
 	source_below_look(b->source, &s);
 	b->cpu_before_us += s.cpu_us;
 	b->source = NULL;
+	kernel_source_closed(a);
 	forget_processes(b);
 	probes_ended(a, clock_mono());
 	a->probes.nfound = 0;

@@ -4,6 +4,7 @@
  *
  *	tried once ---> what it can do is known ---> ended; if that is nothing, again each five minutes
  *	the controller wants probes, or a program's are not listed (agent_probes.h) ---> as below
+ *	programs are to be followed by kernel events (agent_kernel.h) ---> as below
  *	the controller wants services ---> started, leased each second, their processes followed ---> ended
  *
  * It is ended when no service is wanted, when the lease of the desired state has ended, and when the controller was not

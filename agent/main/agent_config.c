@@ -91,6 +91,20 @@ const struct ini_key agent_config_keys[] = {
 	    "Whether hone-below may switch USDT probes that programs contain. Everybody who runs a program passes those that are on, at 0.5 us each." },
 	{ "below", "user", INI_TEXT, AT(below_user), "", 0, 0,
 	    "User that hone-below becomes when root starts the agent; empty: hone-below if it exists, else that of the agent." },
+	{ "kernel", "services", INI_TEXT, AT(services), "", 0, 0,
+	    "Programs without instrumentation whose requests are followed by kernel events: patterns of names with commas between, as \"front,back*\". "
+	    "It needs hone-below. Empty: none." },
+	{ "kernel", "gateways", INI_TEXT, AT(gateways), "", 0, 0,
+	    "Who begins requests: addresses, with a port or without, and networks, with commas between, as \"10.0.0.1:80,10.1.0.0/16\". Empty, with "
+	    "kernel.gateway_cgroups: everybody who is not followed." },
+	{ "kernel", "gateway_cgroups", INI_TEXT, AT(gateway_cgroups), "", 0, 0,
+	    "Control groups, as paths below /sys/fs/cgroup with commas between, whose processes begin requests." },
+	{ "kernel", "rule", INI_TEXT, AT(kernel_rule), "current", 0, 0,
+	    "Which requests a message belongs to: current, the one that its thread works for, also in event loops; or all that the thread has received and not answered." },
+	{ "kernel", "http", INI_BOOL, AT(kernel_http), "no", 0, 0,
+	    "Whether method and path of HTTP/1 are part of a request's type. For that the first 64 bytes of each message are read, which are user data." },
+	{ "kernel", "limit", INI_COUNT, AT(kernel_limit), "50000", 100, 1e7,
+	    "Kernel events a second; above that the programs are not followed for ten minutes." },
 	{ "status", "every", INI_TIME, AT(status_ns), "500ms", 0.01 * SECOND, SECOND,
 	    "Time between two reports of occupancy, losses and cost." },
 	{ "status", "shed", INI_SHARE, AT(shed), "90%", 0.1, 1,
@@ -156,6 +170,12 @@ check(const struct agent_config *c, struct err *e)
 		return err_prefix(e, "agent.users");
 	if (listed.n > 0 && strcmp(c->reader, "hone") != 0)
 		return err_set(e, ERR_INPUT, "agent.users: only with agent.reader = hone");
+	if (strcmp(c->kernel_rule, "current") != 0 && strcmp(c->kernel_rule, "all") != 0)
+		return err_set(
+		    e, ERR_INPUT, "kernel.rule: \"%s\" is neither current nor all", c->kernel_rule);
+	if ((c->gateways[0] != '\0' || c->gateway_cgroups[0] != '\0') && c->services[0] == '\0')
+		return err_set(e, ERR_INPUT,
+		    "kernel.gateways and kernel.gateway_cgroups: only with kernel.services");
 	if (c->maps[0] != '/')
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
 	if (strncmp(c->url, "tcp://", 6) == 0)

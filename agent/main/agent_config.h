@@ -26,6 +26,9 @@ struct agent_config {
 	char *maps;
 	int below, probes;
 	char *below_user;
+	char *services, *gateways, *gateway_cgroups, *kernel_rule;
+	int kernel_http;
+	int64_t kernel_limit;
 	double shed;
 	int64_t status_ns;
 };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_below.h"
+#include "agent/main/agent_kernel.h"
 #include "agent/main/agent_control.h"
 #include "agent/main/agent_probes.h"
 #include "agent/main/agent_queues.h"
@@ -273,9 +274,9 @@ agent_open(struct agent **ret, const struct agent_config *c, const char *version
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
 		seed = (uint64_t)clock_mono().ns;
 	rng_seed(&a->random, seed);
-	if ((rc = records_list_users(a, e)) != 0 || (rc = queues_make(a, e)) != 0 ||
-	    (rc = maps_take(a, maps, e)) != 0 || (rc = tracer_make(a, e)) != 0 ||
-	    (rc = link_make(a, version, e)) != 0) {
+	if ((rc = records_list_users(a, e)) != 0 || (rc = kernel_open(a, e)) != 0 ||
+	    (rc = queues_make(a, e)) != 0 || (rc = maps_take(a, maps, e)) != 0 ||
+	    (rc = tracer_make(a, e)) != 0 || (rc = link_make(a, version, e)) != 0) {
 		agent_close(a);
 		return rc;
 	}
@@ -334,6 +335,7 @@ agent_close(struct agent *a)
 	}
 	below_release(a);
 	probes_release(a);
+	kernel_release(a);
 	cost_end(&a->cost);
 	clean = tracer_end(a);
 	link_stop(a->link);

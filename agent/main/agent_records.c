@@ -106,7 +106,7 @@ list_programs(struct agent *a)
 		if (strcmp(p->service, "hone-cost") == 0)
 			continue;
 		list[n++] = (struct inventory_process){ p->service, p->pid, p->outside,
-			p->probes_only, process_program((pid_t)p->pid) };
+			p->probes_only, process_program((pid_t)p->pid), p->kernel };
 	}
 	name_users(a);
 	if (list != NULL && inventory_run(a->inventory, list, n, &e) == 0) {
@@ -325,7 +325,7 @@ source_open(struct agent *a, const struct tracer_session *session, struct err *e
 	if ((a->maps.count > 0 && (rc = source_mapped_open(mapped, &both, &a->maps, &m, e)) != 0) ||
 	    (rc = source_before_open(&a->records.source, a->maps.count > 0 ? mapped : &both,
 		 &a->below.before_now, e)) != 0)
-		a->below.source = NULL;
+		a->below.source = NULL, a->kernel.source = NULL;
 	return rc;
 }
 

@@ -18,6 +18,7 @@
 #include "agent/main/pack.h"
 #include "agent/reader/source.h"
 #include "agent/reader/source_below.h"
+#include "agent/reader/source_requests.h"
 #include "agent/system/process.h"
 #include "agent/tracer/inventory.h"
 #include "agent/tracer/rates.h"
@@ -133,6 +134,7 @@ struct agent_below {
 	const char *wanted[WANT_BELOW_MAX];
 	uint32_t nwanted;
 	bool services;    /* they are wanted now */
+	bool kernel;      /* kernel events are */
 	uint64_t before;  /* bit i: of wanted[i] also what threads do before they begin a unit */
 	bool before_now;  /* a process is followed so */
 	uint64_t outside; /* records of threads in no probed request, and when they were counted */
@@ -182,6 +184,43 @@ struct agent_probes {
 	struct mono found_at;
 };
 
+enum { KERNEL_SERVICES_MAX = 64, KERNEL_CGROUPS_MAX = 64, KERNEL_PROCESSES_MAX = 512 };
+
+enum kernel_state {
+	KERNEL_OFF,
+	KERNEL_ASKED, /* hone-below has not said yet whether it records */
+	KERNEL_FOLLOWED
+};
+
+/* agent_kernel.c: programs that are followed by kernel events. */
+struct agent_kernel {
+	const char *services[KERNEL_SERVICES_MAX]; /* patterns of names */
+	uint32_t nservices;
+	const char *cgroups[KERNEL_CGROUPS_MAX];
+	uint32_t ncgroups;
+	struct arena texts;
+	struct gateways *gateways; /* NULL: none are configured */
+	struct source_requests
+	    *source; /* a member of records.source while the session is open; NULL: none */
+	enum kernel_state state;
+	struct kernel_process {
+		uint32_t pid;
+		int64_t began_ns; /* a pid that is used again is another process */
+		char comm[16];
+		bool gateway; /* of a control group of gateways */
+		bool told;    /* hone-below was */
+	} * found;            /* as of looked_at */
+	uint32_t nfound;
+	struct mono looked_at, again; /* again: it is not tried before */
+	char missing[BELOW_MISSING_MAX + 1];
+	uint64_t counted; /* kernel events, at counted_at */
+	struct mono counted_at;
+	double per_second;
+	uint64_t losses; /* as logged last */
+	struct mono losses_logged;
+	uint64_t requests_before; /* of earlier sources */
+};
+
 struct agent {
 	const struct agent_config *config;
 	struct guard *guard;
@@ -207,6 +246,7 @@ struct agent {
 	struct agent_report report;
 	struct agent_below below;
 	struct agent_probes probes;
+	struct agent_kernel kernel;
 };
 
 void agent_log(struct agent *a, enum log_level level, const char *fmt, ...)

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "agent/main/agent_below.h"
+#include "agent/main/agent_kernel.h"
 #include "wire/frame.h"
 
 /* The session daemon's health socket; its peer is the daemon, also while a command hangs. */
@@ -190,6 +191,7 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	s->dropped = a->records.dropped_before + a->records.stats.dropped;
 	s->batches = o.sent;
 	s->cpu_us = own_cpu_us() + below_status(a, s);
+	kernel_status(a, s);
 	s->tracer_cpu_us = tracer_cpu_read_us(a, now);
 	s->memory_bytes = process_memory_bytes();
 	s->ring_bytes = a->records.stats.ring_bytes;

@@ -77,6 +77,8 @@ struct source_process {      /* a traced process that is alive */
 	uint32_t pid;        /* in its own pid namespace */
 	bool outside;        /* result of options.wants_outside() */
 	bool probes_only;    /* the tracer does not know it (source_below.h) */
+	bool
+	    kernel; /* it is followed by kernel events (source_requests.h), and its pid is that of this namespace */
 };
 
 struct source_stats {

@@ -236,6 +236,19 @@ take_can(struct source_below *s, const struct below_can *c)
 		s->status.state = SOURCE_BELOW_ACTIVE;
 }
 
+/* False: malformed. */
+static bool
+take_recorded(struct source_below *s, const struct below_message *m, struct mono now)
+{
+	if (m->kind == BELOW_EVENTS)
+		return s->answers.events(s->answers.of, &m->events);
+	if (m->kind == BELOW_RECORDING)
+		s->answers.recording(s->answers.of, &m->recording, now);
+	else if (m->events_mark_ns <= now.ns)
+		s->answers.events_mark(s->answers.of, m->events_mark_ns);
+	return true;
+}
+
 /* False: it sent what only the agent sends. */
 static bool
 take(struct source_below *s, const struct below_message *m, struct mono now)
@@ -277,6 +290,10 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 		if (m->cost_cpu_us > s->cpu_us)
 			s->cpu_us = m->cost_cpu_us;
 		break;
+	case BELOW_RECORDING:
+	case BELOW_EVENTS:
+	case BELOW_EVENTS_MARK:
+		return s->answers.events != NULL && take_recorded(s, m, now);
 	default:
 		return false;
 	}
@@ -284,10 +301,13 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 }
 
 static void
-detach(struct source_below *s)
+detach(struct source_below *s, bool asked)
 {
-	if (s->socket >= 0)
+	if (s->socket >= 0) {
 		close(s->socket);
+		if (s->answers.gone != NULL)
+			s->answers.gone(s->answers.of, asked);
+	}
 	s->socket = -1;
 	s->cpu_before_us += s->cpu_us;
 	s->cpu_us = 0;
@@ -314,7 +334,7 @@ fail(struct source_below *s, struct mono now, const char *why)
 		trouble_set(&s->losses, &e);
 		s->status.deaths++;
 	}
-	detach(s);
+	detach(s, ending);
 }
 
 /* Reads what has come; true: there may be more. */
@@ -348,7 +368,7 @@ read_messages(struct source_below *s, struct mono now)
 	}
 	arena_release(&a);
 	if (s->status.state == SOURCE_BELOW_ENDING && s->mark_ns >= s->end_ns)
-		detach(s);
+		detach(s, true);
 	return more && s->socket >= 0;
 }
 
@@ -440,7 +460,8 @@ below_close(void *state)
 {
 	struct source_below *s = state;
 
-	detach(s);
+	s->answers.gone = NULL; /* it may be closed already */
+	detach(s, true);
 	map_release(&s->probes);
 	arena_release(&s->names);
 	free(s->programs);
@@ -553,6 +574,22 @@ source_below_list(struct source_below *s, uint32_t pid)
 }
 
 bool
+source_below_record(struct source_below *s, uint8_t flags)
+{
+	const struct below_message m = { .kind = BELOW_RECORD, .record = flags };
+
+	return source_below_send(s, &m);
+}
+
+bool
+source_below_record_of(struct source_below *s, uint32_t pid)
+{
+	const struct below_message m = { .kind = BELOW_RECORD_OF, .record_of = pid };
+
+	return source_below_send(s, &m);
+}
+
+bool
 source_below_programs(struct source_below *s, const struct source_process *list, uint32_t n)
 {
 	struct source_process *programs = calloc((size_t)n + 1, sizeof *programs);
@@ -589,7 +626,7 @@ source_below_end(struct source_below *s, struct mono now)
 	if (s->nservices > 0)
 		s->status.state = SOURCE_BELOW_ENDING;
 	else
-		detach(s); /* while it followed nothing, nothing was to be reported */
+		detach(s, true); /* while it followed nothing, nothing was to be reported */
 }
 
 void

@@ -46,6 +46,12 @@ struct source_below_answers {
 	void *of;
 	void (*listed)(void *of, const struct below_listed *l);
 	void (*probed)(void *of, const struct below_probed *p);
+	/* Kernel events. False: malformed, and it is ended. NULL, all of them: they are not asked for. */
+	void (*recording)(void *of, const struct below_recording *r, struct mono now);
+	bool (*events)(void *of, const struct below_events *v);
+	void (*events_mark)(void *of, int64_t mark_ns);
+	/* It is gone: asked to, or not. */
+	void (*gone)(void *of, bool asked);
 };
 
 /* Opens the source, idle. *handle is valid until ret->close(). ERR_MEMORY. */
@@ -67,6 +73,10 @@ void source_below_unfollow(struct source_below *s, uint32_t pid);
 bool source_below_probe(struct source_below *s, const struct below_probe *p);
 /* Asks for the names of a process's probes. False: as above. */
 bool source_below_list(struct source_below *s, uint32_t pid);
+
+/* Asks for kernel events, or for none any more: flags of enum below_record_flag. Of this process and its children, too. False: as above. */
+bool source_below_record(struct source_below *s, uint8_t flags);
+bool source_below_record_of(struct source_below *s, uint32_t pid);
 
 /* Programs that have no LTTng tracepoints, and are known by their mapping alone: they appear among the processes of source_stats. Copied.
  * False: out of memory, and the list is as before. */

@@ -306,8 +306,8 @@ mapped_stats(void *state, struct source_stats *ret)
 	s->inner.stats(s->inner.state, ret);
 	mapped_processes_update(s, ret);
 	ret->records -= s->dropped;
-	ret->mapped = s->mapped + ret->outside_dropped;
-	ret->dropped = s->dropped + ret->outside_dropped;
+	ret->mapped += s->mapped + ret->outside_dropped;
+	ret->dropped += s->dropped + ret->outside_dropped;
 	ret->lost[LOSS_QUEUE] += s->lost;
 	for (uint32_t i = 0; i < s->nprograms; i++) {
 		if (s->programs[i].mapper == NULL)

@@ -147,6 +147,7 @@ inventory_run(struct inventory *v, const struct inventory_process *p, uint32_t n
 		}
 		if (p[i].probes_only)
 			now[i].program->listed = now[i].program->confirmed = true;
+		now[i].program->probes_listed |= p[i].kernel;
 	}
 	free(v->running);
 	v->running = now;

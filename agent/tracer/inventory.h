@@ -28,6 +28,7 @@ struct inventory_process {   /* one traced process */
 	bool
 	    probes_only; /* the tracer does not know it: it has no tracepoints but its USDT probes */
 	uint64_t program; /* identifies its program file (process_program()); 0: unknown */
+	bool kernel;      /* it is followed by kernel events, and has no tracepoints at all */
 };
 
 /* Replaces the list of running processes by p[0..n), of which the first PROGRAMS_MAX count. On

@@ -46,6 +46,7 @@ struct mapped_ring {
 };
 
 struct record_bpf {
+	bool filtered;
 	struct bpf_object *object;
 	struct bpf_link *links[LINKS_MAX], *lists;
 	int programs[LINKS_MAX];
@@ -197,7 +198,7 @@ make_rings(struct record_bpf *r, uint32_t ncpus)
 static int
 load(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 {
-	const struct record_options options = { o->groups, o->npids > 0, o->texts,
+	const struct record_options options = { o->groups, o->npids > 0 || o->filtered, o->texts,
 		{ (uint32_t)o->excluded[0], (uint32_t)o->excluded[1] } };
 	int ncpus = libbpf_num_possible_cpus();
 	struct btf *kernel = btf__load_vmlinux_btf();
@@ -409,6 +410,26 @@ follow(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 }
 
 int
+record_bpf_follow(struct record_bpf *r, pid_t pid, struct err *e)
+{
+	uint32_t number = (uint32_t)pid, one = 1;
+	int n;
+
+	if (bpf_map_update_elem(r->followed, &number, &one, BPF_ANY) != 0)
+		return err_set(e, ERR_FULL, "too many processes to follow");
+	do {
+		n = add_children(r, e);
+	} while (n > 0);
+	return n;
+}
+
+int64_t
+record_bpf_until(const struct record_bpf *r)
+{
+	return (int64_t)r->until_ns;
+}
+
+int
 record_bpf_open(struct record_bpf **ret, const struct record_bpf_options *o, struct err *e)
 {
 	struct record_bpf *r = calloc(1, sizeof *r);
@@ -423,6 +444,7 @@ record_bpf_open(struct record_bpf **ret, const struct record_bpf_options *o, str
 		return rc;
 	}
 	r->misses_at_ns = (uint64_t)clock_mono().ns;
+	r->filtered = o->filtered;
 	*ret = r;
 	return 0;
 }
@@ -641,6 +663,8 @@ add_name(void *of, const struct record_thread *t)
 				     .vector = RECORD_NO_VECTOR },
 		.other.is_new = t->asleep != 0 };
 
+	if (r->filtered && !follows(r, t->pid))
+		return;
 	memcpy(n.name, t->name, sizeof n.name);
 	if (!cpu_merge_add(r->merge, r->nrings, t->time_ns, &n, sizeof n))
 		r->forgotten++;

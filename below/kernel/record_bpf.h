@@ -30,7 +30,9 @@ enum { RECORD_KEPT_MAX = 64 << 20, RECORD_RINGS_BYTES = 64 << 20, RECORD_RING_MI
 struct record_bpf_options {
 	uint32_t groups;   /* of enum record_group */
 	const pid_t *pids; /* processes whose threads, and those of their children, are recorded */
-	size_t npids;      /* 0: the whole machine */
+	size_t npids;      /* 0: the whole machine, unless it is `filtered` */
+	bool
+	    filtered; /* only `pids`, also if there are none yet: more may come by record_bpf_follow() */
 	bool texts;        /* how messages begin, too */
 	pid_t excluded[2]; /* 0: none. Of these processes only switches are recorded */
 	uint32_t
@@ -54,7 +56,13 @@ typedef void record_bpf_take(void *of, uint32_t cpu, const struct record_head *h
  * for 1 s, and up to RECORD_KEPT_MAX bytes. Returns the largest share of a ring that was full, 0 to 1. */
 double record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of);
 
-/* Adds a RECORD_NAME of CPU 0 for each thread that there is now, which record_bpf_read() hands on among the others. ERR_SYSTEM, ERR_MEMORY. */
+/* Records a process and its children, too, from now on; of a filtered one. ERR_FULL: too many; ERR_SYSTEM; ERR_MEMORY. */
+int record_bpf_follow(struct record_bpf *r, pid_t pid, struct err *e);
+
+/* Nothing of that time or before is still to be handed on, but for what is lost: that is told when its CPU records again, within a second. */
+int64_t record_bpf_until(const struct record_bpf *r);
+
+/* Adds a RECORD_NAME of CPU 0 for each thread that there is now, of a filtered one for each that is recorded, which record_bpf_read() hands on among the others. ERR_SYSTEM, ERR_MEMORY. */
 int record_bpf_list(struct record_bpf *r, struct err *e);
 
 /* All processes that were followed have ended, and all that they have made; known within 1 s. False without pids. */

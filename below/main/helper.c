@@ -14,6 +14,7 @@
 #include "agent/system/thread_context.h"
 #include "base/clock.h"
 #include "below/main/below_watch.h"
+#include "below/main/kernel_feed.h"
 
 /* Records are handed on each READ_MS. A full socket is waited for, and then what does not fit is lost. */
 enum { SAMPLES_HZ = 999, READ_MS = 50, FULL_MS = 100, COST_MS = 100 };
@@ -28,6 +29,8 @@ struct agent_helper {
 	struct below_lost lost;                /* messages that the socket did not take */
 	struct below_hit hits[BELOW_HITS_MAX]; /* that wait for more, or for another message */
 	uint32_t nhits;
+	struct kernel_feed *feed; /* NULL: no kernel events are asked for, or none are possible */
+	struct mono fed;
 	bool ending, ended; /* it was asked to end, and hands on what there is; it ends */
 };
 
@@ -194,6 +197,69 @@ probe(struct agent_helper *s, const struct below_probe *asked)
 }
 
 static void
+put_recording(struct agent_helper *s, bool on, const char *missing)
+{
+	put_packet(
+	    s, &(struct below_message){ .kind = BELOW_RECORDING, .recording = { on, missing } });
+}
+
+static void
+record(struct agent_helper *s, uint8_t flags)
+{
+	struct err e;
+
+	kernel_feed_close(s->feed);
+	s->feed = NULL;
+	if ((flags & BELOW_RECORD_ON) == 0)
+		put_recording(s, false, "");
+	else if (kernel_feed_open(&s->feed, flags, &e) != 0)
+		put_recording(s, false, e.text);
+	else
+		put_recording(s, true, kernel_feed_missing(s->feed));
+}
+
+static void
+record_of(struct agent_helper *s, uint32_t pid)
+{
+	struct err e;
+
+	if (s->feed != NULL && kernel_feed_add(s->feed, (pid_t)pid, &e) != 0)
+		put_recording(s, true, e.text);
+}
+
+/* Without waiting: what is not sent stays with the feed. */
+static bool
+put_now(void *of, const struct below_message *m)
+{
+	struct agent_helper *s = of;
+
+	buf_reset(&s->packet);
+	below_encode(m, &s->packet);
+	if (s->packet.failed)
+		return false;
+	if (send(s->socket, s->packet.data, s->packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	s->ended |= errno != EAGAIN && errno != EINTR;
+	return false;
+}
+
+static void
+feed(struct agent_helper *s, struct mono now)
+{
+	struct err e;
+
+	if (s->feed == NULL ||
+	    (!s->ending && mono_since_ns(now, s->fed) < FEED_MS * INT64_C(1000000)))
+		return;
+	s->fed = now;
+	if (kernel_feed_turn(s->feed, put_now, s, &e) == 0)
+		return;
+	kernel_feed_close(s->feed);
+	s->feed = NULL;
+	put_recording(s, false, e.text);
+}
+
+static void
 obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 {
 	switch (m->kind) {
@@ -215,6 +281,12 @@ obey(struct agent_helper *s, const struct below_message *m, struct mono now)
 		break;
 	case BELOW_PROBE:
 		probe(s, &m->probe);
+		break;
+	case BELOW_RECORD:
+		record(s, m->record);
+		break;
+	case BELOW_RECORD_OF:
+		record_of(s, m->record_of);
 		break;
 	default:
 		break;
@@ -294,7 +366,8 @@ helper_serve(int socket, struct err *e)
 	s.lease.ns = clock_mono().ns + BELOW_LEASE_MS * INT64_C(1000000);
 	begin(&s);
 	while (rc == 0 && !s.ended) {
-		int64_t wait_ns = watch_wait_ns(&s.watch, READ_MS * INT64_C(1000000));
+		int64_t wait_ns = watch_wait_ns(
+		    &s.watch, (s.feed != NULL ? FEED_MS : READ_MS) * INT64_C(1000000));
 		struct mono now;
 
 		ppoll(&agent, 1, &(struct timespec){ .tv_nsec = wait_ns }, NULL);
@@ -305,9 +378,12 @@ helper_serve(int socket, struct err *e)
 			watch_turn(&s.watch, hand_on, &s);
 			read_watch(&s, now);
 		}
+		if (rc == 0)
+			feed(&s, now);
 		put_cost(&s, now);
 		s.ended = s.ended || s.ending || now.ns > s.lease.ns;
 	}
+	kernel_feed_close(s.feed);
 	watch_close(&s.watch);
 	buf_release(&s.packet);
 	return rc;

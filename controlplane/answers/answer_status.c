@@ -323,6 +323,18 @@ below_json(const struct status *s)
 	    "missing", answer_text(s->below_missing != NULL ? s->below_missing : ""));
 }
 
+/* What is followed by kernel events on that node, and why not. null: nothing is configured. */
+static json_t *
+kernel_json(const struct status *s)
+{
+	if (!s->kernel)
+		return json_null();
+	return json_pack("{s:i, s:I, s:I, s:f, s:o}", "processes", (int)s->kernel_processes,
+	    "requests", (json_int_t)s->kernel_requests, "lossy", (json_int_t)s->kernel_lossy,
+	    "events_per_second", s->kernel_events_per_s, "missing",
+	    answer_text(s->kernel_missing != NULL ? s->kernel_missing : ""));
+}
+
 /* The cost of a record on that node; used and permitted shares of one core. */
 static void
 cost_json(json_t *agent, struct engine *g, uint32_t node)
@@ -371,6 +383,8 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 		json_object_set_new(agent, "cost", answer_cost(g, i, c));
 		json_object_set_new(
 		    agent, "below", below_json(&engine_parts_of(g)->nodes.items[i].status));
+		json_object_set_new(
+		    agent, "kernel", kernel_json(&engine_parts_of(g)->nodes.items[i].status));
 		json_array_append_new(agents, agent);
 	}
 	return json_pack("{s:o, s:o}", "agents", agents, "refused", refusals_json(c));

@@ -83,6 +83,9 @@ nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct 
 	snprintf(n->fullest, sizeof n->fullest, "%s", s->fullest != NULL ? s->fullest : "");
 	n->status.fullest = n->fullest;
 	n->status.below_missing = n->below_missing;
+	snprintf(n->kernel_missing, sizeof n->kernel_missing, "%s",
+	    s->kernel_missing != NULL ? s->kernel_missing : "");
+	n->status.kernel_missing = n->kernel_missing;
 	n->status.trouble.subject = n->trouble_subject;
 	n->status.trouble.text = n->trouble_text;
 	n->status_at = n->heard = now;

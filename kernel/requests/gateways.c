@@ -133,6 +133,12 @@ gateways_add(struct gateways *g, const char *list, struct err *e)
 	}
 }
 
+void
+gateways_forget_processes(struct gateways *g)
+{
+	g->nprocesses = 0;
+}
+
 static bool
 same_bits(const uint8_t *a, const uint8_t *b, uint32_t bits)
 {

@@ -18,6 +18,7 @@ int gateways_add(struct gateways *g, const char *list, struct err *e);
 /* Adds a process, of one host or of any, as of a cgroup that the caller has read. ERR_INPUT: too many; ERR_MEMORY. */
 enum { GATEWAY_ANY_HOST = KERNEL_HOSTS_MAX };
 int gateways_add_process(struct gateways *g, uint16_t host, uint32_t pid, struct err *e);
+void gateways_forget_processes(struct gateways *g); /* those of a list, too */
 
 /* Whether one has this address. O(gateways). */
 bool gateways_match(const struct gateways *g, const struct kernel_end *end);

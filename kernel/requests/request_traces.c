@@ -332,6 +332,7 @@ end_label(struct requests *r, enum record_kind kind, const char *text, const str
 }
 
 static const char *const wait_fields[] = { "off_ns", "ready_ns", "lock" };
+static const char *const run_fields[] = { "weight_ns" };
 
 /* The label of a record, and its values. A call to a program that is not recorded is a pair of points, since no unit begins. */
 static uint32_t
@@ -368,6 +369,11 @@ label_of(struct requests *r, const struct unit_record *c, const struct request_u
 		values[2] = (struct value){ .type = VALUE_UINT, .u = c->link_id };
 		*nvalues = 3;
 		return labels_intern(r->labels, kind, text, strlen(text), wait_fields, 3);
+	case RECORD_SAMPLE:
+		snprintf(text, sizeof text, "%s/below:running()", service);
+		values[0] = (struct value){ .type = VALUE_UINT, .u = (uint64_t)c->off_ns };
+		*nvalues = 1;
+		return labels_intern(r->labels, kind, text, strlen(text), run_fields, 1);
 	case RECORD_FORK:
 		snprintf(text, sizeof text, call ? "%s/call:%s_begin" : "%s/hone:fork(%s)", service,
 		    name);
@@ -419,10 +425,10 @@ write_record(struct requests *r, struct pending_trace *p, const struct unit_reco
 		    .pid = c->pid,
 		    .tid = c->tid,
 		    .nvalues = nvalues } };
-	if (c->kind != RECORD_WAIT && !is_point(r->labels, label))
+	if (c->kind != RECORD_WAIT && c->kind != RECORD_SAMPLE && !is_point(r->labels, label))
 		to->event.link_id = c->link_id;
 	p->nrecords++;
-	p->nbelow += c->kind == RECORD_WAIT;
+	p->nbelow += c->kind == RECORD_WAIT || c->kind == RECORD_SAMPLE;
 	if (nvalues == 0)
 		return true;
 	to->event.values = arena_copy(&p->arena, r->values, nvalues * sizeof *r->values);

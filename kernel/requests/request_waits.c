@@ -106,11 +106,28 @@ is_poll(int32_t syscall)
 	return false;
 }
 
+void
+waits_ran(struct requests *r, struct task_thread *t)
+{
+	struct request_unit *u = context_unit(r, t);
+	struct unit_record *c;
+
+	if (!r->o.runs)
+		return;
+	if (u != NULL && u->open && t->on_ns != 0 && r->now_ns > t->on_ns &&
+	    (c = unit_add(r, u, RECORD_SAMPLE, (struct unit_source){ t->host, t->pid, t->tid }, 0,
+		 0)) != NULL)
+		c->off_ns = r->now_ns - t->on_ns;
+	t->on_ns = r->now_ns;
+}
+
 static void
 leaves(struct requests *r, struct task_thread *t, const struct kernel_event *ev)
 {
 	const struct request_unit *u = context_unit(r, t);
 
+	waits_ran(r, t);
+	t->on_ns = 0;
 	t->ran = true;
 	t->out_ns = r->now_ns;
 	t->woken_ns = 0;
@@ -185,6 +202,7 @@ returns(struct requests *r, struct task_thread *t)
 	bool loop = asleep && is_poll(t->out_syscall) && t->nopen > 1;
 
 	t->ran = true;
+	t->on_ns = r->now_ns;
 	if (t->out_ns == 0)
 		return;
 	if (u != NULL && u->open && !loop && u == context_unit(r, t))

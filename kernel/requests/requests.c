@@ -124,9 +124,21 @@ take_loss(struct requests *r, const struct kernel_event *ev)
 	r->losses[i].to_ns = r->now_ns;
 }
 
+/* A message may change the context of its thread. */
+static void
+note_run(struct requests *r, const struct kernel_event *ev)
+{
+	struct task_thread *t;
+
+	if ((ev->kind == KERNEL_SEND || ev->kind == KERNEL_RECEIVE) &&
+	    (t = thread_of(r, ev->host, ev->tid, ev->pid)) != NULL)
+		waits_ran(r, t);
+}
+
 static void
 dispatch(struct requests *r, const struct kernel_event *ev)
 {
+	note_run(r, ev);
 	switch (ev->kind) {
 	case KERNEL_SEND:
 		messages_send(r, ev);
@@ -194,6 +206,18 @@ requests_event(void *requests, const struct kernel_event *ev, struct err *e)
 	else
 		r->now_ns = ev->time_ns;
 	dispatch(r, ev);
+	traces_pass(r, r->now_ns - r->o.hold_ns, r->now_ns - r->o.patience_ns);
+	return r->rc;
+}
+
+int
+requests_pass(struct requests *r, int64_t until_ns, struct err *e)
+{
+	r->e = e;
+	if (r->now_ns == INT64_MIN) /* no event yet */
+		return r->rc;
+	if (until_ns > r->now_ns && until_ns <= INT64_MAX / 4)
+		r->now_ns = until_ns;
 	traces_pass(r, r->now_ns - r->o.hold_ns, r->now_ns - r->o.patience_ns);
 	return r->rc;
 }

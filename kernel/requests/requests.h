@@ -63,6 +63,10 @@ void requests_free(struct requests *r); /* NULL is fine */
  * out hold_ns after their response, in the order of these. ERR_MEMORY, or the error of take(). */
 int requests_event(void *requests, const struct kernel_event *ev, struct err *e);
 
+/* No event up to this time is still to come: hands out what is due by then, though no event says that time has passed. ERR_MEMORY, or the
+ * error of take(). */
+int requests_pass(struct requests *r, int64_t until_ns, struct err *e);
+
 /* After the last event: hands out all requests that have a response. ERR_MEMORY, or the error of take(). */
 int requests_end(struct requests *r, struct err *e);
 

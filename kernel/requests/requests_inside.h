@@ -66,7 +66,7 @@ struct unit_record {
 	uint64_t link_id; /* of a wait: the address of the lock */
 	uint32_t pid, tid;
 	uint32_t name;            /* in requests.types */
-	int64_t off_ns, ready_ns; /* of a wait */
+	int64_t off_ns, ready_ns; /* of a wait; off_ns of a sample: how long it ran */
 	uint8_t kind;             /* enum record_kind */
 	uint8_t state;            /* of a wait: enum below_state */
 	bool begun;               /* of a fork: a unit began by it */
@@ -199,6 +199,7 @@ struct task_thread {
 	uint32_t nopen; /* units that it received, and that are open */
 	int64_t doubt_ns;
 	bool ran;             /* it was seen on a CPU */
+	int64_t on_ns;        /* since then it is, for its context; 0: it is not, or it is not known */
 	bool receives;        /* it has received a request */
 	struct handle worker; /* trace of what it does as a worker */
 	uint32_t outstanding; /* of that: messages without their response */
@@ -329,6 +330,8 @@ struct cpu_contexts { /* the interrupts that a CPU is in */
 void messages_send(struct requests *r, const struct kernel_event *ev);
 void messages_receive(struct requests *r, const struct kernel_event *ev);
 
+/* The thread has run for its context until now, which may change now. */
+void waits_ran(struct requests *r, struct task_thread *t);
 void waits_switch(struct requests *r, const struct kernel_event *ev);
 void waits_waking(struct requests *r, const struct kernel_event *ev);
 void waits_context(struct requests *r, const struct kernel_event *ev);

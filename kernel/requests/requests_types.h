@@ -23,6 +23,8 @@ struct requests_options {
 	 * still taken into account. */
 	int64_t hold_ns;
 	int64_t patience_ns; /* a request without a response is given up after this time */
+	/* Also a RECORD_SAMPLE for each time that a thread ran for a unit without a break, at its end: from switches, of all of that time. */
+	bool runs;
 	/* Takes ownership of a trace. A negative result ends the stage with that code. */
 	int (*take)(void *ctx, struct trace *t, struct err *e);
 	void *ctx;

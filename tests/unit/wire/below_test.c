@@ -33,6 +33,11 @@ static const struct below_message MESSAGES[] = {
 	{ .kind = BELOW_LOST, .lost = { 5, 1000, 2000 } },
 	{ .kind = BELOW_MARK, .mark_ns = INT64_C(123456789012) },
 	{ .kind = BELOW_COST, .cost_cpu_us = 77 },
+	{ .kind = BELOW_RECORD, .record = BELOW_RECORD_ON | BELOW_RECORD_TEXTS },
+	{ .kind = BELOW_RECORD_OF, .record_of = 7 },
+	{ .kind = BELOW_RECORDING, .recording = { true, "no CAP_BPF" } },
+	{ .kind = BELOW_EVENTS, .events = { 9, "HONEKEV\1\0" } },
+	{ .kind = BELOW_EVENTS_MARK, .events_mark_ns = INT64_C(123456789012) },
 };
 
 enum { NMESSAGES = sizeof MESSAGES / sizeof *MESSAGES };
@@ -60,6 +65,10 @@ every_message_arrives_as_it_was_sent(void **state)
 		}
 		if (m.kind == BELOW_NAME)
 			assert_string_equal(m.name.called, "fsync");
+		if (m.kind == BELOW_EVENTS) {
+			assert_int_equal(m.events.len, 9);
+			assert_memory_equal(m.events.bytes, "HONEKEV\1\0", 9);
+		}
 		below_encode(&m, &twice);
 		assert_int_equal(once.len, twice.len);
 		assert_memory_equal(once.data, twice.data, once.len);
@@ -139,6 +148,11 @@ impossible_values_are_refused(void **state)
 	assert_refused(m);
 	m.hits.count = 0;
 	assert_refused(m);
+	assert_refused(
+	    (struct below_message){ .kind = BELOW_RECORD, .record = BELOW_RECORD_FLAGS + 1 });
+	assert_refused((struct below_message){ .kind = BELOW_RECORD_OF });
+	assert_refused((struct below_message){ .kind = BELOW_EVENTS, .events = { 0, "" } });
+	assert_refused((struct below_message){ .kind = BELOW_EVENTS_MARK, .events_mark_ns = -1 });
 	assert_refused((struct below_message){ .kind = 99 });
 }
 

@@ -455,7 +455,13 @@ random_status(struct rng *r)
 		.below_can = (uint32_t)rng_below(r, BELOW_CAN_FLAGS + 1),
 		.below_missing = random_name(r, BELOW_MISSING_MAX, ""),
 		.fullest = random_name(r, NODE_NAME_MAX, ""),
-		.fullest_pid = (uint32_t)some(r) };
+		.fullest_pid = (uint32_t)some(r),
+		.kernel = rng_below(r, 2),
+		.kernel_processes = (uint32_t)some(r),
+		.kernel_requests = some(r),
+		.kernel_lossy = some(r),
+		.kernel_events_per_s = 1e6 * rng_unit(r),
+		.kernel_missing = random_name(r, BELOW_MISSING_MAX, "") };
 
 	s.record_ns = rng_below(r, 2) ? 1e4 * rng_unit(r) : 0;
 	s.rejected_ns = s.record_ns * rng_unit(r);
@@ -488,6 +494,11 @@ a_status_is_decoded_unchanged(void **state)
 		assert_true(
 		    got.records == s.records && got.batches == s.batches && got.epoch == s.epoch);
 		assert_true(got.mapped == s.mapped && got.dropped == s.dropped);
+		assert_true(got.kernel == s.kernel && got.kernel_processes == s.kernel_processes &&
+			    got.kernel_requests == s.kernel_requests &&
+			    got.kernel_lossy == s.kernel_lossy &&
+			    got.kernel_events_per_s == s.kernel_events_per_s);
+		assert_string_equal(got.kernel_missing, s.kernel_missing);
 		assert_true(got.cpu_us == s.cpu_us && got.tracer_cpu_us == s.tracer_cpu_us);
 		assert_true(got.memory_bytes == s.memory_bytes && got.ring_bytes == s.ring_bytes);
 		assert_true(got.files_bytes == s.files_bytes && got.sent_bytes == s.sent_bytes);

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/reader/source_requests.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/reader/record_list.h"
+#include "agent/reader/source_labels.h"
+#include "agent/reader/source_losses.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "kernel/kernel_stream.h"
+
+enum {
+	LABELS_MAX = 8192,
+	READY_BYTES_MAX = 32 << 20, /* records of one poll */
+	STAGE_LABELS_MAX = 65536,   /* then the stage begins anew */
+	SERVICE_BYTES = 64,
+	UNKNOWN = UINT32_MAX, /* a label that was not looked up yet */
+	NONE = UINT32_MAX - 1 /* one that has no label here */
+};
+
+static const char *BEGIN_FIELDS[] = { "trace_id_high", "probed", "lossy" };
+enum { NBEGIN = sizeof BEGIN_FIELDS / sizeof *BEGIN_FIELDS };
+
+struct stage { /* of one stream, or of the part of it between two times that names are told anew */
+	struct requests *requests;
+	struct labels *labels; /* its own */
+	uint32_t *label_at;    /* its label -> the source's */
+	uint32_t nlabel_at, cap;
+	struct requests_counts counted; /* as they are in the sums */
+};
+
+struct source_requests {
+	struct source_requests_options o;
+	struct requests_options stage_options;
+	struct kernel_names names;
+	struct kernel_reader *reader; /* NULL: idle */
+	struct stage stage;
+	uint64_t streams; /* so far: trace ids of each are others */
+
+	struct source_labels labels;
+	struct record_list ready[2], scratch;
+	struct arena arena[2]; /* values of ready */
+	int turn;              /* for the next poll; the other one is what the last poll returned */
+	struct source_losses losses;
+	int64_t mark_ns, watermark_ns;
+	uint64_t records;
+	struct source_requests_counts counts;
+
+	struct source_process *programs;
+	char (*program_names)[SERVICE_BYTES];
+	uint32_t nprograms;
+	uint64_t changes;
+};
+
+/* ---- labels ---- */
+
+/* "SERVICE/event(name)" as the source's own label: structure by its base, so that names share what room there is. */
+static uint32_t
+make_label(struct source_requests *s, const struct label *l)
+{
+	char service[SERVICE_BYTES], event[LABEL_TEXT_MAX + 1];
+	const char **fields = (const char **)(uintptr_t)l->fields;
+	enum record_kind kind = (enum record_kind)l->kind;
+	uint32_t nfields = l->nfields, base, id;
+
+	if (l->service_len >= sizeof service || l->event_len >= sizeof event)
+		return NONE;
+	memcpy(service, l->text, l->service_len);
+	service[l->service_len] = '\0';
+	if (kind == RECORD_POINT || kind == RECORD_WAIT || kind == RECORD_SAMPLE) {
+		if (s->labels.count >= LABELS_MAX)
+			return NONE;
+		id = source_labels_get(
+		    &s->labels, kind, service, l->text + l->service_len + 1, fields, nfields);
+		return id != UINT32_MAX ? id : NONE;
+	}
+	if (kind == RECORD_REQUEST_BEGIN) {
+		fields = BEGIN_FIELDS;
+		nfields = NBEGIN;
+	}
+	memcpy(event, l->event, l->event_len);
+	event[l->event_len] = '\0';
+	base = source_labels_base(&s->labels, kind, service, event, fields, nfields);
+	if (base == UINT32_MAX)
+		return NONE;
+	id = source_labels_named(&s->labels, base, kind, l->name, l->name_len, fields, nfields);
+	return id != UINT32_MAX ? id : NONE;
+}
+
+/* The source's label of the stage's; NONE. */
+static uint32_t
+label_of(struct source_requests *s, uint32_t id)
+{
+	struct stage *g = &s->stage;
+
+	if (id >= g->nlabel_at) {
+		if (!array_reserve(g->label_at, g->cap, id + 1))
+			return NONE;
+		for (; g->nlabel_at <= id; g->nlabel_at++)
+			g->label_at[g->nlabel_at] = UNKNOWN;
+	}
+	if (g->label_at[id] == UNKNOWN)
+		g->label_at[id] = make_label(s, labels_get(g->labels, id));
+	return g->label_at[id];
+}
+
+/* ---- a trace becomes records ---- */
+
+static bool
+is_looked_below(struct source_requests *s, const struct label *l)
+{
+	char service[SERVICE_BYTES];
+
+	if (s->o.looks_below == NULL)
+		return true;
+	if (l->service_len >= sizeof service)
+		return false;
+	memcpy(service, l->text, l->service_len);
+	service[l->service_len] = '\0';
+	return s->o.looks_below(s->o.of, service);
+}
+
+/* False: out of memory, or of labels. */
+static bool
+put(struct source_requests *s, const struct trace *t, const struct event *ev,
+    enum mapped_choice chosen)
+{
+	const struct value begin[NBEGIN] = { { .type = VALUE_UINT, .u = t->id_high },
+		{ .type = VALUE_UINT, .u = chosen == MAPPED_PROBED },
+		{ .type = VALUE_UINT, .u = t->lossy } };
+	struct record r = { .trace_id = hash_u64(t->id ^ hash_u64(s->o.seed + s->streams)),
+		.unit_id = t->units[ev->unit].id,
+		.link_id = ev->link_id,
+		.time_ns = ev->time_ns,
+		.label = label_of(s, ev->label),
+		.pid = ev->pid,
+		.tid = ev->tid,
+		.nvalues = ev->nvalues,
+		.values = ev->values };
+
+	if (r.label == NONE)
+		return false;
+	if (s->labels.labels[r.label].kind == RECORD_REQUEST_BEGIN) {
+		r.nvalues = NBEGIN;
+		r.values = begin;
+	}
+	return record_list_copy(&s->ready[s->turn], &s->arena[s->turn], &r);
+}
+
+static bool
+put_trace(struct source_requests *s, const struct trace *t, enum mapped_choice chosen)
+{
+	for (uint32_t i = 0; i < t->nevents; i++)
+		if (!put(s, t, &t->events[i], chosen))
+			return false;
+	for (uint32_t i = 0; i < t->nbelow && chosen == MAPPED_PROBED; i++)
+		if (is_looked_below(s, labels_get(s->stage.labels, t->below[i].label)) &&
+		    !put(s, t, &t->below[i], chosen))
+			return false;
+	return true;
+}
+
+/* The type as the controller knows it: cut, or `other`. *ret is terminated. False: it has no label. */
+static bool
+type_of(struct source_requests *s, const struct trace *t, char ret[LABEL_TEXT_MAX + 1])
+{
+	uint32_t label = t->type != LABEL_NONE ? label_of(s, t->type) : NONE;
+	const struct batch_label *l;
+	const char *name;
+	uint32_t len;
+
+	if (label == NONE)
+		return false;
+	l = &s->labels.labels[label];
+	if ((name = memchr(l->text, '(', l->len)) == NULL || l->len > LABEL_TEXT_MAX)
+		return false;
+	len = l->len - (uint32_t)(name + 1 - l->text) - 1; /* without the brackets */
+	memcpy(ret, name + 1, len);
+	ret[len] = '\0';
+	return true;
+}
+
+static int
+take_trace(void *of, struct trace *t, struct err *e)
+{
+	struct source_requests *s = of;
+	char type[LABEL_TEXT_MAX + 1];
+	enum mapped_choice chosen = MAPPED_PROBED;
+	uint32_t before = s->ready[s->turn].count;
+	(void)e;
+
+	if (!type_of(s, t, type) || s->arena[s->turn].total_bytes > READY_BYTES_MAX) {
+		s->counts.unlabelled++;
+	} else if (s->o.choose != NULL && (chosen = s->o.choose(s->o.of, type)) == MAPPED_NOT) {
+		s->counts.skipped++;
+	} else if (put_trace(s, t, chosen)) {
+		s->counts.sampled++;
+	} else {
+		s->ready[s->turn].count = before;
+		s->counts.unlabelled++;
+	}
+	trace_free(t);
+	return 0;
+}
+
+/* ---- the stream ---- */
+
+static void
+stage_count(struct source_requests *s)
+{
+	struct stage *g = &s->stage;
+	struct requests_counts now;
+	uint64_t *sum = (uint64_t *)(void *)&s->counts.stage, *c = (uint64_t *)(void *)&now,
+		 *before = (uint64_t *)(void *)&g->counted;
+
+	if (g->requests == NULL)
+		return;
+	requests_counts(g->requests, &now);
+	for (size_t i = 0; i < sizeof now / sizeof *c; i++)
+		sum[i] += c[i] - before[i];
+	g->counted = now;
+}
+
+_Static_assert(sizeof(struct requests_counts) % sizeof(uint64_t) == 0, "counts are all uint64_t");
+
+static void
+stage_end(struct source_requests *s)
+{
+	struct stage *g = &s->stage;
+	struct requests_counts c;
+	struct err e;
+
+	if (g->requests != NULL) {
+		requests_counts(g->requests, &c);
+		s->counts.cut_off -= c.no_response;
+		requests_end(g->requests, &e);
+		requests_counts(g->requests, &c);
+		s->counts.cut_off += c.no_response;
+		stage_count(s);
+	}
+	requests_free(g->requests);
+	labels_free(g->labels);
+	free(g->label_at);
+	*g = (struct stage){ 0 };
+}
+
+static int
+stage_begin(struct source_requests *s, struct err *e)
+{
+	s->streams++;
+	if ((s->stage.labels = labels_new()) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for labels");
+	return requests_new(&s->stage.requests, &s->stage_options, &s->names, s->stage.labels, e);
+}
+
+static int
+names_forgets(void *of, struct err *e)
+{
+	(void)e;
+	stage_end(of);
+	return 0;
+}
+
+static int
+names_forgot(void *of, struct err *e)
+{
+	return stage_begin(of, e);
+}
+
+static int
+take_event(void *of, const struct kernel_event *ev, struct err *e)
+{
+	struct source_requests *s = of;
+
+	s->counts.events++;
+	if (ev->kind == KERNEL_LOST) {
+		s->counts.losses++;
+		s->counts.lost += ev->lost.count;
+		s->losses.total[LOSS_RING] += ev->lost.count > 0 ? ev->lost.count : 1;
+	}
+	return requests_event(s->stage.requests, ev, e);
+}
+
+static int
+take_news(void *of, const struct kernel_news *n, struct err *e)
+{
+	struct source_requests *s = of;
+	struct err what;
+	(void)e;
+
+	if (n->text[0] != '\0') {
+		err_set(&what, n->code != 0 ? (enum err_code)n->code : ERR_MISSING, "%s", n->text);
+		trouble_set(&s->losses, &what);
+	}
+	return 0;
+}
+
+static void
+go_idle(struct source_requests *s)
+{
+	stage_end(s);
+	kernel_reader_free(s->reader);
+	s->reader = NULL;
+	kernel_names_release(&s->names);
+	s->names = (struct kernel_names){ 0 };
+	s->mark_ns = INT64_MIN;
+}
+
+int
+source_requests_begin(struct source_requests *s, struct mono now, struct err *e)
+{
+	const struct kernel_reader_options o = { .names = &s->names,
+		.forget = true,
+		.take = take_event,
+		.news = take_news,
+		.forgets = names_forgets,
+		.forgot = names_forgot,
+		.of = s };
+	int rc;
+
+	source_requests_end(s, true);
+	if ((rc = kernel_names_new(&s->names, e)) == 0 && (rc = stage_begin(s, e)) == 0 &&
+	    (s->reader = kernel_reader_new(&o)) == NULL)
+		rc = err_set(e, ERR_MEMORY, "out of memory for kernel events");
+	if (rc != 0)
+		go_idle(s);
+	else
+		s->mark_ns = now.ns;
+	return rc;
+}
+
+int
+source_requests_feed(struct source_requests *s, const void *data, size_t len, struct err *e)
+{
+	int rc;
+
+	if (s->reader == NULL)
+		return 0; /* of a stream that was given up */
+	if ((rc = kernel_reader_feed(s->reader, data, len, e)) != 0) {
+		trouble_set(&s->losses, e);
+		source_requests_end(s, false);
+		return rc;
+	}
+	if (labels_count(s->stage.labels) > STAGE_LABELS_MAX) {
+		stage_end(s);
+		if ((rc = stage_begin(s, e)) != 0)
+			source_requests_end(s, false);
+	}
+	return rc;
+}
+
+void
+source_requests_mark(struct source_requests *s, int64_t mark_ns)
+{
+	if (s->reader != NULL && mark_ns > s->mark_ns)
+		s->mark_ns = mark_ns;
+}
+
+void
+source_requests_end(struct source_requests *s, bool asked)
+{
+	if (s->reader == NULL)
+		return;
+	if (!asked) {
+		s->counts.losses++;
+		s->losses.total[LOSS_RING]++;
+	}
+	go_idle(s);
+}
+
+/* ---- the source ---- */
+
+/* A stage hands out by the times of its events; without one it does not know that time has passed. */
+static void
+pass_time(struct source_requests *s)
+{
+	struct err e;
+
+	if (s->reader != NULL && s->stage.requests != NULL &&
+	    requests_pass(s->stage.requests, s->mark_ns, &e) != 0) {
+		trouble_set(&s->losses, &e);
+		source_requests_end(s, false);
+	}
+}
+
+static int
+requests_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
+{
+	struct source_requests *s = state;
+	struct record_list *ready = &s->ready[s->turn];
+	int64_t to_ns;
+	(void)e;
+
+	losses_begin(&s->losses);
+	pass_time(s);
+	to_ns = s->reader != NULL ? s->mark_ns - REQUESTS_HOLD_NS : now.ns;
+	if (to_ns > s->watermark_ns)
+		s->watermark_ns = to_ns;
+	if (!record_list_sort(ready, &s->scratch)) {
+		losses_add(&s->losses, LOSS_QUEUE, ready->count, s->watermark_ns, s->watermark_ns);
+		ready->count = 0;
+	}
+	s->records += ready->count;
+	*ret = (struct source_output){ .records = ready->list,
+		.nrecords = ready->count,
+		.losses = s->losses.list,
+		.nlosses = s->losses.count,
+		.watermark_ns = s->watermark_ns };
+	s->turn = !s->turn;
+	s->ready[s->turn].count = 0;
+	arena_release(&s->arena[s->turn]);
+	stage_count(s);
+	return 0;
+}
+
+static void
+requests_stats(void *state, struct source_stats *ret)
+{
+	const struct source_requests *s = state;
+
+	*ret = (struct source_stats){ .records = s->records,
+		.mapped = s->counts.events * REQUESTS_EVENT_RECORDS,
+		.dropped = s->counts.events * REQUESTS_EVENT_RECORDS,
+		.processes = s->programs,
+		.nprocesses = s->nprograms,
+		.changes = s->changes,
+		.trouble = s->losses.trouble.text };
+	memcpy(ret->lost, s->losses.total, sizeof ret->lost);
+}
+
+static const struct batch_label *
+requests_labels(void *state, uint32_t *count)
+{
+	const struct source_requests *s = state;
+
+	*count = s->labels.count;
+	return s->labels.labels;
+}
+
+static void
+requests_close(void *state)
+{
+	struct source_requests *s = state;
+
+	go_idle(s);
+	source_labels_release(&s->labels);
+	record_list_release(&s->ready[0]);
+	record_list_release(&s->ready[1]);
+	record_list_release(&s->scratch);
+	arena_release(&s->arena[0]);
+	arena_release(&s->arena[1]);
+	losses_release(&s->losses);
+	free(s->programs);
+	free(s->program_names);
+	free(s);
+}
+
+int
+source_requests_open(struct source *ret, struct source_requests **handle,
+    const struct source_requests_options *o, struct err *e)
+{
+	struct source_requests *s = calloc(1, sizeof *s);
+
+	if (s == NULL || source_labels_init(&s->labels, LABELS_MAX) != 0) {
+		if (s != NULL)
+			source_labels_release(&s->labels);
+		free(s);
+		return err_set(e, ERR_MEMORY, "out of memory for requests from kernel events");
+	}
+	s->o = *o;
+	s->stage_options = requests_defaults();
+	s->stage_options.rule = o->rule;
+	s->stage_options.gateways = o->gateways;
+	s->stage_options.hold_ns = REQUESTS_HOLD_NS;
+	s->stage_options.runs = true;
+	s->stage_options.traces_max = 8192;
+	s->stage_options.records_max = 1 << 17;
+	s->stage_options.threads_max = 8192;
+	s->stage_options.connections_max = 16384;
+	s->stage_options.take = take_trace;
+	s->stage_options.ctx = s;
+	s->mark_ns = s->watermark_ns = INT64_MIN;
+	*ret = (struct source){ s, requests_poll, requests_stats, requests_labels, requests_close };
+	*handle = s;
+	return 0;
+}
+
+bool
+source_requests_programs(struct source_requests *s, const struct source_process *list, uint32_t n)
+{
+	struct source_process *programs = calloc((size_t)n + 1, sizeof *programs);
+	char(*names)[SERVICE_BYTES] = calloc((size_t)n + 1, sizeof *names);
+
+	if (programs == NULL || names == NULL) {
+		free(programs);
+		free(names);
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		strncpy(names[i], list[i].service, SERVICE_BYTES - 1);
+		programs[i] = list[i];
+		programs[i].service = names[i];
+	}
+	free(s->programs);
+	free(s->program_names);
+	s->programs = programs;
+	s->program_names = names;
+	s->nprograms = n;
+	s->changes++;
+	return true;
+}
+
+void
+source_requests_count(const struct source_requests *s, struct source_requests_counts *ret)
+{
+	*ret = s->counts;
+}

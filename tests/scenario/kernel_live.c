@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Programs without any instrumentation that serve requests by TCP, and their load. Text like HTTP/1; nothing of Hone or LTTng.
+ *
+ *	kernel_live ROLE [FAULT]
+ *
+ *	load ---> front, 127.0.0.2: a thread for each connection
+ *	            '---> middle, 127.0.0.3: one thread and epoll
+ *	                    '---> back, 127.0.0.4: a thread for each connection, which takes a lock
+ *	                                            FAULT lock: another thread, the keeper, holds it for 8 ms at times
+ *	                                            FAULT disk: one request in five writes a file through to the disk
+ *	                                            FAULT cpu: one request in five computes for 6 ms
+ *
+ * ROLE is also the name of the process. The load prints "N requests" when it is ended: as many as were answered.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOADS = 8, CONNECTIONS_MAX = 64, PORT = 8080, MESSAGE_MAX = 512, PAUSE_US = 20000 };
+
+static const char *const ADDRESSES[] = { "127.0.0.2", "127.0.0.3", "127.0.0.4" };
+static const char *fault = "";
+static int pause_us = PAUSE_US;
+
+static void
+fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static int64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void
+compute_us(int us)
+{
+	for (int64_t until = now_ns() + us * INT64_C(1000); now_ns() < until;)
+		;
+}
+
+static struct sockaddr_in
+address_of(int tier)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)(PORT + tier)) };
+
+	inet_pton(AF_INET, ADDRESSES[tier], &a.sin_addr);
+	return a;
+}
+
+static int
+serve_at(int tier)
+{
+	struct sockaddr_in a = address_of(tier);
+	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(s, (struct sockaddr *)&a, sizeof a) != 0 || listen(s, 64) != 0)
+		fail(ADDRESSES[tier]);
+	return s;
+}
+
+static int
+connect_to(int tier)
+{
+	struct sockaddr_in a = address_of(tier);
+
+	for (int tries = 0; tries < 200; tries++) {
+		int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (connect(s, (struct sockaddr *)&a, sizeof a) == 0)
+			return s;
+		close(s);
+		usleep(20000);
+	}
+	fail(ADDRESSES[tier]);
+	return -1;
+}
+
+static bool
+say(int s, const char *text)
+{
+	size_t n = strlen(text);
+
+	return send(s, text, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+/* A message that fits in one piece, as all do here. */
+static bool
+hear(int s)
+{
+	char message[MESSAGE_MAX];
+
+	return recv(s, message, sizeof message, 0) > 0;
+}
+
+static const char *const ASK = "GET /item/17?user=42 HTTP/1.1\r\nHost: shop\r\n\r\n";
+static const char *const ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/* ---- front ---- */
+
+static void *
+front_serve(void *of)
+{
+	int client = (int)(intptr_t)of, middle = connect_to(1);
+
+	while (hear(client)) {
+		compute_us(100);
+		if (!say(middle, ASK) || !hear(middle))
+			break;
+		compute_us(50);
+		if (!say(client, ANSWER))
+			break;
+	}
+	close(client);
+	close(middle);
+	return NULL;
+}
+
+/* ---- back ---- */
+
+static pthread_mutex_t stock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *
+keep(void *of)
+{
+	(void)of;
+	prctl(PR_SET_NAME, "keeper");
+	for (unsigned n = 1;; n++) {
+		usleep(15000 + n * 7919 % 20000);
+		pthread_mutex_lock(&stock);
+		usleep(8000);
+		pthread_mutex_unlock(&stock);
+	}
+	return NULL;
+}
+
+static void
+write_through(int file)
+{
+	static char page[1 << 16];
+
+	if (pwrite(file, page, sizeof page, 0) < 0 || fsync(file) != 0)
+		fail("a file");
+}
+
+static void *
+back_serve(void *of)
+{
+	int client = (int)(intptr_t)of, file = -1;
+	unsigned n = (unsigned)client;
+
+	if (strcmp(fault, "disk") == 0 &&
+	    (file = open(getenv("KERNEL_LIVE_FOLDER"), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) < 0)
+		fail("KERNEL_LIVE_FOLDER");
+	while (hear(client)) {
+		bool turn = n++ % 5 == 0;
+
+		pthread_mutex_lock(&stock);
+		compute_us(100);
+		pthread_mutex_unlock(&stock);
+		if (turn && file >= 0)
+			write_through(file);
+		if (turn && strcmp(fault, "cpu") == 0)
+			compute_us(6000);
+		if (!say(client, ANSWER))
+			break;
+	}
+	close(client);
+	return NULL;
+}
+
+static void
+serve_threads(int tier, void *(*serve)(void *))
+{
+	int s = serve_at(tier);
+	pthread_t t;
+
+	for (;;) {
+		int client = accept4(s, NULL, NULL, SOCK_CLOEXEC);
+
+		if (client >= 0 && pthread_create(&t, NULL, serve, (void *)(intptr_t)client) == 0)
+			pthread_detach(t);
+	}
+}
+
+/* ---- middle ---- */
+
+/* A connection of a client, and one to the back for it. */
+static struct {
+	int client, back;
+} pairs[CONNECTIONS_MAX];
+
+static void
+watch(int loop, int s, uint32_t what)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = what };
+
+	if (epoll_ctl(loop, EPOLL_CTL_ADD, s, &e) != 0)
+		fail("epoll");
+}
+
+static void
+middle_event(int loop, uint32_t what)
+{
+	uint32_t i = what / 2;
+
+	if (!hear(what % 2 == 0 ? pairs[i].client : pairs[i].back)) {
+		epoll_ctl(loop, EPOLL_CTL_DEL, pairs[i].client, NULL);
+		epoll_ctl(loop, EPOLL_CTL_DEL, pairs[i].back, NULL);
+		close(pairs[i].client);
+		close(pairs[i].back);
+		return;
+	}
+	compute_us(30);
+	if (what % 2 == 0)
+		say(pairs[i].back, ASK);
+	else
+		say(pairs[i].client, ANSWER);
+}
+
+static void
+serve_events(void)
+{
+	int s = serve_at(1), loop = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event happened[16];
+	uint32_t n = 0;
+
+	watch(loop, s, UINT32_MAX);
+	for (;;) {
+		int ready = epoll_wait(loop, happened, 16, -1);
+
+		for (int i = 0; i < ready; i++) {
+			if (happened[i].data.u32 != UINT32_MAX) {
+				middle_event(loop, happened[i].data.u32);
+				continue;
+			}
+			pairs[n].client = accept4(s, NULL, NULL, SOCK_CLOEXEC);
+			pairs[n].back = connect_to(2);
+			watch(loop, pairs[n].client, 2 * n);
+			watch(loop, pairs[n].back, 2 * n + 1);
+			n = (n + 1) % CONNECTIONS_MAX;
+		}
+	}
+}
+
+/* ---- load ---- */
+
+static volatile sig_atomic_t ended;
+static uint64_t answered;
+
+static void
+on_end(int signal_number)
+{
+	(void)signal_number;
+	ended = 1;
+}
+
+static void *
+load(void *of)
+{
+	unsigned seed = (unsigned)(intptr_t)of;
+	int front = connect_to(0);
+
+	while (!ended) {
+		if (!say(front, ASK) || !hear(front))
+			break;
+		__atomic_add_fetch(&answered, 1, __ATOMIC_RELAXED);
+		usleep((useconds_t)(pause_us / 2 + rand_r(&seed) % (unsigned)pause_us));
+	}
+	close(front);
+	return NULL;
+}
+
+static void
+load_all(void)
+{
+	pthread_t t[LOADS];
+
+	signal(SIGTERM, on_end);
+	signal(SIGINT, on_end);
+	for (intptr_t i = 0; i < LOADS; i++)
+		pthread_create(&t[i], NULL, load, (void *)(i + 1));
+	for (int i = 0; i < LOADS; i++)
+		pthread_join(t[i], NULL);
+	printf("%llu requests\n", (unsigned long long)answered);
+}
+
+int
+main(int argc, char **argv)
+{
+	pthread_t t;
+
+	if (argc < 2)
+		return 2;
+	fault = argc > 2 ? argv[2] : "";
+	prctl(PR_SET_NAME, argv[1]);
+	if (strcmp(argv[1], "load") == 0) {
+		if (argc > 2)
+			pause_us = atoi(argv[2]);
+		load_all();
+		return 0;
+	}
+	if (strcmp(argv[1], "front") == 0)
+		serve_threads(0, front_serve);
+	if (strcmp(argv[1], "middle") == 0)
+		serve_events();
+	if (strcmp(argv[1], "back") != 0)
+		return 2;
+	if (strcmp(fault, "lock") == 0)
+		pthread_create(&t, NULL, keep, NULL);
+	serve_threads(2, back_serve);
+	return 0;
+}
