@@ -276,10 +276,11 @@ take_event(void *of, const struct kernel_event *ev, struct err *e)
 	struct source_requests *s = of;
 
 	s->counts.events++;
-	if (ev->kind == KERNEL_LOST) {
+	/* A count of 0 is what came before of a process that is followed from now on. */
+	if (ev->kind == KERNEL_LOST && ev->lost.count > 0) {
 		s->counts.losses++;
 		s->counts.lost += ev->lost.count;
-		s->losses.total[LOSS_RING] += ev->lost.count > 0 ? ev->lost.count : 1;
+		s->losses.total[LOSS_RING] += ev->lost.count;
 	}
 	return requests_event(s->stage.requests, ev, e);
 }

@@ -409,10 +409,25 @@ follow(struct record_bpf *r, const struct record_bpf_options *o, struct err *e)
 	return n;
 }
 
+/* Messages that are under way now are seen by one side alone. */
+static void
+tell_following(struct record_bpf *r, uint64_t from_ns)
+{
+	const struct record_lost l = { .head = { .time_ns = (uint64_t)clock_mono().ns,
+					   .kind = RECORD_LOST,
+					   .flags = RECORD_FOLLOWING,
+					   .vector = RECORD_NO_VECTOR },
+		.from_ns = from_ns };
+
+	if (!cpu_merge_add(r->merge, r->nrings, l.head.time_ns, &l, sizeof l))
+		r->forgotten++;
+}
+
 int
 record_bpf_follow(struct record_bpf *r, pid_t pid, struct err *e)
 {
 	uint32_t number = (uint32_t)pid, one = 1;
+	uint64_t from_ns = (uint64_t)clock_mono().ns;
 	int n;
 
 	if (bpf_map_update_elem(r->followed, &number, &one, BPF_ANY) != 0)
@@ -420,6 +435,7 @@ record_bpf_follow(struct record_bpf *r, pid_t pid, struct err *e)
 	do {
 		n = add_children(r, e);
 	} while (n > 0);
+	tell_following(r, from_ns);
 	return n;
 }
 

@@ -41,7 +41,9 @@ enum record_flag { /* of RECORD_SWITCH: those of enum kernel_switch_flag */
 	RECORD_UNINTERRUPTIBLE = 2,
 	RECORD_IOWAIT = 4,
 	RECORD_LOCK = 8,
-	RECORD_ENDED = 16
+	RECORD_ENDED = 16,
+	RECORD_FOLLOWING =
+	    1 /* of RECORD_LOST: what came before of a process that is followed from now on; count is 0 */
 };
 
 enum {

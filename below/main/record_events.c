@@ -235,8 +235,9 @@ record_events_make(const struct record_events *x, uint32_t cpu, const struct rec
 		ev->counted.value = 1;
 		break;
 	case RECORD_LOST:
-		if (lost->count == 0)
+		if (lost->count == 0 && (h->flags & RECORD_FOLLOWING) == 0)
 			return 0;
+		ev->flags = 0;
 		ev->tid = ev->pid = 0;
 		ev->lost.count = lost->count;
 		ev->lost.from_ns = (int64_t)lost->from_ns;

@@ -198,9 +198,9 @@ struct task_thread {
 	struct handle active[ACTIVE_MAX];
 	uint32_t nopen; /* units that it received, and that are open */
 	int64_t doubt_ns;
-	bool ran;             /* it was seen on a CPU */
-	int64_t on_ns;        /* since then it is, for its context; 0: it is not, or it is not known */
-	bool receives;        /* it has received a request */
+	bool ran;      /* it was seen on a CPU */
+	int64_t on_ns; /* since then it is, for its context; 0: it is not, or it is not known */
+	bool receives; /* it has received a request */
 	struct handle worker; /* trace of what it does as a worker */
 	uint32_t outstanding; /* of that: messages without their response */
 	bool by_timer;        /* a timer woke it last */

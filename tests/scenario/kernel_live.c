@@ -11,7 +11,7 @@
  *	                                            FAULT disk: one request in five writes a file through to the disk
  *	                                            FAULT cpu: one request in five computes for 6 ms
  *
- * ROLE is also the name of the process. The load prints "N requests" when it is ended: as many as were answered.
+ * The name of a process is kl-ROLE. The load prints "N requests" when it is ended: as many as were answered.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -311,11 +311,13 @@ int
 main(int argc, char **argv)
 {
 	pthread_t t;
+	char name[16];
 
 	if (argc < 2)
 		return 2;
 	fault = argc > 2 ? argv[2] : "";
-	prctl(PR_SET_NAME, argv[1]);
+	snprintf(name, sizeof name, "kl-%s", argv[1]);
+	prctl(PR_SET_NAME, name);
 	if (strcmp(argv[1], "load") == 0) {
 		if (argc > 2)
 			pause_us = atoi(argv[2]);

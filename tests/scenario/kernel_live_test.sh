@@ -49,7 +49,7 @@ start() {
 		-o controller.operators="$HONE_SOCKET" -o search.budget=20% "${ALL_TRACED[@]}" 2>> "$D/honed.log" &
 	HONED=$!
 	wait_for 20 test -S "$D/agents.sock" || bail "honed starts"
-	hone-agent -o agent.node=desk -o controller.url="ipc://$D/agents.sock" -o kernel.services=front,middle,back 2>> "$D/agent.log" &
+	hone-agent -o agent.node=desk -o controller.url="ipc://$D/agents.sock" -o kernel.services=kl-* 2>> "$D/agent.log" &
 	AGENT=$!
 }
 traces() { hone status --json | jq -e "[.types[] | select(.type == \"$TYPE\") | .traces][0] > $1"; }
@@ -60,6 +60,6 @@ start
 servers_start lock
 check "the three servers are followed" wait_for 20 kernel '.processes == 3 and .missing == ""'
 check "their requests are seen" wait_for 30 traces 200
-if [ -n "${LOOK:-}" ]; then sleep $LOOK; hone status; hone agents; hone report | head -60; hone start $TYPE --wait; hone why $TYPE;  cat $D/agent.log | tail -5;  fi
+if [ -n "${LOOK:-}" ]; then sleep $LOOK; hone status; hone agents; hone check | head; hone start $TYPE --wait | head -60;  tail -5 $D/agent.log; fi
 echo "1..$N"
 exit $FAILED
