@@ -65,10 +65,11 @@ flags_of(const struct agent *a, const struct source_process *p)
 	int wanted = a->below.services ? wanted_of(&a->below, p->service) : NOT_FOLLOWED;
 
 	if (wanted != NOT_FOLLOWED &&
-	    p->outside) /* the mapping says which requests threads are in */
+	    (p->outside ||
+		p->kernel)) /* the mapping, or the stage, says which requests threads are in */
 		wanted = a->below.before_off.ns == 0 ? BELOW_FOLLOW_WAITS : NOT_FOLLOWED;
-	if (p->kernel) /* its waits come with its requests */
-		return NOT_FOLLOWED;
+	if (p->kernel)
+		return wanted != NOT_FOLLOWED ? wanted | BELOW_FOLLOW_ALL : NOT_FOLLOWED;
 	if (p->pid == 0 || (wanted == NOT_FOLLOWED && !probes_follow(a, p)))
 		return NOT_FOLLOWED;
 	return (wanted != NOT_FOLLOWED ? wanted : 0) | (p->outside ? BELOW_FOLLOW_ALL : 0);

@@ -274,6 +274,21 @@ on_mark(void *of, int64_t mark_ns)
 	source_requests_mark(a->kernel.source, mark_ns);
 }
 
+/* What hone-below saw of a thread of these programs. */
+static bool
+on_seen(void *of, const struct record *r, const struct batch_label *l)
+{
+	struct agent *a = of;
+	struct agent_kernel *k = &a->kernel;
+
+	for (uint32_t i = 0; k->source != NULL && i < k->nfound; i++)
+		if (k->found[i].pid == r->pid) {
+			source_requests_seen(k->source, r, l);
+			return true;
+		}
+	return false;
+}
+
 static void
 on_gone(void *of, bool asked)
 {
@@ -291,6 +306,7 @@ kernel_answers(struct agent *a, struct source_below_answers *answers)
 	answers->recording = on_recording;
 	answers->events = on_events;
 	answers->events_mark = on_mark;
+	answers->seen = on_seen;
 	answers->gone = on_gone;
 	(void)a;
 }

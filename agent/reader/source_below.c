@@ -141,6 +141,14 @@ keep(struct source_below *s, const struct record *r, int64_t from_ns)
 		lose(s, 1, from_ns, r->time_ns);
 }
 
+/* Whether it is of a thread whose request is known later. */
+static bool
+is_taken(struct source_below *s, const struct record *r)
+{
+	return r->trace_id == 0 && r->label != UINT32_MAX && s->answers.seen != NULL &&
+	       s->answers.seen(s->answers.of, r, &s->labels.labels[r->label]);
+}
+
 static struct value
 value_of(uint64_t u)
 {
@@ -172,7 +180,8 @@ take_wait(struct source_below *s, const struct below_wait *w)
 
 	s->status.outside += w->trace_id == 0;
 	r.label = label_of(s, RECORD_WAIT, w->pid, w->state, w->place, WAIT_FIELDS, NWAIT);
-	keep(s, &r, w->begin_ns);
+	if (!is_taken(s, &r))
+		keep(s, &r, w->begin_ns);
 }
 
 static void
@@ -190,7 +199,8 @@ take_sample(struct source_below *s, const struct below_sample *m)
 	s->status.outside += m->trace_id == 0;
 	r.label = label_of(
 	    s, RECORD_SAMPLE, m->pid, BELOW_RUNNING, m->place, SAMPLE_FIELDS, NSAMPLE);
-	keep(s, &r, m->time_ns);
+	if (!is_taken(s, &r))
+		keep(s, &r, m->time_ns);
 }
 
 static void

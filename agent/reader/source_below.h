@@ -50,6 +50,9 @@ struct source_below_answers {
 	void (*recording)(void *of, const struct below_recording *r, struct mono now);
 	bool (*events)(void *of, const struct below_events *v);
 	void (*events_mark)(void *of, int64_t mark_ns);
+	/* A wait or sample of a thread in no request, with its label. True: it was taken, and is not among the source's records. NULL: it
+	 * is among them. */
+	bool (*seen)(void *of, const struct record *r, const struct batch_label *l);
 	/* It is gone: asked to, or not. */
 	void (*gone)(void *of, bool asked);
 };

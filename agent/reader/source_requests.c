@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/reader/record_list.h"
+#include "agent/reader/seen_below.h"
 #include "agent/reader/source_labels.h"
 #include "agent/reader/source_losses.h"
 #include "base/array.h"
@@ -20,6 +21,9 @@ enum {
 	UNKNOWN = UINT32_MAX, /* a label that was not looked up yet */
 	NONE = UINT32_MAX - 1 /* one that has no label here */
 };
+
+/* Two programs at one tracepoint see the same moment within this. */
+#define SAME_NS INT64_C(100000)
 
 static const char *BEGIN_FIELDS[] = { "trace_id_high", "probed", "lossy" };
 enum { NBEGIN = sizeof BEGIN_FIELDS / sizeof *BEGIN_FIELDS };
@@ -38,6 +42,7 @@ struct source_requests {
 	struct kernel_names names;
 	struct kernel_reader *reader; /* NULL: idle */
 	struct stage stage;
+	struct seen_below seen;
 	uint64_t streams; /* so far: trace ids of each are others */
 
 	struct source_labels labels;
@@ -123,6 +128,12 @@ is_looked_below(struct source_requests *s, const struct label *l)
 	return s->o.looks_below(s->o.of, service);
 }
 
+static uint64_t
+trace_id_of(const struct source_requests *s, const struct trace *t)
+{
+	return hash_u64(t->id ^ hash_u64(hash_u64(s->o.seed) + s->streams));
+}
+
 /* False: out of memory, or of labels. */
 static bool
 put(struct source_requests *s, const struct trace *t, const struct event *ev,
@@ -131,7 +142,8 @@ put(struct source_requests *s, const struct trace *t, const struct event *ev,
 	const struct value begin[NBEGIN] = { { .type = VALUE_UINT, .u = t->id_high },
 		{ .type = VALUE_UINT, .u = chosen == MAPPED_PROBED },
 		{ .type = VALUE_UINT, .u = t->lossy } };
-	struct record r = { .trace_id = hash_u64(t->id ^ hash_u64(s->o.seed + s->streams)),
+	struct record r = { .trace_id = hash_u64(
+				t->id ^ hash_u64(hash_u64(s->o.seed) + s->streams)),
 		.unit_id = t->units[ev->unit].id,
 		.link_id = ev->link_id,
 		.time_ns = ev->time_ns,
@@ -150,6 +162,74 @@ put(struct source_requests *s, const struct trace *t, const struct event *ev,
 	return record_list_copy(&s->ready[s->turn], &s->arena[s->turn], &r);
 }
 
+struct seen_match { /* what was seen of a wait, or of a time that a thread ran */
+	struct source_requests *s;
+	const struct trace *t;
+	const struct event *of;
+	const struct record *wait; /* the nearest one; NULL: none */
+	int64_t apart_ns, seen_ns; /* seen_ns: of the run, by samples */
+	bool failed;
+};
+
+static bool
+put_seen(struct seen_match *m, const struct record *seen, int64_t time_ns)
+{
+	struct record r = *seen;
+
+	r.trace_id = trace_id_of(m->s, m->t);
+	r.unit_id = m->t->units[m->of->unit].id;
+	r.time_ns = time_ns;
+	return record_list_copy(&m->s->ready[m->s->turn], &m->s->arena[m->s->turn], &r);
+}
+
+static void
+match_wait(void *of, const struct record *r)
+{
+	struct seen_match *m = of;
+	int64_t apart_ns = r->time_ns - m->of->time_ns;
+
+	apart_ns = apart_ns < 0 ? -apart_ns : apart_ns;
+	if (m->s->labels.labels[r->label].kind != RECORD_WAIT ||
+	    (m->wait != NULL && m->apart_ns <= apart_ns))
+		return;
+	m->wait = r;
+	m->apart_ns = apart_ns;
+}
+
+static void
+match_run(void *of, const struct record *r)
+{
+	struct seen_match *m = of;
+
+	if (m->s->labels.labels[r->label].kind != RECORD_SAMPLE)
+		return;
+	m->failed |= !put_seen(m, r, r->time_ns);
+	m->seen_ns += (int64_t)r->values[0].u;
+}
+
+/* A wait as hone-below saw it, or as the kernel events say; a run as its samples, and what is left of it. */
+static bool
+put_below(struct source_requests *s, const struct trace *t, const struct event *ev)
+{
+	struct seen_match m = { .s = s, .t = t, .of = ev };
+	struct event rest = *ev;
+	struct value left = { .type = VALUE_UINT };
+
+	if (labels_get(s->stage.labels, ev->label)->kind == RECORD_WAIT) {
+		seen_below_find(&s->seen, ev->tid, ev->time_ns - SAME_NS, ev->time_ns + SAME_NS,
+		    match_wait, &m);
+		return m.wait != NULL ? put_seen(&m, m.wait, ev->time_ns)
+		                      : put(s, t, ev, MAPPED_PROBED);
+	}
+	seen_below_find(&s->seen, ev->tid, ev->time_ns - (int64_t)ev->values[0].u + 1, ev->time_ns,
+	    match_run, &m);
+	if (m.failed || m.seen_ns >= (int64_t)ev->values[0].u)
+		return !m.failed;
+	left.u = ev->values[0].u - (uint64_t)m.seen_ns;
+	rest.values = &left;
+	return put(s, t, &rest, MAPPED_PROBED);
+}
+
 static bool
 put_trace(struct source_requests *s, const struct trace *t, enum mapped_choice chosen)
 {
@@ -158,16 +238,26 @@ put_trace(struct source_requests *s, const struct trace *t, enum mapped_choice c
 			return false;
 	for (uint32_t i = 0; i < t->nbelow && chosen == MAPPED_PROBED; i++)
 		if (is_looked_below(s, labels_get(s->stage.labels, t->below[i].label)) &&
-		    !put(s, t, &t->below[i], chosen))
+		    !put_below(s, t, &t->below[i]))
 			return false;
 	return true;
+}
+
+/* The stage calls a service so whose name it does not know: it began and ended just when it was followed. */
+static bool
+is_unnamed(const struct label *l)
+{
+	return strncmp(l->text, "pid-", 4) == 0 &&
+	       strspn(l->text + 4, "0123456789") + 4 == l->service_len;
 }
 
 /* The type as the controller knows it: cut, or `other`. *ret is terminated. False: it has no label. */
 static bool
 type_of(struct source_requests *s, const struct trace *t, char ret[LABEL_TEXT_MAX + 1])
 {
-	uint32_t label = t->type != LABEL_NONE ? label_of(s, t->type) : NONE;
+	uint32_t label = t->type != LABEL_NONE && !is_unnamed(labels_get(s->stage.labels, t->type))
+	                     ? label_of(s, t->type)
+	                     : NONE;
 	const struct batch_label *l;
 	const char *name;
 	uint32_t len;
@@ -204,6 +294,25 @@ take_trace(void *of, struct trace *t, struct err *e)
 	}
 	trace_free(t);
 	return 0;
+}
+
+void
+source_requests_seen(struct source_requests *s, const struct record *r, const struct batch_label *l)
+{
+	const char *slash = memchr(l->text, '/', l->len);
+	char service[SERVICE_BYTES];
+	struct record own = *r;
+
+	/* The other half of the labels is for requests. */
+	if (s->reader == NULL || slash == NULL || slash - l->text >= SERVICE_BYTES ||
+	    s->labels.count >= LABELS_MAX / 2)
+		return;
+	memcpy(service, l->text, (size_t)(slash - l->text));
+	service[slash - l->text] = '\0';
+	own.label = source_labels_get(
+	    &s->labels, (enum record_kind)l->kind, service, slash + 1, l->fields, l->nfields);
+	if (own.label != UINT32_MAX && own.nvalues == l->nfields && own.nvalues > 0)
+		seen_below_add(&s->seen, &own);
 }
 
 /* ---- the stream ---- */
@@ -307,6 +416,7 @@ go_idle(struct source_requests *s)
 	s->reader = NULL;
 	kernel_names_release(&s->names);
 	s->names = (struct kernel_names){ 0 };
+	seen_below_release(&s->seen);
 	s->mark_ns = INT64_MIN;
 }
 

@@ -69,6 +69,11 @@ void source_requests_mark(struct source_requests *s, int64_t mark_ns);
  * for, a loss. No effect while idle. */
 void source_requests_end(struct source_requests *s, bool asked);
 
+/* A wait or sample of a thread that hone-below saw in no request (source_below.h), with its label: it gives those of a request their place in the
+ * code, if it is that of a thread of one. Copied. No effect while idle. */
+void source_requests_seen(
+    struct source_requests *s, const struct record *r, const struct batch_label *l);
+
 /* Programs that are followed: they appear among the processes of source_stats. Copied. False: out of memory, and the list is as before. */
 bool source_requests_programs(
     struct source_requests *s, const struct source_process *list, uint32_t n);

@@ -84,8 +84,10 @@ kernel_feed_missing(const struct kernel_feed *f)
 int
 kernel_feed_add(struct kernel_feed *f, pid_t pid, struct err *e)
 {
-	f->list = true;
-	return record_bpf_follow(f->from, pid, e);
+	int rc = record_bpf_follow(f->from, pid, e);
+
+	/* At once: what it does before it has a name is of no service. */
+	return rc != 0 ? rc : record_bpf_list(f->from, e);
 }
 
 static void

@@ -3,13 +3,14 @@
  * Programs without any instrumentation that serve requests by TCP, and their load. Text like HTTP/1; nothing of Hone or LTTng.
  *
  *	kernel_live ROLE [FAULT]
+ *	kernel_live load [PAUSE_US [FILE]]	FILE: counts the answers
  *
  *	load ---> front, 127.0.0.2: a thread for each connection
  *	            '---> middle, 127.0.0.3: one thread and epoll
  *	                    '---> back, 127.0.0.4: a thread for each connection, which takes a lock
- *	                                            FAULT lock: another thread, the keeper, holds it for 8 ms at times
+ *	                                            FAULT lock: another thread, the keeper, holds it for 25 ms at times
  *	                                            FAULT disk: one request in five writes a file through to the disk
- *	                                            FAULT cpu: one request in five computes for 6 ms
+ *	                                            FAULT cpu: one request in twenty computes for 15 ms
  *
  * The name of a process is kl-ROLE. The load prints "N requests" when it is ended: as many as were answered.
  */
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -148,9 +150,9 @@ keep(void *of)
 	(void)of;
 	prctl(PR_SET_NAME, "keeper");
 	for (unsigned n = 1;; n++) {
-		usleep(15000 + n * 7919 % 20000);
+		usleep(40000 + n * 7919 % 20000);
 		pthread_mutex_lock(&stock);
-		usleep(8000);
+		usleep(25000);
 		pthread_mutex_unlock(&stock);
 	}
 	return NULL;
@@ -182,8 +184,8 @@ back_serve(void *of)
 		pthread_mutex_unlock(&stock);
 		if (turn && file >= 0)
 			write_through(file);
-		if (turn && strcmp(fault, "cpu") == 0)
-			compute_us(6000);
+		if (n % 20 == 0 && strcmp(fault, "cpu") == 0)
+			compute_us(15000);
 		if (!say(client, ANSWER))
 			break;
 	}
@@ -268,7 +270,7 @@ serve_events(void)
 /* ---- load ---- */
 
 static volatile sig_atomic_t ended;
-static uint64_t answered;
+static uint64_t *answered; /* in a file, if one is named */
 
 static void
 on_end(int signal_number)
@@ -286,7 +288,7 @@ load(void *of)
 	while (!ended) {
 		if (!say(front, ASK) || !hear(front))
 			break;
-		__atomic_add_fetch(&answered, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(answered, 1, __ATOMIC_RELAXED);
 		usleep((useconds_t)(pause_us / 2 + rand_r(&seed) % (unsigned)pause_us));
 	}
 	close(front);
@@ -294,9 +296,17 @@ load(void *of)
 }
 
 static void
-load_all(void)
+load_all(const char *counter)
 {
+	int file = counter != NULL ? open(counter, O_CREAT | O_RDWR | O_CLOEXEC, 0600) : -1;
 	pthread_t t[LOADS];
+
+	if (file >= 0 && ftruncate(file, sizeof *answered) != 0)
+		fail(counter);
+	answered = mmap(NULL, sizeof *answered, PROT_READ | PROT_WRITE,
+	    file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
+	if (answered == MAP_FAILED)
+		fail("a counter");
 
 	signal(SIGTERM, on_end);
 	signal(SIGINT, on_end);
@@ -304,7 +314,7 @@ load_all(void)
 		pthread_create(&t[i], NULL, load, (void *)(i + 1));
 	for (int i = 0; i < LOADS; i++)
 		pthread_join(t[i], NULL);
-	printf("%llu requests\n", (unsigned long long)answered);
+	printf("%llu requests\n", (unsigned long long)*answered);
 }
 
 int
@@ -321,7 +331,7 @@ main(int argc, char **argv)
 	if (strcmp(argv[1], "load") == 0) {
 		if (argc > 2)
 			pause_us = atoi(argv[2]);
-		load_all();
+		load_all(argc > 3 ? argv[3] : NULL);
 		return 0;
 	}
 	if (strcmp(argv[1], "front") == 0)
