@@ -16,6 +16,8 @@ seen_below_add(struct seen_below *s, const struct record *r)
 {
 	uint32_t n = s->parts[s->now].records.count;
 
+	if (n > 0 && r->time_ns < s->parts[s->now].last_ns)
+		return true; /* hone-below hands them on in order */
 	if (n > 0 && (r->time_ns - s->parts[s->now].from_ns > SEEN_NS || n >= SEEN_MAX ||
 			 s->parts[s->now].arena.total_bytes > SEEN_BYTES_MAX)) {
 		s->now = !s->now;
@@ -24,8 +26,6 @@ seen_below_add(struct seen_below *s, const struct record *r)
 	}
 	if (n == 0)
 		s->parts[s->now].from_ns = s->parts[s->now].last_ns = r->time_ns;
-	if (r->time_ns < s->parts[s->now].last_ns)
-		return true; /* hone-below hands them on in order */
 	s->parts[s->now].last_ns = r->time_ns;
 	return record_list_copy(&s->parts[s->now].records, &s->parts[s->now].arena, r);
 }

@@ -533,6 +533,7 @@ requests_stats(void *state, struct source_stats *ret)
 	const struct source_requests *s = state;
 
 	*ret = (struct source_stats){ .records = s->records,
+		.files_bytes = (int64_t)s->arena[s->turn].total_bytes,
 		.mapped = s->counts.events * REQUESTS_EVENT_RECORDS,
 		.dropped = s->counts.events * REQUESTS_EVENT_RECORDS,
 		.processes = s->programs,

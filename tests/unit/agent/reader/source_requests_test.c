@@ -344,6 +344,79 @@ waits_and_runs_come_of_a_service_that_is_looked_below(void **state)
 }
 
 static void
+see(struct stage *g, const char *label, enum record_kind kind, const char *field, int64_t us,
+    uint32_t tid, uint64_t value)
+{
+	const char *fields[] = { field };
+	const struct value v = { .type = VALUE_UINT, .u = value };
+	const struct record r = {
+		.time_ns = BEGIN + us * 1000, .pid = tid, .tid = tid, .nvalues = 1, .values = &v
+	};
+	const struct batch_label l = { (uint8_t)kind, (uint32_t)strlen(label), 1, label, fields };
+
+	source_requests_seen(g->requests, &r, &l);
+}
+
+/* hone-below saw the same wait, at almost the same time, and the thread run for a part of that time. */
+static void
+what_hone_below_saw_gives_waits_and_runs_their_places(void **state)
+{
+	uint32_t waits = 0, samples = 0;
+	uint64_t ran_ns = 0;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g, 7);
+	g.below = "back";
+	names(&g);
+	request(&g, 10, 40000);
+	see(&g, "back/below:running(serve;count)", RECORD_SAMPLE, "weight_ns", 12500, BACK, 400000);
+	see(&g, "back/below:lock(serve;take)", RECORD_WAIT, "off_ns", 16001, BACK, 3 * MS);
+	see(&g, "back/below:timer(keep)", RECORD_WAIT, "off_ns", 16002, BACK + 1, 3 * MS);
+	see(&g, "back/below:disk(serve;write)", RECORD_WAIT, "off_ns", 16500, BACK, MS);
+	poll_at(&g, 200, 200);
+	for (uint32_t i = 0; i < g.out.nrecords; i++) {
+		const struct record *r = &g.out.records[i];
+
+		if (strstr(text_of(&g, i), "below:") == NULL)
+			continue;
+		assert_int_equal(r->trace_id, g.out.records[0].trace_id);
+		assert_int_equal(r->tid, BACK);
+		if (strcmp(text_of(&g, i), "back/below:lock(serve;take)") == 0) {
+			assert_int_equal(r->time_ns, BEGIN + 16 * MS);
+			waits++;
+		} else {
+			assert_non_null(strstr(text_of(&g, i), "back/below:running("));
+			ran_ns += field_of(&g, i, "weight_ns");
+			samples += strstr(text_of(&g, i), "(serve;count)") != NULL;
+		}
+	}
+	assert_int_equal(waits, 1);
+	assert_int_equal(samples, 1);
+	assert_int_equal(ran_ns, 2 * MS);
+	stage_close(&g);
+}
+
+static void
+what_was_seen_is_kept_in_bounds(void **state)
+{
+	struct stage g;
+	(void)state;
+
+	stage_open(&g, 7);
+	g.below = "back";
+	names(&g);
+	for (int i = 0; i < 100000; i++)
+		see(&g, "back/below:timer(keep)", RECORD_WAIT, "off_ns", i, BACK, MS);
+	request(&g, 110, 40000);
+	see(&g, "back/below:lock(serve;take)", RECORD_WAIT, "off_ns", 116000, BACK, 3 * MS);
+	poll_at(&g, 300, 300);
+	for (uint32_t i = 0; i < g.out.nrecords; i++)
+		assert_null(strstr(text_of(&g, i), "timer"));
+	stage_close(&g);
+}
+
+static void
 a_loss_marks_the_requests_in_its_time_and_no_others(void **state)
 {
 	struct source_requests_counts c;
@@ -533,6 +606,8 @@ main(void)
 		cmocka_unit_test(no_request_comes_that_ended_before_the_watermark),
 		cmocka_unit_test(what_is_not_chosen_is_left_out_and_counted),
 		cmocka_unit_test(waits_and_runs_come_of_a_service_that_is_looked_below),
+		cmocka_unit_test(what_hone_below_saw_gives_waits_and_runs_their_places),
+		cmocka_unit_test(what_was_seen_is_kept_in_bounds),
 		cmocka_unit_test(a_loss_marks_the_requests_in_its_time_and_no_others),
 		cmocka_unit_test(what_was_open_when_hone_below_died_is_counted),
 		cmocka_unit_test(trace_ids_of_streams_and_nodes_differ),
