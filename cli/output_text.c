@@ -332,6 +332,17 @@ print_below(struct pen *p, const json_t *o)
 	fprintf(p->out, "; %s\n", text_of(p, below, "missing"));
 }
 
+static const char *
+kernel_why(const char *missing)
+{
+	if (strcmp(missing, "no-process") == 0)
+		return "no process has a name of kernel.services in hone-agent.conf";
+	if (strcmp(missing, "over-limit") == 0)
+		return "they have more kernel events a second than kernel.limit in hone-agent.conf, and are not followed for "
+		       "ten minutes";
+	return missing;
+}
+
 /* Programs without instrumentation that are followed on that node, and why not. Nothing if none are configured. */
 static void
 print_kernel(struct pen *p, const json_t *o)
@@ -346,7 +357,7 @@ print_kernel(struct pen *p, const json_t *o)
 	    pen_count(p, number_of(k, "processes")), pen_count(p, number_of(k, "requests")),
 	    pen_count(p, number_of(k, "lossy")), pen_count(p, number_of(k, "events_per_second")));
 	if (text_of(p, k, "missing")[0] != '\0')
-		fprintf(p->out, "; %s", text_of(p, k, "missing"));
+		fprintf(p->out, "; %s", kernel_why(text_of(p, k, "missing")));
 	putc('\n', p->out);
 }
 

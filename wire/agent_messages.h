@@ -109,7 +109,8 @@ struct status {
 	uint64_t kernel_requests;  /* complete ones, sampled or not, since the agent started */
 	uint64_t kernel_lossy;     /* of these, that may lack something */
 	double kernel_events_per_s;
-	const char *kernel_missing; /* why none, or not all; NULL is "" */
+	/* Why none, or not all: "no-process", "over-limit", or what hone-below says; NULL is "" */
+	const char *kernel_missing;
 };
 
 struct program {

@@ -335,10 +335,10 @@ limit(struct agent *a, struct mono now)
 	k->counted_at = now;
 	if (k->per_second <= (double)a->config->kernel_limit)
 		return;
-	snprintf(k->missing, sizeof k->missing,
+	snprintf(k->missing, sizeof k->missing, "over-limit");
+	agent_log(a, LOG_WARN,
 	    "%.0f kernel events a second are over kernel.limit in hone-agent.conf (%lld): not followed for ten minutes",
 	    k->per_second, (long long)a->config->kernel_limit);
-	agent_log(a, LOG_WARN, "%s", k->missing);
 	k->again.ns = now.ns + OVER_NS;
 	stop(a);
 }
@@ -475,7 +475,6 @@ kernel_status(const struct agent *a, struct status *s)
 	s->kernel_events_per_s = k->state == KERNEL_FOLLOWED ? k->per_second : 0;
 	s->kernel_missing = a->below.why_not[0] != '\0' ? a->below.why_not
 	                    : k->missing[0] != '\0'     ? k->missing
-	                    : k->nfound == 0
-	                        ? "no process has a name of kernel.services in hone-agent.conf"
-	                        : "";
+	                    : k->nfound == 0            ? "no-process"
+	                                                : "";
 }

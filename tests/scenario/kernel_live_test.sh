@@ -85,7 +85,7 @@ all_gone() {	# PIDS PROGRAMS LINKS: those processes and BPF objects do not exist
 }
 
 start
-check "without a process of that name, it is said that there is none" wait_for 20 kernel '.processes == 0 and (.missing | test("no process"))'
+check "without a process of that name, it is said that there is none" wait_for 20 kernel '.processes == 0 and .missing == "no-process"'
 check "and no hone-below runs" wait_for 10 eval '! helper'
 for fault in ${FAULTS:-lock}; do
 	servers_start "${fault#none}"
