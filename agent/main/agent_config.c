@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_config.h"
+#include "agent/main/kernel_gateways.h"
 #include "agent/reader/listed_users.h"
 #include "agent/reader/sources.h"
 #include "base/ini.h"
@@ -143,6 +144,23 @@ node_name_fits(const char *s)
 }
 
 static int
+check_kernel(const struct agent_config *c, struct err *e)
+{
+	struct gateways *g;
+
+	if (strcmp(c->kernel_rule, "current") != 0 && strcmp(c->kernel_rule, "all") != 0)
+		return err_set(
+		    e, ERR_INPUT, "kernel.rule: \"%s\" is neither current nor all", c->kernel_rule);
+	if ((c->gateways[0] != '\0' || c->gateway_cgroups[0] != '\0') && c->services[0] == '\0')
+		return err_set(e, ERR_INPUT,
+		    "kernel.gateways and kernel.gateway_cgroups: only with kernel.services");
+	if (kernel_gateways_read(&g, c->gateways, e) != 0)
+		return err_prefix(e, "kernel.gateways");
+	gateways_free(g);
+	return 0;
+}
+
+static int
 check(const struct agent_config *c, struct err *e)
 {
 	struct listed_users listed;
@@ -170,12 +188,8 @@ check(const struct agent_config *c, struct err *e)
 		return err_prefix(e, "agent.users");
 	if (listed.n > 0 && strcmp(c->reader, "hone") != 0)
 		return err_set(e, ERR_INPUT, "agent.users: only with agent.reader = hone");
-	if (strcmp(c->kernel_rule, "current") != 0 && strcmp(c->kernel_rule, "all") != 0)
-		return err_set(
-		    e, ERR_INPUT, "kernel.rule: \"%s\" is neither current nor all", c->kernel_rule);
-	if ((c->gateways[0] != '\0' || c->gateway_cgroups[0] != '\0') && c->services[0] == '\0')
-		return err_set(e, ERR_INPUT,
-		    "kernel.gateways and kernel.gateway_cgroups: only with kernel.services");
+	if (check_kernel(c, e) != 0)
+		return e->code;
 	if (c->maps[0] != '/')
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
 	if (strncmp(c->url, "tcp://", 6) == 0)

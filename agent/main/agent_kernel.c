@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/main/kernel_gateways.h"
 #include "agent/system/cgroup.h"
 #include "agent/system/process.h"
 #include "base/glob.h"
@@ -19,52 +20,22 @@
 
 /* ---- the configuration ---- */
 
-/* Splits a list at commas and blanks. False: out of memory, or more than max. */
-static bool
-split(const char *list, struct arena *a, const char **ret, uint32_t *n, uint32_t max)
-{
-	for (const char *at = list + strspn(list, ", \t"); *at != '\0'; at += strspn(at, ", \t")) {
-		size_t len = strcspn(at, ", \t");
-
-		if (*n == max || (ret[*n] = arena_text(a, at, len)) == NULL)
-			return false;
-		(*n)++;
-		at += len;
-	}
-	return true;
-}
-
-static int
-read_gateways(struct agent_kernel *k, const struct agent_config *c, struct err *e)
-{
-	const char *list[GATEWAYS_MAX];
-	uint32_t n = 0;
-	int rc = 0;
-
-	if (!split(c->gateways, &k->texts, list, &n, GATEWAYS_MAX))
-		return err_set(e, ERR_INPUT, "kernel.gateways: at most %d", GATEWAYS_MAX);
-	if (n == 0 && k->ncgroups == 0)
-		return 0;
-	if ((k->gateways = gateways_new()) == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < n && rc == 0; i++)
-		rc = gateways_add(k->gateways, list[i], e);
-	return rc != 0 ? err_prefix(e, "kernel.gateways") : 0;
-}
-
 int
 kernel_open(struct agent *a, struct err *e)
 {
 	struct agent_kernel *k = &a->kernel;
+	const struct agent_config *c = a->config;
 
-	if (!split(a->config->services, &k->texts, k->services, &k->nservices, KERNEL_SERVICES_MAX))
-		return err_set(
-		    e, ERR_INPUT, "kernel.services: at most %d patterns", KERNEL_SERVICES_MAX);
-	if (!split(a->config->gateway_cgroups, &k->texts, k->cgroups, &k->ncgroups,
-		KERNEL_CGROUPS_MAX))
-		return err_set(e, ERR_INPUT, "kernel.gateway_cgroups: at most %d control groups",
-		    KERNEL_CGROUPS_MAX);
-	return read_gateways(k, a->config, e);
+	if (kernel_list_read(
+		c->services, &k->texts, k->services, &k->nservices, KERNEL_SERVICES_MAX, e) != 0)
+		return err_prefix(e, "kernel.services");
+	if (kernel_list_read(c->gateway_cgroups, &k->texts, k->cgroups, &k->ncgroups,
+		KERNEL_CGROUPS_MAX, e) != 0)
+		return err_prefix(e, "kernel.gateway_cgroups");
+	if ((c->gateways[0] != '\0' || k->ncgroups > 0) &&
+	    kernel_gateways_read(&k->gateways, c->gateways, e) != 0)
+		return err_prefix(e, "kernel.gateways");
+	return 0;
 }
 
 void
@@ -94,6 +65,13 @@ is_named(void *of, const char *comm)
 	return kernel_names_service(of, comm);
 }
 
+/* Hone's own programs, whose messages are about requests. */
+static bool
+is_own(const char *comm)
+{
+	return strncmp(comm, "hone-", 5) == 0 || strcmp(comm, "honed") == 0;
+}
+
 /* The tracer lists it: it has requests of its own. */
 static bool
 is_traced(const struct agent *a, uint32_t pid)
@@ -113,7 +91,8 @@ note_found(const struct agent *a, struct kernel_process *to, pid_t pid, bool gat
 	struct process_look look;
 	uint32_t user;
 
-	if (!process_look(pid, &look) || !look.has_memory || is_traced(a, (uint32_t)pid) ||
+	if (!process_look(pid, &look) || !look.has_memory || is_own(look.comm) ||
+	    is_traced(a, (uint32_t)pid) ||
 	    (a->records.users.n > 0 &&
 		!(process_real_user(pid, &user) && listed_users_have(&a->records.users, user))))
 		return false;

@@ -22,6 +22,9 @@ enum {
 	NONE = UINT32_MAX - 1 /* one that has no label here */
 };
 
+#define BEFORE_NS \
+	INT64_C(100000000) /* that far back, what a thread did before it began a unit is told */
+
 /* Two programs at one tracepoint see the same moment within this. */
 #define SAME_NS INT64_C(100000)
 
@@ -230,11 +233,42 @@ put_below(struct source_requests *s, const struct trace *t, const struct event *
 	return put(s, t, &rest, MAPPED_PROBED);
 }
 
+/* What the thread did before it began the unit, as source_before.h has it. */
+static void
+match_before(void *of, const struct record *r)
+{
+	struct seen_match *m = of;
+	const struct batch_label *l = &m->s->labels.labels[r->label];
+	struct value values[RECORD_VALUES_MAX];
+	struct record own = *r;
+
+	if (r->nvalues == 0 || strcmp(l->fields[l->nfields - 1], "before_ns") != 0)
+		return;
+	memcpy(values, r->values, r->nvalues * sizeof *values);
+	values[r->nvalues - 1] = (struct value){ .type = VALUE_UINT,
+		.u = (uint64_t)(m->of->time_ns - r->time_ns) };
+	own.values = values;
+	m->failed |= !put_seen(m, &own, m->of->time_ns);
+}
+
+static bool
+put_before(struct source_requests *s, const struct trace *t, const struct event *ev)
+{
+	struct seen_match m = { .s = s, .t = t, .of = ev };
+	const struct label *l = labels_get(s->stage.labels, ev->label);
+
+	if (l->kind == RECORD_UNIT_BEGIN && is_looked_below(s, l))
+		seen_below_find(
+		    &s->seen, ev->tid, ev->time_ns - BEFORE_NS, ev->time_ns, match_before, &m);
+	return !m.failed;
+}
+
 static bool
 put_trace(struct source_requests *s, const struct trace *t, enum mapped_choice chosen)
 {
 	for (uint32_t i = 0; i < t->nevents; i++)
-		if (!put(s, t, &t->events[i], chosen))
+		if (!put(s, t, &t->events[i], chosen) ||
+		    (chosen == MAPPED_PROBED && !put_before(s, t, &t->events[i])))
 			return false;
 	for (uint32_t i = 0; i < t->nbelow && chosen == MAPPED_PROBED; i++)
 		if (is_looked_below(s, labels_get(s->stage.labels, t->below[i].label)) &&

@@ -397,6 +397,42 @@ what_hone_below_saw_gives_waits_and_runs_their_places(void **state)
 	stage_close(&g);
 }
 
+/* The thread of back slept until the message came, as hone-below saw; the edge to the begin of its unit is then explained. */
+static void
+what_a_thread_did_before_its_unit_belongs_to_that(void **state)
+{
+	const char *fields[] = { "off_ns", "before_ns" };
+	const struct value values[] = { { .type = VALUE_UINT, .u = 50 * MS },
+		{ .type = VALUE_UINT } };
+	const struct record r = { .time_ns = BEGIN + 11500000,
+		.pid = BACK,
+		.tid = BACK,
+		.nvalues = 2,
+		.values = values };
+	const char *text = "back/below:network(serve;recv)";
+	const struct batch_label l = { RECORD_WAIT, (uint32_t)strlen(text), 2, text, fields };
+	uint32_t found = 0;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g, 7);
+	g.below = "back";
+	names(&g);
+	source_requests_seen(g.requests, &r, &l);
+	request(&g, 10, 40000);
+	poll_at(&g, 200, 200);
+	for (uint32_t i = 0; i < g.out.nrecords; i++) {
+		if (strcmp(text_of(&g, i), text) != 0)
+			continue;
+		assert_int_equal(g.out.records[i].time_ns, BEGIN + 12 * MS);
+		assert_int_equal(field_of(&g, i, "before_ns"), 500000);
+		assert_int_equal(field_of(&g, i, "off_ns"), 50 * MS);
+		found++;
+	}
+	assert_int_equal(found, 1);
+	stage_close(&g);
+}
+
 static void
 what_was_seen_is_kept_in_bounds(void **state)
 {
@@ -607,6 +643,7 @@ main(void)
 		cmocka_unit_test(what_is_not_chosen_is_left_out_and_counted),
 		cmocka_unit_test(waits_and_runs_come_of_a_service_that_is_looked_below),
 		cmocka_unit_test(what_hone_below_saw_gives_waits_and_runs_their_places),
+		cmocka_unit_test(what_a_thread_did_before_its_unit_belongs_to_that),
 		cmocka_unit_test(what_was_seen_is_kept_in_bounds),
 		cmocka_unit_test(a_loss_marks_the_requests_in_its_time_and_no_others),
 		cmocka_unit_test(what_was_open_when_hone_below_died_is_counted),
