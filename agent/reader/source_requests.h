@@ -31,7 +31,7 @@
 #define REQUESTS_HOLD_NS INT64_C(100000000)
 
 /* What a kernel event costs the programs, in records of tracepoints (bench/kernel_cost.py): as so many it is counted. */
-enum { REQUESTS_EVENT_RECORDS = 4 };
+enum { REQUESTS_EVENT_RECORDS = 7 };
 
 struct source_requests;
 

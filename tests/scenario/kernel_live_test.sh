@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Three servers without any instrumentation are followed by kernel events: a diagnosis ends with the service and the state of a planted
-# fault, and with nothing where there is none. ROUNDS=1 FAULTS="lock". O: the folder of `make all agent-scenario`.
+# fault, and with nothing where there is none. ROUNDS=1 FAULTS="lock" BELOW_USER=nobody. O: the folder of `make all agent-scenario`.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond bpftool
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
@@ -53,7 +53,8 @@ start() {
 }
 agent_start() {
 	hone-agent -o agent.node=desk -o controller.url="ipc://$D/agents.sock" -o controller.silence=2s -o controller.retry=200ms \
-		-o controller.sampling_without=3s -o kernel.services=kl-front,kl-middle,kl-back -o log.level=debug 2>> "$D/agent.log" &
+		-o controller.sampling_without=3s -o kernel.services=kl-front,kl-middle,kl-back -o log.level=debug \
+		${BELOW_USER:+-o below.user="$BELOW_USER"} "$@" 2>> "$D/agent.log" &
 	AGENT=$!
 }
 traces() { hone status --json | jq -e "[.types[] | select(.type == \"$TYPE\") | .traces][0] > $1"; }
@@ -124,8 +125,10 @@ note
 kill -9 "$AGENT"
 check "the agent is killed: nothing stays attached" wait_for 10 all_gone "$pid" "$programs" "$links"
 wait_for 20 gone "$AGENT"
-agent_start
+agent_start -o kernel.http=yes -o kernel.gateways=127.0.0.1
 check "another agent follows them" wait_for 20 followed
+named() { hone status --json | jq -e 'any(.types[]; .type == "127.0.0.2:8080 GET /item/{id}" and .traces > 50)'; }
+check "types have method and path where that is asked for, without numbers and query" wait_for 20 named
 note
 kill -9 "$HONED"
 check "honed is killed: when nothing was heard of it for controller.sampling_without, nothing stays attached" wait_for 20 all_gone "$pid" "$programs" "$links"

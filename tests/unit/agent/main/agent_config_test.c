@@ -66,6 +66,8 @@ defaults_work_on_one_machine(void **state)
 	assert_int_equal(c.switch_timer_ns, 250000000);
 	assert_string_equal(c.url, "ipc:///run/hone/agents.sock");
 	assert_true(c.node[0] != '\0');
+	assert_string_equal(c.services, ""); /* nobody is followed, and no message is read */
+	assert_false(c.kernel_http);
 	agent_config_release(&c);
 }
 
@@ -85,6 +87,10 @@ invalid_values_are_refused_with_their_key(void **state)
 		{ "queue.memory=1", "memory" },
 		{ "queue.window=0", "window" },
 		{ "status.shed=120%", "shed" },
+		{ "kernel.rule=some", "kernel.rule" },
+		{ "kernel.gateways=10.0.0.1.2", "kernel.gateways" },
+		{ "kernel.gateway_cgroups=/web", "kernel.gateway_cgroups" }, /* without services */
+		{ "kernel.limit=1", "limit" },
 		{ "no.such=1", "no" },
 	};
 	(void)state;
