@@ -480,21 +480,21 @@ source_requests_begin(struct source_requests *s, struct mono now, struct err *e)
 int
 source_requests_feed(struct source_requests *s, const void *data, size_t len, struct err *e)
 {
+	struct err why;
 	int rc;
 
 	if (s->reader == NULL)
 		return 0; /* of a stream that was given up */
-	if ((rc = kernel_reader_feed(s->reader, data, len, e)) != 0) {
-		trouble_set(&s->losses, e);
-		source_requests_end(s, false);
-		return rc;
-	}
-	if (labels_count(s->stage.labels) > STAGE_LABELS_MAX) {
+	rc = kernel_reader_feed(s->reader, data, len, &why);
+	if (rc == 0 && labels_count(s->stage.labels) > STAGE_LABELS_MAX) {
 		stage_end(s);
-		if ((rc = stage_begin(s, e)) != 0)
-			source_requests_end(s, false);
+		rc = stage_begin(s, &why);
 	}
-	return rc;
+	if (rc == 0)
+		return 0;
+	trouble_set(&s->losses, &why);
+	source_requests_end(s, false);
+	return err_set(e, rc, "%s", why.text);
 }
 
 void
