@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Three servers without any instrumentation are followed by kernel events: a diagnosis ends with the service and the state of a planted
-# fault, and with nothing where there is none. ROUNDS=1 FAULTS="lock" BELOW_USER=nobody. O: the folder of `make all agent-scenario`.
+# fault, and with nothing where there is none. ROUNDS=1 FAULTS="lock", of lock cpu disk none; BELOW_USER=nobody. O: the folder of `make all agent-scenario`.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond bpftool
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
@@ -69,10 +69,10 @@ judge() {	# STATE
 	verdict "(.kind == \"place\" or .kind == \"key\") and (.edge.from | test(\"^kl-back/hone:unit_begin\")) and (.edge.to | test(\"^kl-back/hone:unit_end\")) and .below.top == \"$1\"" \
 		> "$D/verdict.$ALL" 2>&1 && RIGHT=$((RIGHT + 1))
 }
-# Without a fault no place is found, or one where threads waited for a processor: that is this machine's fault.
+# Without a fault no place is found, or one where no state of a thread stands out but the wait for a processor: then this machine is busy.
 judge_healthy() {
 	ALL=$((ALL + 1))
-	verdict '(.kind != "place" and .kind != "key") or .below.top == "ready"' > "$D/verdict.$ALL" 2>&1 && RIGHT=$((RIGHT + 1))
+	verdict '(.kind != "place" and .kind != "key") or .below.top == null or .below.top == "ready"' > "$D/verdict.$ALL" 2>&1 && RIGHT=$((RIGHT + 1))
 }
 most_right() { echo "$RIGHT of $ALL"; cat "$D"/verdict.*; [ $((RIGHT * 10)) -ge $((ALL * ${LEAST_TENTHS:-6})) ]; }
 helper() { pgrep -r R,S,D -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
