@@ -235,7 +235,7 @@ SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,map report kill overhead recovery bad_peer agent below_agent guard \
 	matrix budget nginx redis postgres probes)
-ALONE     := $(call scenario_files,annotate below switches burst clock cost soak source questions demo news)
+ALONE     := $(call scenario_files,annotate kernel_record kernel_live states below switches burst clock cost soak source questions demo news)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3

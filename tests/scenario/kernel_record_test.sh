@@ -210,7 +210,7 @@ mkdir -m 777 "$D/open"
 chmod 711 "$D"
 denied() {
 	as_nobody --inh-caps=-all --bounding-set=-all "$H" kernel record --seconds 1 "$D/open/r" > "$D/denied.log" 2>&1
-	[ $? = 1 ] && grep -q "CAP_BPF and CAP_PERFMON are needed" "$D/denied.log" && [ ! -e "$D/open/r" ]
+	[ $? = 1 ] && grep -q "CAP_BPF and CAP_PERFMON are missing" "$D/denied.log" && [ ! -e "$D/open/r" ]
 }
 check "without capabilities it says which are missing, and how to grant them" denied
 two() { as_nobody --inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon --bounding-set=-all,+bpf,+perfmon "$H" kernel record \
