@@ -2,49 +2,30 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "cli/call.h"
+#include "cli/kernel_progress.h"
 #include "cli/kernel_verbs.h"
-#include "cli/progress.h"
 #include "kernel/files/ctf_writer.h"
-#include "kernel/files/kernel_files.h"
 
-enum { LOOK_EVENTS = 8192, PROGRESS_AFTER_MS = 300, NAMES_SHOWN = 6 };
+enum { NAMES_SHOWN = 6 };
 
 struct kernel_reading {
 	struct invocation *call;
 	struct kernel_ctf_writer *writer; /* NULL: nothing is written */
 	struct kernel_files_counts counts;
-	struct kernel_files_progress progress;
+	struct kernel_progress progress;
 	struct kernel_names names;
-	struct progress shown;
-	int64_t began_ns, next_ns;
-	uint64_t given, written, bytes;
+	uint64_t written, bytes;
 };
 
 /* ---- reading ---------------------------------------------------------------- */
-
-static void
-show_progress(struct kernel_reading *r)
-{
-	struct pen *p = r->call->err;
-	int64_t now_ns = clock_mono().ns;
-	double read = (double)r->progress.read_bytes, size = (double)r->progress.size_bytes;
-
-	if (now_ns < r->next_ns)
-		return;
-	r->next_ns = now_ns + 100000000;
-	progress_show(&r->shown, size > 0 ? read / size : -1, "reading",
-	    pen_printf(p, "%s events", pen_count(p, (double)r->given)));
-}
 
 static int
 take(void *of, const struct kernel_event *ev, struct err *e)
 {
 	struct kernel_reading *r = of;
 
-	if (r->given++ % LOOK_EVENTS == 0)
-		show_progress(r);
+	kernel_progress_event(&r->progress);
 	return r->writer != NULL ? kernel_ctf_take(r->writer, ev, e) : 0;
 }
 
@@ -59,7 +40,7 @@ read_all(struct kernel_reading *r, struct err *e)
 		.memory_max_bytes = (size_t)c->number[FLAG_MEMORY] << 20,
 		.take = take,
 		.of = r,
-		.progress = &r->progress,
+		.progress = &r->progress.at,
 	};
 	const char *folder = c->value[FLAG_WRITE];
 	struct err closing = { 0 };
@@ -257,15 +238,13 @@ print_text(struct pen *p, const json_t *o)
 enum exit_code
 kernel_read_run(struct invocation *c)
 {
-	struct kernel_reading r = { .call = c, .began_ns = clock_mono().ns };
+	struct kernel_reading r = { .call = c, .progress.call = c };
 	struct err e = { 0 };
 	json_t *o;
 	int rc;
 
-	r.next_ns = r.began_ns + PROGRESS_AFTER_MS * INT64_C(1000000);
-	progress_open(&r.shown, c->err);
 	rc = read_all(&r, &e);
-	progress_close(&r.shown);
+	kernel_progress_end(&r.progress);
 	if (rc == 0) {
 		o = document(&r);
 		if (c->value[FLAG_JSON] != NULL)

@@ -9,18 +9,14 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/glob.h"
 #include "cli/call.h"
-#include "cli/progress.h"
+#include "cli/kernel_progress.h"
 #include "formats/reading.h"
-#include "kernel/files/kernel_files.h"
 #include "kernel/patterns/states_of_trace.h"
 #include "kernel/requests/requests.h"
 #include "report/baseline_files.h"
 #include "report/document.h"
-
-enum { BAR_AFTER_NS = 300000000, EVENTS_EACH = 65536 };
 
 struct states_reading {
 	struct invocation *call;
@@ -37,26 +33,8 @@ struct states_reading {
 	uint64_t no_evidence; /* parts of them are missing */
 	uint64_t lossy;       /* of the others, those that may lack a part */
 	struct kernel_files_counts files;
-	struct kernel_files_progress at;
-	struct progress progress;
-	struct mono begun;
-	uint64_t events;
-	bool shown;
+	struct kernel_progress progress;
 };
-
-static void
-show(struct states_reading *r)
-{
-	double size = (double)r->at.size_bytes;
-
-	if (!r->shown && clock_mono().ns - r->begun.ns < BAR_AFTER_NS)
-		return;
-	if (!r->shown)
-		progress_open(&r->progress, r->call->err);
-	r->shown = true;
-	progress_show(&r->progress, size > 0 ? (double)r->at.read_bytes / size : -1, "reading",
-	    pen_printf(r->call->err, "%s events", pen_count(r->call->err, (double)r->events)));
-}
 
 static int
 take_event(void *of, const struct kernel_event *ev, struct err *e)
@@ -64,8 +42,7 @@ take_event(void *of, const struct kernel_event *ev, struct err *e)
 	struct states_reading *r = of;
 	int rc;
 
-	if (++r->events % EVENTS_EACH == 0)
-		show(r);
+	kernel_progress_event(&r->progress);
 	if ((rc = kernel_graph_take(r->graph, ev, e)) == 0 && r->requests != NULL)
 		rc = requests_event(r->requests, ev, e);
 	return rc;
@@ -176,7 +153,7 @@ read_all(struct states_reading *r, char **files, int nfiles, struct err *e)
 	struct kernel_files_options o = { .memory_max_bytes = memory_bytes / 8,
 		.take = take_event,
 		.of = r,
-		.progress = &r->at };
+		.progress = &r->progress.at };
 	int rc, nkernel;
 
 	r->bytes_max = memory_bytes / 4;
@@ -192,8 +169,7 @@ read_all(struct states_reading *r, char **files, int nfiles, struct err *e)
 	                      : open_requests(r, e);
 	if (rc == 0)
 		rc = kernel_files_read(files, nkernel, &o, &r->names, &r->files, e);
-	if (r->shown)
-		progress_close(&r->progress);
+	kernel_progress_end(&r->progress);
 	if (rc == 0 && r->requests != NULL)
 		rc = requests_end(r->requests, e);
 	return rc == 0 ? kernel_graph_end(r->graph, e) : rc;
@@ -336,7 +312,7 @@ list_of(char *const *files, int nfiles, struct err *e)
 enum exit_code
 states_save(struct invocation *c, const char *name, char *const *files, int nfiles)
 {
-	struct states_reading r = { .call = c, .begun = clock_mono() };
+	struct states_reading r = { .call = c, .progress.call = c };
 	json_t *document = NULL;
 	struct err e = { 0 };
 	char **list;
@@ -412,7 +388,7 @@ write_page(struct invocation *c, const json_t *document, struct err *e)
 enum exit_code
 states_compare(struct invocation *c)
 {
-	struct states_reading r = { .call = c, .begun = clock_mono() };
+	struct states_reading r = { .call = c, .progress.call = c };
 	struct states_baseline *b = NULL;
 	json_t *baseline = NULL, *document = NULL;
 	struct err e = { 0 };

@@ -1,46 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/thread_analysis.h"
 
-#include "base/clock.h"
 #include "cli/call.h"
-#include "cli/progress.h"
+#include "cli/kernel_progress.h"
 #include "cli/thread_document.h"
-#include "kernel/files/kernel_files.h"
-
-enum { BAR_AFTER_NS = 300000000, EVENTS_EACH = 65536 };
 
 struct thread_reading {
 	struct invocation *call;
 	struct kernel_names names;
 	struct kernel_graph *graph;
-	struct mono begun;
-	struct progress progress;
-	struct kernel_files_progress at;
-	uint64_t events;
-	bool shown;
+	struct kernel_progress progress;
 };
-
-static void
-show(struct thread_reading *r)
-{
-	double size = (double)r->at.size_bytes;
-
-	if (!r->shown && clock_mono().ns - r->begun.ns < BAR_AFTER_NS)
-		return;
-	if (!r->shown)
-		progress_open(&r->progress, r->call->err);
-	r->shown = true;
-	progress_show(&r->progress, size > 0 ? (double)r->at.read_bytes / size : -1, "reading",
-	    pen_printf(r->call->err, "%s events", pen_count(r->call->err, (double)r->events)));
-}
 
 static int
 take(void *of, const struct kernel_event *ev, struct err *e)
 {
 	struct thread_reading *r = of;
 
-	if (++r->events % EVENTS_EACH == 0)
-		show(r);
+	kernel_progress_event(&r->progress);
 	return kernel_graph_take(r->graph, ev, e);
 }
 
@@ -96,10 +73,11 @@ read_all(struct thread_reading *r, json_t **document, struct err *e)
 	struct invocation *c = r->call;
 	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
 	struct kernel_files_options o = { .format = c->value[FLAG_FORMAT],
+		.meta = c->value[FLAG_MAP],
 		.memory_max_bytes = memory_bytes / 4,
 		.take = take,
 		.of = r,
-		.progress = &r->at };
+		.progress = &r->progress.at };
 	struct kernel_files_counts counts;
 	int rc;
 
@@ -109,8 +87,7 @@ read_all(struct thread_reading *r, json_t **document, struct err *e)
 		 &r->names, e)) != 0)
 		return rc;
 	rc = kernel_files_read(c->arguments, c->narguments, &o, &r->names, &counts, e);
-	if (r->shown)
-		progress_close(&r->progress);
+	kernel_progress_end(&r->progress);
 	if (rc != 0 || (rc = kernel_graph_end(r->graph, e)) != 0)
 		return rc;
 	if ((*document = document_of(r, &counts)) == NULL)
@@ -122,7 +99,7 @@ read_all(struct thread_reading *r, json_t **document, struct err *e)
 enum exit_code
 thread_analysis(struct invocation *c)
 {
-	struct thread_reading r = { .call = c, .begun = clock_mono() };
+	struct thread_reading r = { .call = c, .progress.call = c };
 	json_t *document = NULL;
 	struct err e = { 0 };
 	int rc = read_all(&r, &document, &e);
