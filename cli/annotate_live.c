@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cli/below_record.h"
 #include "cli/progress.h"
+#include "cli/session_keeper.h"
 #include "cli/tracepoint_list.h"
 #include "kernel/files/ctf_writer.h"
 
@@ -28,6 +29,7 @@ struct live {
 	char spans[PATH_MAX], kernel[PATH_MAX], session[32];
 	uint64_t taken;
 	struct err failed; /* what hone-below says; code 0: nothing */
+	struct session_keeper keeper;
 	bool asked, has_session;
 };
 
@@ -65,7 +67,8 @@ open_session(struct live *l, struct err *e)
 
 	snprintf(l->session, sizeof l->session, "hone-annotate-%d", (int)getpid());
 	snprintf(output, sizeof output, "--output=%s", l->spans);
-	if ((rc = LTTNG("create", l->session, output)) != 0)
+	if ((rc = session_keeper_start(&l->keeper, l->session, e)) != 0 ||
+	    (rc = LTTNG("create", l->session, output)) != 0)
 		return rc;
 	l->has_session = true;
 	if ((rc = LTTNG("enable-channel", "--userspace", "--session", l->session, "--buffers-pid",
@@ -213,6 +216,8 @@ annotate_live(struct invocation *c, const char *folder, uint64_t *taken, struct 
 	if ((rc = open_session(&l, e)) == 0)
 		rc = record_kernel(&l, e);
 	closed = close_session(&l, &closing);
+	if (closed == 0) /* else it tries once more, when this process has ended */
+		session_keeper_end(&l.keeper);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (rc == 0 && closed != 0) {
 		*e = closing;

@@ -163,4 +163,17 @@ check "spans with a recording are operations whose states are known" states
 misused() { hone annotate "$@" > "$D/misused" 2>&1; [ $? = 2 ]; }
 check "without spans it is misuse: exit 2" misused "$D/live/kernel"
 check "an unknown format is misuse: exit 2" misused --spans "$D/otlp.json" --format xml --output - "$D/live/kernel"
+# ---- killed
+sleep 300 &
+PIDS+=($!)
+hone annotate --pid $! --seconds 60 "$D/killed" > "$D/killed.log" 2>&1 &
+killed=$!
+PIDS+=($killed)
+begun() { lttng list 2> /dev/null | grep -q "hone-annotate-$killed"; }
+check "while it records, it has an LTTng session" wait_for 20 begun
+kill -9 $killed
+ended() { ! begun; }
+check "which is gone soon after a kill -9" wait_for 20 ended
+kept() { ! pgrep -x hone-keeper; }
+check "and so is the process that destroys it" wait_for 10 kept
 echo "1..$N"
