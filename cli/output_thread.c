@@ -94,6 +94,8 @@ print_oddities(struct pen *p, const json_t *document)
 		{ "lost", "events were lost: what they overlap is unknown" },
 		{ "without_context",
 		    "wake-ups of which nothing says who woke: no interrupt was recorded before them" },
+		{ "unwoken",
+		    "waits end without a wake-up on record, as those of the recorder itself: what they were for is unknown" },
 		{ "unexpected",
 		    "switches from a thread that the CPU did not run: what happened before is unknown" },
 		{ "back", "events go back in time, and were left out" },

@@ -445,7 +445,7 @@ arrive(struct kernel_graph *g, struct cpu *c, const struct kernel_event *ev, str
 		if (t->is_early)
 			t->status = STATUS_READY;
 		else
-			g->counts.unexpected++;
+			g->counts.unwoken++;
 		break;
 	case STATUS_READY:
 	case STATUS_UNKNOWN:

@@ -60,6 +60,7 @@ struct kernel_graph_options {
 struct kernel_graph_counts {      /* what was odd in the events */
 	uint64_t events, back;    /* back: before the one before, on its host; it was left out */
 	uint64_t unexpected;      /* a CPU switches from another thread than it ran */
+	uint64_t unwoken;         /* threads that run again, and nobody was seen to wake them */
 	uint64_t open_contexts;   /* interrupts without their end */
 	uint64_t stray_contexts;  /* ends of interrupts without their begin */
 	uint64_t losses, lost;    /* events KERNEL_LOST, and what they counted */

@@ -379,6 +379,24 @@ a_thread_that_nobody_saw_leave_is_unknown_and_counted(void **state)
 }
 
 static void
+a_wait_that_nobody_ended_is_unknown_and_counted(void **state)
+{
+	struct kit k;
+
+	(void)state;
+	kit_begin(&k, false);
+	kit_take(&k, switched(10, 0, 2, 0, 1));
+	kit_take(&k, switched(20, 0, 1, SWITCH_ASLEEP, 2));
+	kit_take(&k, switched(40, 0, 2, 0, 1));
+	kit_take(&k, switched(50, 0, 1, 0, 2));
+	assert_int_equal(kernel_graph_end(k.graph, &k.e), 0);
+	assert_string_equal(states_of(&k, 0, 1), "running 10-20, unknown 20-40, running 40-50");
+	assert_int_equal(kernel_graph_counts(k.graph).unwoken, 1);
+	assert_int_equal(kernel_graph_counts(k.graph).unexpected, 0);
+	kit_end(&k);
+}
+
+static void
 time_that_goes_back_is_counted_and_left_out(void **state)
 {
 	struct kit k;
@@ -566,6 +584,7 @@ main(void)
 		cmocka_unit_test(a_loss_makes_unknown_what_it_overlaps),
 		cmocka_unit_test(a_wait_that_goes_on_through_a_loss_is_unknown),
 		cmocka_unit_test(a_thread_that_nobody_saw_leave_is_unknown_and_counted),
+		cmocka_unit_test(a_wait_that_nobody_ended_is_unknown_and_counted),
 		cmocka_unit_test(time_that_goes_back_is_counted_and_left_out),
 		cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
 		cmocka_unit_test(too_many_events_are_refused_with_a_way_out),
