@@ -28,10 +28,11 @@ struct record_stacks;
 
 /* What is not in the stream, though a thread was off the CPU in a system call. */
 struct record_stacks_counts {
-	uint64_t lost;    /* copies of stacks, or waits, that did not fit into the rings or here */
-	uint64_t late;    /* told after events of that time were handed on */
-	uint64_t unnamed; /* no frame could be named */
-	uint64_t apart;   /* no event says that the thread was on a CPU then */
+	uint64_t lost; /* records of stacks and waits that did not fit into the rings or here */
+	uint64_t late; /* told after events of that time were handed on */
+	uint64_t
+	    unnamed; /* waits without a stack: it is among the lost, or no frame could be named */
+	uint64_t apart; /* no event says that the thread was on a CPU then */
 };
 
 struct record_stacks *record_stacks_new(void);    /* NULL: out of memory */
