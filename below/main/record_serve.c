@@ -268,8 +268,8 @@ tell_stacks(struct record_stream *r)
 	if (c.lost + c.late + c.unnamed + c.apart == 0)
 		return;
 	snprintf(text, sizeof text,
-	    "call stacks are missing: %llu records of them did not fit into the buffers, %llu calls had none, "
-	    "%llu were told too late, the thread of %llu is on no CPU by the other events",
+	    "call stacks are missing: lost records of them %llu, calls without one %llu, told too late %llu, "
+	    "of threads that no switch puts on a CPU %llu",
 	    (unsigned long long)c.lost, (unsigned long long)c.unnamed, (unsigned long long)c.late,
 	    (unsigned long long)c.apart);
 	tell(r, KERNEL_NOTE, 0, text);
