@@ -20,7 +20,7 @@
 
 enum { SHOW_MS = 250, LTTNG_MS = 30000 };
 
-#define EVENTS "sched,net,syscalls,faults,units"
+#define EVENTS "sched,net,syscalls,faults,units,stacks"
 
 struct live {
 	struct invocation *call;

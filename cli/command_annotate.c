@@ -182,5 +182,5 @@ const struct command command_annotate = {
 	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --pid it records both first, for --seconds: requests\n"
 	    "of libhone programs, with the tracepoints of --tracepoint, and the kernel; in the folder RECORDING, if one is given.\n"
 	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --count names\n"
-	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults,units).",
+	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults,units,stacks).",
 };

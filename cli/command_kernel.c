@@ -64,7 +64,8 @@ const struct command command_kernel = {
 	    "by name. --map FILE is MiSeRTrace's meta file.\n"
 	    "record [FOLDER] takes events of the kernel as they happen, for --seconds, from the whole machine or from\n"
 	    "the processes of --pid with their children. Groups of --events: sched (threads that run and wait, always\n"
-	    "recorded), net (what threads send and receive by TCP), irq, syscalls, packets, block, faults, migrations, units;\n"
+	    "recorded), net (what threads send and receive by TCP), irq, syscalls, packets, block, faults, migrations,\n"
+	    "units, stacks (call stacks of system calls that waited, of the processes of --pid);\n"
 	    "lean is sched,net, full is sched,net,irq,syscalls,block; SYSTEM:TRACEPOINT is counted. It needs CAP_BPF\n"
 	    "and CAP_PERFMON, or root.",
 };

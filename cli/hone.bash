@@ -36,7 +36,7 @@ _hone() {
 		return ;;
 	--events)
 		if [ "$command" = kernel ]; then
-			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations units" -- "${word##*,}" |
+			COMPREPLY=($(compgen -W "lean full sched net irq syscalls packets block faults migrations units stacks" -- "${word##*,}" |
 			    sed "s/^/$(case $word in *,*) echo "${word%,*}," ;; esac)/"))
 		else
 			COMPREPLY=($(compgen -f -- "$word"))

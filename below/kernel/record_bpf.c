@@ -56,6 +56,7 @@ struct record_bpf {
 	uint32_t nrings, ring_bytes;
 	struct cpu_merge *merge;
 	uint64_t until_ns;     /* records up to this were handed on */
+	uint64_t hold_ns;      /* none later than this, unless all are; 0: any */
 	uint64_t forgotten;    /* for lack of memory here */
 	uint64_t misses;       /* of the kernel, as told */
 	uint64_t missed;       /* of programs for interrupts */
@@ -657,6 +658,8 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 		until_ns = now_ns - HELD_NS;
 	if (cpu_merge_bytes(r->merge) > RECORD_KEPT_MAX)
 		until_ns = now_ns - MARGIN_NS;
+	if (r->hold_ns != 0 && until_ns > r->hold_ns)
+		until_ns = r->hold_ns;
 	if (all)
 		until_ns = UINT64_MAX;
 	cpu_merge_take(r->merge, until_ns, hand_on, &x);
@@ -673,6 +676,12 @@ record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of)
 		forget_ended(r);
 	}
 	return fullest;
+}
+
+void
+record_bpf_hold(struct record_bpf *r, int64_t until_ns)
+{
+	r->hold_ns = until_ns > 0 ? (uint64_t)until_ns : 0;
 }
 
 static void

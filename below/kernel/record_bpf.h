@@ -60,6 +60,10 @@ typedef void record_bpf_take(void *of, uint32_t cpu, const struct record_head *h
  * for 1 s, and up to RECORD_KEPT_MAX bytes. Returns the largest share of a ring that was full, 0 to 1. */
 double record_bpf_read(struct record_bpf *r, bool all, record_bpf_take *take, void *of);
 
+/* From now on record_bpf_read() without `all` hands on only what happened until then (ns): what another source, with which the records are
+ * merged, has told. O(1). */
+void record_bpf_hold(struct record_bpf *r, int64_t until_ns);
+
 /* Records a process and its children, too, from now on; of a filtered one. A RECORD_LOST with RECORD_FOLLOWING says when: of messages that are
  * under way then one side is recorded. ERR_FULL: too many; ERR_SYSTEM; ERR_MEMORY. */
 int record_bpf_follow(struct record_bpf *r, pid_t pid, struct err *e);

@@ -48,6 +48,7 @@ struct observer {
 	struct trace_bpf *trace;
 	struct stacks *stacks;
 	uint32_t samples_hz;
+	bool calls_only;
 	struct thread_notes *threads; /* [THREADS] */
 	struct places *places;
 	struct probes *probes; /* NULL: none are possible */
@@ -62,6 +63,9 @@ struct observer {
 static const uint8_t AT[STACK_REGISTERS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0,
 	16 };
 
+/* Of struct pt_regs: the number of the system call, as note_call() of trace.bpf.c reads it; -1 in the code of the program. */
+enum { AT_CALL = 15, CALLS_MAX = 1024 };
+
 static uint32_t
 place_of(struct observer *x, const struct raw_stack *s)
 {
@@ -70,6 +74,8 @@ place_of(struct observer *x, const struct raw_stack *s)
 	};
 	struct code_place place;
 
+	if (x->calls_only && s->registers[AT_CALL] >= CALLS_MAX)
+		return 0;
 	for (int i = 0; i < STACK_REGISTERS; i++)
 		sample.registers[i] = s->registers[AT[i]];
 	stacks_place(x->stacks, &sample, &place);
@@ -246,7 +252,7 @@ take_wait(struct observer *x, const struct raw_wait *w)
 	struct below_message m = { .kind = BELOW_WAIT };
 	struct below_wait *to = &m.wait;
 
-	if (n == 0)
+	if (n == 0 || (x->calls_only && w->syscall < 0))
 		return;
 	*to = (struct below_wait){ .pid = w->pid,
 		.tid = w->tid,
@@ -434,6 +440,7 @@ observer_open(struct observer **ret, const struct observer_options *o, struct er
 		return rc;
 	}
 	x->samples_hz = o->samples_hz;
+	x->calls_only = o->calls_only;
 	if ((trace_bpf_can(x->trace) & BELOW_CAN_PROBES) != 0 &&
 	    (x->probes = probes_new(x->trace, x->stacks)) == NULL) {
 		observer_close(x);

@@ -19,6 +19,8 @@ struct observer;
 
 struct observer_options {
 	uint32_t samples_hz, without; /* as in trace_bpf.h */
+	/* Only waits in system calls are told, and only their stacks are unwound. */
+	bool calls_only;
 };
 
 /* As trace_bpf_open() and stacks_open(). */

@@ -58,12 +58,14 @@ parse_events(struct record_arguments *a, struct err *e)
 				o->groups |= GROUPS[i].groups;
 				known = true;
 			}
+		if (strcmp(word, "stacks") == 0)
+			a->serve.stacks = known = true;
 		if (known)
 			continue;
 		if (colon == NULL || colon == word || colon[1] == '\0')
 			return misused(
 			    "--events: must be lean, full, sched, irq, syscalls, net, packets, block, faults, "
-			    "migrations, units, or SYSTEM:TRACEPOINT to be counted, with commas between",
+			    "migrations, units, stacks, or SYSTEM:TRACEPOINT to be counted, with commas between",
 			    word, e);
 		if (o->ncounted == RECORD_COUNTED_MAX)
 			return misused("--events: at most 8 tracepoints are counted", NULL, e);
@@ -115,6 +117,7 @@ parse_one(struct record_arguments *a, int c, struct err *e)
 		free(a->list);
 		a->serve.bpf.groups = 0;
 		a->serve.bpf.ncounted = 0;
+		a->serve.stacks = false;
 		if ((a->list = strdup(optarg)) == NULL)
 			return err_set(e, ERR_MEMORY, "out of memory");
 		return parse_events(a, e);
@@ -157,6 +160,9 @@ parse(int argc, char **argv, struct record_arguments *a, struct err *e)
 		rc = parse_one(a, c, e);
 	if (rc == 0 && optind < argc)
 		rc = misused("unexpected argument", argv[optind], e);
+	if (rc == 0 && a->serve.stacks && a->serve.bpf.npids == 0)
+		rc = misused(
+		    "--events: stacks are recorded of the processes of --pid only", NULL, e);
 	return rc;
 }
 

@@ -10,19 +10,24 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "below/main/observe.h"
 #include "below/main/record_events.h"
+#include "below/main/record_stacks.h"
 #include "kernel/kernel_stream.h"
 
 enum {
 	READ_MS = 20,     /* how often the rings are read */
 	READ_SOON_MS = 2, /* if one of them was fuller than FULL_PCT */
 	FULL_PCT = 20,
-	COST_MS = 500
+	COST_MS = 500,
+	STACKS_MARGIN_NS = 1000000 /* what a CPU may take to write down a wait that has ended */
 };
 
 struct record_stream {
 	const struct record_serve_options *o;
 	struct record_bpf *from;
+	struct observer *observer; /* NULL: no stacks */
+	struct record_stacks *stacks;
 	struct kernel_names names;
 	struct record_events events;
 	struct kernel_writer *writer;
@@ -33,6 +38,20 @@ struct record_stream {
 	bool gone;               /* the reader */
 };
 
+/* The stacks of that time or before. */
+static void
+put_stacks(struct record_stream *r, int64_t until_ns)
+{
+	struct kernel_event ev;
+	int n = 0;
+
+	while (
+	    r->stacks != NULL && (n = record_stacks_next(r->stacks, until_ns, &r->names, &ev)) == 1)
+		kernel_writer_event(r->writer, &ev, &r->out);
+	if (n < 0)
+		r->failed++;
+}
+
 static void
 take(void *of, uint32_t cpu, const struct record_head *h, size_t len)
 {
@@ -42,8 +61,27 @@ take(void *of, uint32_t cpu, const struct record_head *h, size_t len)
 
 	if (n < 0)
 		r->failed++;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		put_stacks(r, list[i].time_ns - 1);
 		kernel_writer_event(r->writer, &list[i], &r->out);
+		if (r->stacks != NULL)
+			record_stacks_saw(r->stacks, &list[i]);
+	}
+}
+
+/* Stacks first: of the events only those up to then can be merged with them. */
+static double
+read_events(struct record_stream *r, bool all)
+{
+	double full;
+
+	if (r->observer != NULL) {
+		observer_read(r->observer, record_stacks_take, r->stacks);
+		record_bpf_hold(r->from, record_stacks_mark(r->stacks) - STACKS_MARGIN_NS);
+	}
+	full = record_bpf_read(r->from, all, take, r);
+	put_stacks(r, all ? INT64_MAX : record_bpf_until(r->from));
+	return full;
 }
 
 static int
@@ -81,6 +119,8 @@ tell(struct record_stream *r, enum kernel_news_kind kind, int code, const char *
 	getrusage(RUSAGE_SELF, &u);
 	n.cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
 	           (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	if (r->observer != NULL)
+		n.cpu_us += observer_reader_cpu_ns(r->observer) / 1000;
 	if (r->from != NULL) {
 		n.late = record_bpf_late(r->from);
 		n.missed = record_bpf_missed(r->from);
@@ -151,7 +191,7 @@ turn(struct record_stream *r, struct err *e, int *rc)
 	double full = 0;
 
 	if (pending(r) < RECORD_PENDING_MAX) {
-		full = record_bpf_read(r->from, false, take, r);
+		full = read_events(r, false);
 		if (mono_since_ns(clock_mono(), r->told) > COST_MS * INT64_C(1000000)) {
 			r->told = clock_mono();
 			tell(r, KERNEL_COST, 0, "");
@@ -191,8 +231,48 @@ run(struct record_stream *r, const volatile sig_atomic_t *ended, struct err *e)
 		return err_set(e, ERR_PEER, "the reader of the events has ended");
 	if (is_stalled(r))
 		return err_set(e, ERR_PEER, "the reader of the events takes none of them");
-	record_bpf_read(r->from, true, take, r);
+	read_events(r, true);
 	return 0;
+}
+
+/* Behind what records: so its programs run after that at the same switch. Without stacks the recording goes on, and says why. */
+static int
+begin_stacks(struct record_stream *r, struct err *e)
+{
+	const struct observer_options o = { .without = BELOW_CAN_HOLDERS | BELOW_CAN_PROBES,
+		.calls_only = true };
+	char text[sizeof e->text + 40];
+	struct err why;
+	int rc;
+
+	if ((r->stacks = record_stacks_new()) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	rc = observer_open(&r->observer, &o, &why);
+	for (size_t i = 0; rc == 0 && i < r->o->bpf.npids; i++)
+		rc = observer_follow(r->observer, r->o->bpf.pids[i], NULL, &why);
+	if (rc == 0)
+		return 0;
+	observer_close(r->observer);
+	r->observer = NULL;
+	snprintf(text, sizeof text, "no call stacks: %s", why.text);
+	tell(r, KERNEL_NOTE, 0, text);
+	return 0;
+}
+
+static void
+tell_stacks(struct record_stream *r)
+{
+	const struct record_stacks_counts c = record_stacks_counts(r->stacks);
+	char text[240];
+
+	if (c.lost + c.late + c.unnamed + c.apart == 0)
+		return;
+	snprintf(text, sizeof text,
+	    "call stacks are missing: lost records of them %llu, calls without one %llu, told too late %llu, "
+	    "of threads that no switch puts on a CPU %llu",
+	    (unsigned long long)c.lost, (unsigned long long)c.unnamed, (unsigned long long)c.late,
+	    (unsigned long long)c.apart);
+	tell(r, KERNEL_NOTE, 0, text);
 }
 
 static int
@@ -211,6 +291,8 @@ begin(struct record_stream *r, struct err *e)
 		return rc;
 	if (record_bpf_missing(r->from)[0] != '\0')
 		tell(r, KERNEL_NOTE, 0, record_bpf_missing(r->from));
+	if (r->o->stacks && (rc = begin_stacks(r, e)) != 0)
+		return rc;
 	return record_bpf_list(r->from, e);
 }
 
@@ -233,12 +315,16 @@ record_serve(
 			    (unsigned long long)record_bpf_unfollowed(r.from));
 			tell(&r, KERNEL_NOTE, 0, text);
 		}
+		if (rc == 0 && r.stacks != NULL)
+			tell_stacks(&r);
 		if (rc == 0 && r.failed > 0)
 			rc = err_set(&why, ERR_MEMORY, "out of memory");
 		tell(&r, rc == 0 ? KERNEL_END : KERNEL_FAILED, rc, rc == 0 ? "" : why.text);
 		kernel_writer_flush(r.writer, &r.out);
 	}
 	record_bpf_close(r.from);
+	observer_close(r.observer);
+	record_stacks_free(r.stacks);
 	write_all(&r);
 	kernel_writer_free(r.writer);
 	kernel_names_release(&r.names);

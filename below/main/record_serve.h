@@ -23,6 +23,7 @@ enum {
 struct record_serve_options {
 	struct record_bpf_options bpf;
 	const char *const *counted; /* names as they are told, of bpf.counted */
+	bool stacks; /* of the threads of bpf.pids, by observe.h and record_stacks.h */
 	double seconds;
 	int out;
 };

@@ -90,6 +90,24 @@ check "each guarded step waits for the lock that the other thread holds, who is 
 	 any(.calls[]; .wait.state == "lock" and .wait.owner.tid == $x.argument and .wait.owner.name == "holder")'
 check "each touched page is a fault" right touch \
 	'[own[] | .name][-2:] == ["mmap", "munmap"] and all(own[]; .name | IN("mmap", "munmap")) and .counted["exceptions:page_fault_user"] >= $x.argument and .counted["exceptions:page_fault_user"] < $x.argument + 8'
+# stacked SPAN CALL FUNCTIONS: calls of this name that waited, in spans of this name, have a stack that ends in FUNCTIONS, a regular expression. One
+# may have none: its processor was taken away while it was written down.
+stacked() {
+	jq -e --arg span "$1" --arg call "$2" --arg ends "(^|;)$3\$" '
+		[.spans[] | select(.name == $span) | .calls[] | select(.name == $call and .wait != null) | .stack] |
+		(length >= '$REQUESTS' and ([.[] | select(. == null)] | length) <= 1 and all(.[] | select(. != null); test($ends))) or (tojson | error)' "$D/live.json"
+}
+line='\(\) at annotate_program\.c:[0-9]+'
+check "each fsync that waited has the stack of save()" stacked orders:journal fsync "client$line;save$line;fsync"
+check "each nap has the stack of nap()" stacked orders:nap clock_nanosleep "pool;nap$line;pause_ns$line;(__)?nanosleep;(__)?clock_nanosleep.*"
+check "each wait for the guarded mutex has the stack of guard()" stacked orders:guard futex "pool$line;guard$line;.*pthread_mutex_lock.*"
+own_stacks() {	# no call has the stack of another one
+	jq -e '{fsync: ";fsync$", clock_nanosleep: ";(__)?clock_nanosleep[^;]*$", recvfrom: ";(__|__libc_)?recv[^;]*$", sendto: ";(__|__libc_)?send[^;]*$",
+			connect: ";[^;]*connect$", openat: ";[^;]*open[^;]*$", futex: "mutex|lll_|futex|cond_|sem_"} as $ends |
+		[.spans[].calls[]? | select(.stack != null and $ends[.name] != null) | select((. as $c | $c.stack | test($ends[$c.name])) | not)] as $wrong |
+		if $wrong == [] then true else ($wrong[0] | tojson | error) end' "$D/live.json"
+}
+check "no call has the stack of another one" own_stacks
 check "at most 2 % of the time is in an unknown state" says '([.spans[].self.unknown // 0] | add) <= 0.02 * ([.spans[].active_ms] | add)'
 check "at least 10 spans are longer than 10 ms" says '[.spans[] | select(.ms > 10)] | length >= 10'
 check "the states of each span add up to its time on its threads" says \
@@ -162,6 +180,8 @@ states() {
 check "spans with a recording are operations whose states are known" states
 misused() { hone annotate "$@" > "$D/misused" 2>&1; [ $? = 2 ]; }
 check "without spans it is misuse: exit 2" misused "$D/live/kernel"
+no_pid() { hone kernel record --events stacks "$D/no" 2> "$D/misused"; [ $? = 2 ] && grep "of the processes of --pid only" "$D/misused" && [ ! -e "$D/no" ]; }
+check "stacks of the whole machine are misuse: exit 2" no_pid
 check "an unknown format is misuse: exit 2" misused --spans "$D/otlp.json" --format xml --output - "$D/live/kernel"
 # ---- killed
 sleep 300 &
