@@ -213,8 +213,16 @@ denied() {
 	[ $? = 1 ] && grep -q "CAP_BPF and CAP_PERFMON are missing" "$D/denied.log" && [ ! -e "$D/open/r" ]
 }
 check "without capabilities it says which are missing, and how to grant them" denied
-two() { as_nobody --inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon --bounding-set=-all,+bpf,+perfmon "$H" kernel record \
-	--seconds 1 --events full,packets,faults,migrations,signal:signal_generate --json "$D/open/two" > "$D/two.json" && jq -e '.kinds.switch > 0 and .kinds.syscall_in > 0' "$D/two.json"; }
+two() {	# something happens meanwhile, also on an idle machine
+	local busy
+	(while sleep 0.02; do :; done) &
+	busy=$!
+	as_nobody --inh-caps=-all,+bpf,+perfmon --ambient-caps=-all,+bpf,+perfmon --bounding-set=-all,+bpf,+perfmon "$H" kernel record \
+	--seconds 1 --events full,packets,faults,migrations,signal:signal_generate --json "$D/open/two" > "$D/two.json"
+	kill $busy
+	wait $busy 2> /dev/null
+	jq -e '.kinds.switch > 0 and .kinds.syscall_in > 0' "$D/two.json"
+}
 check "CAP_BPF and CAP_PERFMON are enough for all of it" two
 misused() { "$H" kernel record --events nonsense "$D/no" 2> "$D/no.log"; [ $? = 2 ] && [ ! -e "$D/no" ]; }
 check "an unknown group of events ends with 2" misused
