@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Hone's recording of kernel events: CTF 1.8 with the names that LTTng's kernel tracer has for events and fields, so that
- * babeltrace2 and Trace Compass read it; what LTTng has no name for is in fields and events that begin with hone_
+ * babeltrace2 reads it, and it is made for Trace Compass; what LTTng has no name for is in fields and events that begin with hone_
  * (docs/kernel.md). kernel_files_read() gives exactly the events that were written.
  *
  *	FOLDER/HOST/metadata		one CTF trace for each host; appended to when a new system call comes
