@@ -35,20 +35,24 @@ open_empty(struct loaded_space *l, struct err *e)
 	return l->space != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
-/* *path: the argument of --space, or the file that honed uses. */
+/* *path: the argument of --space, or the file that honed uses. *version: that of --version, or the
+ * one that honed searches, or NULL: the newest one of the file. */
 static int
-find_path(struct invocation *c, const char **path, struct err *e)
+find_space(struct invocation *c, const char **path, const char **version, struct err *e)
 {
-	json_t *answer;
+	json_t *answer, *controller;
 	int rc;
 
+	*version = c->value[FLAG_VERSION];
 	if ((*path = c->value[FLAG_SPACE]) != NULL)
 		return 0;
 	if ((rc = call_ask_once(c, json_pack("{s:s}", "ask", "status"), &answer, e)) < 0)
 		return err_prefix(
 		    e, "cannot ask honed for the file of the space; give it with --space FILE");
-	*path = pen_printf(c->out, "%s",
-	    json_string_value(json_object_get(json_object_get(answer, "controller"), "space")));
+	controller = json_object_get(answer, "controller");
+	*path = pen_printf(c->out, "%s", json_string_value(json_object_get(controller, "space")));
+	if (*version == NULL)
+		*version = pen_printf(c->out, "%s", text_of(c->out, controller, "space_version"));
 	json_decref(answer);
 	return 0;
 }
@@ -66,11 +70,12 @@ explain_missing(const struct invocation *c, const char *path, int rc, struct err
 static int
 load(struct invocation *c, struct loaded_space *l, const char **path, struct err *e)
 {
-	int rc = find_path(c, path, e);
+	const char *version;
+	int rc = find_space(c, path, &version, e);
 
 	if (rc == 0 && (rc = open_empty(l, e)) == 0)
 		rc = explain_missing(
-		    c, *path, space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e), e);
+		    c, *path, space_load(l->space, l->labels, *path, version, e), e);
 	return rc;
 }
 
@@ -190,11 +195,11 @@ static enum exit_code
 versions(struct invocation *c)
 {
 	json_t *document = NULL;
-	const char *path;
+	const char *path, *version;
 	struct err e;
 	int rc;
 
-	if ((rc = find_path(c, &path, &e)) == 0)
+	if ((rc = find_space(c, &path, &version, &e)) == 0)
 		rc = explain_missing(c, path, space_versions_document(&document, path, &e), &e);
 	if (rc == 0)
 		c->output->versions(c->out, document);

@@ -223,10 +223,12 @@ check "hone space import of a version that the file does not have fails" says 1 
   --version 0.9
 check "hone space merge writes another version" says 0 "version 0.9" hone space merge "$stage/old.space" "$stage/one.space" --version 0.9
 check "hone space import stores another version beside the one in use" says 0 "stored; honed still searches" hone space import "$stage/old.space"
+check "hone space export writes the version in use, not the newest of the file" says 0 "version 1.0 written" hone space export "$stage/used.space"
 check "hone space versions lists both" says 0 "^0\.9 " hone space versions
 check "hone space use changes the version in use" says 0 "0\.9" hone space use 0.9
+check "hone space stats is of the version in use" answers '.space_version.name == "0.9"' space stats
 check "hone space use of an unknown version fails" says 1 "nope" hone space use nope
-check "hone space export writes the version in use" says 0 "written" hone space export "$stage/two.space"
+check "hone space export writes the version in use" says 0 "version 0.9 written" hone space export "$stage/two.space"
 check "hone space merge of two versions needs --version" says 1 "--version" hone space merge "$stage/both.space" \
   "$stage/one.space" "$stage/two.space"
 check "with --version it merges two versions" says 0 "merged from 2 files" hone space merge "$stage/both.space" "$stage/one.space" \
