@@ -58,7 +58,7 @@ intern_name(const struct record_events *x, const char name[RECORD_COMM], uint32_
 }
 
 static bool
-intern_ends(const struct record_events *x, const struct record_ends *r, uint32_t *ret)
+intern_ends(const struct record_events *x, const struct record_ends *r, uint32_t net, uint32_t *ret)
 {
 	struct kernel_connection c;
 
@@ -67,6 +67,7 @@ intern_ends(const struct record_events *x, const struct record_ends *r, uint32_t
 	memcpy(c.there.address, r->there, sizeof c.there.address);
 	c.here.port = r->here_port;
 	c.there.port = r->there_port;
+	c.net = net;
 	*ret = kernel_connection_intern(x->names, &c);
 	return *ret != UINT32_MAX;
 }
@@ -111,7 +112,7 @@ make_message(
 		if (ev->message.text == UINT32_MAX)
 			return false;
 	}
-	return intern_ends(x, &r->ends, &ev->message.connection);
+	return intern_ends(x, &r->ends, h->a, &ev->message.connection);
 }
 
 /* Bytes that a record of the kind has at least. */
