@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "below/kernel/bpf_refusal.h"
 #include "below/kernel/probe_link.h"
+#include "below/kernel/process_map.h"
 #include "wire/below.h"
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
@@ -115,6 +116,12 @@ is_named(const struct bpf_program *p, const char *name)
 	return strcmp(bpf_program__name(p), name) == 0;
 }
 
+static bool
+is_of_children(const struct bpf_program *p)
+{
+	return is_named(p, "on_fork") || is_named(p, "on_exec");
+}
+
 static int
 attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 {
@@ -124,6 +131,8 @@ attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	{
 		if (is_named(p, "on_probe"))
 			continue; /* its places come later */
+		if (!o->children && is_of_children(p))
+			continue;
 		if (is_named(p, "on_clock")) {
 			if (o->samples_hz == 0 || (o->without & BELOW_CAN_SAMPLES) != 0)
 				lacks(t, "no samples on the CPU: switched off");
@@ -154,7 +163,7 @@ time_of(const void *record, size_t len)
 		return ((const struct raw_wait *)record)->in_ns;
 	if (kind == RAW_HIT && len >= sizeof(struct raw_hit))
 		return ((const struct raw_hit *)record)->time_ns;
-	return 0;
+	return 0; /* RAW_BEGUN, too */
 }
 
 /* Without memory the record is lost. */
@@ -290,6 +299,7 @@ static int
 load_object(struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, enum probing how,
     struct err *e)
 {
+	struct bpf_program *p;
 	int rc;
 
 	t->object = bpf_object__open_mem(
@@ -305,7 +315,16 @@ load_object(struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, e
 	    bpf_map__set_max_entries(
 		bpf_object__find_map_by_name(t->object, "left_threads"), LEFT_THREADS_MAX) != 0)
 		return err_set(e, ERR_SYSTEM, "the maps of the BPF programs cannot be set");
+	if (o->children &&
+	    bpf_map__set_max_entries(
+		bpf_object__find_map_by_name(t->object, "processes"), TRACE_CHILDREN_MAX) != 0)
+		return err_set(e, ERR_SYSTEM, "the maps of the BPF programs cannot be set");
 	prepare_probes(t, how);
+	bpf_object__for_each_program(p, t->object)
+	{
+		if (is_of_children(p))
+			bpf_program__set_autoload(p, o->children);
+	}
 	if (bpf_object__load(t->object) != 0)
 		return bpf_refusal(errno, e);
 	return has_probes(t, how) ? 0 : err_set(e, ERR_MISSING, "the kernel has no such probes");
@@ -408,7 +427,7 @@ trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p, st
 	if (bpf_map_update_elem(t->processes, &key, p, BPF_ANY) == 0)
 		return 0;
 	return errno == E2BIG
-	           ? err_set(e, ERR_FULL, "process %d is not followed: 1024 are", (int)pid)
+	           ? err_set(e, ERR_FULL, "process %d is not followed: too many are", (int)pid)
 	           : err_errno(e, "process %d cannot be followed", (int)pid);
 }
 
@@ -418,6 +437,18 @@ trace_bpf_unfollow(struct trace_bpf *t, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 
 	bpf_map_delete_elem(t->processes, &key);
+}
+
+void
+trace_bpf_forget_ended(struct trace_bpf *t)
+{
+	process_map_forget_ended(t->processes);
+}
+
+uint64_t
+trace_bpf_unfollowed(const struct trace_bpf *t)
+{
+	return __atomic_load_n(&t->lost->unfollowed, __ATOMIC_RELAXED);
 }
 
 int

@@ -320,6 +320,10 @@ take_record(void *of, const void *record, size_t len)
 	memcpy(&kind, record, sizeof kind);
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
 		take_stack(x, record);
+	} else if (kind == RAW_BEGUN && len >= sizeof(struct raw_begun)) {
+		const struct raw_begun *b = record;
+
+		stacks_forget(x->stacks, (pid_t)b->pid, b->time_ns);
 	} else if (kind == RAW_HIT && len >= sizeof(struct raw_hit)) {
 		take_hit(x, record);
 	} else if (kind == RAW_WAIT && len >= sizeof(struct raw_wait)) {
@@ -411,6 +415,18 @@ observer_unfollow(struct observer *x, pid_t pid)
 	stacks_forget(x->stacks, pid, UINT64_MAX);
 }
 
+void
+observer_forget_ended(struct observer *x)
+{
+	trace_bpf_forget_ended(x->trace);
+}
+
+uint64_t
+observer_unfollowed(const struct observer *x)
+{
+	return trace_bpf_unfollowed(x->trace);
+}
+
 struct below_can
 observer_can(const struct observer *x)
 {
@@ -426,7 +442,7 @@ observer_reader_cpu_ns(const struct observer *x)
 int
 observer_open(struct observer **ret, const struct observer_options *o, struct err *e)
 {
-	const struct trace_bpf_options to = { o->samples_hz, o->without };
+	const struct trace_bpf_options to = { o->samples_hz, o->without, o->children };
 	struct observer *x = calloc(1, sizeof *x);
 	int rc = 0;
 
