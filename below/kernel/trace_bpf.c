@@ -42,9 +42,13 @@ struct trace_bpf {
 	struct bpf_link **links;
 	int nlinks, capacity;
 	struct ring_buffer *ring; /* all of them */
-	int *rings;               /* maps, one of each CPU */
+	struct cpu_ring {
+		struct trace_bpf *of;
+		uint32_t cpu;
+		int map;
+	} * rings;
 	int nrings;
-	struct record_sort *sort;
+	struct cpu_merge *merge;
 	int processes, probes, passes; /* maps */
 	int ncpus;
 	int on_probe;          /* program; -1: not possible */
@@ -170,10 +174,10 @@ time_of(const void *record, size_t len)
 static int
 keep(void *of, void *record, size_t len)
 {
-	struct trace_bpf *t = of;
+	const struct cpu_ring *g = of;
 
-	if (!record_sort_add(t->sort, time_of(record, len), record, len))
-		t->forgotten++;
+	if (!cpu_merge_add(g->of->merge, g->cpu, time_of(record, len), record, len))
+		g->of->forgotten++;
 	return 0;
 }
 
@@ -245,12 +249,14 @@ make_ring(struct trace_bpf *t, int outer, uint32_t cpu, uint32_t bytes)
 
 	if (fd < 0)
 		return false;
-	t->rings[t->nrings++] = fd;
+	struct cpu_ring *g = &t->rings[t->nrings++];
+
+	*g = (struct cpu_ring){ t, cpu, fd };
 	if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) != 0)
 		return false;
 	if (t->ring != NULL)
-		return ring_buffer__add(t->ring, fd, keep, t) == 0;
-	return (t->ring = ring_buffer__new(fd, keep, t, NULL)) != NULL;
+		return ring_buffer__add(t->ring, fd, keep, g) == 0;
+	return (t->ring = ring_buffer__new(fd, keep, g, NULL)) != NULL;
 }
 
 static bool
@@ -259,7 +265,7 @@ make_rings(struct trace_bpf *t, int ncpus)
 	int outer = bpf_object__find_map_fd_by_name(t->object, "rings");
 	bool made = true;
 
-	if ((t->sort = record_sort_new()) == NULL ||
+	if ((t->merge = cpu_merge_new((uint32_t)ncpus)) == NULL ||
 	    (t->rings = calloc((size_t)ncpus, sizeof *t->rings)) == NULL)
 		return false;
 	for (int cpu = 0; made && cpu < ncpus; cpu++)
@@ -398,9 +404,9 @@ trace_bpf_close(struct trace_bpf *t)
 	free(t->links);
 	ring_buffer__free(t->ring);
 	for (int i = 0; i < t->nrings; i++)
-		close(t->rings[i]);
+		close(t->rings[i].map);
 	free(t->rings);
-	record_sort_free(t->sort);
+	cpu_merge_free(t->merge);
 	if (t->lost != NULL)
 		munmap(t->lost, sizeof *t->lost);
 	bpf_object__close(t->object);
@@ -496,7 +502,7 @@ trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
 	uint64_t now_ns = (uint64_t)clock_mono().ns;
 
 	ring_buffer__consume(t->ring);
-	record_sort_take(t->sort, now_ns, take, of);
+	cpu_merge_take(t->merge, now_ns, take, of);
 }
 
 /* The programs count first, and then note the time. The begin is taken back before the count is read, so that a loss which comes meanwhile has

@@ -21,8 +21,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "below/kernel/cpu_merge.h"
 #include "below/kernel/probe_link.h"
-#include "below/kernel/record_sort.h"
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -79,9 +79,9 @@ int trace_bpf_attach_probes(
     struct trace_bpf *t, int file, const struct probe_link_places *p, struct probe_link *ret);
 
 /* A record, of struct raw_wait, raw_stack, raw_hit or raw_begun by its kind; it is valid during the call. */
-typedef record_sort_taken trace_bpf_take;
+typedef cpu_merge_taken trace_bpf_take;
 /* Hands on the records that are there, in the order of their times: all that end before the call; those of RAW_BEGUN first, since what came before
- * them can be read no more. O(n log n). */
+ * them can be read no more. O(n log CPUs). */
 void trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of);
 
 /* Records that did not fit since the last call. Returns their number; 0: the times are unchanged. */

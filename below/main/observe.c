@@ -312,10 +312,11 @@ take_hit(struct observer *x, const struct raw_hit *h)
 }
 
 static void
-take_record(void *of, const void *record, size_t len)
+take_record(void *of, uint32_t cpu, void *record, size_t len)
 {
 	struct observer *x = of;
 	uint32_t kind;
+	(void)cpu;
 
 	memcpy(&kind, record, sizeof kind);
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
