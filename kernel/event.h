@@ -32,23 +32,10 @@ const char *kernel_event_text(
 
 enum kernel_context {     /* what a CPU does instead of running its thread */
 	CONTEXT_IRQ,      /* vector: its number */
-	CONTEXT_SOFTIRQ,  /* vector: enum softirq_vector */
+	CONTEXT_SOFTIRQ,  /* vector: enum softirq_vector (kernel/off_cpu.h) */
 	CONTEXT_HRTIMER,  /* a timer of high resolution has run out */
 	CONTEXT_IPI,      /* another CPU asks for something */
 	CONTEXT_RECEPTION /* a packet is handed to the network stack */
-};
-
-enum softirq_vector { /* of Linux */
-	SOFTIRQ_HI,
-	SOFTIRQ_TIMER,
-	SOFTIRQ_NET_TX,
-	SOFTIRQ_NET_RX,
-	SOFTIRQ_BLOCK,
-	SOFTIRQ_BLOCK_POLL,
-	SOFTIRQ_TASKLET,
-	SOFTIRQ_SCHED,
-	SOFTIRQ_HRTIMER,
-	SOFTIRQ_RCU
 };
 
 /* Of a thread that leaves a CPU. Without ASLEEP it could have gone on. */

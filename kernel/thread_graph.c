@@ -506,17 +506,7 @@ by_context(const struct context *top)
 	case CONTEXT_RECEPTION:
 		return WAKE_NETWORK;
 	case CONTEXT_SOFTIRQ:
-		switch (top->vector) {
-		case SOFTIRQ_TIMER:
-		case SOFTIRQ_HRTIMER:
-			return WAKE_TIMER;
-		case SOFTIRQ_NET_TX:
-		case SOFTIRQ_NET_RX:
-			return WAKE_NETWORK;
-		case SOFTIRQ_BLOCK:
-		case SOFTIRQ_BLOCK_POLL:
-			return WAKE_BLOCK;
-		}
+		return wake_by_softirq(top->vector);
 	}
 	return WAKE_INTERRUPT;
 }

@@ -12,16 +12,7 @@
 #include "kernel/off_cpu.h"
 
 /* Threads whose last stack, and whose lock's holder is remembered. */
-enum {
-	THREADS = 4096,
-	HELD_MAX = 8,
-	SOFTIRQ_TIMER = 1,
-	SOFTIRQ_NET_TX,
-	SOFTIRQ_NET_RX,
-	SOFTIRQ_BLOCK,
-	SOFTIRQ_IRQ_POLL,
-	SOFTIRQ_HRTIMER = 8
-};
+enum { THREADS = 4096, HELD_MAX = 8 };
 
 #define NAMED_NS UINT64_C(1000000000) /* until the name of a thread is read again */
 
@@ -154,18 +145,7 @@ woken_by(const struct raw_wait *w)
 	case RAW_HRTIMER:
 		return WAKE_TIMER;
 	case RAW_SOFTIRQ:
-		switch (w->vector) {
-		case SOFTIRQ_TIMER:
-		case SOFTIRQ_HRTIMER:
-			return WAKE_TIMER;
-		case SOFTIRQ_NET_TX:
-		case SOFTIRQ_NET_RX:
-			return WAKE_NETWORK;
-		case SOFTIRQ_BLOCK:
-		case SOFTIRQ_IRQ_POLL:
-			return WAKE_BLOCK;
-		}
-		break;
+		return wake_by_softirq(w->vector);
 	}
 	return WAKE_INTERRUPT;
 }

@@ -16,18 +16,7 @@ woken_by(const struct record_other *r)
 	case RECORD_BY_STORAGE:
 		return WAKE_BLOCK;
 	case RECORD_BY_SOFTIRQ:
-		switch (r->head.vector) {
-		case SOFTIRQ_TIMER:
-		case SOFTIRQ_HRTIMER:
-			return WAKE_TIMER;
-		case SOFTIRQ_NET_TX:
-		case SOFTIRQ_NET_RX:
-			return WAKE_NETWORK;
-		case SOFTIRQ_BLOCK:
-		case SOFTIRQ_BLOCK_POLL:
-			return WAKE_BLOCK;
-		}
-		break;
+		return wake_by_softirq(r->head.vector);
 	case RECORD_BY_IRQ:
 	case RECORD_BY_IPI:
 		break;
