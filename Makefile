@@ -94,13 +94,13 @@ hone_room         := cli
 
 # Shared objects that hone loads on demand (formats/format_ctf.c, cli/command_keys.c), and the symbols of hone that they
 # use.
-LOADED_CTF        := formats/format_ctf_babeltrace.c formats/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
-LOADED_CTF_KERNEL := formats/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
+LOADED_CTF        := formats/format_ctf_babeltrace.c wire/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
+LOADED_CTF_KERNEL := wire/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
 # Shared objects that hone-agent loads if agent.reader names them (agent/reader/sources.tbl.h), and the symbols that
 # they use.
-LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c wire/field_babeltrace2.c
+LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c wire/field_babeltrace2.c wire/graph_babeltrace2.c
 hone-agent_exports := source_labels_* losses_* trouble_set record_list_* ring_* ctf_* err_* arena_* array_grow
 LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2)
 

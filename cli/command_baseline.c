@@ -22,7 +22,7 @@ check_live(struct invocation *c)
 {
 	static const enum flag of_files[] = { FLAG_FORMAT, FLAG_CORRELATE, FLAG_IGNORE, FLAG_BIN,
 		FLAG_CONFIDENCE, FLAG_CV, FLAG_MIN_TRACES, FLAG_SEED, FLAG_MEMORY, FLAG_GATEWAY,
-		FLAG_RULE, FLAG_TRACEPOINT };
+		FLAG_RULE, FLAG_COUNT };
 
 	for (size_t i = 0; c->narguments == 2 && i < sizeof of_files / sizeof of_files[0]; i++)
 		if (c->value[of_files[i]] != NULL) {

@@ -14,17 +14,16 @@ static const struct {
 	enum exit_code (*run)(struct invocation *c);
 } verbs[] = {
 	{ "read", "needs a recording", 1, INT_MAX,
-	    FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(MEMORY) |
-		FLAG_BIT(WRITE),
+	    FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(COUNT) | FLAG_BIT(MEMORY) | FLAG_BIT(WRITE),
 	    kernel_read_run },
 	{ "record", "", 0, 1, KERNEL_RECORD_FLAGS, kernel_record_run },
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
-#define VERB_FLAGS                                                                    \
-	(FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(TRACEPOINT) | FLAG_BIT(MEMORY) | \
-	    FLAG_BIT(WRITE) | KERNEL_RECORD_FLAGS)
+#define VERB_FLAGS                                                                                 \
+	(FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(COUNT) | FLAG_BIT(MEMORY) | FLAG_BIT(WRITE) | \
+	    KERNEL_RECORD_FLAGS)
 
 static enum exit_code
 run_kernel(struct invocation *c)

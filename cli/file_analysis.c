@@ -441,7 +441,7 @@ open_kernel(struct analysis *a, size_t memory_bytes, struct err *e)
 	struct kernel_traces_options o = { .gateways = c->value[FLAG_GATEWAY],
 		.format = c->value[FLAG_FORMAT],
 		.meta = c->value[FLAG_MAP],
-		.counted = c->value[FLAG_TRACEPOINT],
+		.counted = c->value[FLAG_COUNT],
 		.all = c->value[FLAG_RULE] != NULL && strcmp(c->value[FLAG_RULE], "all") == 0,
 		.memory_max_bytes = memory_bytes,
 		.take = take,

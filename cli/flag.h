@@ -19,7 +19,7 @@ enum flag {
 	(FLAG_BIT(FORMAT) | FLAG_BIT(CORRELATE) | FLAG_BIT(MAP) | FLAG_BIT(TYPE) |         \
 	    FLAG_BIT(IGNORE) | FLAG_BIT(BIN) | FLAG_BIT(CONFIDENCE) | FLAG_BIT(CV) |       \
 	    FLAG_BIT(MIN_TRACES) | FLAG_BIT(SEED) | FLAG_BIT(MEMORY) | FLAG_BIT(GATEWAY) | \
-	    FLAG_BIT(RULE) | FLAG_BIT(TRACEPOINT))
+	    FLAG_BIT(RULE) | FLAG_BIT(COUNT))
 
 struct flag_text {
 	const char *name;  /* "--seed" */

@@ -46,7 +46,7 @@ FLAG(NO_BASELINE, "--no-baseline", NULL, "do not compare with what --healthy kep
 FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")
-FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event; of recordings of the kernel: patterns of events to count, with commas between")
+FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event; of annotate --pid: patterns of them, with commas between")
 FLAG(LIMIT, "--limit", "N", "greatest number of rows, 1 to 100000 (50)")
 FLAG(VERSION, "--version", "NAME", "version of the application")
 FLAG(SPACE, "--space", "FILE", "file of the learned space (that of honed)")
@@ -74,5 +74,5 @@ FLAG(GATEWAY, "--gateway", "ADDR,...",
     "of kernel recordings: who begins requests: addresses, networks, pid:N, cgroup:PATH (all that are not recorded)")
 FLAG(RULE, "--rule", "NAME",
     "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
-FLAG(COUNT, "--count", "PATTERN,...", "of annotate: events of the recording that are counted into the span that caused them")
+FLAG(COUNT, "--count", "PATTERN,...", "of kernel recordings: events that are counted, into the request or span that caused them (annotate: *page_fault*)")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

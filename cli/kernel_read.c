@@ -36,7 +36,7 @@ read_all(struct kernel_reading *r, struct err *e)
 	const struct kernel_files_options o = {
 		.format = c->value[FLAG_FORMAT],
 		.meta = c->value[FLAG_MAP],
-		.counted = c->value[FLAG_TRACEPOINT],
+		.counted = c->value[FLAG_COUNT],
 		.memory_max_bytes = (size_t)c->number[FLAG_MEMORY] << 20,
 		.take = take,
 		.of = r,

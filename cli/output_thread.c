@@ -101,6 +101,8 @@ print_oddities(struct pen *p, const json_t *document)
 		{ "back", "events go back in time, and were left out" },
 		{ "open_contexts", "interrupts without their end" },
 		{ "stray_contexts", "ends of interrupts without their begin" },
+		{ "ambiguous",
+		    "messages that several threads may have sent: network namespaces have connections with the same addresses and ports" },
 		{ "reused", "thread ids were used again, although their threads had not ended" },
 	};
 	const json_t *odd = json_object_get(document, "odd");

@@ -27,11 +27,12 @@ document_of(const struct thread_reading *r, const struct kernel_files_counts *n)
 {
 	struct kernel_graph_counts g = kernel_graph_counts(r->graph);
 	uint64_t lost = n->lost > g.lost ? n->lost : g.lost;
-	json_t *odd = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "lost",
+	json_t *odd = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "lost",
 	    (json_int_t)(lost > 0 ? lost : g.losses), "back", (json_int_t)g.back, "unexpected",
 	    (json_int_t)g.unexpected, "unwoken", (json_int_t)g.unwoken, "open_contexts",
 	    (json_int_t)g.open_contexts, "stray_contexts", (json_int_t)g.stray_contexts, "reused",
-	    (json_int_t)g.reused, "without_context", (json_int_t)g.without_context);
+	    (json_int_t)g.reused, "without_context", (json_int_t)g.without_context, "ambiguous",
+	    (json_int_t)g.ambiguous);
 
 	for (int i = 0; i < KERNEL_ODDITIES; i++)
 		if (n->odd[i].count > 0)

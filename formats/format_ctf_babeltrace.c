@@ -18,7 +18,7 @@
 #include "base/hash_map.h"
 #include "formats/correlate.h"
 #include "formats/ctf_reader.h"
-#include "formats/graph_babeltrace2.h"
+#include "wire/graph_babeltrace2.h"
 #include "wire/field_babeltrace2.h"
 
 enum { TRACES_MAX = 65536, EVENT_NAME_MAX = 255 };

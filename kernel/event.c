@@ -98,8 +98,8 @@ kernel_names_release(struct kernel_names *n)
 
 /* ---- connections ------------------------------------------------------------ */
 
-/*	here.address 16 | here.port 2 | there.address 16 | there.port 2 */
-enum { END_BYTES = 18, CONNECTION_BYTES = 2 * END_BYTES };
+/*	here.address 16 | here.port 2 | there.address 16 | there.port 2 | net 4 */
+enum { END_BYTES = 18, NET_AT = 2 * END_BYTES, CONNECTION_BYTES = NET_AT + 4 };
 
 static void
 write_end(char to[END_BYTES], const struct kernel_end *from)
@@ -125,6 +125,7 @@ kernel_connection_intern(struct kernel_names *n, const struct kernel_connection 
 
 	write_end(bytes, &c->here);
 	write_end(bytes + END_BYTES, &c->there);
+	memcpy(bytes + NET_AT, &c->net, sizeof c->net);
 	return texts_intern(n->connections, bytes, sizeof bytes);
 }
 
@@ -132,8 +133,10 @@ struct kernel_connection
 kernel_connection(const struct kernel_names *n, uint32_t number)
 {
 	const char *bytes = texts_get(n->connections, number);
+	struct kernel_connection c = { read_end(bytes), read_end(bytes + END_BYTES), 0 };
 
-	return (struct kernel_connection){ read_end(bytes), read_end(bytes + END_BYTES) };
+	memcpy(&c.net, bytes + NET_AT, sizeof c.net);
+	return c;
 }
 
 uint32_t
@@ -141,10 +144,49 @@ kernel_connection_reverse(struct kernel_names *n, uint32_t number)
 {
 	struct kernel_connection c = kernel_connection(n, number);
 
-	return kernel_connection_intern(n, &(struct kernel_connection){ c.there, c.here });
+	return kernel_connection_intern(n, &(struct kernel_connection){ c.there, c.here, c.net });
 }
 
 static const uint8_t mapped_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+static bool
+is_loopback(const uint8_t address[16])
+{
+	static const uint8_t loopback_6[16] = { [15] = 1 };
+
+	return memcmp(address, loopback_6, sizeof loopback_6) == 0 ||
+	       (memcmp(address, mapped_prefix, sizeof mapped_prefix) == 0 &&
+		   address[sizeof mapped_prefix] == 127);
+}
+
+bool
+kernel_connection_is_local(const struct kernel_connection *c)
+{
+	return is_loopback(c->here.address) || is_loopback(c->there.address) ||
+	       memcmp(c->here.address, c->there.address, sizeof c->here.address) == 0;
+}
+
+uint64_t
+kernel_connection_key(struct kernel_names *n, uint16_t host, uint32_t number, bool reverse)
+{
+	struct kernel_connection c = kernel_connection(n, number);
+	bool local = kernel_connection_is_local(&c);
+
+	if (reverse)
+		c = (struct kernel_connection){ c.there, c.here, c.net };
+	if (reverse || (!local && c.net != 0)) {
+		c.net = local ? c.net : 0;
+		if ((number = kernel_connection_intern(n, &c)) == UINT32_MAX)
+			return UINT64_MAX;
+	}
+	return local ? kernel_connection_place(host, number) : number;
+}
+
+uint64_t
+kernel_connection_place(uint16_t host, uint32_t number)
+{
+	return (uint64_t)host << 32 | number;
+}
 
 void
 kernel_end_text(const struct kernel_end *of, char ret[KERNEL_END_TEXT_MAX])

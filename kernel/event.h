@@ -32,23 +32,10 @@ const char *kernel_event_text(
 
 enum kernel_context {     /* what a CPU does instead of running its thread */
 	CONTEXT_IRQ,      /* vector: its number */
-	CONTEXT_SOFTIRQ,  /* vector: enum softirq_vector */
+	CONTEXT_SOFTIRQ,  /* vector: enum softirq_vector (kernel/off_cpu.h) */
 	CONTEXT_HRTIMER,  /* a timer of high resolution has run out */
 	CONTEXT_IPI,      /* another CPU asks for something */
 	CONTEXT_RECEPTION /* a packet is handed to the network stack */
-};
-
-enum softirq_vector { /* of Linux */
-	SOFTIRQ_HI,
-	SOFTIRQ_TIMER,
-	SOFTIRQ_NET_TX,
-	SOFTIRQ_NET_RX,
-	SOFTIRQ_BLOCK,
-	SOFTIRQ_BLOCK_POLL,
-	SOFTIRQ_TASKLET,
-	SOFTIRQ_SCHED,
-	SOFTIRQ_HRTIMER,
-	SOFTIRQ_RCU
 };
 
 /* Of a thread that leaves a CPU. Without ASLEEP it could have gone on. */
@@ -146,6 +133,8 @@ struct kernel_end {
 
 struct kernel_connection {
 	struct kernel_end here, there; /* as the thread sees it that sends or receives */
+	uint32_t
+	    net; /* the network namespace of the socket: number of its inode in nsfs; 0: not known */
 };
 
 /* Names that events refer to by number. One for each set of sources that are analysed together. */
@@ -164,8 +153,21 @@ void kernel_names_release(struct kernel_names *n);
 uint32_t kernel_connection_intern(struct kernel_names *n, const struct kernel_connection *c);
 /* The connection of a number that kernel_connection_intern() gave. O(1). */
 struct kernel_connection kernel_connection(const struct kernel_names *n, uint32_t number);
-/* The same connection as the other side sees it: UINT32_MAX: out of memory. */
+/* The same connection as the other side sees it, in the same network namespace. UINT32_MAX: out of memory. */
 uint32_t kernel_connection_reverse(struct kernel_names *n, uint32_t number);
+/* Neither end leaves the network namespace of the other one: one is a loopback address (RFC 1122, 3.2.1.3 (g); RFC 4291, 2.5.3), or both have
+ * the same address, which is one of the namespace itself. */
+bool kernel_connection_is_local(const struct kernel_connection *c);
+/*
+ * What two sockets have to have in common to be the same side of one connection; with `reverse`, what the other side's socket
+ * has to have. Of a connection that is local it is host, namespace, and both ends; of others both ends alone, since they may lead to another
+ * namespace or host. The low 32 bits are the number of a connection with these ends. Sockets of other connections may have the same key, if
+ * several namespaces have the same addresses: kernel_connection_place() tells them apart. UINT64_MAX: out of memory. O(1) expected.
+ */
+uint64_t kernel_connection_key(
+    struct kernel_names *n, uint16_t host, uint32_t number, bool reverse);
+/* Where the socket is, and its ends: another number for each. */
+uint64_t kernel_connection_place(uint16_t host, uint32_t number);
 /* "10.1.2.3:80" or "[fe80::1]:80", terminated. */
 enum { KERNEL_END_TEXT_MAX = 64 };
 void kernel_end_text(const struct kernel_end *of, char ret[KERNEL_END_TEXT_MAX]);

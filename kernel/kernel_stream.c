@@ -168,6 +168,7 @@ define_connection(struct kernel_writer *w, uint32_t connection)
 		buf_u8(&w->chunk, ITEM_CONNECTION);
 		put_end(&w->chunk, &c.here);
 		put_end(&w->chunk, &c.there);
+		buf_uint(&w->chunk, c.net);
 	}
 	return number;
 }
@@ -633,6 +634,7 @@ read_definition(struct kernel_reader *r, struct reader *in, uint8_t kind, struct
 
 		c.here = read_end(in);
 		c.there = read_end(in);
+		c.net = read_u32_varint(in);
 		if (in->failed)
 			return malformed(e);
 		return keep_name(&r->connections, kernel_connection_intern(r->o.names, &c),

@@ -22,7 +22,7 @@
 #include "kernel/event.h"
 
 enum {
-	KERNEL_STREAM_VERSION = 1,
+	KERNEL_STREAM_VERSION = 2,
 	KERNEL_CHUNK_MAX = 256 << 10,
 	KERNEL_TEXT_MAX = 16 << 10, /* bytes of a name; longer ones are cut */
 	KERNEL_STREAM_NAMES_MAX =

@@ -47,6 +47,23 @@ kind_of(int number)
 	return CALL_OTHER;
 }
 
+enum wake_context
+wake_by_softirq(uint32_t vector)
+{
+	switch (vector) {
+	case SOFTIRQ_TIMER:
+	case SOFTIRQ_HRTIMER:
+		return WAKE_TIMER;
+	case SOFTIRQ_NET_TX:
+	case SOFTIRQ_NET_RX:
+		return WAKE_NETWORK;
+	case SOFTIRQ_BLOCK:
+	case SOFTIRQ_BLOCK_POLL:
+		return WAKE_BLOCK;
+	}
+	return WAKE_INTERRUPT;
+}
+
 bool
 futex_is_lock(uint64_t operation)
 {

@@ -28,6 +28,22 @@ enum wake_context { /* what the CPU was doing that woke the thread */
 	WAKE_INTERRUPT    /* another interrupt */
 };
 
+enum softirq_vector { /* of Linux */
+	SOFTIRQ_HI,
+	SOFTIRQ_TIMER,
+	SOFTIRQ_NET_TX,
+	SOFTIRQ_NET_RX,
+	SOFTIRQ_BLOCK,
+	SOFTIRQ_BLOCK_POLL,
+	SOFTIRQ_TASKLET,
+	SOFTIRQ_SCHED,
+	SOFTIRQ_HRTIMER,
+	SOFTIRQ_RCU
+};
+
+/* Of a softirq of this vector. O(1). */
+enum wake_context wake_by_softirq(uint32_t vector);
+
 enum { SYSCALL_NONE = -1, SYSCALL_UNKNOWN = -2 };
 
 struct off_cpu {                /* a time that a thread was not on a CPU */

@@ -68,7 +68,12 @@ struct
     sent_message { /* a packet, or what a thread sent on a connection, that nobody has received yet */
 	uint32_t thread;
 	int64_t time_ns;
+	/* Of a connection: the sockets at both ends, kernel_connection_place(); NO_PLACE: none was seen */
+	uint64_t from, to;
+	bool ambiguous; /* there are several sockets that have the same ends, in other namespaces */
 };
+
+#define NO_PLACE UINT64_MAX
 
 struct kernel_graph {
 	struct kernel_graph_options o;
@@ -79,7 +84,7 @@ struct kernel_graph {
 	struct host *hosts;
 	uint32_t nhosts, hosts_cap;
 	struct map packets;     /* hash of the id -> struct sent_message */
-	struct map connections; /* connection, as the sender sees it -> struct sent_message */
+	struct map connections; /* kernel_connection_key() of the sender -> struct sent_message */
 	size_t memory_bytes;
 	struct kernel_graph_counts counts;
 };
@@ -501,17 +506,7 @@ by_context(const struct context *top)
 	case CONTEXT_RECEPTION:
 		return WAKE_NETWORK;
 	case CONTEXT_SOFTIRQ:
-		switch (top->vector) {
-		case SOFTIRQ_TIMER:
-		case SOFTIRQ_HRTIMER:
-			return WAKE_TIMER;
-		case SOFTIRQ_NET_TX:
-		case SOFTIRQ_NET_RX:
-			return WAKE_NETWORK;
-		case SOFTIRQ_BLOCK:
-		case SOFTIRQ_BLOCK_POLL:
-			return WAKE_BLOCK;
-		}
+		return wake_by_softirq(top->vector);
 	}
 	return WAKE_INTERRUPT;
 }
@@ -648,10 +643,10 @@ take_context(struct kernel_graph *g, struct host *h, struct cpu *c, const struct
 	return 0;
 }
 
-/* Notes that the current thread sent something that `key` names. */
+/* Notes that the current thread sent something that `key` names, by that socket. */
 static int
-sent(struct kernel_graph *g, struct map *where, uint64_t key, uint32_t thread, int64_t now,
-    struct err *e)
+sent(struct kernel_graph *g, struct map *where, uint64_t key, uint64_t from, uint32_t thread,
+    int64_t now, struct err *e)
 {
 	struct sent_message *m = map_get(where, key);
 
@@ -662,8 +657,11 @@ sent(struct kernel_graph *g, struct map *where, uint64_t key, uint32_t thread, i
 			free(m);
 			return no_memory(e);
 		}
+		*m = (struct sent_message){ .from = from, .to = NO_PLACE };
 	}
-	*m = (struct sent_message){ thread, now };
+	m->ambiguous |= m->from != from;
+	m->thread = thread;
+	m->time_ns = now;
 	return 0;
 }
 
@@ -680,34 +678,48 @@ received(struct thread *t, const struct sent_message *m)
 	t->network = 0;
 }
 
+/* What the thread sent on a connection, or received there. */
+static int
+take_data(struct kernel_graph *g, uint32_t thread, const struct kernel_event *ev, struct err *e)
+{
+	bool receives = ev->kind == KERNEL_RECEIVE;
+	uint32_t connection = ev->message.connection;
+	uint64_t key = kernel_connection_key(g->names, ev->host, connection, receives),
+		 place = kernel_connection_place(ev->host, connection);
+	struct sent_message *m;
+
+	if (key == UINT64_MAX)
+		return no_memory(e);
+	if (!receives)
+		return sent(g, &g->connections, key, place, thread, ev->time_ns, e);
+	if ((m = map_get(&g->connections, key)) == NULL)
+		return 0;
+	m->ambiguous |= m->to != NO_PLACE && m->to != place;
+	m->to = place;
+	if (m->ambiguous)
+		g->counts.ambiguous++;
+	else if (m->thread != thread)
+		received(g->threads[thread], m);
+	return 0;
+}
+
 static int
 take_message(
     struct kernel_graph *g, const struct cpu *c, const struct kernel_event *ev, struct err *e)
 {
 	uint32_t number = ev->tid != 0 ? thread_of(g, ev->host, ev->tid, ev->pid, ev->time_ns)
 	                               : c->current;
-	struct sent_message *m;
 
 	if (ev->tid != 0 && number == NONE)
 		return full(g, e);
 	switch (ev->kind) {
 	case KERNEL_PACKET_OUT:
-		return number == NONE
-		           ? 0
-		           : sent(g, &g->packets, hash_u64(ev->packet.id), number, ev->time_ns, e);
-	case KERNEL_SEND:
 		return number == NONE ? 0
-		                      : sent(g, &g->connections, ev->message.connection, number,
-					    ev->time_ns, e);
-	case KERNEL_RECEIVE: {
-		uint32_t reverse = kernel_connection_reverse(g->names, ev->message.connection);
-
-		if (reverse == UINT32_MAX)
-			return no_memory(e);
-		if (number != NONE && (m = map_get(&g->connections, reverse)) != NULL &&
-		    m->thread != number)
-			received(g->threads[number], m);
-	}
+		                      : sent(g, &g->packets, hash_u64(ev->packet.id), NO_PLACE,
+					    number, ev->time_ns, e);
+	case KERNEL_SEND:
+	case KERNEL_RECEIVE:
+		return number == NONE ? 0 : take_data(g, number, ev, e);
 	}
 	return 0;
 }

@@ -66,6 +66,8 @@ struct kernel_graph_counts {      /* what was odd in the events */
 	uint64_t losses, lost;    /* events KERNEL_LOST, and what they counted */
 	uint64_t reused;          /* tids that were made again although they had not ended */
 	uint64_t without_context; /* wake-ups of which nothing says who woke */
+	uint64_t
+	    ambiguous; /* messages of which it is not known who sent them: several namespaces have connections with these ends */
 };
 
 struct kernel_graph;

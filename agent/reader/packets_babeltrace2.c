@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A graph for each run: src.ctf.fs -> flt.utils.muxer -> a sink of our own. Records come out as
+ * A graph for each run (wire/graph_babeltrace2.h). Records come out as
  * agent/ctf/ctf_trace.h describes them, so that both readers agree in every field.
  *
  * libbabeltrace2 2.0.4 aborts on some metadata that is incomplete, for example on a stream without an
@@ -29,18 +29,17 @@
 
 #include "agent/ctf/ctf_trace.h"
 #include "wire/field_babeltrace2.h"
+#include "wire/graph_babeltrace2.h"
 
 enum { TEXT_MAX_BYTES = 1 << 16, CHILD_SECONDS = 20 };
 
 struct packet_reader {
-	const bt_plugin *ctf, *utils;
+	struct graph_babeltrace2 graph; /* without a folder; each child adds one to its copy */
 };
 
 struct packet_sink {
-	bt_message_iterator *iterator;
 	packet_record_fn *fn;
 	void *ctx;
-	int rc;
 	struct err *e;
 };
 
@@ -167,117 +166,28 @@ take_event(struct packet_sink *s, const bt_message *m)
 	return s->fn(s->ctx, &r);
 }
 
-static bt_graph_simple_sink_component_initialize_func_status
-sink_begin(bt_message_iterator *it, void *data)
-{
-	((struct packet_sink *)data)->iterator = it;
-	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
-}
-
-static bt_graph_simple_sink_component_consume_func_status
-sink_consume(bt_message_iterator *it, void *data)
-{
-	struct packet_sink *s = data;
-	bt_message_array_const messages;
-	uint64_t n = 0;
-	bt_message_iterator_next_status status = bt_message_iterator_next(it, &messages, &n);
-
-	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
-		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
-	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN)
-		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_AGAIN;
-	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
-		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
-	for (uint64_t i = 0; i < n; i++) {
-		if (s->rc == 0 && bt_message_get_type(messages[i]) == BT_MESSAGE_TYPE_EVENT)
-			s->rc = take_event(s, messages[i]);
-		bt_message_put_ref(messages[i]);
-	}
-	return s->rc == 0 ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
-	                  : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
-}
-
-static void
-sink_end(void *data)
-{
-	(void)data;
-}
-
-/* ---- the graph ---- */
-
-/* The message of libbabeltrace2's innermost cause. */
+/* A graph_take. */
 static int
-babeltrace_error(struct err *e)
+take_message(void *of, const bt_message *m)
 {
-	const bt_error *error = bt_current_thread_take_error();
-
-	err_set(e, ERR_INPUT, "babeltrace2 cannot read it");
-	if (error != NULL && bt_error_get_cause_count(error) > 0)
-		err_set(e, ERR_INPUT, "babeltrace2: %s",
-		    bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)));
-	if (error != NULL)
-		bt_error_release(error);
-	return ERR_INPUT;
-}
-
-/* A source of the folder, all its ports connected to the muxer's. */
-static bool
-add_source(bt_graph *graph, const struct packet_reader *p, const char *folder,
-    const bt_component_filter *muxer)
-{
-	bt_value *parameters = bt_value_map_create(), *list;
-	const bt_component_source *source;
-	bool ok = parameters != NULL &&
-	          bt_value_map_insert_empty_array_entry(parameters, "inputs", &list) ==
-	              BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
-	          bt_value_array_append_string_element(list, folder) ==
-	              BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
-	          bt_graph_add_source_component(graph,
-		      bt_plugin_borrow_source_component_class_by_name_const(p->ctf, "fs"), "trace",
-		      parameters, BT_LOGGING_LEVEL_NONE,
-		      &source) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
-
-	for (uint64_t i = 0; ok && i < bt_component_source_get_output_port_count(source); i++)
-		ok = bt_graph_connect_ports(graph,
-			 bt_component_source_borrow_output_port_by_index_const(source, i),
-			 bt_component_filter_borrow_input_port_by_index_const(muxer, i),
-			 NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
-	if (parameters != NULL)
-		bt_value_put_ref(parameters);
-	return ok;
+	return bt_message_get_type(m) == BT_MESSAGE_TYPE_EVENT ? take_event(of, m) : 0;
 }
 
 static int
-run_graph(const struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx,
-    struct err *e)
+run_graph(
+    struct graph_babeltrace2 *g, const char *folder, packet_record_fn *fn, void *ctx, struct err *e)
 {
-	struct packet_sink s = { .fn = fn, .ctx = ctx, .e = e };
-	const bt_component_filter *muxer;
-	const bt_component_sink *sink;
-	bt_graph *graph = bt_graph_create(0);
-	bt_graph_run_status status = BT_GRAPH_RUN_STATUS_ERROR;
+	struct packet_sink s = { fn, ctx, e };
+	uint32_t bad;
+	int rc = graph_add(g, folder, 0, e);
 
-	if (graph == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory for a graph");
-	if (bt_graph_add_filter_component(graph,
-		bt_plugin_borrow_filter_component_class_by_name_const(p->utils, "muxer"), "muxer",
-		NULL, BT_LOGGING_LEVEL_NONE, &muxer) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
-	    add_source(graph, p, folder, muxer) &&
-	    bt_graph_add_simple_sink_component(graph, "hone", sink_begin, sink_consume, sink_end,
-		&s, &sink) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
-	    bt_graph_connect_ports(graph,
-		bt_component_filter_borrow_output_port_by_index_const(muxer, 0),
-		bt_component_sink_borrow_input_port_by_index_const(sink, 0),
-		NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-		do {
-			status = bt_graph_run(graph);
-		} while (status == BT_GRAPH_RUN_STATUS_AGAIN);
-	if (status != BT_GRAPH_RUN_STATUS_OK && s.rc == 0)
-		s.rc = babeltrace_error(e);
-	else if (status != BT_GRAPH_RUN_STATUS_OK)
-		bt_current_thread_clear_error();
-	bt_graph_put_ref(graph);
-	return s.rc;
+	if (rc != 0 || g->used == 0) /* a trace without a stream has no records */
+		return rc;
+	rc = graph_connect(g, take_message, &s, e);
+	for (int more = GRAPH_MORE; rc == 0 && more == GRAPH_MORE;)
+		if ((more = graph_more(g, &bad, e)) < 0)
+			rc = more;
+	return rc;
 }
 
 /* ---- the pipe ---- */
@@ -389,7 +299,7 @@ get_records(FILE *f, packet_record_fn *fn, void *ctx, struct err *e)
 
 /* The child: no core file, no messages, and no longer than the parent. Does not return. */
 static void
-run_child(const struct packet_reader *p, const char *folder, int to)
+run_child(struct packet_reader *p, const char *folder, int to)
 {
 	const struct rlimit none = { 0, 0 };
 	int null = open("/dev/null", O_RDWR);
@@ -407,7 +317,7 @@ run_child(const struct packet_reader *p, const char *folder, int to)
 	dup2(null, STDERR_FILENO);
 	if (f == NULL)
 		_exit(1);
-	rc = run_graph(p, folder, put_record, f, &e);
+	rc = run_graph(&p->graph, folder, put_record, f, &e);
 	fputc(0, f);
 	fwrite(&rc, sizeof rc, 1, f);
 	fwrite(&e, sizeof e, 1, f);
@@ -442,31 +352,17 @@ packet_reader_run(
 	return rc;
 }
 
-static const bt_plugin *
-find_plugin(const char *name)
-{
-	const bt_plugin *p = NULL;
-
-	return bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &p) ==
-	               BT_PLUGIN_FIND_STATUS_OK
-	           ? p
-	           : NULL;
-}
-
 int
 packet_reader_new(struct packet_reader **ret, struct err *e)
 {
 	struct packet_reader *p = calloc(1, sizeof *p);
+	int rc;
 
 	if (p == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for babeltrace2");
-	p->ctf = find_plugin("ctf");
-	p->utils = find_plugin("utils");
-	if (p->ctf == NULL || p->utils == NULL) {
+	if ((rc = graph_begin(&p->graph, e)) != 0) {
 		packet_reader_free(p);
-		return err_set(e, ERR_SYSTEM,
-		    "babeltrace2's plugins ctf and utils were not found; install libbabeltrace2-0, "
-		    "or set BABELTRACE_PLUGIN_PATH");
+		return rc;
 	}
 	*ret = p;
 	return 0;
@@ -477,9 +373,6 @@ packet_reader_free(struct packet_reader *p)
 {
 	if (p == NULL)
 		return;
-	if (p->ctf != NULL)
-		bt_plugin_put_ref(p->ctf);
-	if (p->utils != NULL)
-		bt_plugin_put_ref(p->utils);
+	graph_release(&p->graph);
 	free(p);
 }

@@ -19,9 +19,9 @@ struct packet_record {        /* everything in it is valid during the call only 
 /* 0, or a negative enum err_code, which ends the reading. */
 typedef int packet_record_fn(void *ctx, const struct packet_record *r);
 
-struct packet_reader; /* libbabeltrace2's plugins */
+struct packet_reader; /* libbabeltrace2's plugins, and a graph without a folder */
 
-/* ERR_SYSTEM: the plugins ctf and utils are not installed; ERR_MEMORY. */
+/* ERR_SYSTEM: the plugins ctf and utils are not installed; ERR_MEMORY; ERR_INPUT: libbabeltrace2 refuses. */
 int packet_reader_new(struct packet_reader **ret, struct err *e);
 void packet_reader_free(struct packet_reader *p); /* NULL is permitted */
 

@@ -72,7 +72,20 @@ struct in6_addr {
 	} in6_u;
 } BY_BTF;
 
+struct ns_common {
+	unsigned int inum;
+} BY_BTF;
+
+struct net {
+	struct ns_common ns;
+} BY_BTF;
+
+struct possible_net { /* possible_net_t */
+	struct net *net;
+} BY_BTF;
+
 struct sock_common {
+	struct possible_net skc_net;
 	u32 skc_daddr, skc_rcv_saddr;
 	u16 skc_dport, skc_num;
 	unsigned short skc_family;

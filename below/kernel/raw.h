@@ -18,7 +18,7 @@ enum raw_context_of { /* enum below_context of wire/below.h */
 	RAW_OF_OTEL_MODULE
 };
 
-enum raw_kind { RAW_WAIT = 1, RAW_STACK, RAW_HIT };
+enum raw_kind { RAW_WAIT = 1, RAW_STACK, RAW_HIT, RAW_BEGUN };
 /* When a stack was copied. A sample is one at RAW_CLOCK. */
 enum raw_when { RAW_OUT, RAW_HOLDER, RAW_CLOCK, RAW_WHENS };
 
@@ -121,6 +121,12 @@ struct raw_hit {
 struct
     raw_lost { /* records that did not fit into the ring, and the time span in which they were lost */
 	u64 count, from_ns, to_ns;
+	u64 unfollowed; /* children for which there was no room */
+};
+
+struct raw_begun { /* a process that is followed is new, or executes another program since then */
+	u32 kind, pid;
+	u64 time_ns;
 };
 
 struct raw_without { /* not 0: what is switched off */

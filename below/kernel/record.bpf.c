@@ -74,6 +74,7 @@ struct {
 struct
     in_call { /* a message of the system call that the thread is in, which is told when that ends */
 	struct record_ends ends;
+	u32 net;
 	u32 received; /* it has received something */
 	u32 refused;  /* there was no room for what it sends, when the call began */
 };
@@ -623,6 +624,7 @@ BPF_PROG(on_rename, struct task_struct *t, const char *name)
 
 struct tcp_socket { /* what a message needs of it */
 	struct record_ends ends;
+	u32 net; /* inode of its network namespace; 0: the kernel has none */
 	u32 wmem_queued, sndbuf;
 	u16 family, protocol;
 	u8 state, shutdown;
@@ -635,6 +637,7 @@ struct tcp_socket { /* what a message needs of it */
 #define SOCKET_READER(name, READ)                                                             \
 	static __always_inline bool name(struct tcp_socket *ret, struct sock *sk)             \
 	{                                                                                     \
+		struct net *net;                                                              \
 		u32 here, there;                                                              \
                                                                                               \
 		__builtin_memset(ret, 0, sizeof *ret);                                        \
@@ -648,6 +651,10 @@ struct tcp_socket { /* what a message needs of it */
 		ret->failed = READ(sk, sk_err) != 0;                                          \
 		ret->wmem_queued = READ(sk, sk_wmem_queued);                                  \
 		ret->sndbuf = READ(sk, sk_sndbuf);                                            \
+		if (bpf_core_field_exists(sk->__sk_common.skc_net.net)) {                     \
+			net = READ(sk, __sk_common.skc_net.net);                              \
+			ret->net = net != 0 ? READ(net, ns.inum) : 0;                         \
+		}                                                                             \
 		ret->ends.here_port = READ(sk, __sk_common.skc_num);                          \
 		ret->ends.there_port = __builtin_bswap16(READ(sk, __sk_common.skc_dport));    \
 		if (ret->family == FAMILY_4) {                                                \
@@ -789,7 +796,7 @@ find_pieces(struct pieces *ret, u64 number, u64 second, u64 third)
 }
 
 static __always_inline void
-put_message(u8 kind, const struct record_ends *ends, u64 bytes, u64 text, u64 text_bytes)
+put_message(u8 kind, const struct record_ends *ends, u32 net, u64 bytes, u64 text, u64 text_bytes)
 {
 	if (options.texts && text != 0 && text_bytes > 0) {
 		struct record_text *r = begin(sizeof *r, kind);
@@ -797,6 +804,7 @@ put_message(u8 kind, const struct record_ends *ends, u64 bytes, u64 text, u64 te
 
 		if (r == 0)
 			return;
+		r->message.head.a = net;
 		r->message.ends = *ends;
 		r->message.bytes = bytes < ~0u ? bytes : ~0u;
 		__builtin_memset(r->text, 0, sizeof r->text);
@@ -808,6 +816,7 @@ put_message(u8 kind, const struct record_ends *ends, u64 bytes, u64 text, u64 te
 
 		if (r == 0)
 			return;
+		r->head.a = net;
 		r->ends = *ends;
 		r->bytes = bytes < ~0u ? bytes : ~0u;
 		submit(r);
@@ -841,11 +850,12 @@ note_send(struct call_arguments *of)
 
 		if (call != 0) {
 			call->ends = s.ends;
+			call->net = s.net;
 			call->refused = 1;
 			return 0;
 		}
 	}
-	put_message(RECORD_SEND, &s.ends, p.bytes, p.first, p.first_bytes);
+	put_message(RECORD_SEND, &s.ends, s.net, p.bytes, p.first, p.first_bytes);
 	return 0;
 }
 
@@ -877,7 +887,7 @@ BPF_PROG(on_received, struct sock *sk)
 	regs = registers_of(me);
 	number = regs->orig_ax;
 	if ((me->flags & KERNEL_THREAD) || !is_receive(number)) { /* io_uring, splice */
-		put_message(RECORD_RECEIVE, &s.ends, 0, 0, 0);
+		put_message(RECORD_RECEIVE, &s.ends, s.net, 0, 0, 0);
 		return 0;
 	}
 	if ((number == 45 && (regs->r10 & MESSAGE_PEEK)) ||
@@ -885,9 +895,10 @@ BPF_PROG(on_received, struct sock *sk)
 		return 0;
 	to = bpf_task_storage_get(&calls, me, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (to == 0) {
-		put_message(RECORD_RECEIVE, &s.ends, 0, 0, 0);
+		put_message(RECORD_RECEIVE, &s.ends, s.net, 0, 0, 0);
 		return 0;
 	}
+	to->net = s.net;
 	to->ends = s.ends; /* the kernel comes here for each piece: told when the call ends */
 	to->received = 1;
 	return 0;
@@ -915,7 +926,7 @@ note_end(struct call_arguments *of, s64 result)
 		result = 0;
 	else if (p.first_bytes > (u64)result)
 		p.first_bytes = result;
-	put_message(kind, &ends, result, p.first, p.first_bytes);
+	put_message(kind, &ends, call->net, result, p.first, p.first_bytes);
 	return 0;
 }
 

@@ -616,19 +616,14 @@ tell_gaps(struct record_bpf *r, const struct record_hand_on *x, uint64_t now_ns)
 static void
 forget_ended(struct record_bpf *r)
 {
-	uint32_t pid, next;
-	bool any = false, more;
+	if (r->filters)
+		r->over = !process_map_forget_ended(r->followed);
+}
 
-	if (!r->filters)
-		return;
-	for (more = bpf_map_get_next_key(r->followed, NULL, &pid) == 0; more; pid = next) {
-		more = bpf_map_get_next_key(r->followed, &pid, &next) == 0;
-		if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-			bpf_map_delete_elem(r->followed, &pid);
-		else
-			any = true;
-	}
-	r->over = !any;
+uint32_t
+record_bpf_followed(const struct record_bpf *r, process_map_take *take, void *of)
+{
+	return process_map_each(r->followed, take, of);
 }
 
 double

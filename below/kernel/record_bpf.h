@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "below/kernel/process_map.h"
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -67,6 +68,9 @@ void record_bpf_hold(struct record_bpf *r, int64_t until_ns);
 /* Records a process and its children, too, from now on; of a filtered one. A RECORD_LOST with RECORD_FOLLOWING says when: of messages that are
  * under way then one side is recorded. ERR_FULL: too many; ERR_SYSTEM; ERR_MEMORY. */
 int record_bpf_follow(struct record_bpf *r, pid_t pid, struct err *e);
+
+/* Calls for each process that is followed now, with those that have ended within the last second. Returns their number. */
+uint32_t record_bpf_followed(const struct record_bpf *r, process_map_take *take, void *of);
 
 /* Nothing of that time or before is still to be handed on, but for what is lost: that is told when its CPU records again, within a second. */
 int64_t record_bpf_until(const struct record_bpf *r);

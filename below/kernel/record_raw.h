@@ -66,7 +66,7 @@ struct record_head {
 	u8 kind;      /* enum record_kind */
 	u8 flags;     /* RECORD_SWITCH: enum record_flag; RECORD_SYSCALL_IN: RECORD_LOCK or 0 */
 	u16 vector;   /* of the interrupt: WAKING, CONTEXT_*; RECORD_NO_VECTOR */
-	u32 a; /* SWITCH: next tid. WAKING, FORK: tid of the other. SYSCALL_*: number. COUNTED: which */
+	u32 a; /* SWITCH: next tid. WAKING, FORK: tid of the other. SYSCALL_*: number. COUNTED: which. SEND, RECEIVE: network namespace */
 };
 
 struct record_switch {

@@ -594,6 +594,42 @@ BPF_PROG(on_waking, struct task_struct *woken)
 }
 
 static __always_inline int
+put_begun(u32 pid)
+{
+	struct raw_begun b = { RAW_BEGUN, pid, bpf_ktime_get_ns() };
+
+	put(&b, sizeof b, b.time_ns);
+	return 0;
+}
+
+/* Loaded if children are followed, too. */
+SEC("tp_btf/sched_process_fork")
+int
+BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 pid = parent->tgid, new = child->tgid;
+	struct raw_process *p = bpf_map_lookup_elem(&processes, &pid), same;
+
+	if (p == 0 || new == pid)
+		return 0;
+	same = *p;
+	if (bpf_map_update_elem(&processes, &new, &same, BPF_ANY) != 0) {
+		__sync_fetch_and_add(&lost.unfollowed, 1);
+		return 0;
+	}
+	return put_begun(new);
+}
+
+SEC("tp_btf/sched_process_exec")
+int
+BPF_PROG(on_exec, struct task_struct *t)
+{
+	u32 pid = t->tgid;
+
+	return bpf_map_lookup_elem(&processes, &pid) != 0 ? put_begun(pid) : 0;
+}
+
+static __always_inline int
 enter(u8 kind, u8 vector)
 {
 	u32 zero = 0;

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "below/kernel/bpf_refusal.h"
 #include "below/kernel/probe_link.h"
+#include "below/kernel/process_map.h"
 #include "wire/below.h"
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
@@ -41,9 +42,13 @@ struct trace_bpf {
 	struct bpf_link **links;
 	int nlinks, capacity;
 	struct ring_buffer *ring; /* all of them */
-	int *rings;               /* maps, one of each CPU */
+	struct cpu_ring {
+		struct trace_bpf *of;
+		uint32_t cpu;
+		int map;
+	} * rings;
 	int nrings;
-	struct record_sort *sort;
+	struct cpu_merge *merge;
 	int processes, probes, passes; /* maps */
 	int ncpus;
 	int on_probe;          /* program; -1: not possible */
@@ -115,6 +120,12 @@ is_named(const struct bpf_program *p, const char *name)
 	return strcmp(bpf_program__name(p), name) == 0;
 }
 
+static bool
+is_of_children(const struct bpf_program *p)
+{
+	return is_named(p, "on_fork") || is_named(p, "on_exec");
+}
+
 static int
 attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 {
@@ -124,6 +135,8 @@ attach(struct trace_bpf *t, const struct trace_bpf_options *o, struct err *e)
 	{
 		if (is_named(p, "on_probe"))
 			continue; /* its places come later */
+		if (!o->children && is_of_children(p))
+			continue;
 		if (is_named(p, "on_clock")) {
 			if (o->samples_hz == 0 || (o->without & BELOW_CAN_SAMPLES) != 0)
 				lacks(t, "no samples on the CPU: switched off");
@@ -154,17 +167,17 @@ time_of(const void *record, size_t len)
 		return ((const struct raw_wait *)record)->in_ns;
 	if (kind == RAW_HIT && len >= sizeof(struct raw_hit))
 		return ((const struct raw_hit *)record)->time_ns;
-	return 0;
+	return 0; /* RAW_BEGUN, too */
 }
 
 /* Without memory the record is lost. */
 static int
 keep(void *of, void *record, size_t len)
 {
-	struct trace_bpf *t = of;
+	const struct cpu_ring *g = of;
 
-	if (!record_sort_add(t->sort, time_of(record, len), record, len))
-		t->forgotten++;
+	if (!cpu_merge_add(g->of->merge, g->cpu, time_of(record, len), record, len))
+		g->of->forgotten++;
 	return 0;
 }
 
@@ -236,12 +249,14 @@ make_ring(struct trace_bpf *t, int outer, uint32_t cpu, uint32_t bytes)
 
 	if (fd < 0)
 		return false;
-	t->rings[t->nrings++] = fd;
+	struct cpu_ring *g = &t->rings[t->nrings++];
+
+	*g = (struct cpu_ring){ t, cpu, fd };
 	if (bpf_map_update_elem(outer, &cpu, &fd, BPF_ANY) != 0)
 		return false;
 	if (t->ring != NULL)
-		return ring_buffer__add(t->ring, fd, keep, t) == 0;
-	return (t->ring = ring_buffer__new(fd, keep, t, NULL)) != NULL;
+		return ring_buffer__add(t->ring, fd, keep, g) == 0;
+	return (t->ring = ring_buffer__new(fd, keep, g, NULL)) != NULL;
 }
 
 static bool
@@ -250,7 +265,7 @@ make_rings(struct trace_bpf *t, int ncpus)
 	int outer = bpf_object__find_map_fd_by_name(t->object, "rings");
 	bool made = true;
 
-	if ((t->sort = record_sort_new()) == NULL ||
+	if ((t->merge = cpu_merge_new((uint32_t)ncpus)) == NULL ||
 	    (t->rings = calloc((size_t)ncpus, sizeof *t->rings)) == NULL)
 		return false;
 	for (int cpu = 0; made && cpu < ncpus; cpu++)
@@ -290,6 +305,7 @@ static int
 load_object(struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, enum probing how,
     struct err *e)
 {
+	struct bpf_program *p;
 	int rc;
 
 	t->object = bpf_object__open_mem(
@@ -305,7 +321,16 @@ load_object(struct trace_bpf *t, const struct trace_bpf_options *o, int ncpus, e
 	    bpf_map__set_max_entries(
 		bpf_object__find_map_by_name(t->object, "left_threads"), LEFT_THREADS_MAX) != 0)
 		return err_set(e, ERR_SYSTEM, "the maps of the BPF programs cannot be set");
+	if (o->children &&
+	    bpf_map__set_max_entries(
+		bpf_object__find_map_by_name(t->object, "processes"), TRACE_CHILDREN_MAX) != 0)
+		return err_set(e, ERR_SYSTEM, "the maps of the BPF programs cannot be set");
 	prepare_probes(t, how);
+	bpf_object__for_each_program(p, t->object)
+	{
+		if (is_of_children(p))
+			bpf_program__set_autoload(p, o->children);
+	}
 	if (bpf_object__load(t->object) != 0)
 		return bpf_refusal(errno, e);
 	return has_probes(t, how) ? 0 : err_set(e, ERR_MISSING, "the kernel has no such probes");
@@ -379,9 +404,9 @@ trace_bpf_close(struct trace_bpf *t)
 	free(t->links);
 	ring_buffer__free(t->ring);
 	for (int i = 0; i < t->nrings; i++)
-		close(t->rings[i]);
+		close(t->rings[i].map);
 	free(t->rings);
-	record_sort_free(t->sort);
+	cpu_merge_free(t->merge);
 	if (t->lost != NULL)
 		munmap(t->lost, sizeof *t->lost);
 	bpf_object__close(t->object);
@@ -408,7 +433,7 @@ trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p, st
 	if (bpf_map_update_elem(t->processes, &key, p, BPF_ANY) == 0)
 		return 0;
 	return errno == E2BIG
-	           ? err_set(e, ERR_FULL, "process %d is not followed: 1024 are", (int)pid)
+	           ? err_set(e, ERR_FULL, "process %d is not followed: too many are", (int)pid)
 	           : err_errno(e, "process %d cannot be followed", (int)pid);
 }
 
@@ -418,6 +443,18 @@ trace_bpf_unfollow(struct trace_bpf *t, pid_t pid)
 	uint32_t key = (uint32_t)pid;
 
 	bpf_map_delete_elem(t->processes, &key);
+}
+
+void
+trace_bpf_forget_ended(struct trace_bpf *t)
+{
+	process_map_forget_ended(t->processes);
+}
+
+uint64_t
+trace_bpf_unfollowed(const struct trace_bpf *t)
+{
+	return __atomic_load_n(&t->lost->unfollowed, __ATOMIC_RELAXED);
 }
 
 int
@@ -465,7 +502,7 @@ trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
 	uint64_t now_ns = (uint64_t)clock_mono().ns;
 
 	ring_buffer__consume(t->ring);
-	record_sort_take(t->sort, now_ns, take, of);
+	cpu_merge_take(t->merge, now_ns, take, of);
 }
 
 /* The programs count first, and then note the time. The begin is taken back before the count is read, so that a loss which comes meanwhile has

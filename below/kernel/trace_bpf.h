@@ -15,13 +15,14 @@
 #ifndef BELOW_KERNEL_TRACE_BPF_H
 #define BELOW_KERNEL_TRACE_BPF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "below/kernel/cpu_merge.h"
 #include "below/kernel/probe_link.h"
-#include "below/kernel/record_sort.h"
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -38,10 +39,15 @@ enum { /* beside enum below_can_flag */
 	TRACE_WITHOUT_UPROBE_MULTI = 1 << 29
 };
 
+enum { TRACE_CHILDREN_MAX = 16384 };
+
 struct trace_bpf_options {
 	uint32_t samples_hz; /* of each CPU; 0: none */
 	uint32_t
 	    without; /* of enum below_can_flag and TRACE_WITHOUT_*: as if the kernel could not do these, for tests */
+	/* Also processes that those make which are followed, from when they are made; at most TRACE_CHILDREN_MAX processes then. RAW_BEGUN says
+	 * that one is made, or executes a program. */
+	bool children;
 };
 
 /* Loads and attaches what is permitted. On success *ret is the caller's, and trace_bpf_can() says what it does; ERR_DENIED,
@@ -53,9 +59,13 @@ uint32_t trace_bpf_can(const struct trace_bpf *t); /* of enum below_can_flag */
 /* Why it cannot do more, in words; "": it can do all. */
 const char *trace_bpf_missing(const struct trace_bpf *t);
 
-/* Follows the threads of a process, or not any more. ERR_FULL: 1024 are followed; ERR_SYSTEM. */
+/* Follows the threads of a process, or not any more. ERR_FULL: 1024 are followed, or TRACE_CHILDREN_MAX; ERR_SYSTEM. */
 int trace_bpf_follow(struct trace_bpf *t, pid_t pid, const struct raw_process *p, struct err *e);
 void trace_bpf_unfollow(struct trace_bpf *t, pid_t pid);
+
+/* Follows no more what has ended; to be called each second if children are followed. Children that were not, for lack of room. */
+void trace_bpf_forget_ended(struct trace_bpf *t);
+uint64_t trace_bpf_unfollowed(const struct trace_bpf *t);
 
 /* Says what is at a place, 0 to RAW_PROBES_MAX - 1, that a cookie of trace_bpf_attach_probes() names by its lower half; its upper
  * half has to be the generation. 0 or ERR_SYSTEM. */
@@ -68,9 +78,10 @@ uint32_t trace_bpf_probes_max(const struct trace_bpf *t);
 int trace_bpf_attach_probes(
     struct trace_bpf *t, int file, const struct probe_link_places *p, struct probe_link *ret);
 
-/* A record, of struct raw_wait, raw_stack or raw_hit by its kind; it is valid during the call. */
-typedef record_sort_taken trace_bpf_take;
-/* Hands on the records that are there, in the order of their times: all that end before the call. O(n log n). */
+/* A record, of struct raw_wait, raw_stack, raw_hit or raw_begun by its kind; it is valid during the call. */
+typedef cpu_merge_taken trace_bpf_take;
+/* Hands on the records that are there, in the order of their times: all that end before the call; those of RAW_BEGUN first, since what came before
+ * them can be read no more. O(n log CPUs). */
 void trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of);
 
 /* Records that did not fit since the last call. Returns their number; 0: the times are unchanged. */

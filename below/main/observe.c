@@ -12,16 +12,7 @@
 #include "kernel/off_cpu.h"
 
 /* Threads whose last stack, and whose lock's holder is remembered. */
-enum {
-	THREADS = 4096,
-	HELD_MAX = 8,
-	SOFTIRQ_TIMER = 1,
-	SOFTIRQ_NET_TX,
-	SOFTIRQ_NET_RX,
-	SOFTIRQ_BLOCK,
-	SOFTIRQ_IRQ_POLL,
-	SOFTIRQ_HRTIMER = 8
-};
+enum { THREADS = 4096, HELD_MAX = 8 };
 
 #define NAMED_NS UINT64_C(1000000000) /* until the name of a thread is read again */
 
@@ -154,18 +145,7 @@ woken_by(const struct raw_wait *w)
 	case RAW_HRTIMER:
 		return WAKE_TIMER;
 	case RAW_SOFTIRQ:
-		switch (w->vector) {
-		case SOFTIRQ_TIMER:
-		case SOFTIRQ_HRTIMER:
-			return WAKE_TIMER;
-		case SOFTIRQ_NET_TX:
-		case SOFTIRQ_NET_RX:
-			return WAKE_NETWORK;
-		case SOFTIRQ_BLOCK:
-		case SOFTIRQ_IRQ_POLL:
-			return WAKE_BLOCK;
-		}
-		break;
+		return wake_by_softirq(w->vector);
 	}
 	return WAKE_INTERRUPT;
 }
@@ -312,14 +292,19 @@ take_hit(struct observer *x, const struct raw_hit *h)
 }
 
 static void
-take_record(void *of, const void *record, size_t len)
+take_record(void *of, uint32_t cpu, void *record, size_t len)
 {
 	struct observer *x = of;
 	uint32_t kind;
+	(void)cpu;
 
 	memcpy(&kind, record, sizeof kind);
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
 		take_stack(x, record);
+	} else if (kind == RAW_BEGUN && len >= sizeof(struct raw_begun)) {
+		const struct raw_begun *b = record;
+
+		stacks_forget(x->stacks, (pid_t)b->pid, b->time_ns);
 	} else if (kind == RAW_HIT && len >= sizeof(struct raw_hit)) {
 		take_hit(x, record);
 	} else if (kind == RAW_WAIT && len >= sizeof(struct raw_wait)) {
@@ -411,6 +396,18 @@ observer_unfollow(struct observer *x, pid_t pid)
 	stacks_forget(x->stacks, pid, UINT64_MAX);
 }
 
+void
+observer_forget_ended(struct observer *x)
+{
+	trace_bpf_forget_ended(x->trace);
+}
+
+uint64_t
+observer_unfollowed(const struct observer *x)
+{
+	return trace_bpf_unfollowed(x->trace);
+}
+
 struct below_can
 observer_can(const struct observer *x)
 {
@@ -426,7 +423,7 @@ observer_reader_cpu_ns(const struct observer *x)
 int
 observer_open(struct observer **ret, const struct observer_options *o, struct err *e)
 {
-	const struct trace_bpf_options to = { o->samples_hz, o->without };
+	const struct trace_bpf_options to = { o->samples_hz, o->without, o->children };
 	struct observer *x = calloc(1, sizeof *x);
 	int rc = 0;
 

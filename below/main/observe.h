@@ -21,6 +21,7 @@ struct observer_options {
 	uint32_t samples_hz, without; /* as in trace_bpf.h */
 	/* Only waits in system calls are told, and only their stacks are unwound. */
 	bool calls_only;
+	bool children; /* as in trace_bpf.h; then observer_forget_ended() is to be called */
 };
 
 /* As trace_bpf_open() and stacks_open(). */
@@ -33,6 +34,10 @@ struct below_can observer_can(
 /* Follows the threads of a process that are in probed requests, as f->flags say; NULL: all of its threads, with their waits. */
 int observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, struct err *e);
 void observer_unfollow(struct observer *x, pid_t pid);
+
+/* As trace_bpf_forget_ended(), trace_bpf_unfollowed(). */
+void observer_forget_ended(struct observer *x);
+uint64_t observer_unfollowed(const struct observer *x);
 
 /* As probes_set() and probes_list() (probes.h). ERR_MISSING: no probes are possible here. */
 int observer_probe(struct observer *x, const struct below_probe *probe, struct err *e);

@@ -16,18 +16,7 @@ woken_by(const struct record_other *r)
 	case RECORD_BY_STORAGE:
 		return WAKE_BLOCK;
 	case RECORD_BY_SOFTIRQ:
-		switch (r->head.vector) {
-		case SOFTIRQ_TIMER:
-		case SOFTIRQ_HRTIMER:
-			return WAKE_TIMER;
-		case SOFTIRQ_NET_TX:
-		case SOFTIRQ_NET_RX:
-			return WAKE_NETWORK;
-		case SOFTIRQ_BLOCK:
-		case SOFTIRQ_BLOCK_POLL:
-			return WAKE_BLOCK;
-		}
-		break;
+		return wake_by_softirq(r->head.vector);
 	case RECORD_BY_IRQ:
 	case RECORD_BY_IPI:
 		break;
@@ -58,7 +47,7 @@ intern_name(const struct record_events *x, const char name[RECORD_COMM], uint32_
 }
 
 static bool
-intern_ends(const struct record_events *x, const struct record_ends *r, uint32_t *ret)
+intern_ends(const struct record_events *x, const struct record_ends *r, uint32_t net, uint32_t *ret)
 {
 	struct kernel_connection c;
 
@@ -67,6 +56,7 @@ intern_ends(const struct record_events *x, const struct record_ends *r, uint32_t
 	memcpy(c.there.address, r->there, sizeof c.there.address);
 	c.here.port = r->here_port;
 	c.there.port = r->there_port;
+	c.net = net;
 	*ret = kernel_connection_intern(x->names, &c);
 	return *ret != UINT32_MAX;
 }
@@ -111,7 +101,7 @@ make_message(
 		if (ev->message.text == UINT32_MAX)
 			return false;
 	}
-	return intern_ends(x, &r->ends, &ev->message.connection);
+	return intern_ends(x, &r->ends, h->a, &ev->message.connection);
 }
 
 /* Bytes that a record of the kind has at least. */

@@ -195,6 +195,8 @@ turn(struct record_stream *r, struct err *e, int *rc)
 		if (mono_since_ns(clock_mono(), r->told) > COST_MS * INT64_C(1000000)) {
 			r->told = clock_mono();
 			tell(r, KERNEL_COST, 0, "");
+			if (r->observer != NULL)
+				observer_forget_ended(r->observer);
 		}
 		kernel_writer_flush(r->writer, &r->out);
 		*rc = r->out.failed ? err_set(e, ERR_MEMORY, "out of memory") : renew_names(r, e);
@@ -235,12 +237,42 @@ run(struct record_stream *r, const volatile sig_atomic_t *ended, struct err *e)
 	return 0;
 }
 
+struct stacks_following {
+	struct observer *observer;
+	int rc;
+	struct err *e;
+};
+
+static void
+follow_stacks(void *of, pid_t pid)
+{
+	struct stacks_following *x = of;
+
+	if (x->rc == 0)
+		x->rc = observer_follow(x->observer, pid, NULL, x->e);
+}
+
+/* All that are recorded. A child that is made while its parent is not followed yet is among those that are recorded, so until there is no new one. */
+static int
+follow_all(struct record_stream *r, struct err *e)
+{
+	struct stacks_following x = { r->observer, 0, e };
+	uint32_t n = 0, before;
+
+	do {
+		before = n;
+		n = record_bpf_followed(r->from, follow_stacks, &x);
+	} while (x.rc == 0 && n > before);
+	return x.rc;
+}
+
 /* Behind what records: so its programs run after that at the same switch. Without stacks the recording goes on, and says why. */
 static int
 begin_stacks(struct record_stream *r, struct err *e)
 {
 	const struct observer_options o = { .without = BELOW_CAN_HOLDERS | BELOW_CAN_PROBES,
-		.calls_only = true };
+		.calls_only = true,
+		.children = true };
 	char text[sizeof e->text + 40];
 	struct err why;
 	int rc;
@@ -248,9 +280,7 @@ begin_stacks(struct record_stream *r, struct err *e)
 	if ((r->stacks = record_stacks_new()) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	rc = observer_open(&r->observer, &o, &why);
-	for (size_t i = 0; rc == 0 && i < r->o->bpf.npids; i++)
-		rc = observer_follow(r->observer, r->o->bpf.pids[i], NULL, &why);
-	if (rc == 0)
+	if (rc == 0 && (rc = follow_all(r, &why)) == 0)
 		return 0;
 	observer_close(r->observer);
 	r->observer = NULL;
@@ -263,15 +293,16 @@ static void
 tell_stacks(struct record_stream *r)
 {
 	const struct record_stacks_counts c = record_stacks_counts(r->stacks);
-	char text[240];
+	uint64_t unfollowed = r->observer != NULL ? observer_unfollowed(r->observer) : 0;
+	char text[320];
 
-	if (c.lost + c.late + c.unnamed + c.apart == 0)
+	if (c.lost + c.late + c.unnamed + c.apart + unfollowed == 0)
 		return;
 	snprintf(text, sizeof text,
 	    "call stacks are missing: lost records of them %llu, calls without one %llu, told too late %llu, "
-	    "of threads that no switch puts on a CPU %llu",
+	    "of threads that no switch puts on a CPU %llu, new processes over the limit %llu",
 	    (unsigned long long)c.lost, (unsigned long long)c.unnamed, (unsigned long long)c.late,
-	    (unsigned long long)c.apart);
+	    (unsigned long long)c.apart, (unsigned long long)unfollowed);
 	tell(r, KERNEL_NOTE, 0, text);
 }
 

@@ -291,13 +291,17 @@ code_reader_forget(struct code_reader *r, pid_t pid, uint64_t since_ns)
 {
 	struct code_process *p = map_get(&r->processes, (uint64_t)pid);
 
-	if (p == NULL)
-		return;
 	if (since_ns == UINT64_MAX) {
-		forget_process(r, p);
+		if (p != NULL)
+			forget_process(r, p);
 		return;
 	}
-	forget_maps(p);
+	if (p != NULL) {
+		forget_maps(p);
+		update_maps(p, since_ns);
+	} else if ((p = process_of(r, pid, since_ns)) == NULL) {
+		return;
+	}
 	p->since_ns = since_ns;
 }
 

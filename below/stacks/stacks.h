@@ -44,7 +44,7 @@ void stacks_close(struct stacks *s); /* NULL is fine */
 void stacks_follow(struct stacks *s, pid_t pid);
 
 /* Forgets a process: it has ended (since_ns UINT64_MAX), or it executes another program since this time
- * (CLOCK_MONOTONIC): its maps are read again, and samples from before are not unwound with them. */
+ * (CLOCK_MONOTONIC), or is made by a fork then: its maps are read now, and samples from before are not unwound with them. */
 void stacks_forget(struct stacks *s, pid_t pid, uint64_t since_ns);
 
 /* Unwinds and names. Always fills *ret; ret->end says how far it came. Costs 1 to 3 us of CPU time for each frame whose address is

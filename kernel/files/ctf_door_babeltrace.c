@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/hash_map.h"
-#include "formats/graph_babeltrace2.h"
+#include "wire/graph_babeltrace2.h"
 #include "kernel/files/ctf_door.h"
 #include "wire/field_babeltrace2.h"
 

@@ -74,7 +74,7 @@ enum own_class {
 #define SOFTIRQ_FIELDS "uint32_t _vec; " CONTEXT_FIELDS
 #define HRTIMER_FIELDS "uint64_t _hrtimer; " CONTEXT_FIELDS
 #define IPI_FIELDS "int32_t _vector; " CONTEXT_FIELDS
-#define MESSAGE_FIELDS "string _here; string _there; uint32_t _bytes; string _text;"
+#define MESSAGE_FIELDS "string _here; string _there; uint32_t _bytes; string _text; uint32_t _net;"
 #define CALL_IN_FIELDS \
 	"int32_t _hone_number; uint8_t _hone_named; int64_t _hone_value; uint8_t _hone_flags; uint64_t _hone_lock;"
 #define CALL_OUT_FIELDS "int64_t _ret; int32_t _hone_number; uint8_t _hone_named;"
@@ -658,6 +658,7 @@ put_message(struct event_writing *x)
 	put_string(x, text);
 	buf_u32(x->to, x->ev->message.bytes);
 	put_text(x, x->ev->message.text);
+	buf_u32(x->to, c.net);
 }
 
 static void

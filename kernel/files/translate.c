@@ -540,6 +540,7 @@ own_message(struct translation *x, enum kernel_event_kind kind)
 
 	if (!own_end(x, 0, &c.here) || !own_end(x, 1, &c.there))
 		return lacks(x, "address");
+	c.net = (uint32_t)number(x, 4); /* 0: it has none */
 	if (!connection(x, &c, &id))
 		return false;
 	ev = add(x, kind);

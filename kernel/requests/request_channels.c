@@ -76,12 +76,22 @@ is_over(const struct requests *r, const struct tcp_channel *c, const struct mess
 }
 
 static void
+forget_place(struct requests *r, struct tcp_channel *c, enum side side)
+{
+	if (c->places[side] != NO_PLACE && c->places[side] != c->keys[side])
+		map_take(&r->channel_of, c->places[side]);
+	c->places[side] = NO_PLACE;
+}
+
+static void
 forget_channel(struct requests *r, struct tcp_channel *c)
 {
 	while (c->first != NULL)
 		drop_first(r, c);
-	map_take(&r->channel_of, c->numbers[0]);
-	map_take(&r->channel_of, c->numbers[1]);
+	for (int side = 0; side < 2; side++) {
+		forget_place(r, c, (enum side)side);
+		map_take(&r->channel_of, c->keys[side]);
+	}
 	recent_remove(&r->by_channel, &c->recent);
 	handle_pool_give(&r->channels, c);
 }
@@ -159,7 +169,7 @@ exchange_last(const struct tcp_channel *c, enum exchange_state s)
 struct kernel_end
 channel_end(const struct requests *r, const struct tcp_channel *c, enum side side)
 {
-	return kernel_connection(r->names, c->numbers[side]).here;
+	return kernel_connection(r->names, (uint32_t)c->keys[side]).here;
 }
 
 static enum side
@@ -171,10 +181,10 @@ server_by_ports(const struct kernel_connection *of)
 }
 
 static struct tcp_channel *
-new_channel(struct requests *r, uint32_t number)
+new_channel(struct requests *r, uint16_t host, uint32_t number, uint64_t key)
 {
 	struct kernel_connection of = kernel_connection(r->names, number);
-	uint32_t reverse = kernel_connection_reverse(r->names, number);
+	uint64_t reverse = kernel_connection_key(r->names, host, number, true);
 	struct tcp_channel *c;
 
 	if (r->channels.count >= r->channels.max) {
@@ -182,14 +192,15 @@ new_channel(struct requests *r, uint32_t number)
 							 offsetof(struct tcp_channel, recent)));
 		r->counts.evicted++;
 	}
-	if (reverse == UINT32_MAX || (c = handle_pool_take(&r->channels)) == NULL)
+	if (reverse == UINT64_MAX || (c = handle_pool_take(&r->channels)) == NULL)
 		goto no_memory;
-	c->numbers[SIDE_A] = number;
-	c->numbers[SIDE_B] = reverse;
+	c->keys[SIDE_A] = key;
+	c->keys[SIDE_B] = reverse;
+	c->places[SIDE_A] = c->places[SIDE_B] = NO_PLACE;
 	c->server = server_by_ports(&of);
 	recent_add(&r->by_channel, &c->recent);
 	begin_anew(r, c);
-	if (map_put(&r->channel_of, number, c) && map_put(&r->channel_of, reverse, c))
+	if (map_put(&r->channel_of, key, c) && map_put(&r->channel_of, reverse, c))
 		return c;
 	forget_channel(r, c);
 no_memory:
@@ -197,12 +208,59 @@ no_memory:
 	return NULL;
 }
 
-struct tcp_channel *
-channel_of(struct requests *r, uint32_t number, enum side *side)
+/* A socket that is another one than before on that side, or the first one. False: out of memory, which is noted. */
+static bool
+take_place(struct requests *r, struct tcp_channel *c, enum side side, uint64_t place)
 {
-	struct tcp_channel *c = map_get(&r->channel_of, number);
+	bool both = r->now_ns - c->last_ns <= r->o.hold_ns; /* in use at the same time */
 
-	if (c == NULL && (c = new_channel(r, number)) == NULL)
+	if (c->places[side] != NO_PLACE) {
+		forget_place(r, c, side);
+		if (both) {
+			channel_doubt(r, c);
+		} else {
+			r->counts.reused++;
+			forget_place(r, c, (enum side) !side);
+		}
+		begin_anew(r, c);
+		memset(c->processes, 0, sizeof c->processes);
+		c->doubtful = both;
+	}
+	if (!map_put(&r->channel_of, place, c)) {
+		note_failure_of(r, ERR_MEMORY, "no memory for connections");
+		return false;
+	}
+	c->places[side] = place;
+	return true;
+}
+
+/* The channel of a socket that none has noted. */
+static struct tcp_channel *
+find_channel(struct requests *r, uint16_t host, uint32_t number, uint64_t place, enum side *side)
+{
+	uint64_t key = kernel_connection_key(r->names, host, number, false);
+	struct tcp_channel *c;
+
+	if (key == UINT64_MAX) {
+		note_failure_of(r, ERR_MEMORY, "no memory for connections");
+		return NULL;
+	}
+	if ((c = map_get(&r->channel_of, key)) == NULL &&
+	    (c = new_channel(r, host, number, key)) == NULL)
+		return NULL;
+	*side = c->keys[SIDE_A] == key ? SIDE_A : SIDE_B;
+	return take_place(r, c, *side, place) ? c : NULL;
+}
+
+struct tcp_channel *
+channel_of(struct requests *r, uint16_t host, uint32_t number, enum side *side)
+{
+	uint64_t place = kernel_connection_place(host, number);
+	struct tcp_channel *c = map_get(&r->channel_of, place);
+
+	if (c != NULL && (c->places[SIDE_A] == place || c->places[SIDE_B] == place))
+		*side = c->places[SIDE_A] == place ? SIDE_A : SIDE_B;
+	else if ((c = find_channel(r, host, number, place, side)) == NULL)
 		return NULL;
 	recent_touch(&r->by_channel, &c->recent);
 	if (c->epoch != r->epoch)
@@ -210,7 +268,6 @@ channel_of(struct requests *r, uint32_t number, enum side *side)
 	if (c->doubtful && r->now_ns - c->last_ns > r->o.hold_ns)
 		c->doubtful = false;
 	c->last_ns = r->now_ns;
-	*side = c->numbers[SIDE_A] == number ? SIDE_A : SIDE_B;
 	return c;
 }
 

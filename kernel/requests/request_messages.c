@@ -42,7 +42,7 @@ open_message(struct requests *r, struct tcp_message *m, const struct kernel_even
 		return false;
 	m->t->ran = true;
 	m->at = (struct unit_source){ m->t->host, m->t->pid, m->t->tid };
-	m->c = channel_of(r, ev->message.connection, &m->side);
+	m->c = channel_of(r, ev->host, ev->message.connection, &m->side);
 	if (m->c == NULL)
 		return false;
 	channel_used(r, m->c, m->side, m->t);
@@ -163,6 +163,8 @@ client_sends(struct requests *r, struct tcp_message *m)
 		if (u != NULL && u->open)
 			call_from(r, x, u, m);
 	}
+	if (c->doubtful)
+		exchange_lossy(r, x);
 	if (x->calls != NULL && handle_pool_get(&r->traces, m->t->worker) != NULL) {
 		x->worker = m->t->worker;
 		m->t->outstanding++;

@@ -49,23 +49,6 @@ waits_block_done(struct requests *r, const struct kernel_event *ev)
 }
 
 static enum wake_context
-by_softirq(uint16_t vector)
-{
-	switch (vector) {
-	case SOFTIRQ_TIMER:
-	case SOFTIRQ_HRTIMER:
-		return WAKE_TIMER;
-	case SOFTIRQ_NET_TX:
-	case SOFTIRQ_NET_RX:
-		return WAKE_NETWORK;
-	case SOFTIRQ_BLOCK:
-	case SOFTIRQ_BLOCK_POLL:
-		return WAKE_BLOCK;
-	}
-	return WAKE_INTERRUPT;
-}
-
-static enum wake_context
 woken_by(struct requests *r, const struct kernel_event *ev)
 {
 	const struct cpu_contexts *c = contexts_of(r, ev, false);
@@ -82,7 +65,7 @@ woken_by(struct requests *r, const struct kernel_event *ev)
 	case CONTEXT_RECEPTION:
 		return WAKE_NETWORK;
 	case CONTEXT_SOFTIRQ:
-		return by_softirq(c->stack[c->depth - 1].vector);
+		return wake_by_softirq(c->stack[c->depth - 1].vector);
 	}
 	return WAKE_INTERRUPT;
 }

@@ -277,10 +277,13 @@ struct message_exchange { /* a request and its response on a connection */
 	    said_from; /* where request and response lie in the bytes of their direction */
 };
 
+#define NO_PLACE UINT64_MAX
+
 struct tcp_channel { /* a connection, seen from both ends */
 	struct pooled pooled;
 	struct recent recent;
-	uint32_t numbers[2];        /* of kernel_names.connections, seen from SIDE_A and SIDE_B */
+	uint64_t keys[2];   /* kernel_connection_key(), seen from SIDE_A and SIDE_B */
+	uint64_t places[2]; /* kernel_connection_place() of the socket; NO_PLACE: not seen yet */
 	struct handle processes[2]; /* that send or receive there */
 	enum side server;
 	uint32_t epoch, nexchanges;
@@ -295,8 +298,10 @@ struct tcp_channel { /* a connection, seen from both ends */
 	bool http, http_responses; /* such a request, such a response was seen */
 };
 
-/* The channel, and which side of it `number` is. NULL: out of memory, which is noted. */
-struct tcp_channel *channel_of(struct requests *r, uint32_t number, enum side *side);
+/* The channel, and which side of it the socket of that host is. Sockets of two namespaces or hosts that have the same ends are the same side of
+ * one channel: which of the two its other side talks to is not known, so while both are in use it is in doubt. NULL: out of
+ * memory, which is noted. O(1) expected. */
+struct tcp_channel *channel_of(struct requests *r, uint16_t host, uint32_t number, enum side *side);
 /* The process that uses this side. Another one than before, which is not its parent or child: the channel begins anew. */
 void channel_used(struct requests *r, struct tcp_channel *c, enum side side, struct task_thread *t);
 bool channel_recorded(const struct requests *r, const struct tcp_channel *c, enum side side);

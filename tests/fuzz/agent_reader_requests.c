@@ -26,11 +26,15 @@ connection_of(struct kernel_names *names, uint8_t which)
 {
 	struct kernel_connection c = { { { [10] = 0xff, 0xff, 127, 0, 0, (uint8_t)(which / 2 % 4) },
 					   (uint16_t)(80 + which % 3) },
-		{ { [10] = 0xff, 0xff, 127, 0, 0, 9 }, (uint16_t)(40000 + which / 2 % 4) } };
+		{ { [10] = 0xff, 0xff, 127, 0, 0, 9 }, (uint16_t)(40000 + which / 2 % 4) },
+		which / 8 % 3 };
+
+	if (which >= 128) /* not the loopback address */
+		c.here.address[12] = c.there.address[12] = 10;
 
 	return which % 2 == 0 ? kernel_connection_intern(names, &c)
 	                      : kernel_connection_intern(
-				    names, &(struct kernel_connection){ c.there, c.here });
+				    names, &(struct kernel_connection){ c.there, c.here, c.net });
 }
 
 static void

@@ -62,11 +62,13 @@ connection(struct kernel_names *names, uint8_t n)
 	struct kernel_connection c = { .here = { .port = client[n / 2 % 4] },
 		.there = { .port = server[n / 2 % 4] } };
 
+	c.net = n >> 3 & 3;
+	c.here.address[0] = n >> 5 & 1; /* else it is the loopback address */
 	c.here.address[15] = 1;
 	c.there.address[15] = (uint8_t)(2 + (n / 2 & 1));
-	return n & 1
-	           ? kernel_connection_intern(names, &(struct kernel_connection){ c.there, c.here })
-	           : kernel_connection_intern(names, &c);
+	return n & 1 ? kernel_connection_intern(
+			   names, &(struct kernel_connection){ c.there, c.here, c.net })
+	             : kernel_connection_intern(names, &c);
 }
 
 static struct kernel_event

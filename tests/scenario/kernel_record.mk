@@ -6,6 +6,8 @@ $O/tests/scenario/kernel_events $O/tests/scenario/kernel_causes: $O/tests/scenar
 	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS_ALL) $(call foreign,kernel/files) -lbabeltrace2
 $O/tests/scenario/kernel_tcp: $O/tests/scenario/kernel_tcp.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
-kernel-record-scenario: $(addprefix $O/tests/scenario/,kernel_stream kernel_events kernel_causes kernel_tcp below_work)
+$O/tests/scenario/kernel_children: $O/tests/scenario/kernel_children.o
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
+kernel-record-scenario: $(addprefix $O/tests/scenario/,kernel_stream kernel_events kernel_causes kernel_tcp kernel_children below_work)
 scenario: kernel-record-scenario
 .PHONY: kernel-record-scenario

@@ -25,7 +25,7 @@ detached() { local it; for it in $HELD; do bpftool prog show id "$it" 2> /dev/nu
 # recording NAME: hone kernel record of that name has begun
 recording() { wait_for 20 grep -q "recording the kernel" "$D/$1.log"; }
 
-echo 1..71
+echo 1..74
 # begin PROGRAM...: starts it, waits until it is ready; its process id is in WORK. It goes on by: echo go >&9
 begin() {
 	rm -f "$D/in" "$D/out" && mkfifo "$D/in"
@@ -197,6 +197,32 @@ wait $BELOW
 ENDED=$?
 check "when the reader ends, so does hone-below, and says so" eval '[ $ENDED = 1 ] && grep -q "the reader of the events has ended" "$D/reader.log"'
 check "and nothing is attached then" wait_for 5 detached
+
+# ---- call stacks of processes that are made
+begin "$S/kernel_children"
+"$H" kernel record --seconds 60 --events syscalls,stacks --pid $WORK --json "$D/children" > "$D/children.json" 2> "$D/children.log" &
+RECORD=$!
+PIDS+=($RECORD)
+recording children || bail "hone kernel record does not begin"
+echo go >&9
+exec 9>&-
+wait $WORK $RECORD
+"$S/kernel_events" "$D/children" | awk '$6 == "stack"' > "$D/stacks"
+# of_children LEAST: each that the program told has so many stacks of its 20 naps in its function
+of_children() {
+	awk -v least="$1" 'NR == FNR { stack[++lines] = $3 " " $0; next }
+		$2 ~ /^[0-9]+$/ { told++; found = 0; for (i = 1; i <= lines; i++) { split(stack[i], word, " "); found += word[1] == $2 && index(stack[i], ";" $1 "() at ") > 0 }
+			print $1, found; bad += found < least } END { exit !(told == 6 && bad == 0) }' "$D/stacks" "$D/out"
+}
+check "children, their threads and children, and what they execute have call stacks" of_children 10
+# no thread of the program has a stack of another one; before_exec and after_exec are the same
+no_other() {
+	awk 'NR == FNR { if ($2 ~ /^[0-9]+$/) of[$2] = of[$2] ";" $1 "() at "; next }
+		match($0, /;(in_early_child|in_child|in_thread_of_child|in_grandchild|before_exec|after_exec)\(\) at /) { n++
+			if (index(of[$3], substr($0, RSTART, RLENGTH)) == 0) { print; wrong++ } } END { exit !(n > 60 && wrong == 0) }' "$D/out" "$D/stacks"
+}
+check "and none has the stack of another one" no_other
+check "of which nothing is lost" jq -e '.ok and .lost == 0 and .kinds.stack > 60' "$D/children.json"
 
 # ---- what is in the way
 full_disk() {

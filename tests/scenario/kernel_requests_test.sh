@@ -3,6 +3,7 @@
 # Requests of programs that know nothing of Hone, from what the kernel sees: three services whose threads block, and three event loops, are
 # recorded while 10,000 requests go through them; each graph is compared with what the services did. Then hone analyze makes of a recording what it
 # makes of every trace.
+# Services of several network namespaces with the same addresses and ports are recorded together.
 # O: the folder of `make all kernel-requests-scenario`.
 . "$(dirname "$0")/lib.sh"
 needs root jq
@@ -14,7 +15,7 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { tail -n 20 "$D"/*.log 2> /dev/null; }
 
-echo 1..21
+echo 1..30
 # run NAME KIND CLIENTS REQUESTS FLAG...: the services serve so many requests while hone kernel record records them
 run() {
 	local name=$1 kind=$2 clients=$3 requests=$4 work record
@@ -52,6 +53,77 @@ for kind in blocking epoll; do
 done
 run all blocking 4 2000
 check "rule all: at least 99.9 % of the graphs are exact where threads block" at_least exact 0.999 all
+
+# ---- several network namespaces
+# namespace: one that lives as long as its process, $ns, with so few ports for clients that two of them must use the same ones
+namespace() {
+	unshare -n sleep 1000 &
+	ns=$!
+	PIDS+=($ns)
+	wait_for 10 sh -c "! [ /proc/$ns/ns/net -ef /proc/self/ns/net ]" || bail "no network namespace"
+	in_net $ns ip link set lo up
+	in_net $ns sysctl -qw net.ipv4.ip_local_port_range="40000 40023"
+}
+in_net() { nsenter -t "$1" -n "${@:2}"; }
+# pair: two namespaces $front and $back, joined by a cable, with the addresses of the services
+pair() {
+	namespace && front=$ns
+	namespace && back=$ns
+	ip link add hone0 netns $front type veth peer name hone0 netns $back || return 1
+	in_net $front ip addr add 10.77.0.2/24 dev hone0
+	in_net $back ip addr add 10.77.0.3/24 dev hone0
+	in_net $back ip addr add 10.77.0.4/24 dev hone0
+	in_net $front ip link set hone0 up
+	in_net $back ip link set hone0 up
+}
+# together NAME COMMAND...: several commands of services, each one word, which are recorded together
+together() {
+	local name=$1 n=0 works=() record
+	shift
+	for command in "$@"; do
+		rm -f "$D/in$n" && mkfifo "$D/in$n"
+		$command < "$D/in$n" > "$D/out$n" 2> "$D/$name.work$n.log" &
+		works+=($!)
+		eval "exec $((7 + n))> '$D/in$n'"
+		wait_for 30 grep -q ready "$D/out$n" || bail "the services do not begin"
+		n=$((n + 1))
+	done
+	PIDS+=("${works[@]}")
+	"$H" kernel record --seconds 100 --pid "$(IFS=,; echo "${works[*]}")" --json --texts "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
+	record=$!
+	PIDS+=($record)
+	wait_for 20 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
+	sleep 1
+	for i in $(seq 0 $((n - 1))); do echo go >&$((7 + i)); done
+	for i in $(seq 0 $((n - 1))); do wait_for 60 grep -q done "$D/out$i" || bail "the services do not end"; done
+	exec 7>&- 8>&-
+	wait "${works[@]}"
+	kill -INT $record
+	wait $record
+	cat "$D/$name".truth? > "$D/$name.truth"
+	"$S/kernel_requests_truth" "$D/$name" "$D/$name.truth" > "$D/$name.found" 2> "$D/$name.compare.log"
+	cat "$D/$name.found" >> "$D/$name.compare.log"
+}
+in_ns() { echo "nsenter -t $1 -n $S/kernel_requests_work blocking 8 2000 $2 $3"; }
+namespace && one=$ns
+namespace && two=$ns
+together loopback "$(in_ns $one "$D/loopback.truth0" 1000000)" "$(in_ns $two "$D/loopback.truth1" 5000000)"
+check "two namespaces: nothing is lost" jq -e '.ok and .lost == 0' "$D/loopback.json"
+check "two namespaces: 4,000 requests were served" grep -q "^requests 4000 " "$D/loopback.found"
+check "two namespaces: at least 99.9 % of the graphs are exact, though both have the same addresses and ports" at_least exact 0.999 loopback
+check "two namespaces: none is wrong that seems to be right" none unmarked loopback
+of_pair() { echo "$S/kernel_requests_work blocking 8 2000 $1 $2 /proc/$front/ns/net /proc/$back/ns/net"; }
+pair || bail "no network between namespaces"
+one=$(of_pair "$D/cable.truth0" 1000000)
+together cable "$one"
+check "a network between namespaces: 2,000 requests were served" grep -q "^requests 2000 " "$D/cable.found"
+check "a network between namespaces: at least 99.9 % of the graphs are exact" at_least exact 0.999 cable
+check "a network between namespaces: none is wrong that seems to be right" none unmarked cable
+one=${one//cable/both}
+pair || bail "no network between namespaces"
+together both "$one" "$(of_pair "$D/both.truth1" 5000000)"
+check "two such networks with the same addresses: that messages are ambiguous is counted" grep -q "^[0-9]* ambiguous$" "$D/both.compare.log"
+check "two such networks with the same addresses: none is wrong that seems to be right" none unmarked both
 
 # ---- what hone makes of it
 "$H" analyze "$D/blocking" --json --samples --html "$D/page.html" > "$D/document.json" 2> "$D/analyze.log"

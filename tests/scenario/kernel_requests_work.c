@@ -3,8 +3,10 @@
  * Three services on 127.0.0.2 to 127.0.0.4 that know nothing of Hone, and their clients: front calls cart and stock, cart calls stock. What each
  * request really did is appended to a file.
  *
- *	kernel_requests_work blocking|epoll CLIENTS REQUESTS FILE
+ *	kernel_requests_work blocking|epoll CLIENTS REQUESTS FILE [FIRST [NET NET]]
  *
+ * FIRST: id of the first request. NET: files of two network namespaces. Front and the clients are in the first one, cart and stock in the second
+ * one, with the addresses 10.77.0.2 to 10.77.0.4.
  * It says "ready", and waits for a line on its input. Lines of the file: id of the request, service, thread, when it was received, when the
  * response was sent (CLOCK_MONOTONIC, ns). The calls of request N are N * 10 + 1, N * 10 + 2 and so on.
  */
@@ -13,6 +15,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,6 +52,8 @@ struct task { /* a request that is being served */
 };
 
 static const char *const names[TIERS] = { "front", "cart", "stock" };
+static char *const *nets; /* of front, and of the others; NULL: the one that this is in */
+static uint64_t first_id = FIRST_ID;
 static int tier, out;
 static uint16_t ports[TIERS];
 
@@ -107,7 +112,19 @@ address_of(int of, uint16_t port)
 {
 	return (struct sockaddr_in){ .sin_family = AF_INET,
 		.sin_port = htons(port),
-		.sin_addr = { htonl(0x7f000002 + (uint32_t)of) } };
+		.sin_addr = { htonl((nets != NULL ? 0x0a4d0002 : 0x7f000002) + (uint32_t)of) } };
+}
+
+/* The network namespace of that service, from now on. */
+static void
+enter(int of)
+{
+	int fd = nets != NULL ? open(nets[of > 0], O_RDONLY | O_CLOEXEC) : -1;
+
+	if (nets != NULL && (fd < 0 || setns(fd, CLONE_NEWNET) != 0))
+		die("setns");
+	if (fd >= 0)
+		close(fd);
 }
 
 static int
@@ -295,7 +312,7 @@ static uint64_t each;
 static void *
 client(void *arg)
 {
-	uint64_t first = FIRST_ID + (uint64_t)(uintptr_t)arg * each;
+	uint64_t first = first_id + (uint64_t)(uintptr_t)arg * each;
 	int fd = connect_to(0);
 	char message[MESSAGE];
 
@@ -329,17 +346,23 @@ main(int argc, char **argv)
 	pthread_t threads[256];
 	char line[16];
 
-	if (argc != 5 || (nclients = atoi(argv[2])) < 1 || nclients > 256) {
-		fprintf(
-		    stderr, "usage: kernel_requests_work blocking|epoll CLIENTS REQUESTS FILE\n");
+	if (argc < 5 || argc == 7 || argc > 8 || (nclients = atoi(argv[2])) < 1 || nclients > 256) {
+		fprintf(stderr,
+		    "usage: kernel_requests_work blocking|epoll CLIENTS REQUESTS FILE [FIRST [NET NET]]\n");
 		return 2;
 	}
 	each = strtoull(argv[3], NULL, 10) / (uint64_t)nclients;
 	out = open(argv[4], O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
 	if (out < 0)
 		die(argv[4]);
-	for (int i = 0; i < TIERS; i++)
+	if (argc > 5)
+		first_id = strtoull(argv[5], NULL, 10);
+	if (argc > 6)
+		nets = &argv[6];
+	for (int i = 0; i < TIERS; i++) {
+		enter(i);
 		listeners[i] = listen_at(i);
+	}
 	for (int i = 0; i < TIERS; i++) {
 		if ((servers[i] = fork()) < 0)
 			die("fork");
@@ -348,8 +371,10 @@ main(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, names[i]);
 		tier = i;
+		enter(i);
 		(strcmp(argv[1], "epoll") == 0 ? epoll_tier : blocking_tier)(listeners[i]);
 	}
+	enter(0);
 	puts("ready");
 	fflush(stdout);
 	if (fgets(line, sizeof line, stdin) == NULL)

@@ -90,7 +90,7 @@ text_tells_what_a_recording_has(void **state)
 	says(DONE, "the tracer lost 7 events\n", "", "read", file, NULL);
 	says(DONE, "1: lines or records that cannot be read; the first: /tmp/hone_kernel_", "",
 	    "read", file, NULL);
-	says(DONE, "counted", "", "read", file, "--tracepoint", "page_*", NULL);
+	says(DONE, "counted", "", "read", file, "--count", "page_*", NULL);
 }
 
 static void

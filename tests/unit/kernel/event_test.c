@@ -71,7 +71,7 @@ static void
 both_sides_of_a_connection_find_each_other(void **state)
 {
 	struct kernel_names names;
-	struct kernel_connection c, back;
+	struct kernel_connection c = { .net = 7 }, back;
 	uint32_t one, other;
 	struct err e;
 
@@ -87,7 +87,54 @@ both_sides_of_a_connection_find_each_other(void **state)
 	back = kernel_connection(&names, other);
 	assert_int_equal(back.here.port, 80);
 	assert_int_equal(back.there.port, 4000);
+	assert_int_equal(back.net, 7);
 	kernel_names_release(&names);
+}
+
+/* Whether a socket of (host, net) with these ends, and one of (host 0, net 1) with the reversed ends, are the two sides of one connection. */
+static bool
+meets(const char *here, const char *there, uint16_t host, uint32_t net)
+{
+	struct kernel_connection c = { .net = net }, d = { .net = 1 };
+	struct kernel_names names;
+	uint32_t one, other;
+	struct err e;
+	bool met;
+
+	assert_int_equal(kernel_names_new(&names, &e), 0);
+	assert_true(kernel_end_read(&c.here, here) && kernel_end_read(&c.there, there));
+	d.here = c.there;
+	d.there = c.here;
+	one = kernel_connection_intern(&names, &c);
+	other = kernel_connection_intern(&names, &d);
+	met = kernel_connection_key(&names, host, one, true) ==
+	      kernel_connection_key(&names, 0, other, false);
+	assert_true(met == (kernel_connection_key(&names, host, one, false) ==
+			       kernel_connection_key(&names, 0, other, true)));
+	assert_true(kernel_connection_place(host, one) != kernel_connection_place(0, other));
+	kernel_names_release(&names);
+	return met;
+}
+
+static void
+local_connections_of_other_namespaces_or_hosts_do_not_meet(void **state)
+{
+	static const char *const local[][2] = { { "127.0.0.1:4000", "127.1.2.3:80" },
+		{ "[::1]:4000", "[::1]:80" }, { "10.0.0.1:4000", "10.0.0.1:80" },
+		{ "127.0.0.1:4000", "10.0.0.1:80" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+		assert_true(meets(local[i][0], local[i][1], 0, 1));
+		assert_false(meets(local[i][0], local[i][1], 0, 2));
+		assert_false(meets(local[i][0], local[i][1], 1, 1));
+	}
+	for (uint16_t host = 0; host < 2; host++)
+		for (uint32_t net = 0; net < 3; net++) {
+			assert_true(meets("10.0.0.1:4000", "10.0.0.2:80", host, net));
+			assert_true(meets("[fe80::1]:4000", "[fe80::2]:80", host, net));
+		}
+	assert_false(meets("128.0.0.1:4000", "127.0.0.1:80", 0, 2));
 }
 
 int
@@ -99,6 +146,7 @@ main(void)
 		cmocka_unit_test(a_futex_waits_for_a_lock_by_its_operation_and_value),
 		cmocka_unit_test(an_end_of_a_connection_is_read_as_it_is_written),
 		cmocka_unit_test(both_sides_of_a_connection_find_each_other),
+		cmocka_unit_test(local_connections_of_other_namespaces_or_hosts_do_not_meet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,8 @@ static struct kernel_event
 some_event(struct kernel_names *names, struct rng *r, int64_t time_ns)
 {
 	struct kernel_connection c = { .here = { .port = (uint16_t)rng_below(r, 20) },
-		.there = { .address = { [15] = (uint8_t)rng_below(r, 3) }, .port = 80 } };
+		.there = { .address = { [15] = (uint8_t)rng_below(r, 3) }, .port = 80 },
+		.net = (uint32_t)(rng_below(r, 2) == 0 ? 0 : some_number(r)) };
 	struct kernel_event ev;
 
 	memset(&ev, 0, sizeof ev);

@@ -307,6 +307,62 @@ a_wake_up_just_before_the_switch_is_no_wait(void **state)
 	kit_end(&k);
 }
 
+static struct kernel_event
+message(struct kit *k, int64_t t, uint32_t tid, enum kernel_event_kind kind, const char *here,
+    const char *there, uint32_t net)
+{
+	struct kernel_event ev = { .time_ns = t, .tid = tid, .kind = (uint8_t)kind, .cpu = 1 };
+	struct kernel_connection c = { .net = net };
+
+	assert_true(kernel_end_read(&c.here, here) && kernel_end_read(&c.there, there));
+	ev.message.connection = kernel_connection_intern(&k->names, &c);
+	return ev;
+}
+
+/* The thread that ended the wait of thread 1 for a message, to which threads 5 and 6 send from their namespaces; 0: nobody is known. */
+static uint32_t
+sent_by(const char *here, const char *there, uint32_t net_5, uint32_t net_6, uint64_t *ambiguous)
+{
+	struct kernel_event w = woken(30, 0, 0, 1);
+	const struct kernel_thread *t;
+	uint32_t waker;
+	struct kit k;
+
+	w.waking.by = WAKE_NETWORK;
+	kit_begin(&k, false);
+	kit_take(&k, switched(10, 0, 2, 0, 1));
+	kit_take(&k, switched(20, 0, 1, SWITCH_ASLEEP, 2));
+	kit_take(&k, message(&k, 25, 5, KERNEL_SEND, there, here, net_5));
+	kit_take(&k, message(&k, 26, 6, KERNEL_SEND, there, here, net_6));
+	kit_take(&k, w);
+	kit_take(&k, switched(40, 0, 2, 0, 1));
+	kit_take(&k, message(&k, 45, 1, KERNEL_RECEIVE, here, there, 11));
+	kit_take(&k, switched(50, 0, 1, 0, 2));
+	assert_int_equal(kernel_graph_end(k.graph, &k.e), 0);
+	t = kernel_graph_thread(k.graph, kernel_graph_find(k.graph, 0, 1, 25));
+	waker = t->intervals[1].waker;
+	waker = waker == UINT32_MAX ? 0 : kernel_graph_thread(k.graph, waker)->tid;
+	*ambiguous = kernel_graph_counts(k.graph).ambiguous;
+	kit_end(&k);
+	return waker;
+}
+
+static void
+a_message_comes_from_the_thread_whose_namespace_it_can_come_from(void **state)
+{
+	uint64_t ambiguous;
+
+	(void)state;
+	assert_int_equal(sent_by("127.0.0.1:80", "127.0.0.1:9", 11, 12, &ambiguous), 5);
+	assert_int_equal(ambiguous, 0);
+	assert_int_equal(sent_by("127.0.0.1:80", "127.0.0.1:9", 12, 13, &ambiguous), 0);
+	assert_int_equal(ambiguous, 0);
+	assert_int_equal(sent_by("10.0.0.1:80", "10.0.0.2:9", 12, 12, &ambiguous), 6);
+	assert_int_equal(ambiguous, 0);
+	assert_int_equal(sent_by("10.0.0.1:80", "10.0.0.2:9", 12, 13, &ambiguous), 0);
+	assert_int_equal(ambiguous, 1);
+}
+
 /* ---- losses and contradictions ------------------------------------------------ */
 
 static struct kernel_event
@@ -581,6 +637,7 @@ main(void)
 		cmocka_unit_test(without_any_interrupt_on_record_nobody_is_said_to_wake),
 		cmocka_unit_test(an_interrupt_without_its_end_explains_nothing_after_a_switch),
 		cmocka_unit_test(a_wake_up_just_before_the_switch_is_no_wait),
+		cmocka_unit_test(a_message_comes_from_the_thread_whose_namespace_it_can_come_from),
 		cmocka_unit_test(a_loss_makes_unknown_what_it_overlaps),
 		cmocka_unit_test(a_wait_that_goes_on_through_a_loss_is_unknown),
 		cmocka_unit_test(a_thread_that_nobody_saw_leave_is_unknown_and_counted),

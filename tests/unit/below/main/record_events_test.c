@@ -105,6 +105,7 @@ only_a_printable_first_line_is_kept(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct record_text r = { .message.head.kind = RECORD_SEND,
 			.message.head.flags = (uint8_t)strlen(cases[i].bytes),
+			.message.head.a = 0xf0000098,
 			.message.bytes = 100,
 			.message.ends = { .here_port = 80, .there_port = 1234 } };
 		struct kernel_event ev[RECORD_EVENTS_MAX];
@@ -118,6 +119,7 @@ only_a_printable_first_line_is_kept(void **state)
 		c = kernel_connection(&names, ev[0].message.connection);
 		assert_int_equal(c.here.port, 80);
 		assert_int_equal(c.there.port, 1234);
+		assert_int_equal(c.net, 0xf0000098);
 	}
 }
 

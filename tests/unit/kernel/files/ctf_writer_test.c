@@ -35,7 +35,7 @@ some_end(struct rng *r)
 static uint32_t
 some_connection(struct kernel_names *n, struct rng *r)
 {
-	struct kernel_connection c = { some_end(r), some_end(r) };
+	struct kernel_connection c = { some_end(r), some_end(r), (uint32_t)rng_next(r) };
 
 	return kernel_connection_intern(n, &c);
 }
@@ -167,6 +167,7 @@ same(const struct kernel_names *a, struct kernel_event x, const struct kernel_na
 		assert_memory_equal(c.there.address, d.there.address, 16);
 		assert_int_equal(c.here.port, d.here.port);
 		assert_int_equal(c.there.port, d.there.port);
+		assert_int_equal(c.net, d.net);
 		x.message.connection = y.message.connection = 0;
 		break;
 	case KERNEL_COUNTED:

@@ -58,7 +58,7 @@ give(struct fixture *f, const char *name, const struct said *fields)
 	struct raw_event raw = { .name = &n, .time_ns = 7, .cpu = 1 };
 	struct err e;
 
-	event_name_set(&n, name, false);
+	event_name_set(&n, name, strncmp(name, "hone_", 5) == 0);
 	assert_non_null(n.meaning);
 	for (; fields->name != NULL; fields++)
 		for (int i = 0; n.meaning->slots[i] != NULL; i++)
@@ -192,6 +192,22 @@ a_packet_has_the_same_number_on_both_sides(void **state)
 	assert_int_equal(f->counts.odd[ODDITY_FIELDS].count, 0);
 }
 
+/* Recordings that were made before it was recorded lack it. */
+static void
+a_message_has_its_network_namespace_if_that_is_recorded(void **state)
+{
+	struct fixture *f = *state;
+	const struct said with[] = { { "here", 0, "127.0.0.1:80" }, { "there", 0, "127.0.0.1:9" },
+		{ "bytes", 5, NULL }, { "text", 0, "" }, { "net", 0xf0000098, NULL }, { 0 } },
+			  without[] = { with[0], with[1], with[2], with[3], { 0 } };
+
+	assert_int_equal(give(f, "hone_send", with), 1);
+	assert_int_equal(
+	    kernel_connection(&f->names, f->events[0].message.connection).net, 0xf0000098);
+	assert_int_equal(give(f, "hone_receive", without), 1);
+	assert_int_equal(kernel_connection(&f->names, f->events[0].message.connection).net, 0);
+}
+
 static void
 what_lacks_a_field_gives_nothing_and_is_counted(void **state)
 {
@@ -232,6 +248,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(system_calls_of_all_tracers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_packet_has_the_same_number_on_both_sides, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_message_has_its_network_namespace_if_that_is_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    what_lacks_a_field_gives_nothing_and_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(texts_over_the_bound_are_others, set_up, tear_down),

@@ -475,6 +475,8 @@ struct stage {
 	struct requests *r;
 	struct trace *taken[8];
 	int ntaken;
+	uint16_t host; /* of messages to come, and their network namespace */
+	uint32_t net;
 	struct err e;
 };
 
@@ -521,12 +523,13 @@ static void
 message(struct stage *s, int64_t time_ns, uint32_t tid, enum kernel_event_kind kind,
     const char *here, const char *there, const char *text)
 {
-	struct kernel_connection c;
+	struct kernel_connection c = { .net = s->net };
 
 	assert_true(kernel_end_read(&c.here, here) && kernel_end_read(&c.there, there));
 	give(s, (struct kernel_event){ .time_ns = time_ns,
 		    .tid = tid,
 		    .pid = tid / 100 * 100,
+		    .host = s->host,
 		    .kind = (uint8_t)kind,
 		    .message = { kernel_connection_intern(&s->names, &c), 0,
 			texts_intern(s->names.texts, text, strlen(text)) } });
@@ -693,6 +696,133 @@ what_the_user_counts_and_waits_are_fields_of_the_end(void **state)
 	stage_close(&s);
 }
 
+/* Two services of the namespace: 100 serves a client that is not recorded, and asks 200. The requests of several namespaces are interleaved. */
+static void
+step_of_pair(struct stage *s, int step, int64_t time_ns, uint32_t tids, const char *a,
+    const char *a_calls, const char *b)
+{
+	switch (step) {
+	case 0:
+		message(s, time_ns, tids + 100, KERNEL_RECEIVE, a, "10.9.0.1:40000", "");
+		break;
+	case 1:
+		message(s, time_ns, tids + 100, KERNEL_SEND, a_calls, b, "");
+		break;
+	case 2:
+		message(s, time_ns, tids + 200, KERNEL_RECEIVE, b, a_calls, "");
+		break;
+	case 3:
+		message(s, time_ns, tids + 200, KERNEL_SEND, b, a_calls, "");
+		break;
+	case 4:
+		message(s, time_ns, tids + 100, KERNEL_RECEIVE, a_calls, b, "");
+		break;
+	case 5:
+		message(s, time_ns, tids + 100, KERNEL_SEND, a, "10.9.0.1:40000", "");
+		break;
+	}
+}
+
+enum { PAIR_STEPS = 6 };
+
+/* A trace of two units, of which the second one is that of the same pair. */
+static void
+is_whole(const struct trace *t)
+{
+	assert_true(trace_is_evidence(t));
+	assert_int_equal(t->nunits, 2);
+	assert_int_equal(t->events[t->units[1].first].tid, t->events[t->units[0].first].tid + 100);
+}
+
+static void
+equal_loopback_connections_of_namespaces_and_hosts_are_kept_apart(void **state)
+{
+	static const struct {
+		uint16_t hosts[3];
+		uint32_t nets[3];
+	} cases[] = { { { 0, 0, 0 }, { 11, 12, 13 } }, { { 0, 1, 2 }, { 11, 11, 11 } },
+		{ { 0, 1, 2 }, { 0, 0, 0 } } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct requests_counts n;
+		struct stage s;
+
+		stage_open(&s);
+		for (int step = 0; step < PAIR_STEPS; step++)
+			for (uint32_t net = 0; net < 3; net++) {
+				s.host = cases[i].hosts[net];
+				s.net = cases[i].nets[net];
+				step_of_pair(&s, step, 10 * step + net, net * 1000,
+				    net == 0   ? "10.0.0.1:80"
+				    : net == 1 ? "10.0.0.2:80"
+					       : "10.0.0.3:80",
+				    "127.0.0.1:40001", "127.0.0.1:8080");
+			}
+		assert_int_equal(requests_end(s.r, &s.e), 0);
+		assert_int_equal(s.ntaken, 3);
+		for (int t = 0; t < 3; t++)
+			is_whole(s.taken[t]);
+		requests_counts(s.r, &n);
+		assert_int_equal(n.ambiguous + n.reused, 0);
+		stage_close(&s);
+	}
+}
+
+static void
+a_connection_leads_from_one_namespace_to_another(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_open(&s);
+	for (int step = 0; step < PAIR_STEPS; step++) {
+		s.net = step == 2 || step == 3 ? 12 : 11;
+		step_of_pair(
+		    &s, step, 10 * step, 0, "10.0.0.1:80", "10.0.0.1:40001", "10.0.0.2:8080");
+	}
+	assert_int_equal(requests_end(s.r, &s.e), 0);
+	assert_int_equal(s.ntaken, 1);
+	is_whole(s.taken[0]);
+	stage_close(&s);
+}
+
+/* Two pairs of namespaces have the same addresses. */
+static void
+which_of_equal_connections_it_is_is_not_guessed(void **state)
+{
+	struct requests_counts n;
+	struct stage s;
+
+	(void)state;
+	for (uint32_t shift = 0; shift < 3; shift++) {
+		stage_open(&s);
+		for (int step = 0; step < PAIR_STEPS + 2; step++)
+			for (uint32_t pair = 0; pair < 2; pair++) {
+				int at = step - (int)(pair * shift);
+
+				s.net = (at == 2 || at == 3 ? 12 : 11) + 10 * pair;
+				step_of_pair(&s, at, 10 * step + pair, 1000 * pair,
+				    pair == 0 ? "10.0.1.1:80" : "10.0.1.2:80", "10.0.0.1:40001",
+				    "10.0.0.2:8080");
+			}
+		requests_counts(s.r, &n);
+		assert_true(n.ambiguous > 0);
+		/* When both are long over, one of them alone is certain again. */
+		for (int step = 0; step < PAIR_STEPS; step++) {
+			s.net = step == 2 || step == 3 ? 12 : 11;
+			step_of_pair(&s, step, INT64_C(5000000000) + step, 0, "10.0.1.1:80",
+			    "10.0.0.1:40001", "10.0.0.2:8080");
+		}
+		assert_int_equal(requests_end(s.r, &s.e), 0);
+		assert_in_range(s.ntaken, 3, 8); /* what 200 serves may seem to come from outside */
+		for (int t = 0; t < s.ntaken - 1; t++)
+			assert_false(trace_is_evidence(s.taken[t]));
+		is_whole(s.taken[s.ntaken - 1]);
+		stage_close(&s);
+	}
+}
+
 static void
 bad_gateways_are_refused(void **state)
 {
@@ -745,6 +875,9 @@ main(void)
 		cmocka_unit_test(a_forked_helper_is_a_unit_that_its_parent_waits_for),
 		cmocka_unit_test(what_the_user_counts_and_waits_are_fields_of_the_end),
 		cmocka_unit_test(bad_gateways_are_refused),
+		cmocka_unit_test(equal_loopback_connections_of_namespaces_and_hosts_are_kept_apart),
+		cmocka_unit_test(a_connection_leads_from_one_namespace_to_another),
+		cmocka_unit_test(which_of_equal_connections_it_is_is_not_guessed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -523,7 +523,8 @@ stacks_messages_and_counted_events_find_their_call_or_span(void **state)
 	small_begin(&s, &(struct annotate_options){ .call_over_ns = 5 }, nodes, 1, places, 1);
 	one = texts_intern(s.names.texts, "main;read", 9);
 	two = texts_intern(s.names.texts, "main;spin", 9);
-	sent.message.connection = 4;
+	sent.message.connection = kernel_connection_intern(
+	    &s.names, &(struct kernel_connection){ .here.port = 1 });
 	sent.message.bytes = 10;
 	small_take(&s, call_in(10, 7, 44, 1));
 	small_take(&s, sent);
@@ -546,7 +547,7 @@ stacks_messages_and_counted_events_find_their_call_or_span(void **state)
 	r = annotate_result(s.a, 0);
 	assert_int_equal(r->ncalls, 1);
 	assert_int_equal(annotate_calls(s.a)[0].stack, one);
-	assert_int_equal(annotate_calls(s.a)[0].connection, 5);
+	assert_int_equal(annotate_calls(s.a)[0].connection, sent.message.connection + 1);
 	assert_int_equal(annotate_calls(s.a)[0].bytes, 10);
 	assert_int_equal(r->nsums, 4);
 	assert_int_equal(annotate_sums(s.a)[2].kind, SPAN_SUM_COUNTED);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A graph of libbabeltrace2 that reads folders of CTF, merged by time. Linked into the shared objects that read CTF, not into this
- * room's archive (see format_ctf.c).
+ * room's archive (ctf.so, source_babeltrace2.so).
  *
  *	ctf.fs for each folder ----> utils.muxer ----> the caller
  */
-#ifndef FORMATS_GRAPH_BABELTRACE2_H
-#define FORMATS_GRAPH_BABELTRACE2_H
+#ifndef WIRE_GRAPH_BABELTRACE2_H
+#define WIRE_GRAPH_BABELTRACE2_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "formats/graph_babeltrace2.h"
+#include "wire/graph_babeltrace2.h"
 
 #include <stdio.h>
 #include <stdlib.h>
