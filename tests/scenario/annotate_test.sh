@@ -42,6 +42,8 @@ record() {
 	ANNOTATE=$!
 	PIDS+=($ANNOTATE)
 	wait_for 30 grep -q "recording requests" "$D/$name.log" || bail "hone annotate records"
+	HELD=$(bpf_held prog $ANNOTATE)
+	check "$name: its BPF programs belong to descriptors of its own" test "$(wc -w <<< "$HELD")" -ge 10
 	sleep 0.5
 	echo go >&9
 	check "$name: the program serves its requests" wait_for 60 gone $program
@@ -57,8 +59,7 @@ record live --tracepoint 'orders:*'
 says() { jq -e "$1" "$D/live.json"; }
 sessions() { ! lttng list 2> /dev/null | grep hone-annotate; }
 check "its LTTng session is gone" sessions
-detached() { ! bpftool prog show | grep -q "name on_first_waking"; }
-check "nothing is attached any more" wait_for 20 detached
+check "nothing is attached any more" wait_for 20 bpf_gone prog $HELD
 check "all spans are annotated, and no event is lost" says \
 	".counts.spans == 8 * $REQUESTS and .counts.annotated == .counts.spans and .counts.not_attributed == {} and .recording.losses == 0 and .clock == \"monotonic\""
 
@@ -90,11 +91,14 @@ check "each guarded step waits for the lock that the other thread holds, who is 
 	 any(.calls[]; .wait.state == "lock" and .wait.owner.tid == $x.argument and .wait.owner.name == "holder")'
 check "each touched page is a fault" right touch \
 	'[own[] | .name][-2:] == ["mmap", "munmap"] and all(own[]; .name | IN("mmap", "munmap")) and .counted["exceptions:page_fault_user"] >= $x.argument and .counted["exceptions:page_fault_user"] < $x.argument + 8'
+# How many calls were in a state that the recorder does not know: it did not see how they ended, and says so.
+UNSEEN=$(jq '[.spans[].calls[]? | select((.states.unknown // 0) > 1)] | length' "$D/live.json")
+check "of one wait at most it is not known what it was" test "$UNSEEN" -le 1
 # stacked SPAN CALL FUNCTIONS: calls of this name that waited, in spans of this name, have a stack that ends in FUNCTIONS, a regular expression. One
-# may have none: its processor was taken away while it was written down.
+# may have none: its processor was taken away while it was written down, or its end was not seen.
 stacked() {
 	jq -e --arg span "$1" --arg call "$2" --arg ends "(^|;)$3\$" '
-		[.spans[] | select(.name == $span) | .calls[] | select(.name == $call and .wait != null) | .stack] |
+		[.spans[] | select(.name == $span) | .calls[] | select(.name == $call and (.wait != null or (.states.unknown // 0) > 1)) | .stack] |
 		(length >= '$REQUESTS' and ([.[] | select(. == null)] | length) <= 1 and all(.[] | select(. != null); test($ends))) or (tojson | error)' "$D/live.json"
 }
 line='\(\) at annotate_program\.c:[0-9]+'
@@ -175,7 +179,7 @@ check "spans of another time are refused, with both times" apart
 # ---- the same spans as operations: what they usually wait for
 states() {
 	XDG_DATA_HOME=$D/data hone baseline save --states spans "$D/live/kernel" "$D/live/spans" --json > "$D/states.json" &&
-		jq -e ".requests == $REQUESTS and .counts.unknown == 0 and .counts.malformed == 0 and ([.types[].operations[].name] | unique) == [\"annotate_progra ORDER\", \"annotate_progra work\"]" "$D/states.json"
+		jq -e ".requests == $REQUESTS and .counts.unknown <= $UNSEEN and .counts.malformed == 0 and ([.types[].operations[].name] | unique) == [\"annotate_progra ORDER\", \"annotate_progra work\"]" "$D/states.json"
 }
 check "spans with a recording are operations whose states are known" states
 misused() { hone annotate "$@" > "$D/misused" 2>&1; [ $? = 2 ]; }
@@ -191,9 +195,10 @@ killed=$!
 PIDS+=($killed)
 begun() { lttng list 2> /dev/null | grep -q "hone-annotate-$killed"; }
 check "while it records, it has an LTTng session" wait_for 20 begun
+keeper=$(pgrep -P $killed -x hone-keeper)
+check "and a process that destroys that" test -n "$keeper"
 kill -9 $killed
 ended() { ! begun; }
 check "which is gone soon after a kill -9" wait_for 20 ended
-kept() { ! pgrep -x hone-keeper; }
-check "and so is the process that destroys it" wait_for 10 kept
+check "and so is the process that destroys it" wait_for 10 gone "$keeper"
 echo "1..$N"

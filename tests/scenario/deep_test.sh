@@ -8,6 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
 own_node /run/hone
+ahead_of_others
 D=$(mktemp -d)
 PIDS=() DESK=
 trap 'kill $DESK "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT

@@ -9,6 +9,7 @@ needs root lttng-sessiond setpriv bpftool psql "$BIN/initdb"
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
 "$O/lib/hone/hone-below" --can --json | jq -e .probes > /dev/null || skip "no probes here: $("$O/lib/hone/hone-below" --can | tail -n 1)"
 own_node /run/hone
+ahead_of_others
 D=$(mktemp -d /tmp/hone-probes.XXXXXX)
 chmod 755 "$D"
 export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1 PGDATA=$D/data PGHOST=$D/run PGUSER=postgres HONE_SOCKET=ipc://$D/honed.sock
