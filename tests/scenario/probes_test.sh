@@ -39,11 +39,12 @@ psql -q postgres -c 'create table goods (i int primary key, stock int)' -c 'inse
 lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) 2> "$D/sessiond.log" ||
 	bail "the session daemon starts"
 
+# One client: several would wait for each other, too, in other places each time.
 echo "update goods set stock = stock + 1 where i = 1" > "$D/update.sql"
-"$BIN/pgbench" -n -c 4 -R 200 -T 600 -f "$D/update.sql" postgres > "$D/load.log" 2>&1 &
+"$BIN/pgbench" -n -c 1 -R 200 -T 600 -f "$D/update.sql" postgres > "$D/load.log" 2>&1 &
 LOAD=$!
 # The client sleeps, not the server.
-while sleep 0.3; do printf 'begin;\nupdate goods set stock = 0 where i = 1;\n\\! sleep 0.06\ncommit;\n'; done | psql -q postgres > /dev/null 2>&1 &
+while sleep 0.15; do printf 'begin;\nupdate goods set stock = 0 where i = 1;\n\\! sleep 0.06\ncommit;\n'; done | psql -q postgres > /dev/null 2>&1 &
 HOLDER=$!
 
 honed_start() {
@@ -71,7 +72,7 @@ verdict_is_the_wait() {
 	hone forest UPDATE --json | jq -e '.runs[0] | {state, words, edges: [.verdicts[].edge | map_values(ltrimstr("postgres/usdt.postgresql:"))]} | debug |
 		.state == "found" and all(.edges[]; (.from | . == "lock__wait__start" or . == "lwlock__release") and
 			(.to | . == "lock__wait__done" or . == "lwlock__acquire" or . == "lwlock__wait__start"))' &&
-		hone forest UPDATE | grep -q 'usdt.postgresql:lock__wait__start'
+		hone forest UPDATE | has 'usdt.postgresql:lock__wait__start'
 }
 
 # As on Linux 6.1: a link for each place, 8 at a time.

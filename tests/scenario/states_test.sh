@@ -87,7 +87,7 @@ check "it waits for another thread instead" jq -e '[.operations[] | select(.name
 	index("another thread") != null' "$D/threaded.json"
 check "more reads: contacts, the disk" twice_more disk disk 300 finds disk contacts disk true
 check "a lock that is held for long: contacts, a lock" twice_more lock lock 300 finds lock contacts lock true
-check "text is for people" eval '"$H" analyze --baseline healthy "$D/lock" | grep -q "^contacts .* a lock  *lock, more"'
+check "text is for people" eval '"$H" analyze --baseline healthy "$D/lock" | has "^contacts .* a lock  *lock, more"'
 page() { "$H" analyze --baseline healthy "$D/lock" --html "$D/lock.html" > /dev/null && node tests/scenario/states_page.js "$D/lock.html" "$D/lock.json"; }
 check "the page draws each finding" page
 check "back-off: contacts, a timer" twice_more timer timer 300 finds timer contacts timer true
