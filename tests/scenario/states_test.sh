@@ -14,7 +14,10 @@ D=$(mktemp -d -p "$O")
 export XDG_DATA_HOME=$D/data
 PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
-why() { tail -n 30 "$D"/*.log "$D"/*.txt 2> /dev/null; }
+why() {
+	jq -c '.operations[]? | .name as $n | .findings[]? | [$n, .state, .more, .measure, .mean, .usual, .operations]' "$D/${COMPARED:-none}.json"
+	tail -n 30 "$D"/*.log "$D"/*.txt 2> /dev/null
+}
 PORT=$((20000 + $$ % 5000 * 2))
 
 # record NAME MODE REQUESTS: the services in this mode, recorded while they serve so many requests
@@ -39,7 +42,7 @@ record() {
 	rm -f "$D/file"
 }
 # compare NAME: the comparison of a recording with the baseline
-compare() { "$H" analyze --baseline healthy "$D/$1" --json > "$D/$1.json" 2> "$D/$1.err.log"; }
+compare() { COMPARED=$1 && "$H" analyze --baseline healthy "$D/$1" --json > "$D/$1.json" 2> "$D/$1.err.log"; }
 # finds NAME OPERATION STATE MORE: the first finding of this operation is of this state
 finds() {
 	compare "$1" && jq -e --arg o "$2" --arg s "$3" --argjson m "$4" '[.operations[] | select(.name | startswith($o + " "))][0].findings[0] |
