@@ -5,7 +5,7 @@
 # (tools/tap.sh) leave it in FOLDER/STAGE; any other stage counts as one check. Ends with the line of tools/summary.sh.
 #
 # Stages that begin with "& " compute and need no quiet machine: they run one after the other beside the stages that
-# follow the first of them, with the lowest priority, in the time in which those wait. Their output is printed at the end. While
+# follow the first of them, with a lower priority (not the lowest: that has no time at all on a busy machine). Their output is printed at the end. While
 # they run, the file HONE_QUIET is locked: tests that measure wait for it (tools/scenarios.sh).
 [ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
 set -u
@@ -31,7 +31,7 @@ stage() {	# "NAME: MAKE-ARGUMENTS" [COMMAND...]: the command starts make
 beside() {	# all stages with "& "
   all=0
   for it in "$@"; do
-    case $it in '& '*) stage "${it#& }" nice -n 19 || all=1 ;; esac
+    case $it in '& '*) stage "${it#& }" nice -n 5 || all=1 ;; esac
   done
   return $all
 }
