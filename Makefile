@@ -230,12 +230,14 @@ examples: shop news
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
 # Each scenario has its own session daemons and mostly waits, so three run at a time, the longest first. Those that
-# measure processor time, clocks, or how fast queues fill run alone.
+# record the kernel or judge what is healthy run two at a time; those that measure processor time, clocks, or how fast queues
+# fill run alone.
 SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,map report kill overhead recovery bad_peer agent below_agent guard \
 	matrix budget nginx redis postgres probes)
-ALONE     := $(call scenario_files,annotate kernel_record kernel_live states below switches burst clock cost soak source questions demo news)
+PAIRED    := $(call scenario_files,questions soak demo kernel_record news states below annotate)
+ALONE     := $(call scenario_files,kernel_live switches burst clock cost source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3
@@ -274,7 +276,7 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 COMPARED=30 SEED=1 STRATEG
 	    echo "ok - random applications with a baseline" >$(TAP)/compared.tap; } | tee $(TAP)/compared.txt; \
 	[ -e $(TAP)/compared.tap ] || { echo "not ok - random applications with a baseline" >$(TAP)/compared.tap; exit 1; }; }
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
-	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
+	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(PAIRED) $(ALONE),$(SCENARIOS))" "$(PAIRED)" "$(ALONE)"
 fuzz:	# clang's libFuzzer; its objects are separate
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" \
 	    CFLAGS=-fsanitize-coverage=trace-pc LDFLAGS="$(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))" fuzzers
@@ -311,16 +313,17 @@ setup-tests:
 	@tools/setup.sh tests
 # As many jobs as processors, unless -j was given.
 JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
-# All tests, those that fail soonest first; the last line counts what passed, failed, was retried and was skipped.
+# All tests, those that fail soonest first, and those of the sanitizers beside the scenarios, which mostly wait; the last line
+# counts what passed, failed, was retried and was skipped.
 check: setup-tests
 	+@exec tools/check.sh $(abspath $O)/check \
 	    "build: $(JOBS) all unit-build" \
 	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
-	    "unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
-	    "sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
-	    "unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='-O1 -g' UNIT='$(THREADED)' unit" \
-	    "fuzz: $(JOBS) fuzz" \
+	    "& unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
+	    "& sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
+	    "& unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='-O1 -g' UNIT='$(THREADED)' unit" \
+	    "& fuzz: $(JOBS) fuzz" \
 	    "scenario: scenario"
 # During development: tests that start no real processes, in under 3 minutes.
 quick: setup-tests

@@ -18,6 +18,9 @@
 
 #define SILENT_NS INT64_C(2000000000) /* without a mark */
 #define START_NS INT64_C(10000000000) /* until the first one */
+/* Without a mark, while it switches probes: the kernel does all places of a file in one call, which takes as long as that is mapped by
+ * processes, seconds on a busy machine. */
+#define SWITCHING_NS INT64_C(10000000000)
 
 enum {
 	LABELS_MAX = 8192,
@@ -44,6 +47,8 @@ enum {
 struct named_probe { /* one that was asked for */
 	const char *name;
 	uint8_t word; /* as in struct below_probe */
+	uint32_t
+	    asked; /* number of the process that was asked, and has not answered yet; 0: none */
 };
 
 struct source_below {
@@ -59,6 +64,8 @@ struct source_below {
 	uint32_t nplaces;
 	struct arena texts; /* since it was attached */
 	struct map probes;  /* id -> struct named_probe, in `names` */
+	uint32_t number;    /* of the present process, from 1 */
+	uint32_t nasked;    /* probes of which it has not said yet what became of them */
 	struct arena names;
 	struct source_below_answers answers;
 	struct source_process *programs;
@@ -259,6 +266,17 @@ take_recorded(struct source_below *s, const struct below_message *m, struct mono
 	return true;
 }
 
+static void
+note_answer(struct source_below *s, uint32_t id)
+{
+	struct named_probe *known = map_get(&s->probes, id);
+
+	if (known == NULL || known->asked != s->number)
+		return; /* it says by itself what it has switched off */
+	known->asked = 0;
+	s->nasked--;
+}
+
 /* False: it sent what only the agent sends. */
 static bool
 take(struct source_below *s, const struct below_message *m, struct mono now)
@@ -284,6 +302,7 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 		s->answers.listed(s->answers.of, &m->listed);
 		break;
 	case BELOW_PROBED:
+		note_answer(s, m->probed.id);
 		s->answers.probed(s->answers.of, &m->probed);
 		break;
 	case BELOW_LOST:
@@ -326,7 +345,7 @@ detach(struct source_below *s, bool asked)
 	map_release(&s->places);
 	arena_release(&s->texts);
 	s->services = s->places = (struct map){ 0 };
-	s->nservices = s->nplaces = 0;
+	s->nservices = s->nplaces = s->nasked = 0;
 }
 
 /* It has ended or sends what it must not: what it had not reported is lost. */
@@ -382,13 +401,19 @@ read_messages(struct source_below *s, struct mono now)
 	return more && s->socket >= 0;
 }
 
+static int64_t
+patience_ns(const struct source_below *s)
+{
+	return s->mark_ns == INT64_MIN ? START_NS : s->nasked > 0 ? SWITCHING_NS : SILENT_NS;
+}
+
 /* Until its first mark, and if it is silent, the watermark goes on without it. */
 static int64_t
 reached_ns(struct source_below *s, struct mono now)
 {
 	int64_t silent_ns = mono_since_ns(now, s->heard), to_ns = now.ns;
 
-	if (s->socket >= 0 && silent_ns > (s->mark_ns != INT64_MIN ? SILENT_NS : START_NS))
+	if (s->socket >= 0 && silent_ns > patience_ns(s))
 		fail(s, now, "is silent: it is ended");
 	if (s->socket >= 0 && s->mark_ns != INT64_MIN)
 		to_ns = s->mark_ns;
@@ -513,6 +538,7 @@ source_below_attach(struct source_below *s, int socket, struct mono now)
 	s->socket = socket;
 	s->mark_ns = INT64_MIN;
 	s->heard = now;
+	s->number++;
 	s->status.state = SOURCE_BELOW_STARTING;
 	s->losses.trouble = (struct err){ 0 };
 }
@@ -572,7 +598,11 @@ source_below_probe(struct source_below *s, const struct below_probe *p)
 			return false;
 	}
 	known->word = p->word;
-	return source_below_send(s, &m);
+	if (!source_below_send(s, &m))
+		return false;
+	s->nasked += known->asked != s->number;
+	known->asked = s->number;
+	return true;
 }
 
 bool

@@ -72,7 +72,8 @@ bool source_below_send(struct source_below *s, const struct below_message *m);
 bool source_below_follow(struct source_below *s, const struct below_follow *f, const char *service);
 void source_below_unfollow(struct source_below *s, uint32_t pid);
 
-/* Switches a probe, whose hits have this id: always the same for a name. False: as above, or out of memory. */
+/* Switches a probe, whose hits have this id: always the same for a name. Until it says what became of it, it may be without a mark for 10 s
+ * instead of 2 s. False: as above, or out of memory. */
 bool source_below_probe(struct source_below *s, const struct below_probe *p);
 /* Asks for the names of a process's probes. False: as above. */
 bool source_below_list(struct source_below *s, uint32_t pid);

@@ -17,7 +17,7 @@
 #include "below/main/kernel_feed.h"
 
 /* Records are handed on each READ_MS. A full socket is waited for, and then what does not fit is lost. */
-enum { SAMPLES_HZ = 999, READ_MS = 50, FULL_MS = 100, COST_MS = 100 };
+enum { SAMPLES_HZ = 999, READ_MS = 50, FULL_MS = 100, COST_MS = 100, HERE_MS = 500 };
 
 struct agent_helper {
 	int socket;
@@ -25,7 +25,9 @@ struct agent_helper {
 	char told_missing[BELOW_MISSING_MAX + 1]; /* by the last CAN */
 	struct buf packet;
 	struct mono lease, told,
-	    read; /* when it ends; when the cost was told; when records were handed on */
+	    read;           /* when it ends; when the cost was told; when records were handed on */
+	struct mono marked; /* when the last mark was sent, and what it said; 0: there was none */
+	int64_t mark_ns;
 	struct below_lost lost;                /* messages that the socket did not take */
 	struct below_hit hits[BELOW_HITS_MAX]; /* that wait for more, or for another message */
 	uint32_t nhits;
@@ -86,6 +88,21 @@ put_hits(struct agent_helper *s)
 	s->nhits = 0;
 }
 
+/*
+ * Sends the last mark again: this process is at work, though not done with all that there is. Where others want the processor, many
+ * messages of the agent, or new places in the code, take seconds; without a mark it would be ended as silent.
+ */
+static void
+say_here(struct agent_helper *s)
+{
+	struct mono now = clock_mono();
+
+	if (s->mark_ns == 0 || mono_since_ns(now, s->marked) < HERE_MS * INT64_C(1000000))
+		return;
+	s->marked = now;
+	put_packet(s, &(struct below_message){ .kind = BELOW_MARK, .mark_ns = s->mark_ns });
+}
+
 static void
 hand_on(void *of, const struct below_message *m)
 {
@@ -110,8 +127,14 @@ hand_on(void *of, const struct below_message *m)
 			return; /* and no mark: it would say that all has come */
 		s->lost = (struct below_lost){ 0 };
 	}
-	if (!put_packet(s, m) && m->kind != BELOW_MARK)
-		lose(s, 1, at, at);
+	if (!put_packet(s, m)) {
+		if (m->kind != BELOW_MARK)
+			lose(s, 1, at, at);
+	} else if (m->kind == BELOW_MARK) {
+		s->marked = clock_mono();
+		s->mark_ns = m->mark_ns;
+	}
+	say_here(s);
 }
 
 static int64_t
@@ -312,6 +335,7 @@ read_agent(struct agent_helper *s, struct mono now, struct err *e)
 		s->ended = n <= 0;
 		if (n > 0 && (rc = below_decode(&m, &a, packet, (size_t)n, e)) == 0)
 			obey(s, &m, now);
+		say_here(s);
 		arena_reset(&a);
 	}
 	arena_release(&a);

@@ -194,7 +194,7 @@ read_files(
 	for (uint32_t i = 0; stacks_probes(p->stacks, pid, i, 0, &identity, &found, &fd); i++) {
 		struct probed_file *f = identity.inode != 0 ? file_of(p, &identity) : NULL;
 
-		if (f == NULL && identity.inode != 0) {
+		if (f == NULL && identity.inode != 0 && !found.unread) {
 			add_file(p, pid, i, &identity, &found, fd);
 			f = file_of(p, &identity);
 		} else if (fd >= 0) {

@@ -6,7 +6,7 @@
  *	probes_follow(pid) ---> its files, each read once --+
  *	probes_set(name, on) ------------------------------+--> probes_apply(): a link for each file, of all places that are on
  *
- * The links are of files, not of processes: whoever runs such a file passes the probe (0.5 us), and only processes that are followed
+ * The links are of files, not of processes: whoever runs such a file passes the probe (0.9 us), and only processes that are followed
  * are recorded. They end with this process. So what probes may cost is limited here, whoever asks for them: where all of them together
  * take more than PROBES_SHARE_MAX of a core over a quarter of a second, those that are passed most go off, and stay off.
  */

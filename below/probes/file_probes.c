@@ -46,7 +46,8 @@ file_probes_read(struct file_probes *ret, int fd, uint32_t from)
 	memset(ret, 0, sizeof *ret);
 	if (fstat(fd, &st) != 0 || st.st_size <= 0)
 		return;
-	file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Shared: into private mappings of a file that is probed, by whomever, the kernel writes its breakpoints. */
+	file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (file == MAP_FAILED)
 		return;
 	if (usdt_notes_read(&notes, file, (size_t)st.st_size, &a, &e) == 0) {

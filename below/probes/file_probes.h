@@ -3,6 +3,7 @@
 #ifndef BELOW_PROBES_FILE_PROBES_H
 #define BELOW_PROBES_FILE_PROBES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "below/probes/usdt_notes.h"
@@ -26,6 +27,8 @@ struct file_probes {
 	/* Places that cannot be probed at a low price (probe_price.h), are malformed, or over a limit: a probe that has such a
 	 * place is not complete. */
 	uint32_t left_out;
+	bool
+	    unread; /* the file was not read: it has these probes if it is known by its identity, else none */
 	struct file_probe list[FILE_PROBES_MAX];
 };
 

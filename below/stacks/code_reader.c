@@ -588,6 +588,7 @@ code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t fro
     struct file_identity *identity, struct file_probes *ret, int *fd)
 {
 	struct code_process *p = process_of(r, pid, now_ns);
+	const struct code_map *map;
 	struct stat st;
 
 	*fd = -1;
@@ -595,10 +596,14 @@ code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t fro
 	memset(ret, 0, sizeof *ret);
 	if (p == NULL || file >= p->maps.count)
 		return false;
-	if (p->maps.maps[file].path[0] != '/' ||
-	    mapped_file_open(pid, p->maps_fd, &p->maps.maps[file], r->limits.file_bytes, fd) !=
-		MAPPED_OPEN)
+	map = &p->maps.maps[file];
+	if (map->path[0] != '/')
 		return true;
+	if (mapped_file_open(pid, p->maps_fd, map, r->limits.file_bytes, fd) != MAPPED_OPEN) {
+		*identity = (struct file_identity){ makedev(map->major, map->minor), map->inode };
+		ret->unread = true;
+		return true;
+	}
 	if (fstat(*fd, &st) == 0)
 		*identity = (struct file_identity){ st.st_dev, st.st_ino };
 	if (identity->inode == 0 || is_given_up(r, identity)) {

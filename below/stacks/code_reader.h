@@ -32,7 +32,8 @@ void code_reader_forget(struct code_reader *r, pid_t pid, uint64_t since_ns);
 uint32_t code_reader_place(struct code_reader *r, const struct stack_sample *sample,
     uint64_t now_ns, struct code_place *ret);
 
-/* As stacks_probes(), of a file that is open as *fd, which is the caller's; -1: it cannot be read, or is given up. */
+/* As stacks_probes(), of a file that is open as *fd, which is the caller's; -1: it cannot be read
+ * (ret->unread), or is given up. */
 bool code_reader_probes(struct code_reader *r, pid_t pid, uint32_t file, uint32_t from,
     uint64_t now_ns, struct file_identity *identity, struct file_probes *ret, int *fd);
 

@@ -54,8 +54,9 @@ void stacks_place(struct stacks *s, const struct stack_sample *sample, struct co
 
 /*
  * The USDT probes of a file that a process has mapped with code; files are numbered from 0 on. from: how many of its probes are
- * skipped. *fd is the file if it has some, and the caller's; else -1. False: the process has no such file, or
- * is not visible. 0.05 to 2 ms.
+ * skipped. *fd is the file if it has some, and the caller's; else -1. A file that was deleted or replaced may not be readable any
+ * more: then ret->unread is set, and the identity is what the kernel says of the mapping. While a descriptor of that file is open, no
+ * other file has this identity. False: the process has no such file, or is not visible. 0.05 to 2 ms.
  */
 bool stacks_probes(struct stacks *s, pid_t pid, uint32_t file, uint32_t from,
     struct file_identity *identity, struct file_probes *ret, int *fd);

@@ -199,7 +199,12 @@ is_explained(const struct search_port *port, const struct gap *part)
 	return helper_of(port, part) != NULL || helper_of_event(of->event, of->event_len) == NULL;
 }
 
-/* Whether the time of that edge grows with its iterations. 1, 0, or a negative code. */
+/*
+ * Whether the time of that edge grows with its iterations, and so does explain_min of its variance. 1, 0,
+ * or a negative code. Ranks alone do not say that: where each iteration takes the same short time, most
+ * requests are in the order of their iterations (rho^2 above 0.5), and the few slow ones, which make the
+ * variance, have any number of them (r^2 near 0).
+ */
 static int
 grows_with_iterations(
     struct search_port *port, const struct group *group, uint32_t edge, struct err *e)
@@ -212,8 +217,8 @@ grows_with_iterations(
 		const struct key *k = &group->keys[keys[i].key];
 
 		if (k->kind == KEY_ITERATIONS && group->shape.loops[k->field].edge == edge &&
-		    keys[i].rho > 0)
-			return 1;
+		    keys[i].rho > 0 && keys[i].r > 0)
+			return keys[i].r * keys[i].r >= port->settings.explain_min;
 	}
 	return n < 0 ? n : 0;
 }

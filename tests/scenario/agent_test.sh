@@ -218,7 +218,7 @@ check "the guardian leaves no folder" wait_for 10 test -z "$(ls /run/hone/agent-
 # while the agent measures the cost of a record, it has two sessions
 measuring() {
 	local pid
-	lttng -n list 2> /dev/null | grep -q "hone-n1-$AGENT-cost" && pid=$(pgrep -x hone-cost -P "$AGENT") && kill -STOP $pid
+	lttng -n list 2> /dev/null | has "hone-n1-$AGENT-cost" && pid=$(pgrep -x hone-cost -P "$AGENT") && kill -STOP $pid
 }
 no_folder() { test -z "$(ls /run/hone/agent-n1)"; }
 agent_start

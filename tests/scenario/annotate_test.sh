@@ -42,6 +42,8 @@ record() {
 	ANNOTATE=$!
 	PIDS+=($ANNOTATE)
 	wait_for 30 grep -q "recording requests" "$D/$name.log" || bail "hone annotate records"
+	HELD=$(bpf_held prog $ANNOTATE)
+	check "$name: its BPF programs belong to descriptors of its own" test "$(wc -w <<< "$HELD")" -ge 10
 	sleep 0.5
 	echo go >&9
 	check "$name: the program serves its requests" wait_for 60 gone $program
@@ -57,8 +59,7 @@ record live --tracepoint 'orders:*'
 says() { jq -e "$1" "$D/live.json"; }
 sessions() { ! lttng list 2> /dev/null | grep hone-annotate; }
 check "its LTTng session is gone" sessions
-detached() { ! bpftool prog show | grep -q "name on_first_waking"; }
-check "nothing is attached any more" wait_for 20 detached
+check "nothing is attached any more" wait_for 20 bpf_gone prog $HELD
 check "all spans are annotated, and no event is lost" says \
 	".counts.spans == 8 * $REQUESTS and .counts.annotated == .counts.spans and .counts.not_attributed == {} and .recording.losses == 0 and .clock == \"monotonic\""
 
@@ -69,6 +70,10 @@ right() {
 		# without what LTTng-UST calls once in each thread
 		def own: [.calls[] | select(.name | IN(\"gettid\", \"rt_sigprocmask\", \"getrandom\", \"mremap\") or (\$phase != \"touch\" and . == \"mmap\") | not)];
 		def missed: (.states.unknown // 0) > 1; # the kernel did not run the recorder's program at a wake-up: said, not guessed
+		# The answer takes 5 ms from when the question came. If something else had the processor meanwhile, less of it is left to wait for.
+		def sent_ms: own[2].at_ms;
+		def answered_ms: own[3].at_ms + own[3].ms - sent_ms;
+		def waits_not: own[3].at_ms - sent_ms >= 5;
 		def is_right(\$x): $2;
 		(\$d[0].spans | map({key: .span, value: .}) | from_entries) as \$by
 		| [\$truth | split(\"\n\")[] | select(startswith(\$phase + \" \")) | split(\" \") | {unit: .[1], tid: (.[2] | tonumber), argument: (.[3] | tonumber)}] as \$told
@@ -84,17 +89,20 @@ check "each nap is one sleep of 12 ms, ended by a timer" right nap \
 check "each question has its calls, in this order, with their descriptor and results, and waits for the network" right ask \
 	'[own[] | .name] == ["socket", "connect", "sendto", "recvfrom", "close"] and own[0].result == $x.argument
 	 and all(own[1:][]; .argument == $x.argument) and [own[1:][] | .result] == [0, 8, 6, 0]
-	 and own[3].ms > 4 and (own[3].wait.state == "network" or missed) and (own[3].peer | startswith("127.0.0.1:"))'
+	 and answered_ms >= 5 and (own[3].wait.state == "network" or missed or waits_not) and (own[3].peer | startswith("127.0.0.1:"))'
 check "each guarded step waits for the lock that the other thread holds, who is named" right guard \
 	'all(own[]; .name == "futex") and (own | length) > 0 and .states.lock > 0 and
 	 any(.calls[]; .wait.state == "lock" and .wait.owner.tid == $x.argument and .wait.owner.name == "holder")'
 check "each touched page is a fault" right touch \
 	'[own[] | .name][-2:] == ["mmap", "munmap"] and all(own[]; .name | IN("mmap", "munmap")) and .counted["exceptions:page_fault_user"] >= $x.argument and .counted["exceptions:page_fault_user"] < $x.argument + 8'
+# How many calls were in a state that the recorder does not know: it did not see how they ended, and says so. There are over 200 that wait.
+UNSEEN=$(jq '[.spans[].calls[]? | select((.states.unknown // 0) > 0.1)] | length' "$D/live.json")
+check "of at most 1 in 100 waits it is not known what they were" test "$UNSEEN" -le 2
 # stacked SPAN CALL FUNCTIONS: calls of this name that waited, in spans of this name, have a stack that ends in FUNCTIONS, a regular expression. One
-# may have none: its processor was taken away while it was written down.
+# may have none: its processor was taken away while it was written down, or its end was not seen.
 stacked() {
 	jq -e --arg span "$1" --arg call "$2" --arg ends "(^|;)$3\$" '
-		[.spans[] | select(.name == $span) | .calls[] | select(.name == $call and .wait != null) | .stack] |
+		[.spans[] | select(.name == $span) | .calls[] | select(.name == $call and (.wait != null or (.states.unknown // 0) > 1)) | .stack] |
 		(length >= '$REQUESTS' and ([.[] | select(. == null)] | length) <= 1 and all(.[] | select(. != null); test($ends))) or (tojson | error)' "$D/live.json"
 }
 line='\(\) at annotate_program\.c:[0-9]+'
@@ -121,8 +129,10 @@ record bare
 moved() {	# in their order; none of a thread that waits for work. LTTng-UST has calls of its own in each thread, and futex is of several phases
 	jq -e --arg calls '^clock_nanosleep socket connect sendto recvfrom close( clock_nanosleep)* munmap$' --argjson others '["futex", "gettid", "rt_sigprocmask", "getrandom", "mremap", "mmap"]' \
 		"def own: [.calls[].name | select(IN(\$others[]) | not)] | join(\" \");
+		def call(\$name): [.calls[] | select(.name == \$name)][0];
+		def answered_ms: call(\"recvfrom\").at_ms + call(\"recvfrom\").ms - call(\"sendto\").at_ms;
 		def is_right: .not_attributed == null and (own | test(\$calls)) and any(.calls[]; .name == \"clock_nanosleep\" and .ms >= 12) and
-			.counted[\"exceptions:page_fault_user\"] >= 64 and ((.states.timer > 11.9 and .states.network > 4) or (.states.unknown // 0) > 1) and (.states.thread // 0) < 3;
+			.counted[\"exceptions:page_fault_user\"] >= 64 and ((.states.timer > 11.9 and .states.network > 0 and answered_ms >= 5) or (.states.unknown // 0) > 1) and (.states.thread // 0) < 3;
 		[.spans[] | select(.name == \"work\")] | (length == $REQUESTS and all(.[]; is_right)) or
 			([.[] | select(is_right | not) | [.not_attributed, .states, .counted, own]] | tojson | error)" "$D/bare.json"
 }
@@ -175,7 +185,7 @@ check "spans of another time are refused, with both times" apart
 # ---- the same spans as operations: what they usually wait for
 states() {
 	XDG_DATA_HOME=$D/data hone baseline save --states spans "$D/live/kernel" "$D/live/spans" --json > "$D/states.json" &&
-		jq -e ".requests == $REQUESTS and .counts.unknown == 0 and .counts.malformed == 0 and ([.types[].operations[].name] | unique) == [\"annotate_progra ORDER\", \"annotate_progra work\"]" "$D/states.json"
+		jq -e ".requests == $REQUESTS and .counts.unknown <= $UNSEEN and .counts.malformed == 0 and ([.types[].operations[].name] | unique) == [\"annotate_progra ORDER\", \"annotate_progra work\"]" "$D/states.json"
 }
 check "spans with a recording are operations whose states are known" states
 misused() { hone annotate "$@" > "$D/misused" 2>&1; [ $? = 2 ]; }
@@ -189,11 +199,12 @@ PIDS+=($!)
 hone annotate --pid $! --seconds 60 "$D/killed" > "$D/killed.log" 2>&1 &
 killed=$!
 PIDS+=($killed)
-begun() { lttng list 2> /dev/null | grep -q "hone-annotate-$killed"; }
+begun() { lttng list 2> /dev/null | has "hone-annotate-$killed"; }
 check "while it records, it has an LTTng session" wait_for 20 begun
+keeper=$(pgrep -P $killed -x hone-keeper)
+check "and a process that destroys that" test -n "$keeper"
 kill -9 $killed
 ended() { ! begun; }
 check "which is gone soon after a kill -9" wait_for 20 ended
-kept() { ! pgrep -x hone-keeper; }
-check "and so is the process that destroys it" wait_for 10 kept
+check "and so is the process that destroys it" wait_for 10 gone "$keeper"
 echo "1..$N"

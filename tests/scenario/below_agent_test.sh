@@ -152,6 +152,21 @@ check "when the old one has ended in the middle of it, the new one is still prob
 rm "$FILE"
 mark
 check "and when its file has been deleted" wait_for 20 hits_of "$PROGRAM"
+# Then the agent reads the list of probes anew, of all processes of that name.
+deleted=$PROGRAM
+mkdir "$D/more"
+cp "$O/tests/scenario/below_program" "$D/more"
+FILE=$D/more/below_program
+program_start
+check "another process of that name begins, and is probed" wait_for 20 hits_of "$PROGRAM"
+mark
+check "the one whose file has been deleted is still probed" wait_for 20 hits_of "$deleted"
+kill "$PROGRAM"
+wait "$PROGRAM" 2> /dev/null
+PROGRAM=$deleted
+sleep 1.5 # the agent looks at processes every second
+mark
+check "and when that process has ended" wait_for 20 hits_of "$deleted"
 alive() { kill -0 "$PROGRAM"; }
 check "no probe has harmed it" alive
 FILE=$O/tests/scenario/below_program

@@ -17,7 +17,7 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { jq -r '.rows[] | [.ms, .count, .state, .place, .called, .holder.state, .holder.place] | @tsv' "$D/seen.json" | head -n 25; }
 
-echo 1..45
+echo 1..46
 mkfifo "$D/in"
 "$O/tests/scenario/below_work" "$D" $TIMES < "$D/in" > "$D/out" &
 WORK=$!
@@ -32,6 +32,8 @@ done
 BELOW=$!
 PIDS+=($BELOW)
 wait_for 60 grep -q observing "$D/below.log" || bail "hone-below does not begin"
+HELD=$(bpf_held prog $BELOW)
+check "its BPF programs belong to its descriptors" test "$(wc -w <<< "$HELD")" -ge 3
 echo go >&9
 check "the program goes through its phases" wait_for 100 grep -q done "$D/out"
 exec 9>&-
@@ -168,6 +170,5 @@ done
 
 check "a wrong option ends with 2" test "$("$B" --pid x 2> /dev/null; echo $?)" = 2
 check "a process that does not exist ends with 1" test "$("$B" --pid 4194303 2> /dev/null; echo $?)" = 1
-left() { ! bpftool prog show 2> /dev/null | grep -q "name on_switch"; }
-check "nothing is attached afterwards" wait_for 10 left
+check "nothing is attached afterwards" wait_for 10 bpf_gone prog $HELD
 exit $FAILED

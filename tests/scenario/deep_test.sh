@@ -8,6 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
 own_node /run/hone
+ahead_of_others
 D=$(mktemp -d)
 PIDS=() DESK=
 trap 'kill $DESK "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
@@ -31,7 +32,7 @@ diagnosed() { hone start BOOK && wait_for 120 ended; }
 ends() { [ "$(run '.verdict.edge | .from + " " + .to')" = "deep_program/$1 deep_program/$2" ]; }
 says() { run .verdict | tee /dev/stderr | jq -e "$1"; }
 quiet() { hone status --json | jq -e .quiet || hone agents --json | jq -e 'all(.agents[]; .added == 0)'; }
-learned() { ! hone space BOOK --json | grep -q lttng_ust; }
+learned() { ! hone space BOOK --json | has lttng_ust; }
 context() {	# records of malloc in another user's session carry the request; those outside of a request carry none
 	lttng -n create by_hand -o "$D/by_hand" && lttng -n enable-event -u 'lttng_ust_libc:*,lttng_ust_pthread:*' &&
 		lttng -n add-context -u -t '$app.hone:trace_id' -t '$app.hone:probed' && lttng -n start && sleep 1 && lttng -n stop &&
@@ -63,7 +64,7 @@ check "the verdict names the mutex" says '.preload.object | startswith("deep_pro
 check "after the mutex's diagnosis all added tracepoints are off" wait_for 10 quiet
 
 check "a library is loaded: the diagnosis ends" eval 'desk library && diagnosed'
-check "the verdict is the loading of the library" eval 'run ".verdict.edge | .from, .to" | grep -qx deep_program/lttng_ust_dl:dlopen'
+check "the verdict is the loading of the library" eval 'run ".verdict.edge | .from, .to" | has -x deep_program/lttng_ust_dl:dlopen'
 check "the verdict names the library" says \
 	'.preload.kind == "library" or .separation.tracepoint == "deep_program/lttng_ust_dl:dlopen"'
 check "after the library's diagnosis all added tracepoints are off" wait_for 10 quiet

@@ -7,6 +7,7 @@ needs root lttng-sessiond bpftool
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
 can=$("$O/lib/hone/hone-below" --can --json) && jq -e '.waits and .probes' <<< "$can" > /dev/null || skip "hone-below cannot do that here: $can"
 own_node /run/hone
+ahead_of_others
 D=$(mktemp -d)
 export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1 HONE_SOCKET=ipc://$D/honed.sock
 PATH=$O/bin:$PATH
@@ -34,14 +35,21 @@ LD_LIBRARY_PATH=$O/lib "$O/tests/scenario/functions_program" > "$D/program.log" 
 PROGRAM=$!
 seen() { hone status --json | jq -e 'any(.types[]; .type == "ORDER" and .traces > 50)'; }
 check "its requests are seen" wait_for 30 seen
-check "a diagnosis ends" hone start ORDER --wait
+helper() { pgrep -r R,S,D -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
+links() { cat /proc/"$(helper)"/fdinfo/* 2> /dev/null | awk '/^link_type:/ { type = $2 } /^link_id:/ && type == "uprobe_multi" { print $2 }'; }
+hone start ORDER --wait > "$D/said" 2>&1 &
+DIAGNOSIS=$!
+until gone $DIAGNOSIS; do links; sleep 0.1; done > "$D/links"
+check "a diagnosis ends" eval 'cat "$D/said"; wait $DIAGNOSIS'
 verdict() { hone forest ORDER --json | jq -e ".runs[0].verdict | debug | $1"; }
 of() { verdict "[.below.functions[] | select(.function == \"$1\")][0] | $2"; }
 check "the function with most of the variance is timed" of scan_shelf '.share > 0.4 and .share_low > 0.2 and .calls == 1'
 check "and what it calls" of look_at '.share > 0.4 and .calls > 1'
 check "one that an exception leaves is not timed" verdict '[.below.functions[] | select(.function == "apply_coupon" and .share != null)] == []'
 check "exceptions pass it unharmed" kill -0 $PROGRAM
-none_on() { hone agents --json | jq -e 'all(.agents[]; .added == 0 or .added == null)' && [ "$(bpftool link -j | jq '[.[] | select(.type == "uprobe_multi")] | length')" = 0 ]; }
+LINKS=$(sort -u "$D/links")
+check "its probes were links of hone-below" test -n "$LINKS"
+none_on() { hone agents --json | jq -e 'all(.agents[]; .added == 0 or .added == null)' && [ -z "$(links)" ] && bpf_gone link $LINKS; }
 check "no probe is left" wait_for 20 none_on
 asked() { hone why --tracepoint func.functions_progr:scan_shelf_start --json | jq -e '[.switched[] | .on] | any and (all | not)'; }
 check "what was probed is in the log of the run" asked

@@ -54,7 +54,7 @@ rules_on() {
 	done | grep -v '^hone:' | sort
 }
 only_on() { rules_on; [ "$(rules_on | tr '\n' ' ')" = "$* " ]; }
-no_session() { in_node lttng -n list; ! in_node lttng -n list | grep -q hone-; }
+no_session() { in_node lttng -n list; ! in_node lttng -n list | has hone-; }
 # verdict_is FROM TO...: the verdict's edge begins at FROM (-: any) and ends at one of TO
 verdict_is() {
 	local from=$1
@@ -85,7 +85,7 @@ load_start
 check "operations are requests, and their type is the operation" wait_for 30 eval 'seen OP_OPEN && seen OP_READ && seen OP_GETATTR'
 
 check "all types are learned" hone learn --seconds 5 --wait
-check "the learned space of each operation has the tracepoints inside" eval 'hone space show OP_OPEN | grep -q state:add && ! hone space show OP_READ | grep -q state:add'
+check "the learned space of each operation has the tracepoints inside" eval 'hone space show OP_OPEN | has state:add && ! hone space show OP_READ | has state:add'
 check "after learning only tracepoints that the mapping names are enabled" wait_for 10 only_on $named
 check "another server takes leases on some of the files" ganesha fault "$stage/shop" on
 check "a diagnosis of OP_OPEN ends" hone start OP_OPEN --wait

@@ -72,7 +72,7 @@ guardian() { pgrep -x hone-guard -P "$AGENT"; }
 MARK=0 SAID=0
 mark() { MARK=$(wc -l < "$D/controller.log") SAID=$(wc -l < "$D/agent.log"); }
 after() { tail -n +$((MARK + 1)) "$D/controller.log" | grep -E "$1" > /dev/null; }
-told() { tail -n +$((SAID + 1)) "$D/agent.log" | grep -q -E "$1"; }
+told() { tail -n +$((SAID + 1)) "$D/agent.log" | has -E "$1"; }
 want() { EPOCH=$((EPOCH + 1)); mark; echo "want $EPOCH $*" >&9; wait_for 20 after "^done $EPOCH"; }
 sessions() { lttng -n list 2> /dev/null | grep -c ') hone-n1-'; }
 no_session() { [ "$(sessions)" = 0 ]; }

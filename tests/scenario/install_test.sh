@@ -18,7 +18,7 @@ block() { sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "docs/$1.md" | here; 
 built() { [ -e "$O/lib/hone/$1" ]; }
 
 check "make install succeeds" make -s O="$O" DESTDIR="$D" install
-ldconfig_run() { make -n O="$O" "$@" install-instrument | grep -qx "[[:space:]]*ldconfig"; }
+ldconfig_run() { make -n O="$O" "$@" install-instrument | has -x "[[:space:]]*ldconfig"; }
 check "make install into a folder of its own leaves the linker's cache alone" eval '! ldconfig_run DESTDIR="$D"'
 [ "$(id -u)" != 0 ] || check "make install by root makes the library known to the linker" ldconfig_run
 named() {	# only the modules that were built

@@ -13,7 +13,12 @@
 #                                   output, and by why() if the script defines it
 #   bail TEXT                       a precondition of all checks fails: one failed check, and the end of this scenario only
 #   wait_for SECONDS COMMAND...     until COMMAND succeeds; at the timeout prints its last output and returns 1
+#   has [OPTION] PATTERN            grep of its input, without output. It reads all of it, unlike grep -q: a program that prints more to a grep that
+#                                   has ended is ended by SIGPIPE, which pipefail takes for a failure, on a busy machine now and then
 #   gone PID                        the process has ended (it may still be a zombie)
+#   bpf_held prog|link PID...       ids of the BPF programs or links of these processes and of all that they have started. Those of others are
+#                                   none of a scenario's business: several run at a time
+#   bpf_gone prog|link ID...        none of them exists
 # N, FAILED: number of checks so far, and 1 if one has failed. ALL_TRACED: settings of honed for scenarios that count
 # requests: no request is left out for the overhead budget, however slow the machine is.
 
@@ -94,4 +99,19 @@ wait_for() {
 	rm -f "$said"
 	return $rc
 }
+has() { grep "$@" > /dev/null; }
 gone() { ! kill -0 "$1" 2> /dev/null || [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null)" = Z ]; }
+bpf_held() {
+	local kind=$1 pid
+	shift
+	for pid in "$@"; do
+		grep -hoP "^${kind}_id:\s*\K[0-9]+" "/proc/$pid/fdinfo/"* 2> /dev/null
+		bpf_held "$kind" $(cat "/proc/$pid"/task/*/children 2> /dev/null)
+	done
+}
+bpf_gone() {
+	local kind=$1 id
+	shift
+	for id in "$@"; do bpftool "$kind" show id "$id" 2> /dev/null && return 1; done
+	return 0
+}

@@ -50,8 +50,8 @@ rules_on() {
 named='broker:call_begin broker:call_end broker:done broker:queued broker:started broker:written'
 named_on() { echo "$(rules_on hone- | grep -v '^hone[:_]' | sort | tr '\n' ' ')"; [ "$(rules_on hone- | grep -v '^hone[:_]' | sort | tr '\n' ' ')" = "$named " ]; }
 nothing_on() { rules_on hone-; [ -z "$(rules_on hone- | grep -v '^hone[:_]')" ]; }
-no_session() { in_node lttng -n list; ! in_node lttng -n list | grep -q hone-one; }
-own_session() { rules_on team; in_node lttng -n list team | grep -q ' team: \[active\]' && [ "$(rules_on team)" = broker:lookup_begin ]; }
+no_session() { in_node lttng -n list; ! in_node lttng -n list | has hone-one; }
+own_session() { rules_on team; in_node lttng -n list team | has ' team: \[active\]' && [ "$(rules_on team)" = broker:lookup_begin ]; }
 seen() { hone status --json | jq -e --arg t "$1" --argjson n "$2" 'any(.types[]; .type == $t and .traces > $n)'; }
 traces() { hone status --json | jq --arg t "$1" '.types[] | select(.type == $t) | .traces'; }
 connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok and .programs > 0)' && hone tracepoints --json | jq -e '.total >= 25'; }
@@ -105,8 +105,8 @@ check "jobs are requests that go from thread to thread" wait_for 60 seen JOB 50
 
 # ---- learned, and diagnosed ----
 check "both types are learned" hone learn --seconds 5 --wait
-check "the learned space of calls has the tracepoints inside" eval 'hone space show SEARCH | grep -q broker:lookup_begin'
-check "the learned space of jobs has the tracepoints inside, though these have no id" eval 'hone space show JOB | grep -q broker:render_end'
+check "the learned space of calls has the tracepoints inside" eval 'hone space show SEARCH | has broker:lookup_begin'
+check "the learned space of jobs has the tracepoints inside, though these have no id" eval 'hone space show JOB | has broker:render_end'
 check "after learning only tracepoints that the mapping names are enabled" wait_for 30 named_on
 fault lookup
 check "a diagnosis of calls ends" hone start SEARCH --wait

@@ -62,7 +62,7 @@ lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-
 	2> "$D/sessiond.log" || { cat "$D/sessiond.log"; exit 1; }
 "$O/tests/scenario/map_program" "$D/control" &
 program=$!
-listed() { lttng -n list -u | grep -q broker:done; }
+listed() { lttng -n list -u | has broker:done; }
 wait_for 10 listed || bail "the program is not traceable"
 
 # ---- the file against the program ----

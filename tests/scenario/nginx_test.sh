@@ -279,7 +279,7 @@ others_work() { [ "$(workers | wc -l)" -ge 2 ] && [ -z "$(comm -12 <(workers) <(
 check "a reload under load replaces all workers" wait_for 30 others_work
 KILLED=$(workers | head -n 1)
 kill -KILL "$KILLED"
-one_more() { [ "$(workers | wc -l)" = 2 ] && ! workers | grep -qx "$KILLED"; }
+one_more() { [ "$(workers | wc -l)" = 2 ] && ! workers | has -x "$KILLED"; }
 check "a killed worker is replaced" wait_for 20 one_more
 wait $LOADS
 NEW=$(workers | comm -23 - <(echo "$FIRST"))

@@ -42,5 +42,5 @@ check "the slow store is found" wait_for 30 slow
 check "the instrumentation has no mistake" hone check otl --seconds 5
 kill "$agent" && wait "$agent"
 agent=
-check "no tracepoint is left enabled" eval '! in_node lttng -n list | grep -q hone-one'
+check "no tracepoint is left enabled" eval '! in_node lttng -n list | has hone-one'
 exit $FAILED

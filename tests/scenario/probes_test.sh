@@ -9,6 +9,7 @@ needs root lttng-sessiond setpriv bpftool psql "$BIN/initdb"
 [ -x "$O/lib/hone/hone-below" ] || skip "hone-below was not built: it needs clang, bpftool and libbpf"
 "$O/lib/hone/hone-below" --can --json | jq -e .probes > /dev/null || skip "no probes here: $("$O/lib/hone/hone-below" --can | tail -n 1)"
 own_node /run/hone
+ahead_of_others
 D=$(mktemp -d /tmp/hone-probes.XXXXXX)
 chmod 755 "$D"
 export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1 PGDATA=$D/data PGHOST=$D/run PGUSER=postgres HONE_SOCKET=ipc://$D/honed.sock
@@ -29,20 +30,23 @@ why() { hone status; hone agents; hone forest UPDATE; tail -n 12 "$D/agent.log" 
 
 mkdir "$D/run" "$D/home" "$D/data" "$D/maps"
 chown postgres "$D/run" "$D/home" "$D/data"
-cp examples/postgres/postgres.map "$D/maps"
 as_postgres initdb -A trust --no-sync > "$D/initdb.log" 2>&1 || bail "initdb"
+# Its own file and name: whoever runs a file that is probed passes the probes, and all processes of a name are followed.
+cp "$BIN/postgres" "$D/pg-probed"
+sed 's/^service = .*/service = pg-probed/' examples/postgres/postgres.map > "$D/maps/postgres.map"
 printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$D/run'" "autovacuum = off" "fsync = off" >> "$PGDATA/postgresql.conf"
-as_postgres pg_ctl -w -l "$D/data/log" start > /dev/null || bail "the server starts"
+as_postgres pg_ctl -w -p "$D/pg-probed" -l "$D/data/log" start > /dev/null || bail "the server starts"
 SERVER=$(head -n 1 "$PGDATA/postmaster.pid")
 psql -q postgres -c 'create table goods (i int primary key, stock int)' -c 'insert into goods select i, 0 from generate_series(1, 100) i'
 lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) 2> "$D/sessiond.log" ||
 	bail "the session daemon starts"
 
+# One client: several would wait for each other, too, in other places each time.
 echo "update goods set stock = stock + 1 where i = 1" > "$D/update.sql"
-"$BIN/pgbench" -n -c 4 -R 200 -T 600 -f "$D/update.sql" postgres > "$D/load.log" 2>&1 &
+"$BIN/pgbench" -n -c 1 -R 200 -T 600 -f "$D/update.sql" postgres > "$D/load.log" 2>&1 &
 LOAD=$!
 # The client sleeps, not the server.
-while sleep 0.3; do printf 'begin;\nupdate goods set stock = 0 where i = 1;\n\\! sleep 0.06\ncommit;\n'; done | psql -q postgres > /dev/null 2>&1 &
+while sleep 0.15; do printf 'begin;\nupdate goods set stock = 0 where i = 1;\n\\! sleep 0.06\ncommit;\n'; done | psql -q postgres > /dev/null 2>&1 &
 HOLDER=$!
 
 honed_start() {
@@ -67,15 +71,16 @@ programs_gone() { local it; for it in $programs; do bpftool prog show id "$it" &
 # The wait itself, or the part of it in which the process sleeps: it releases the lock of the table of locks before. What it passes first when it
 # wakes depends on the others, so the wait may be two edges, and two verdicts.
 verdict_is_the_wait() {
-	hone forest UPDATE --json | jq -e '.runs[0] | {state, words, edges: [.verdicts[].edge | map_values(ltrimstr("postgres/usdt.postgresql:"))]} | debug |
+	hone forest UPDATE --json | jq -e '.runs[0] | {state, words, edges: [.verdicts[].edge | map_values(ltrimstr("pg-probed/usdt.postgresql:"))]} | debug |
 		.state == "found" and all(.edges[]; (.from | . == "lock__wait__start" or . == "lwlock__release") and
 			(.to | . == "lock__wait__done" or . == "lwlock__acquire" or . == "lwlock__wait__start"))' &&
-		hone forest UPDATE | grep -q 'usdt.postgresql:lock__wait__start'
+		hone forest UPDATE | has 'usdt.postgresql:lock__wait__start'
 }
 
+backend() { pgrep -P "$SERVER" -f ': postgres postgres' | head -n 1; } # of pgbench, which began first
 # As on Linux 6.1: a link for each place, 8 at a time.
 one_by_one() { # PATTERN TRUTH
-	"$O/lib/hone/hone-below" --without uprobe_multi --pid "$(pgrep -P "$SERVER" -f 'postgres: postgres postgres' | head -n 1)" --all --seconds 1 --json \
+	"$O/lib/hone/hone-below" --without uprobe_multi --pid "$(backend)" --all --seconds 1 --json \
 		--probes "usdt.postgresql:$1" > "$D/few.json" 2> "$D/few.log"
 	jq -e ".lost == 0 and ([.probes[] | select(.failed == null)] | $2) and all(.probes[].failed; . == null or test(\"places that can be probed at a time here\"))" "$D/few.json"
 }
@@ -97,12 +102,18 @@ check "in functions that were timed" below 'any(.functions[]; .of_edge != null a
 check "the mapping's probes are on while requests are sampled" attached
 kill $HONED
 wait_for 20 gone $HONED
+# By reading its code from the file, not from a mapping into which the kernel has written breakpoints.
+twice() {
+	"$O/lib/hone/hone-below" --pid "$(backend)" --all --seconds 1 --json --probes 'usdt.postgresql:query__start' > "$D/twice.json" 2> "$D/few.log"
+	jq -e '.lost == 0 and any(.probes[]; .failed == null and .hits > 20)' "$D/twice.json"
+}
+check "what is probed can be probed by another one, too" twice
 check "when the controller is gone, no probe is on" wait_for 20 nothing_attached
 check "when the controller is back, they are on again" eval 'honed_start && wait_for 30 attached'
 programs=$(held "$(helper)")
 kill -9 $AGENT
 check "when the agent is killed, none of its programs is left" eval '[ -n "$programs" ] && wait_for 10 programs_gone'
-check "the server is still the same process" eval '[ "$(cat /proc/$SERVER/comm)" = postgres ]'
+check "the server is still the same process" eval '[ "$(cat /proc/$SERVER/comm)" = pg-probed ]'
 check "the server's log has no error" eval '! grep -E "ERROR|FATAL|PANIC" "$D/data/log"'
 echo "1..$N"
 exit $FAILED

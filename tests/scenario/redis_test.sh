@@ -125,8 +125,8 @@ script() {
 	wrapped w EVAL 'for i = 1, 3 do redis.call("HONE.X", "x", "y", "INCR", "n") end; return redis.call("GET", "n")' 0
 	wrapped w FLUSHALL
 	wrapped w DEBUG RELOAD
-	wrapped w BGSAVE && wait_for 10 eval "ask w INFO persistence | grep -q rdb_bgsave_in_progress:0"
-	wrapped w BGREWRITEAOF && wait_for 10 eval "ask w INFO persistence | grep -q aof_rewrite_in_progress:0"
+	wrapped w BGSAVE && wait_for 10 eval "ask w INFO persistence | has rdb_bgsave_in_progress:0"
+	wrapped w BGREWRITEAOF && wait_for 10 eval "ask w INFO persistence | has aof_rewrite_in_progress:0"
 }
 check "scripts, FLUSHALL, DEBUG RELOAD, BGSAVE and BGREWRITEAOF run in the wrapper" traced inside script
 check "a script's calls are in its unit" inside inside redis:call 4
@@ -165,9 +165,9 @@ check "with I/O threads all units are complete" shows threads whole
 
 # ---- replication, append-only file: only commands without a wrapper -----------------------------
 server r --replicaof 127.0.0.1 "$PORT"
-check "a replica without the module connects" wait_for 20 eval "ask r INFO replication | grep -q master_link_status:up"
+check "a replica without the module connects" wait_for 20 eval "ask r INFO replication | has master_link_status:up"
 ask w CONFIG SET appendonly yes > /dev/null
-wait_for 20 eval "ask w INFO persistence | grep -q aof_rewrite_in_progress:0"
+wait_for 20 eval "ask w INFO persistence | has aof_rewrite_in_progress:0"
 change() {
 	local i
 	for i in 1 2 3 4 5; do
@@ -187,7 +187,7 @@ server a --appendonly yes
 check "a server without the module reads the append-only file and has the same data" same a
 ask w CONFIG SET appendonly no > /dev/null
 check "a replica refuses commands that write, as without the module" eval "server q --loadmodule $MODULE --replicaof 127.0.0.1 $PORT &&
-	wait_for 20 eval 'ask q INFO replication | grep -q master_link_status:up' && [ \"\$(wrapped q SET k v)\" = \"\$(ask r SET k v)\" ] && says 1 wrapped q GET k1"
+	wait_for 20 eval 'ask q INFO replication | has master_link_status:up' && [ \"\$(wrapped q SET k v)\" = \"\$(ask r SET k v)\" ] && says 1 wrapped q GET k1"
 
 # ---- cluster: keys on the node that has them ----------------------------------------------------------
 server c1 --loadmodule "$MODULE" --cluster-enabled yes --cluster-port "$(node_free_port)"
@@ -196,7 +196,7 @@ for i in c1 c2; do ask $i CLUSTER ADDSLOTSRANGE 0 8000 > /dev/null; done
 cluster() {
 	local k
 	for k in a b c d e; do says "$(ask c2 SET $k v)" wrapped c1 SET $k v || return; done
-	wrapped c1 MGET b c | grep -q ^CROSSSLOT
+	wrapped c1 MGET b c | has ^CROSSSLOT
 }
 check "in a cluster, commands are routed by their own keys" cluster
 
@@ -205,11 +205,11 @@ check "in a cluster, commands are routed by their own keys" cluster
 unload_at_once() { printf 'HONE.X %s %s PING\nMODULE UNLOAD hone\n' "$PARENT" "$STATE" | ask w | grep timer; }
 check "the module cannot be unloaded while it watches the event loop" traced loop unload_at_once
 check "a second after the last request the module can be unloaded" wait_for 10 says OK ask w MODULE UNLOAD hone
-check "afterwards the wrapper is an unknown command" eval "wrapped w PING | grep -q 'unknown command'"
+check "afterwards the wrapper is an unknown command" eval "wrapped w PING | has 'unknown command'"
 check "the module can be loaded again" says OK ask w MODULE LOAD "$MODULE"
 check "then a wrapped command is executed" traced again wrapped w SET k v
 check "its unit is complete" shows again whole
-check "the module takes no arguments" eval "ask p MODULE LOAD $MODULE nonsense | grep -q ERR"
+check "the module takes no arguments" eval "ask p MODULE LOAD $MODULE nonsense | has ERR"
 check "a client that disconnects during its command leaves the server unchanged" traced dies drive dies "$D/w"
 check "the unit of that command is complete" shows dies dies
 check "SHUTDOWN in the wrapper ends the server" eval "wrapped w SHUTDOWN NOSAVE; wait_for 10 gone $(pid w)"

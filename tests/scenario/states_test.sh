@@ -14,7 +14,10 @@ D=$(mktemp -d -p "$O")
 export XDG_DATA_HOME=$D/data
 PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
-why() { tail -n 30 "$D"/*.log "$D"/*.txt 2> /dev/null; }
+why() {
+	jq -c '.operations[]? | .name as $n | .findings[]? | [$n, .state, .more, .measure, .mean, .usual, .operations]' "$D/${COMPARED:-none}.json"
+	tail -n 30 "$D"/*.log "$D"/*.txt 2> /dev/null
+}
 PORT=$((20000 + $$ % 5000 * 2))
 
 # record NAME MODE REQUESTS: the services in this mode, recorded while they serve so many requests
@@ -39,7 +42,7 @@ record() {
 	rm -f "$D/file"
 }
 # compare NAME: the comparison of a recording with the baseline
-compare() { "$H" analyze --baseline healthy "$D/$1" --json > "$D/$1.json" 2> "$D/$1.err.log"; }
+compare() { COMPARED=$1 && "$H" analyze --baseline healthy "$D/$1" --json > "$D/$1.json" 2> "$D/$1.err.log"; }
 # finds NAME OPERATION STATE MORE: the first finding of this operation is of this state
 finds() {
 	compare "$1" && jq -e --arg o "$2" --arg s "$3" --argjson m "$4" '[.operations[] | select(.name | startswith($o + " "))][0].findings[0] |
@@ -87,7 +90,7 @@ check "it waits for another thread instead" jq -e '[.operations[] | select(.name
 	index("another thread") != null' "$D/threaded.json"
 check "more reads: contacts, the disk" twice_more disk disk 300 finds disk contacts disk true
 check "a lock that is held for long: contacts, a lock" twice_more lock lock 300 finds lock contacts lock true
-check "text is for people" eval '"$H" analyze --baseline healthy "$D/lock" | grep -q "^contacts .* a lock  *lock, more"'
+check "text is for people" eval '"$H" analyze --baseline healthy "$D/lock" | has "^contacts .* a lock  *lock, more"'
 page() { "$H" analyze --baseline healthy "$D/lock" --html "$D/lock.html" > /dev/null && node tests/scenario/states_page.js "$D/lock.html" "$D/lock.json"; }
 check "the page draws each finding" page
 check "back-off: contacts, a timer" twice_more timer timer 300 finds timer contacts timer true

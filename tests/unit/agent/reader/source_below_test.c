@@ -393,6 +393,59 @@ one_that_is_silent_does_not_hold_others_back(void **state)
 }
 
 static void
+one_that_switches_probes_may_be_silent_for_longer(void **state)
+{
+	(void)state;
+
+	/* 0: it answers, and is silent then; 1: it does not answer; 2: another one was asked; 3: its send failed */
+	for (int how = 0; how < 4; how++) {
+		const struct below_probe p = { 7, 0, "usdt.postgresql:query__start", true, 1 };
+		struct stage g;
+
+		stage_open(&g);
+		stage_attach(&g);
+		say(&g,
+		    (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_PROBES, "" } });
+		mark(&g, 100 * SECOND);
+		poll_at(&g, 100 * SECOND);
+		if (how == 2) {
+			assert_true(source_below_probe(g.below, &p));
+			close(g.peer);
+			g.peer = -1;
+			poll_at(&g, 100 * SECOND);
+			stage_attach(&g);
+			mark(&g, 100 * SECOND);
+			poll_at(&g, 100 * SECOND);
+		} else if (how == 3) {
+			while (source_below_probe(g.below, &p))
+				;
+			for (char rest[BELOW_MESSAGE_MAX];
+			     recv(g.peer, rest, sizeof rest, MSG_DONTWAIT) > 0;)
+				;
+			say(&g, (struct below_message){
+				    .kind = BELOW_PROBED, .probed = { 7, true, "" } });
+			mark(&g, 100 * SECOND + 1);
+			poll_at(&g, 100 * SECOND + 1);
+		} else {
+			assert_true(source_below_probe(g.below, &p));
+			assert_true(source_below_probe(g.below, &p));
+		}
+		if (how == 0) {
+			say(&g, (struct below_message){
+				    .kind = BELOW_PROBED, .probed = { 7, true, "" } });
+			say(&g, (struct below_message){
+				    .kind = BELOW_PROBED, .probed = { 7, true, "" } });
+			poll_at(&g, 100 * SECOND + 1);
+		}
+		poll_at(&g, 103 * SECOND);
+		assert_int_equal(state_of(&g), how == 1 ? SOURCE_BELOW_ACTIVE : SOURCE_BELOW_IDLE);
+		poll_at(&g, 111 * SECOND);
+		assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+		stage_close(&g);
+	}
+}
+
+static void
 a_malformed_message_ends_it(void **state)
 {
 	struct stage g;
@@ -509,6 +562,7 @@ main(void)
 		cmocka_unit_test(it_is_active_when_the_watermark_waits_for_it),
 		cmocka_unit_test(one_that_followed_nothing_loses_nothing_when_it_ends),
 		cmocka_unit_test(one_that_is_silent_does_not_hold_others_back),
+		cmocka_unit_test(one_that_switches_probes_may_be_silent_for_longer),
 		cmocka_unit_test(a_malformed_message_ends_it),
 		cmocka_unit_test(its_cpu_time_is_summed_over_all_of_them),
 	};

@@ -18,7 +18,8 @@ elf_file(const char *path, size_t *len)
 	void *at = MAP_FAILED;
 
 	if (fd >= 0 && fstat(fd, &st) == 0)
-		at = mmap(NULL, *len = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		/* Shared, since a private one has the breakpoints of whoever probes the file now. */
+		at = mmap(NULL, *len = (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (fd >= 0)
 		close(fd);
 	return at != MAP_FAILED ? at : NULL;
