@@ -34,6 +34,7 @@ QUESTION(space,        LOOK,     "",      "")
 QUESTION(space_import, DIAGNOSE, "",      "path name")
 QUESTION(space_use,    DIAGNOSE, "",      "name")
 QUESTION(report,       LOOK,     "reset", "type samples reset")
+QUESTION(requests,     LOOK,     "",      "trace type limit skip")
 QUESTION(audit,        LOOK,     "",      "since limit")
 QUESTION(check,        LOOK,     "",      "type seconds")
 
