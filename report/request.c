@@ -284,6 +284,7 @@ request_json(const struct request_facts *f, struct arena *a)
 		? json_string(incomplete_word((enum incomplete)t->incomplete))
 		: json_null());
 	put(j, "group", group_json(&r));
+	put(j, "root", t->root != TRACE_NONE ? json_integer((json_int_t)t->root) : json_null());
 	put(j, "units", units = json_array());
 	for (uint32_t u = 0; u < t->nunits; u++)
 		json_array_append_new(units, unit_json(&r, u));

@@ -115,7 +115,14 @@ add_fields(struct adding *to, const json_t *fields)
 			add_json(to, key, v);
 }
 
-/* What is known of the whole request stands in its first unit. */
+/* The unit in which the request began: not always the first one. */
+static json_int_t
+root_of(const json_t *request)
+{
+	return whole(request, "root");
+}
+
+/* What is known of the whole request stands in the unit in which it began. */
 static void
 add_request(struct adding *to, const json_t *request)
 {
@@ -265,7 +272,7 @@ take_unit(struct exported *x, const json_t *request, const json_t *unit, uint32_
 	if (s->end_ns < s->begin_ns)
 		s->end_ns = s->begin_ns;
 	s->no_end = false;
-	if (i == 0)
+	if (i == root_of(request))
 		add_request(&to, request);
 	add_unit(&to, unit);
 	s->attributes = to.list;

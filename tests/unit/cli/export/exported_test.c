@@ -12,7 +12,7 @@
 
 /* A front asks a cart, which also begins something that nobody waits for: after the end of its parent. */
 static const char REQUEST[] =
-    "{\"trace\":\"00000000000000a1\",\"type\":\"GET; /basket\",\"begin_ns\":1700000000000000123,\"total_ms\":3,\"lossy\":false,\"incomplete\":null,"
+    "{\"trace\":\"00000000000000a1\",\"type\":\"GET; /basket\",\"begin_ns\":1700000000000000123,\"total_ms\":3,\"lossy\":false,\"root\":0,\"incomplete\":null,"
     "\"group\":{\"group\":\"ff\",\"count\":40,\"usual_ms\":2,\"cv\":0.5,\"problem\":\"unpredictable\",\"from\":\"a\",\"to\":\"b\",\"share\":0.9},"
     "\"verdict\":{\"run\":7,\"kind\":\"place\",\"problem\":\"slow\",\"from\":\"a\",\"to\":\"b\",\"tracepoint\":\"p:x\",\"share\":0.8,\"in_group\":true},"
     "\"units\":["
@@ -77,6 +77,24 @@ a_unit_is_a_span_with_what_is_known_of_it(void **state)
 	assert_int_equal(front->nevents, 1);
 	assert_int_equal(front->events[0].time_ns, 1700000000000000623);
 	exported_release(&x);
+}
+
+/* The records of a request may come in another order than its units began. */
+static void
+what_is_known_of_the_request_stands_where_it_began(void **state)
+{
+	json_t *j = json_loads(REQUEST, 0, NULL);
+	struct exported x;
+	struct err e;
+
+	(void)state;
+	json_object_set_new(j, "root", json_integer(1));
+	assert_int_equal(exported_of(&x, j, &e), 0);
+	assert_null(attribute(&x.units[0].span, "hone.request"));
+	assert_non_null(attribute(&x.units[1].span, "hone.request"));
+	assert_non_null(attribute(&x.units[1].span, "hone.verdict"));
+	exported_release(&x);
+	json_decref(j);
 }
 
 static void
@@ -222,6 +240,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_is_a_span_with_what_is_known_of_it),
+		cmocka_unit_test(what_is_known_of_the_request_stands_where_it_began),
 		cmocka_unit_test(what_nobody_waits_for_follows_and_ends_with_its_last_record),
 		cmocka_unit_test(what_is_no_request_is_refused),
 		cmocka_unit_test(folded_stacks_add_up_and_have_no_separator_in_a_frame),
