@@ -25,7 +25,7 @@
 ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main \
-                     below/stacks below/probes below/kernel below/main kernel/patterns cli
+                     below/stacks below/probes below/kernel below/main kernel/patterns cli/export cli
 base_uses         :=
 wire_uses         := base
 kernel_uses       := wire base
@@ -60,11 +60,12 @@ below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := kernel wire base
 below/main_uses   := below/kernel below/stacks below/probes kernel agent/system wire base
-cli_uses          := kernel/patterns report kernel/spans kernel/requests kernel/files formats kernel searchspace forest analysis mapping wire base
+cli/export_uses   := formats analysis mapping wire base
+cli_uses          := cli/export kernel/patterns report kernel/spans kernel/requests kernel/files formats kernel searchspace forest analysis mapping wire base
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli/export cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -84,6 +85,7 @@ below/probes_libs := Zydis
 below/kernel_libs := bpf
 below/main_libs   := jansson
 kernel/patterns_libs := jansson gsl
+cli/export_libs   := jansson z
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone-otel hone
@@ -96,13 +98,14 @@ hone_room         := cli
 # use.
 LOADED_CTF        := formats/format_ctf_babeltrace.c wire/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
 LOADED_CTF_KERNEL := wire/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
+LOADED_PUSH       := cli/export/push_curl.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
 # Shared objects that hone-agent loads if agent.reader names them (agent/reader/sources.tbl.h), and the symbols that
 # they use.
 LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c wire/field_babeltrace2.c wire/graph_babeltrace2.c
 hone-agent_exports := source_labels_* losses_* trouble_set record_list_* ring_* ctf_* err_* arena_* array_grow
-LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2)
+LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2) $(LOADED_PUSH)
 
 # ---- build rules ------------------------------------------------------------
 VERSION := 0.1.0
@@ -148,7 +151,7 @@ foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l
 sources = $(filter-out %/main.c %.bpf.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so $O/lib/hone/push.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
@@ -201,6 +204,8 @@ $O/lib/hone/ctf.so: $(LOADED_CTF:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
 $O/lib/hone/source_babeltrace2.so: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
+$O/lib/hone/push.so: $(LOADED_PUSH:%.c=$O/%.o)
+	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcurl
 $O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcrypto
 
@@ -411,6 +416,7 @@ install: all install-instrument
 	install -Dm755 $O/lib/hone/ctf.so $(DESTDIR)$(PREFIX)/lib/hone/ctf.so
 	install -Dm755 $O/lib/hone/source_babeltrace2.so $(DESTDIR)$(PREFIX)/lib/hone/source_babeltrace2.so
 	install -Dm755 $O/lib/hone/credentials.so $(DESTDIR)$(PREFIX)/lib/hone/credentials.so
+	install -Dm755 $O/lib/hone/push.so $(DESTDIR)$(PREFIX)/lib/hone/push.so
 	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
 	install -Dm755 $O/lib/hone/hone-below $(DESTDIR)$(PREFIX)/lib/hone/hone-below
 	install -d $(DESTDIR)$(PREFIX)/share/hone/maps

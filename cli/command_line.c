@@ -243,6 +243,7 @@ take_numbers(struct invocation *c)
 		{ FLAG_RUN, 0, 1, 9007199254740992.0, true, false,
 		    "the number of a diagnosis; hone history lists them" },
 		{ FLAG_LIMIT, 50, 1, 100000, true, false, "a whole number from 1 to 100000" },
+		{ FLAG_SLOWEST, 0, 1, 100000, true, false, "a whole number from 1 to 100000" },
 		{ FLAG_OVER, 0, 0, 1e9, false, false, "a number of milliseconds from 0 to 10^9" },
 		{ FLAG_CALL_OVER, 0, 0, 1e12, false, false,
 		    "a number of microseconds from 0 to 10^12" },

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* for nftw(), sbrk() */
 #include "cli/file_analysis.h"
 
+#include <fnmatch.h>
 #include <ftw.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@
 #include "formats/reading.h"
 #include "mapping/map.h"
 #include "report/document.h"
+#include "report/request.h"
 
 enum {
 	TAKE_MS = 100,
@@ -29,6 +31,23 @@ enum {
 	POOL_KEEPS_BYTES = 32 << 20,
 	POOL_BYTES = 64 << 20,
 	POOL_SMALL_BYTES = 4 << 20
+};
+
+struct chosen { /* a request of the slowest */
+	int64_t took_ns;
+	struct trace_id id;
+};
+
+struct choosing { /* what analysis_requests() has beyond the analysis */
+	const struct request_choice *choice;
+	struct trace_id id;  /* of choice->trace */
+	struct chosen *slow; /* a heap with the fastest first; in the second pass sorted by id */
+	uint32_t nslow;
+	bool second; /* pass: requests are handed out */
+	take_request *take;
+	void *ctx;
+	uint64_t taken;
+	struct arena scratch;
 };
 
 struct analysis {
@@ -42,7 +61,8 @@ struct analysis {
 	struct reading *reading;
 	struct kernel_traces
 	    *kernel; /* instead of reading, if all files are recordings of the kernel; or NULL */
-	json_t *requests; /* graphs of single requests; NULL: none are wanted */
+	struct choosing *choosing; /* or NULL */
+	json_t *requests;          /* graphs of single requests; NULL: none are wanted */
 	struct trace_queue *queue;
 	struct report *report;
 	json_t *failed;           /* [{"file", "why"}]: files that cannot be read */
@@ -155,6 +175,137 @@ show_progress(struct analysis *a)
 	arena_reset(&p->texts);
 }
 
+/* ---- single requests ---- */
+
+static bool
+is_faster(const struct chosen *a, const struct chosen *b)
+{
+	if (a->took_ns != b->took_ns)
+		return a->took_ns < b->took_ns;
+	return a->id.high != b->id.high ? a->id.high < b->id.high : a->id.low < b->id.low;
+}
+
+static void
+sift_down(struct chosen *heap, uint32_t n)
+{
+	struct chosen top = heap[0];
+	uint32_t at = 0;
+
+	for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+		if (child + 1 < n && is_faster(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_faster(&heap[child], &top))
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = top;
+}
+
+static void
+sift_up(struct chosen *heap, uint32_t at)
+{
+	struct chosen new = heap[at];
+
+	for (; at > 0 && is_faster(&new, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = new;
+}
+
+static void
+note_slow(struct choosing *s, const struct trace *t)
+{
+	struct chosen new = { t->end_ns - t->begin_ns, { t->id_high, t->id } };
+
+	if (s->nslow < s->choice->slowest) {
+		s->slow[s->nslow] = new;
+		sift_up(s->slow, s->nslow++);
+	} else if (is_faster(&s->slow[0], &new)) {
+		s->slow[0] = new;
+		sift_down(s->slow, s->nslow);
+	}
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct trace_id *x = &((const struct chosen *)a)->id,
+			      *y = &((const struct chosen *)b)->id;
+
+	return x->high != y->high ? (x->high > y->high) - (x->high < y->high)
+	                          : (x->low > y->low) - (x->low < y->low);
+}
+
+static bool
+is_of_type(const struct analysis *a, const struct trace *t)
+{
+	char name[LABEL_TEXT_MAX + 1];
+	const char *pattern = a->call->value[FLAG_TYPE], *s;
+	size_t len;
+
+	if (pattern == NULL || t->type == LABEL_NONE)
+		return pattern == NULL;
+	s = report_type_name(a->report, t->type, &len);
+	snprintf(name, sizeof name, "%.*s", (int)len, s);
+	return fnmatch(pattern, name, 0) == 0;
+}
+
+static bool
+is_chosen(const struct choosing *s, const struct trace *t)
+{
+	struct chosen key = { .id = { t->id_high, t->id } };
+
+	if (s->choice->trace != NULL)
+		return t->id == s->id.low &&
+		       (t->id_high == s->id.high || s->id.high == 0 || t->id_high == 0);
+	return s->choice->slowest == 0 ||
+	       (s->nslow > 0 && bsearch(&key, s->slow, s->nslow, sizeof key, by_id) != NULL);
+}
+
+/* The path is as report_add() has it. A request without one is handed out all the same. */
+static int
+hand_out(struct analysis *a, struct trace *t, const char *const *nodes, struct err *e)
+{
+	struct choosing *s = a->choosing;
+	struct request_facts f = {
+		.trace = t, .report = a->report, .labels = a->labels, .nodes = nodes
+	};
+	struct critpath path;
+	struct shape shape;
+	json_t *request;
+	int rc = critpath_extract(&path, t, a->labels, NULL, &s->scratch, e);
+
+	if (rc == 0) {
+		bins_apply(report_options(a->report)->bins, t, a->labels, &path);
+		if ((rc = shape_of(&shape, &path, a->labels, &s->scratch, e)) == 0) {
+			f.path = &path;
+			f.shape = &shape;
+		}
+	}
+	if (rc == 0 || rc == ERR_INPUT) {
+		request = request_json(&f, &s->scratch);
+		rc = request != NULL ? s->take(s->ctx, request, e)
+		                     : err_set(e, ERR_MEMORY, "out of memory");
+		json_decref(request);
+		s->taken++;
+	}
+	arena_reset(&s->scratch);
+	return rc;
+}
+
+static int
+choose(struct analysis *a, struct trace *t, const char *const *nodes, struct err *e)
+{
+	struct choosing *s = a->choosing;
+
+	if (!is_of_type(a, t))
+		return 0;
+	if (s->second)
+		return is_chosen(s, t) ? hand_out(a, t, nodes, e) : 0;
+	if (s->choice->slowest > 0)
+		note_slow(s, t);
+	return 0;
+}
+
 static int
 add_batch(struct analysis *a, struct trace_batch *b, int rc, struct err *e)
 {
@@ -162,10 +313,12 @@ add_batch(struct analysis *a, struct trace_batch *b, int rc, struct err *e)
 	                                             : reading_nodes(a->reading);
 
 	for (uint32_t i = 0; i < b->n; i++) {
+		if (a->choosing != NULL)
+			rc = rc != 0 ? rc : choose(a, b->traces[i], nodes, e);
 		if (a->requests != NULL && json_array_size(a->requests) < TRACE_DAGS_MAX)
 			json_array_append_new(
 			    a->requests, trace_dag(b->traces[i], a->labels, nodes));
-		if (rc == 0)
+		if (rc == 0 && (a->choosing == NULL || !a->choosing->second))
 			rc = report_add(a->report, b->traces[i], nodes, e);
 		trace_free(b->traces[i]);
 	}
@@ -459,6 +612,23 @@ open_kernel(struct analysis *a, size_t memory_bytes, struct err *e)
 	return kernel_traces_new(&a->kernel, &o, a->labels, e);
 }
 
+/* Of a reader, for the pass that begins: a quarter of the memory for spans, a sixteenth for names. */
+static int
+open_reading(struct analysis *a, struct err *e)
+{
+	struct invocation *c = a->call;
+	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
+	struct reading_options o = { .memory_max_bytes = memory_bytes / 4,
+		.names_max_bytes = memory_bytes / 16,
+		.format = a->kernel != NULL ? NULL : c->value[FLAG_FORMAT],
+		.correlate = c->value[FLAG_CORRELATE],
+		.map = a->map,
+		.take = take,
+		.ctx = a };
+
+	return reading_new(&a->reading, &o, a->labels, e);
+}
+
 /* Five eighths of the memory are for groups, a quarter for spans of incomplete traces, an eighth for
  * names and their labels. */
 static int
@@ -467,12 +637,6 @@ open_all(struct analysis *a, struct err *e)
 	struct invocation *c = a->call;
 	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
 	struct report_options ro = report_defaults();
-	struct reading_options o = { .memory_max_bytes = memory_bytes / 4,
-		.names_max_bytes = memory_bytes / 16,
-		.format = c->value[FLAG_FORMAT],
-		.correlate = c->value[FLAG_CORRELATE],
-		.take = take,
-		.ctx = a };
 	int rc = 0;
 
 	a->labels = labels_new();
@@ -485,9 +649,6 @@ open_all(struct analysis *a, struct err *e)
 		return rc;
 	if (c->value[FLAG_MAP] != NULL && a->kernel == NULL)
 		rc = map_load(&a->map, c->value[FLAG_MAP], e);
-	o.map = a->map;
-	if (a->kernel != NULL)
-		o.format = NULL;
 	for (int i = 0; c->bins[i] != NULL && rc == 0; i++)
 		rc = bins_add(a->bins, c->bins[i], e);
 	if (rc != 0)
@@ -507,7 +668,7 @@ open_all(struct analysis *a, struct err *e)
 	ro.bin_rules = c->bins[0] != NULL ? c->bins : NULL;
 	if ((a->report = report_new(&ro, a->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	if ((rc = reading_new(&a->reading, &o, a->labels, e)) != 0)
+	if ((rc = open_reading(a, e)) != 0)
 		return rc;
 	if (c->value[FLAG_DOT] != NULL || a->extent == ANALYSIS_SAMPLES)
 		a->requests = json_array();
@@ -540,6 +701,20 @@ set_up_pool(void)
 	free(first);
 }
 
+static void
+close_all(struct analysis *a)
+{
+	reading_free(a->reading);
+	kernel_traces_free(a->kernel);
+	json_decref(a->requests);
+	map_free(a->map);
+	trace_queue_free(a->queue);
+	report_free(a->report);
+	bins_free(a->bins);
+	labels_free(a->labels);
+	json_decref(a->failed);
+}
+
 int
 analysis_run(struct invocation *c, char *const *files, int nfiles, enum analysis_extent extent,
     json_t **document, struct err *e)
@@ -556,14 +731,85 @@ analysis_run(struct invocation *c, char *const *files, int nfiles, enum analysis
 		rc = read_and_add(&a, e);
 	if (rc == 0)
 		rc = judge(&a, document, e);
-	reading_free(a.reading);
-	kernel_traces_free(a.kernel);
-	json_decref(a.requests);
-	map_free(a.map);
-	trace_queue_free(a.queue);
-	report_free(a.report);
-	bins_free(a.bins);
-	labels_free(a.labels);
-	json_decref(a.failed);
+	close_all(&a);
+	return rc;
+}
+
+/* The first pass, and what it says of the groups. */
+static int
+read_groups(struct analysis *a, struct err *e)
+{
+	struct report_counts n;
+	int rc = read_and_add(a, e);
+
+	if (rc != 0)
+		return rc;
+	print_failures(a);
+	report_counts(a->report, &n);
+	if (n.traces == 0)
+		return fail_without_trace(a, &n, e);
+	return report_judge(a->report, e);
+}
+
+/* The second pass: the same labels, so that a request finds its group. */
+static int
+read_again(struct analysis *a, struct err *e)
+{
+	struct choosing *s = a->choosing;
+	int rc;
+
+	reading_free(a->reading);
+	kernel_traces_free(a->kernel);
+	trace_queue_free(a->queue);
+	a->reading = NULL;
+	a->kernel = NULL;
+	a->traces = 0;
+	a->ended = (struct err){ 0 };
+	atomic_store(&a->done_bytes, 0);
+	a->begun = clock_mono();
+	if (s->nslow > 0)
+		qsort(s->slow, s->nslow, sizeof *s->slow, by_id);
+	s->second = true;
+	if ((a->queue = trace_queue_new()) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	if ((rc = open_kernel(a, ((size_t)a->call->number[FLAG_MEMORY] << 20) / 4, e)) != 0 ||
+	    (rc = open_reading(a, e)) != 0 || (rc = read_and_add(a, e)) != 0)
+		return rc;
+	if (s->taken > 0)
+		return 0;
+	return s->choice->trace != NULL
+	           ? err_set(e, ERR_MISSING, "no file has the trace %s", s->choice->trace)
+	           : err_set(e, ERR_MISSING, "no request is as chosen");
+}
+
+int
+analysis_requests(struct invocation *c, char *const *files, int nfiles,
+    const struct request_choice *choice, take_request *take_it, void *ctx, struct err *e)
+{
+	struct choosing s = { .choice = choice, .take = take_it, .ctx = ctx };
+	struct analysis a = { .call = c,
+		.files = files,
+		.nfiles = nfiles,
+		.extent = ANALYSIS_DOCUMENT,
+		.begun = clock_mono(),
+		.choosing = &s };
+	int rc = 0;
+
+	for (int i = 0; i < nfiles; i++)
+		if (strcmp(files[i], "-") == 0)
+			return err_set(e, ERR_INPUT, "standard input cannot be read twice");
+	if (choice->trace != NULL)
+		s.id = trace_id_of(choice->trace, strlen(choice->trace));
+	s.slow = calloc((size_t)choice->slowest + 1, sizeof *s.slow);
+	if (s.slow == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	set_up_pool();
+	rc = open_all(&a, e);
+	measure(&a);
+	if (rc == 0 && (rc = read_groups(&a, e)) == 0)
+		rc = read_again(&a, e);
+	close_all(&a);
+	arena_release(&s.scratch);
+	free(s.slow);
 	return rc;
 }

@@ -21,6 +21,23 @@ enum analysis_extent { ANALYSIS_TEXT, ANALYSIS_DOCUMENT, ANALYSIS_SAMPLES };
 int analysis_run(struct invocation *c, char *const *files, int nfiles, enum analysis_extent extent,
     json_t **document, struct err *e);
 
+/* Which requests of files are wanted. */
+struct request_choice {
+	const char *trace; /* the one with this id, 16 or 32 hex digits; or NULL */
+	uint32_t slowest;  /* else so many of the slowest of all; 0: all of them */
+};
+
+/* Is handed a request (docs/questions.md), which stays the caller's. Another return than 0 ends the reading. */
+typedef int take_request(void *ctx, const json_t *request, struct err *e);
+
+/*
+ * Hands out requests of the files, in their order, each with what its group says about it. The files are read twice: the first time for the
+ * groups, so standard input is refused. Flags, errors and memory are those of analysis_run(); at most one request more is in memory,
+ * and 24 bytes for each of the slowest. ERR_MISSING: no request is as chosen.
+ */
+int analysis_requests(struct invocation *c, char *const *files, int nfiles,
+    const struct request_choice *choice, take_request *take, void *ctx, struct err *e);
+
 /* Asks honed for its report of one request type, or of all (NULL). *document is the caller's; NULL
  * on failure. ERR_PEER: no connection, or honed refused; ERR_INPUT, ERR_VERSION. */
 int report_fetch(

@@ -10,7 +10,7 @@ FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of hone
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
 FLAG(SECONDS, "--seconds", "N",
     "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
-FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content); of annotate: of the output, otlp, jaeger or zipkin")
+FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content); of annotate: of the output, otlp, jaeger or zipkin; of export: otlp (default), zipkin, jaeger, chrome, folded or pprof")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
 FLAG(THREAD, "--thread", "ID",
@@ -75,4 +75,7 @@ FLAG(GATEWAY, "--gateway", "ADDR,...",
 FLAG(RULE, "--rule", "NAME",
     "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
 FLAG(COUNT, "--count", "PATTERN,...", "of kernel recordings: events that are counted, into the request or span that caused them (annotate: *page_fault*)")
+FLAG(SLOWEST, "--slowest", "N", "the N slowest requests")
+FLAG(ALL, "--all", NULL, "all requests")
+FLAG(TO, "--to", "URL", "send the spans to this back end; its usual path is added where there is none")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

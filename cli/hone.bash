@@ -22,6 +22,7 @@ _hone() {
 		case $command in
 		kernel) COMPREPLY=($(compgen -W "ctf ftrace psv" -- "$word")) ;;
 		annotate) COMPREPLY=($(compgen -W "otlp jaeger zipkin" -- "$word")) ;;
+		export) COMPREPLY=($(compgen -W "otlp zipkin jaeger chrome folded pprof" -- "$word")) ;;
 		*) COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf ftrace psv" -- "$word")) ;;
 		esac
 		return ;;
@@ -55,7 +56,7 @@ _hone() {
 	--since)
 		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
 		return ;;
-	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--support|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count|--over|--call-over|--calls)
+	--host|--days|--k|--effort|--effect|--tail|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--thread|--support|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory|--ring|--gateway|--count|--over|--call-over|--calls|--slowest|--to)
 		return ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -63,7 +64,7 @@ _hone() {
 		return
 	fi
 	case $command in
-	analyze|annotate)
+	analyze|annotate|export)
 		COMPREPLY=($(compgen -f -- "$word")) ;;
 	space)
 		if [ "$COMP_CWORD" -eq 2 ]; then

@@ -198,7 +198,7 @@ read_endpoint(struct json *j, struct span *s)
 	}
 }
 
-/* The tag "error" means failure, with any value. */
+/* The tag "error" means failure, with any value. The tag "host.name" is the node, where the endpoint has no address. */
 static void
 read_tags(struct zipkin *x, struct span *s)
 {
@@ -212,6 +212,10 @@ read_tags(struct zipkin *x, struct span *s)
 		s->failed |= text_is(key, "error");
 		if (!json_value(j, &v))
 			return;
+		if (text_is(key, "host.name") && v.type == VALUE_TEXT && s->node.len == 0) {
+			s->node = (struct text_view){ v.text, v.len };
+			continue;
+		}
 		if (v.type == VALUE_TEXT)
 			v = typed_value((struct text_view){ v.text, v.len });
 		if (s->nattributes < TAGS_MAX && key.len > 0 && v.type != VALUE_NONE)

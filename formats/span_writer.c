@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "formats/span_writer.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/texts.h"
+#include "formats/json_put.h"
 
 enum written { WRITTEN_OTLP, WRITTEN_JAEGER, WRITTEN_ZIPKIN, WRITTEN_FORMATS };
 
@@ -27,53 +29,10 @@ struct span_writer {
 
 /* ---- texts ---- */
 
-/* Length of the UTF-8 character at s, by RFC 3629; 0: there is none. */
-static size_t
-character(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80                   ? 1
-	           : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-	           : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-	           : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-	                                         : 0;
-
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-static void
-put_text(FILE *to, const char *s, size_t len)
-{
-	putc('"', to);
-	for (size_t i = 0, n; i < len; i += n) {
-		unsigned char c = (unsigned char)s[i];
-
-		n = character((const unsigned char *)s + i, len - i);
-		if (n == 0) {
-			fputs("\xef\xbf\xbd", to);
-			n = 1;
-		} else if (c == '"' || c == '\\') {
-			fprintf(to, "\\%c", c);
-		} else if (c < 0x20 || c == 0x7f) {
-			fprintf(to, "\\u%04x", c);
-		} else {
-			fwrite(s + i, 1, n, to);
-		}
-	}
-	putc('"', to);
-}
-
 static void
 put_view(FILE *to, struct text_view t)
 {
-	put_text(to, t.s, t.len);
+	json_put_text(to, t.s, t.len);
 }
 
 static void
@@ -99,7 +58,7 @@ put_number(FILE *to, const struct value *v)
 	else if (v->type == VALUE_UINT)
 		fprintf(to, "%" PRIu64, v->u);
 	else
-		fprintf(to, "%.17g", v->d);
+		json_put_real(to, v->d);
 }
 
 /* A real number that JSON cannot write is a text. */
@@ -113,7 +72,7 @@ static void
 put_text_value(FILE *to, const struct value *v)
 {
 	if (v->type == VALUE_TEXT)
-		put_text(to, v->text, v->len);
+		json_put_text(to, v->text, v->len);
 	else
 		fprintf(to, "\"%g\"", v->d);
 }
@@ -219,7 +178,7 @@ static void
 put_otlp_attribute(FILE *to, const char *key, uint32_t key_len, const struct value *v)
 {
 	fputs("{\"key\":", to);
-	put_text(to, key, key_len);
+	json_put_text(to, key, key_len);
 	fputs(",\"value\":{", to);
 	if (is_text(v)) {
 		fputs("\"stringValue\":", to);
@@ -264,10 +223,42 @@ open_resource(struct span_writer *w, uint32_t process)
 }
 
 static void
+put_otlp_attributes(FILE *to, const struct attribute *a, uint32_t count)
+{
+	uint32_t n = 0;
+
+	fputs(",\"attributes\":[", to);
+	for (uint32_t i = 0; i < count; i++) {
+		if (a[i].value.type == VALUE_NONE)
+			continue;
+		if (n++ > 0)
+			putc(',', to);
+		put_otlp_attribute(to, a[i].key, a[i].key_len, &a[i].value);
+	}
+	putc(']', to);
+}
+
+static void
+put_otlp_events(FILE *to, const struct span *s)
+{
+	for (uint32_t i = 0; i < s->nevents; i++) {
+		const struct span_event *v = &s->events[i];
+
+		fprintf(to,
+		    "%s{\"timeUnixNano\":\"%" PRId64 "\",\"name\":", i == 0 ? ",\"events\":[" : ",",
+		    v->time_ns);
+		put_view(to, v->name);
+		put_otlp_attributes(to, v->attributes, v->nattributes);
+		putc('}', to);
+	}
+	if (s->nevents > 0)
+		putc(']', to);
+}
+
+static void
 put_otlp(struct span_writer *w, const struct span *s, uint32_t process)
 {
 	FILE *to = w->to;
-	uint32_t n = 0;
 
 	if (process != w->process)
 		open_resource(w, process);
@@ -286,16 +277,8 @@ put_otlp(struct span_writer *w, const struct span *s, uint32_t process)
 		fprintf(to, ",\"startTimeUnixNano\":\"%" PRId64 "\"", s->begin_ns);
 	if (!s->no_end)
 		fprintf(to, ",\"endTimeUnixNano\":\"%" PRId64 "\"", s->end_ns);
-	fputs(",\"attributes\":[", to);
-	for (uint32_t i = 0; i < s->nattributes; i++) {
-		if (s->attributes[i].value.type == VALUE_NONE)
-			continue;
-		if (n++ > 0)
-			putc(',', to);
-		put_otlp_attribute(
-		    to, s->attributes[i].key, s->attributes[i].key_len, &s->attributes[i].value);
-	}
-	putc(']', to);
+	put_otlp_attributes(to, s->attributes, s->nattributes);
+	put_otlp_events(to, s);
 	if (s->failed)
 		fputs(",\"status\":{\"code\":2}", to);
 	putc('}', to);
@@ -307,7 +290,7 @@ static void
 put_jaeger_tag(FILE *to, bool first, const char *key, uint32_t key_len, const struct value *v)
 {
 	fputs(first ? "{\"key\":" : ",{\"key\":", to);
-	put_text(to, key, key_len);
+	json_put_text(to, key, key_len);
 	fprintf(to, ",\"type\":\"%s\",\"value\":",
 	    is_text(v)              ? "string"
 	    : is_truth(v)           ? "bool"
@@ -339,7 +322,7 @@ close_jaeger_trace(struct span_writer *w)
 		if (w->used[i] != w->ntraces)
 			continue;
 		fprintf(w->to, "%s\"p%u\":{\"serviceName\":", first ? "" : ",", i + 1);
-		put_text(w->to, service_of(w, i), strlen(service_of(w, i)));
+		json_put_text(w->to, service_of(w, i), strlen(service_of(w, i)));
 		fputs(",\"tags\":[", w->to);
 		if (node_of(w, i)[0] != '\0')
 			put_jaeger_text(w->to, true, "hostname", node_of(w, i));
@@ -358,6 +341,24 @@ use_process(struct span_writer *w, uint32_t process)
 		w->used[w->nused++] = 0;
 	w->used[process] = w->ntraces;
 	return true;
+}
+
+static void
+put_jaeger_logs(FILE *to, const struct span *s)
+{
+	for (uint32_t i = 0; i < s->nevents; i++) {
+		const struct span_event *v = &s->events[i];
+		struct value name = { .type = VALUE_TEXT, .len = v->name.len, .text = v->name.s };
+
+		fprintf(to, "%s{\"timestamp\":%" PRId64 ",\"fields\":[", i == 0 ? "" : ",",
+		    us_before(v->time_ns));
+		put_jaeger_tag(to, true, "event", 5, &name);
+		for (uint32_t k = 0; k < v->nattributes; k++)
+			if (v->attributes[k].value.type != VALUE_NONE)
+				put_jaeger_tag(to, false, v->attributes[k].key,
+				    v->attributes[k].key_len, &v->attributes[k].value);
+		fputs("]}", to);
+	}
 }
 
 static bool
@@ -416,11 +417,52 @@ put_jaeger(struct span_writer *w, const struct span *s, uint32_t process)
 		put_jaeger_tag(to, first, a->key, a->key_len, &a->value);
 		first = false;
 	}
-	fprintf(to, "],\"logs\":[],\"processID\":\"p%u\"}", process + 1);
+	fputs("],\"logs\":[", to);
+	put_jaeger_logs(to, s);
+	fprintf(to, "],\"processID\":\"p%u\"}", process + 1);
 	return true;
 }
 
 /* ---- Zipkin ---- */
+
+static bool
+is_ip(int family, const char *node)
+{
+	struct in6_addr address; /* the longer of both */
+
+	return inet_pton(family, node, &address) == 1;
+}
+
+/* An annotation has one text: the attributes follow the name. */
+static void
+put_zipkin_annotations(FILE *to, const struct span *s)
+{
+	for (uint32_t i = 0; i < s->nevents; i++) {
+		const struct span_event *v = &s->events[i];
+
+		fprintf(to, "%s{\"timestamp\":%" PRId64 ",\"value\":\"",
+		    i == 0 ? ",\"annotations\":[" : ",", us_before(v->time_ns));
+		json_put_characters(to, v->name.s, v->name.len);
+		for (uint32_t k = 0; k < v->nattributes; k++) {
+			const struct attribute *a = &v->attributes[k];
+
+			if (a->value.type == VALUE_NONE)
+				continue;
+			putc(' ', to);
+			json_put_characters(to, a->key, a->key_len);
+			putc('=', to);
+			if (a->value.type == VALUE_TEXT)
+				json_put_characters(to, a->value.text, a->value.len);
+			else if (is_text(&a->value))
+				fprintf(to, "%g", a->value.d);
+			else
+				put_number(to, &a->value);
+		}
+		fputs("\"}", to);
+	}
+	if (s->nevents > 0)
+		putc(']', to);
+}
 
 static void
 put_zipkin(struct span_writer *w, const struct span *s, uint32_t process)
@@ -429,6 +471,7 @@ put_zipkin(struct span_writer *w, const struct span *s, uint32_t process)
 		"CONSUMER" };
 	FILE *to = w->to;
 	enum span_kind kind = kind_of(s);
+	const char *node = node_of(w, process);
 	bool first = true;
 
 	fputs(w->nspans > 0 ? ",\n{\"traceId\":" : "{\"traceId\":", to);
@@ -443,16 +486,24 @@ put_zipkin(struct span_writer *w, const struct span *s, uint32_t process)
 	if (!s->no_begin)
 		fprintf(to, ",\"timestamp\":%" PRId64, us_before(s->begin_ns));
 	if (!s->no_begin && !s->no_end)
-		fprintf(to, ",\"duration\":%" PRId64, us_after(s->end_ns) - us_before(s->begin_ns));
+		fprintf(to, ",\"duration\":%" PRId64, /* 0 is not permitted */
+		    s->end_ns > s->begin_ns ? us_after(s->end_ns) - us_before(s->begin_ns) : 1);
 	fputs(",\"localEndpoint\":{\"serviceName\":", to);
-	put_text(to, service_of(w, process), strlen(service_of(w, process)));
-	if (node_of(w, process)[0] != '\0') {
-		fputs(",\"ipv4\":", to);
-		put_text(to, node_of(w, process), strlen(node_of(w, process)));
+	json_put_text(to, service_of(w, process), strlen(service_of(w, process)));
+	if (is_ip(AF_INET, node))
+		fprintf(to, ",\"ipv4\":\"%s\"", node);
+	else if (is_ip(AF_INET6, node))
+		fprintf(to, ",\"ipv6\":\"%s\"", node);
+	putc('}', to);
+	put_zipkin_annotations(to, s);
+	fputs(",\"tags\":{", to);
+	if (node[0] != '\0' && !is_ip(AF_INET, node) && !is_ip(AF_INET6, node)) {
+		fputs("\"host.name\":", to);
+		json_put_text(to, node, strlen(node));
+		first = false;
 	}
-	fputs("},\"tags\":{", to);
 	if (s->failed && !has_attribute(s, "error")) {
-		fputs("\"error\":\"true\"", to);
+		fputs(first ? "\"error\":\"true\"" : ",\"error\":\"true\"", to);
 		first = false;
 	}
 	for (uint32_t i = 0; i < s->nattributes; i++) {
@@ -463,7 +514,7 @@ put_zipkin(struct span_writer *w, const struct span *s, uint32_t process)
 		if (!first)
 			putc(',', to);
 		first = false;
-		put_text(to, a->key, a->key_len);
+		json_put_text(to, a->key, a->key_len);
 		putc(':', to);
 		if (is_text(&a->value)) {
 			put_text_value(to, &a->value);

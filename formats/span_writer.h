@@ -5,7 +5,11 @@
  *
  *	otlp	one JSON document of OTLP (resourceSpans), as collectors take it at /v1/traces
  *	jaeger	the JSON of Jaeger's query service and user interface; times are in us, outwards: a child stays within its parent
- *	zipkin	a JSON array of version 2, as /api/v2/spans takes it; times in us, attributes are texts
+ *	zipkin	a JSON array of version 2, as /api/v2/spans takes it; times in us, attributes are texts; a node that is no IP address is
+ *		the tag host.name
+ *
+ * Events of a span are OTLP's events, Jaeger's logs (the name is the field "event"), and Zipkin's annotations ("name key=value ...").
+ * Readers leave them out.
  *
  * jaeger and zipkin have no span with an end and without a begin: both are left out then.
  */

@@ -30,6 +30,13 @@ enum span_kind {
 	SPAN_KINDS
 };
 
+struct span_event { /* something that happened during a span */
+	int64_t time_ns;
+	struct text_view name;
+	uint32_t nattributes;
+	const struct attribute *attributes;
+};
+
 struct span {
 	struct trace_id trace; /* 0, 0: none; the span is counted as incomplete */
 	uint64_t id;           /* 0: none; the span is counted as incomplete */
@@ -48,6 +55,8 @@ struct span {
 	struct text_view state;         /* tracestate (W3C Trace Context); "": not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;
+	uint32_t nevents; /* for writers; readers leave events out */
+	const struct span_event *events;
 	uint64_t offset; /* of its begin in the file, in decompressed bytes */
 };
 

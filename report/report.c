@@ -23,6 +23,8 @@ struct report {
 	uint32_t ntypes;
 	struct map type_of;  /* label + 1 -> struct report_type */
 	struct map times_of; /* address of a group -> its struct timeline */
+	struct map
+	    judged_of; /* address of a group -> its struct judged, of the last report_judge() */
 	struct arena times;  /* of all groups and types */
 	uint32_t calls_left; /* of calls_max, for the profiles of further request types */
 	struct report_counts counts;
@@ -94,6 +96,7 @@ forget_judgement(struct report *r)
 	free(r->judged);
 	free(r->by_type);
 	free(r->problems);
+	map_release(&r->judged_of);
 	r->judged = NULL;
 	r->by_type = NULL;
 	r->problems = NULL;
@@ -614,8 +617,13 @@ report_judge(struct report *r, struct err *e)
 		forget_judgement(r);
 		return err_set(e, ERR_MEMORY, "no memory to judge %u groups", n);
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		r->judged[i].group = groups_at(r->groups, i);
+		if (!map_put(&r->judged_of, (uintptr_t)r->judged[i].group, &r->judged[i])) {
+			forget_judgement(r);
+			return err_set(e, ERR_MEMORY, "no memory to judge %u groups", n);
+		}
+	}
 	for (uint32_t i = 0; i < r->ntypes; i++)
 		r->types[i].slow_ns = slow_of(r, &r->types[i]);
 	if ((rc = work_all(r, n, judge, e)) == 0) {
@@ -666,6 +674,14 @@ const struct group *
 report_group(const struct report *r, uint32_t i)
 {
 	return i < groups_count(r->groups) ? groups_at(r->groups, i) : NULL;
+}
+
+const struct judged *
+report_judged(const struct report *r, struct hash128 key)
+{
+	const struct group *g = groups_find(r->groups, key);
+
+	return g != NULL ? map_get(&r->judged_of, (uintptr_t)g) : NULL;
 }
 
 const struct timeline *

@@ -120,6 +120,8 @@ const struct labels *report_labels(const struct report *r);
 struct report_type *report_type(const struct report *r, uint32_t i);
 /* All groups in the order of their first trace, judged or not; NULL past the last. */
 const struct group *report_group(const struct report *r, uint32_t i);
+/* The group of this shape with the results of the last report_judge(); NULL: there is none. O(1). */
+const struct judged *report_judged(const struct report *r, struct hash128 key);
 /* When the requests of a group arrived; NULL: not known. */
 const struct timeline *report_times(const struct report *r, const struct group *g);
 /* The problems of all types by the last report_judge(), costliest first; NULL past the last. */

@@ -48,6 +48,7 @@ bpftool:cmd:bpftool
 clang-format:cmd:clang-format
 libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 perl:cmd:prove
+libdevel-nytprof-perl:glob:/usr/share/perl5/Devel/NYTProf/flamegraph.pl
 binutils:cmd:nm
 procps:cmd:pgrep
 iproute2:cmd:ip
@@ -108,8 +109,13 @@ for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}
   present "${rest%%:*}" "${rest#*:}" || missing="$missing $package"
 done
-# Packages of npm for the tests of hone-otel; without them that scenario is skipped.
-clients() { [ "$1" != tests ] || "$(dirname "$0")/otel_clients.sh" >/dev/null || true; }
+# Packages of npm for the tests of hone-otel and of hone export; without them those scenarios are skipped.
+clients() {
+  [ "$1" = tests ] || return 0
+  for of in otel export; do
+    "$(dirname "$0")/otel_clients.sh" "$(dirname "$0")/../tests/scenario/$of" >/dev/null || true
+  done
+}
 [ -n "$missing" ] || { clients "${1:-}"; exit 0; }
 
 if ! command -v apt-get >/dev/null 2>&1; then

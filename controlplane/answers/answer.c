@@ -69,6 +69,7 @@ static const struct {
 	{ "baseline", "true or false", is_bool },
 	{ "run", "a whole number", is_whole },
 	{ "limit", "a whole number", is_whole },
+	{ "skip", "a whole number", is_whole },
 	{ "seconds", "a number", is_number },
 	{ "since", "a number", is_number },
 	{ "samples", "true or false", is_bool },

@@ -92,3 +92,23 @@ answer_whole(
 	*ret = v != NULL ? json_integer_value(v) : otherwise;
 	return v == NULL || (*ret >= min && *ret <= max);
 }
+
+bool
+answer_same_id(struct trace_id a, struct trace_id b)
+{
+	return a.low == b.low && (a.high == b.high || a.high == 0 || b.high == 0);
+}
+
+bool
+answer_read_id(const char *s, struct trace_id *ret)
+{
+	size_t len = strlen(s);
+	char half[17] = "";
+
+	if ((len != 16 && len != 32) || strspn(s, "0123456789abcdefABCDEF") != len)
+		return false;
+	memcpy(half, s, 16);
+	ret->high = len == 32 ? strtoull(half, NULL, 16) : 0;
+	ret->low = strtoull(s + len - 16, NULL, 16);
+	return ret->low != 0 || ret->high != 0;
+}

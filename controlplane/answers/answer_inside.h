@@ -69,6 +69,10 @@ json_t *answer_learning(const struct engine *g, const struct answer_context *c);
 json_t *answer_cost(const struct engine *g, uint32_t node, const struct answer_context *c);
 json_t *answer_costs(const struct engine *g, const struct answer_context *c);
 
+/* 16 or 32 hex digits, not 0; of 16 the upper half is 0: not known. */
+bool answer_read_id(const char *s, struct trace_id *ret);
+bool answer_same_id(struct trace_id a, struct trace_id b); /* as far as both are known */
+
 /* ---- answer_space.c ---- */
 /* Switches to this version of the learned space; the present one is saved first. create: makes it if
  * the file does not have it, else ERR_MISSING. ERR_INPUT: not a valid name; ERR_BUSY: a diagnosis or

@@ -2,7 +2,6 @@
 /* Explains a trace by the hypotheses that it was evidence of, or a tracepoint by its log. */
 #include "controlplane/answers/answer_inside.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,23 +74,17 @@ struct live_request {
 };
 
 static bool
-same_id(struct trace_id a, struct trace_id b)
-{
-	return a.low == b.low && (a.high == b.high || a.high == 0 || b.high == 0);
-}
-
-static bool
 in_group(const struct group *g, struct trace_id id, struct live_request *ret)
 {
 	const struct exemplar *ends[] = { &g->slowest, &g->fastest };
 
 	for (uint32_t i = 0; i < g->nsamples; i++)
-		if (same_id(g->samples[i].id, id)) {
+		if (answer_same_id(g->samples[i].id, id)) {
 			*ret = (struct live_request){ g, &g->samples[i], g->samples[i].total_ns };
 			return true;
 		}
 	for (int i = 0; i < 2; i++)
-		if (ends[i]->total_ns >= 0 && same_id(ends[i]->id, id)) {
+		if (ends[i]->total_ns >= 0 && answer_same_id(ends[i]->id, id)) {
 			*ret = (struct live_request){ g, NULL, ends[i]->total_ns };
 			return true;
 		}
@@ -275,21 +268,6 @@ why_slowest(const struct engine *g, const struct forest *f, const char *type)
 	return a;
 }
 
-/* 16 or 32 hex digits. */
-static bool
-read_id(const char *s, struct trace_id *ret)
-{
-	size_t len = strlen(s);
-	char half[17] = "";
-
-	if ((len != 16 && len != 32) || strspn(s, "0123456789abcdefABCDEF") != len)
-		return false;
-	memcpy(half, s, 16);
-	ret->high = len == 32 ? strtoull(half, NULL, 16) : 0;
-	ret->low = strtoull(s + len - 16, NULL, 16);
-	return ret->low != 0 || ret->high != 0;
-}
-
 /* ---- of a tracepoint ---- */
 
 static json_t *
@@ -379,7 +357,7 @@ ask_why(struct engine *g, struct forest *f, const struct answer_context *c, cons
 	}
 	if (trace == NULL)
 		return why_slowest(g, f, type);
-	if (!read_id(trace, &id))
+	if (!answer_read_id(trace, &id))
 		return answer_refuse(
 		    ERR_INPUT, "%.40s: not a trace id: 16 or 32 hex digits, not 0", trace);
 	return why_trace(g, f, id, NULL);

@@ -124,6 +124,7 @@ engine_free(struct engine *g)
 	request_types_release(&p->types);
 	nodes_release(&p->nodes);
 	live_report_release(&p->live);
+	kept_traces_clear(&p->kept);
 	instrumentation_release(&p->instrumentation);
 	rules_release(&g->rules);
 	preload_release(&g->preload);
@@ -278,7 +279,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	/* 2. traces that are complete */
 	while (rc == 0 && (t = assemble_next(p->assemble)) != NULL) {
 		rc = take_trace(g, t, now, e);
-		trace_free(t);
+		if (rc != 0 || p->live.report == NULL || !kept_traces_add(&p->kept, t))
+			trace_free(t);
 	}
 	while (rc == 0 && (t = assemble_next_incomplete(p->assemble)) != NULL) {
 		rc = take_incomplete(g, t, now, e);
@@ -760,6 +762,7 @@ engine_report_reset(struct engine *g, struct wall when, struct err *e)
 	struct engine_parts *p = &g->parts;
 	struct report_options o = report_defaults();
 	struct assemble_counts n;
+	int rc;
 
 	o.conditions = p->options.conditions;
 	o.groups_max = (uint32_t)p->options.groups_max;
@@ -773,7 +776,9 @@ engine_report_reset(struct engine *g, struct wall when, struct err *e)
 	o.bins = g->rules.made;
 	o.bin_rules = g->rules.bins;
 	assemble_counts(p->assemble, &n);
-	return live_report_reset(&p->live, &o, p->labels, n.used, when, e);
+	if ((rc = live_report_reset(&p->live, &o, p->labels, n.used, when, e)) == 0)
+		kept_traces_clear(&p->kept);
+	return rc;
 }
 
 struct space *

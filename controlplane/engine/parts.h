@@ -10,6 +10,7 @@
 #include "controlplane/engine/desired_state.h"
 #include "controlplane/engine/engine_options.h"
 #include "controlplane/engine/instrumentation.h"
+#include "controlplane/engine/kept_traces.h"
 #include "controlplane/engine/learned_space.h"
 #include "controlplane/engine/learning.h"
 #include "controlplane/engine/live_report.h"
@@ -35,6 +36,7 @@ struct engine_parts {
 	struct sampler *sampler;
 	struct learning learning;
 	struct live_report live;
+	struct kept_traces kept; /* of the same window */
 	struct instrumentation instrumentation;
 	struct thread_history *history; /* of all types, while a diagnosis runs; else NULL */
 	struct path_counts diagnosed;   /* of diagnoses; reports count their own */

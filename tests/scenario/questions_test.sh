@@ -79,6 +79,12 @@ check "hone status shows the diagnosis" says 0 "diagnosis [0-9]+ of" hone status
 check "the version of the space cannot be changed during a diagnosis" says 1 "a diagnosis or learning is active" hone space use 1.0
 check "both diagnoses end" until_ended
 check "the slow function is found" verdict_at GET_PRODUCT $tax
+exported() {
+  hone export --all --type GET_PRODUCT --json | jq -e --arg tax $tax '(.requests | length) > 10 and all(.requests[]; .type == "GET_PRODUCT" and .verdict.from == $tax and
+    (([.units[].path_ms] | add) - .total_ms | fabs) < 1e-6) and any(.requests[].units[].records[]; .record == "shop_price:tax_rate_end")'
+}
+check "hone export has requests with the records of added tracepoints, and the verdict" exported
+check "the records are events of spans" eval 'hone export --all --type GET_PRODUCT | jq -e "[.resourceSpans[].scopeSpans[].spans[].events[]?.name] | any(. == \"shop_price:tax_rate_end\")"'
 # The request has both faults: which of them has the larger share depends on the machine.
 check "the contended lock is found" answers '[.runs[0].verdicts[].edge.from] | index("shop-cart/shop_cart:index_lock_begin")' forest ADD_TO_CART
 before=$(hone forest GET_PRODUCT --json | jq .runs[0].run)

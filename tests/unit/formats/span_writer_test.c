@@ -231,6 +231,47 @@ what_is_written_is_read_back(void **state)
 		}
 }
 
+/* Readers leave events out; the exporters' tests read them with other programs. */
+static void
+events_are_written_and_do_not_disturb_readers(void **state)
+{
+	static const char *const written[] = {
+		"\"events\":[{\"timeUnixNano\":\"1700000000000001500\",\"name\":\"p:\\\"x\\\"\",\"attributes\":[{\"key\":\"key\",\"value\":{\"intValue\":\"7\"}}]}]",
+		"\"logs\":[{\"timestamp\":1700000000000001,\"fields\":[{\"key\":\"event\",\"type\":\"string\",\"value\":\"p:\\\"x\\\"\"},{\"key\":\"key\",\"type\":\"int64\",\"value\":7}]}]",
+		"\"annotations\":[{\"timestamp\":1700000000000001,\"value\":\"p:\\\"x\\\" key=7\"}]"
+	};
+	static const char *const names[] = { "otlp", "jaeger", "zipkin" };
+	const struct attribute a = { "key", 3, { .type = VALUE_INT, .i = 7 } };
+	const struct span_event event = { 1700000000000001500, view("p:\"x\""), 1, &a };
+	const struct span span = { .trace = { 0, 1 },
+		.id = 2,
+		.begin_ns = 1700000000000000000,
+		.end_ns = 1700000000000000000,
+		.service = view("s"),
+		.name = view("n"),
+		.node = view("10.0.0.1"),
+		.nevents = 1,
+		.events = &event };
+	static struct spans back;
+
+	(void)state;
+	for (int f = 0; f < 3; f++) {
+		char *text;
+		size_t len;
+
+		write_all(names[f], &span, 1, &text, &len);
+		assert_non_null(strstr(text, written[f]));
+		if (f == 2) /* Zipkin permits no duration of 0, and an address in the endpoint */
+			assert_non_null(strstr(text,
+			    "\"duration\":1,\"localEndpoint\":{\"serviceName\":\"s\",\"ipv4\":\"10.0.0.1\"}"));
+		read_all(&back, text, len);
+		assert_int_equal(back.n, 1);
+		assert_text(back.list[0].span.node, span.node);
+		arena_release(&back.arena);
+		free(text);
+	}
+}
+
 /* Writing what was read gives the same bytes again. */
 static void
 writing_is_idempotent(void **state)
@@ -341,6 +382,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(events_are_written_and_do_not_disturb_readers),
 		cmocka_unit_test(writing_is_idempotent),
 		cmocka_unit_test(a_failed_span_has_the_tag_error_in_zipkin),
 		cmocka_unit_test(bytes_that_are_no_text_are_replaced),

@@ -713,6 +713,47 @@ edges_of_the_report_have_what_diagnoses_saw_below_them(void **state)
 }
 
 static void
+whole_requests_are_kept_told_in_pages_and_forgotten_with_the_report(void **state)
+{
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	const json_t *list, *one;
+	char question[100];
+	json_t *j, *again;
+
+	send_requests(h, node, 1, 100, 1);
+	j = ask(h, "{\"ask\":\"requests\",\"type\":\"A\"}");
+	list = json_object_get(j, "requests");
+	assert_int_equal(json_array_size(list), KEPT_SLOW + KEPT_SAMPLE);
+	assert_int_equal(json_integer_value(json_object_get(j, "left")), 0);
+	one = json_array_get(list, 3);
+	assert_string_equal(text_in(one, "type"), "A");
+	assert_true(json_is_object(json_object_get(one, "group")));
+	assert_true(json_is_null(json_object_get(one, "verdict")));
+	snprintf(question, sizeof question, "{\"ask\":\"requests\",\"trace\":\"%s\"}",
+	    text_in(one, "trace"));
+	again = ask(h, question);
+	assert_true(json_equal(json_array_get(json_object_get(again, "requests"), 0), one));
+	json_decref(again);
+	again = ask(h, "{\"ask\":\"requests\",\"limit\":5,\"skip\":3}");
+	assert_int_equal(json_array_size(json_object_get(again, "requests")), 2);
+	assert_true(json_equal(json_array_get(json_object_get(again, "requests"), 0), one));
+	json_decref(again);
+	json_decref(j);
+	refused(h, "{\"ask\":\"requests\",\"trace\":\"00000000000fffff\"}", "missing",
+	    "does not have this trace");
+	refused(h, "{\"ask\":\"requests\",\"trace\":\"12\"}", "input", "16 or 32 hex digits");
+	refused(h, "{\"ask\":\"requests\",\"limit\":0}", "input", "whole number");
+	refused(h, "{\"ask\":\"requests\",\"skip\":-1}", "input", "whole number");
+	refused(
+	    h, "{\"ask\":\"requests\",\"type\":\"none\"}", "missing", "no request of this type");
+	json_decref(ask(h, "{\"ask\":\"report\",\"reset\":true}"));
+	j = ask(h, "{\"ask\":\"requests\"}");
+	assert_int_equal(json_array_size(json_object_get(j, "requests")), 0);
+	json_decref(j);
+}
+
+static void
 a_report_can_begin_again(void **state)
 {
 	struct house *h = *state;
@@ -829,6 +870,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_followed, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    all_requests_are_in_the_report_by_structure_alone, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    whole_requests_are_kept_told_in_pages_and_forgotten_with_the_report, build,
+		    tear_down),
 		cmocka_unit_test_setup_teardown(a_report_can_begin_again, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    edges_of_the_report_have_what_diagnoses_saw_below_them, build, tear_down),
