@@ -23,7 +23,7 @@
 
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
-                     controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
+                     controlplane/server controlplane/search controlplane/alerts controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main \
                      below/stacks below/probes below/kernel below/main kernel/patterns cli/export cli
 base_uses         :=
@@ -41,10 +41,11 @@ forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
 controlplane/server_uses  := wire base
 controlplane/search_uses  := searchspace forest analysis wire base
-controlplane/engine_uses  := controlplane/search searchspace forest report analysis wire base
-controlplane/answers_uses := controlplane/engine controlplane/search controlplane/server searchspace forest report analysis wire base
-controlplane/metrics_uses := controlplane/engine controlplane/search searchspace forest report analysis wire base
-controlplane/honed_uses   := controlplane/answers controlplane/metrics controlplane/engine controlplane/search controlplane/server \
+controlplane/alerts_uses  := forest analysis wire base
+controlplane/engine_uses  := controlplane/search controlplane/alerts searchspace forest report analysis wire base
+controlplane/answers_uses := controlplane/engine controlplane/search controlplane/alerts controlplane/server searchspace forest report analysis wire base
+controlplane/metrics_uses := controlplane/engine controlplane/search controlplane/alerts searchspace forest report analysis wire base
+controlplane/honed_uses   := controlplane/answers controlplane/metrics controlplane/engine controlplane/search controlplane/alerts controlplane/server \
 	searchspace forest report analysis wire base
 agent/system_uses := base
 agent/ctf_uses    := wire base
@@ -65,7 +66,7 @@ cli_uses          := cli/export kernel/patterns report kernel/spans kernel/reque
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli/export cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/alerts controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/http otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli/export cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -75,7 +76,8 @@ report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
 controlplane/answers_libs := jansson
-controlplane/honed_libs   := microhttpd
+controlplane/alerts_libs  := sqlite3
+controlplane/honed_libs   := microhttpd curl
 agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
 otel/http_libs    := z
@@ -138,6 +140,7 @@ lib_flags_dw        := -ldw
 lib_flags_Zydis     := -lZydis
 lib_flags_bpf       := -lbpf
 lib_flags_microhttpd := -lmicrohttpd
+lib_flags_curl    := -lcurl
 # Only for programs that call tls_open(): hone does not, and starts faster without OpenSSL. One word, since flags are
 # sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state

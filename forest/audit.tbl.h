@@ -15,6 +15,7 @@ ACTOR(LEASE,         4, "lease",         "the lease")
 ACTOR(CONTROLLER,    5, "controller",    "the controller")
 ACTOR(AGENT,         6, "agent",         "agent {node}")
 ACTOR(SEVERAL_USERS, 7, "several-users", "several users")
+ACTOR(ALERT,         8, "alert",         "an alert")
 #endif
 #ifdef ACTION
 ACTION(NONE,           0, "",               "")
@@ -29,5 +30,6 @@ ACTION(CONNECT,        8, "connect",        "connect")
 ACTION(CONNECT_AGENT,  9, "connect-agent",  "connect as an agent")
 ACTION(QUARANTINE,    10, "quarantine",     "stopped reading {text} ({pid}) of user {uid} on node {node}")
 ACTION(FOLLOW,        11, "follow",         "began to follow threads below the tracepoints on node {node}")
+ACTION(START,         13, "start",          "started a diagnosis")
 ACTION(UNFOLLOW,      12, "unfollow",       "ended following threads below the tracepoints on node {node}")
 #endif

@@ -13,7 +13,11 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-enum { DATABASE_FOREST = 0x486f6e65, DATABASE_SPACE = 0x486f6e73 }; /* "Hone", "Hons" */
+enum {
+	DATABASE_FOREST = 0x486f6e65,
+	DATABASE_SPACE = 0x486f6e73,
+	DATABASE_HEALTHY = 0x486f6e68
+}; /* "Hone", "Hons", "Honh" */
 
 /* The last error of `db` as code and text: ERR_FULL, ERR_BUSY, ERR_MEMORY (also db NULL) or
  * ERR_STORE. Returns the code. */

@@ -56,4 +56,6 @@ REASON(MAILBOX_FULL,     51, "mailbox-full",      "the controller's mailbox is f
 REASON(QUEUE_FULL,       52, "queue-full",        "a queue of agent {} is full")
 REASON(LOAD_SHED,        53, "load-shed",         "agent {} has shed load")
 /* of the audit alone */
+REASON(LEFT_RANGE,       56, "left-range",        "the response times have left the range that they have while the type is healthy, at a like rate of requests")
+REASON(OBJECTIVE,        57, "objective",         "its objective is missed too often")
 REASON(UNLISTED,         50, "unlisted",          "further questions that were refused or failed, counted in one row")

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "controlplane/engine/sampling.h"
 #include "controlplane/search/no_evidence.h"
 #include "controlplane/engine/trace_age.h"
+#include "controlplane/engine/watching.h"
 
 /* Events of all requests, for what one request waited for: 4 MiB. */
 enum { HISTORY_EVENTS = 1 << 16 };
@@ -31,6 +33,7 @@ with_defaults(const struct engine_options *o)
 	full.learn_share = o->learn_share > 0 ? o->learn_share : 0.05;
 	full.shed_ns = o->shed_ns > 0 ? o->shed_ns : 10000000000;
 	full.ignore = full.bins = full.deep = NULL;
+	full.watch.types = full.watch.objectives = NULL;
 	return full;
 }
 
@@ -89,7 +92,8 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 
 	if (g == NULL)
 		return err_set(e, ERR_MEMORY, "engine: out of memory");
-	if ((rc = rules_init(&g->rules, o->ignore, o->bins, o->deep, e)) != 0) {
+	if ((rc = rules_init(&g->rules, o->ignore, o->bins, o->deep, e)) != 0 ||
+	    (rc = watcher_init(&g->parts.watcher, &o->watch, e)) != 0) {
 		engine_free(g);
 		return rc;
 	}
@@ -126,6 +130,7 @@ engine_free(struct engine *g)
 	live_report_release(&p->live);
 	kept_traces_clear(&p->kept);
 	instrumentation_release(&p->instrumentation);
+	watcher_release(&p->watcher);
 	rules_release(&g->rules);
 	preload_release(&g->preload);
 	space_free(p->learned.space);
@@ -265,6 +270,64 @@ step_sampling(struct engine *g, struct mono now, struct err *e)
 	return rc;
 }
 
+/* Notes in the audit that an alert started a diagnosis. */
+static void
+audit_alert(
+    struct engine *g, const struct request_type *type, const struct alert *a, struct wall when)
+{
+	forest_audit_own(
+	    g->forest, &(struct audit){ .when = when,
+			   .actor = ACTOR_ALERT,
+			   .action = ACTION_START,
+			   .run = a->run,
+			   .reason = a->kind == ALERT_RANGE ? REASON_LEFT_RANGE : REASON_OBJECTIVE,
+			   .types = type->name });
+}
+
+static int
+start_for_alert(struct engine *g, const struct request_type *type, uint64_t *id, struct mono now,
+    struct wall when, struct err *e)
+{
+	const struct start_options as_usual = { .seed = 0 };
+	const struct label *l = labels_get(g->parts.labels, type->label);
+	char name[LABEL_TEXT_MAX + 2];
+	struct run *run;
+	int rc;
+
+	snprintf(name, sizeof name, "%.*s/%s", (int)l->service_len, l->text, type->name);
+	if ((rc = engine_start(g, name, &as_usual, now, when, id, e)) != 0)
+		return rc;
+	run = type->diagnosis->run;
+	hypothesis_text(
+	    &run->by, audit_actor_word(ACTOR_ALERT)); /* without memory the audit has it */
+	forest_touch_run(g->forest, run);
+	return 0;
+}
+
+/* Starts a diagnosis for each alert that has begun, if it may. Without one the alert is told alone. */
+static void
+step_alerts(struct engine *g, struct mono now, struct wall when)
+{
+	struct engine_parts *p = &g->parts;
+	struct alert *a;
+	struct err e;
+
+	while ((a = watching_new_alert(&p->watcher)) != NULL) {
+		struct request_type *type = request_types_known(&p->types, a->label);
+
+		a->self_start = self_start_may(&p->watcher.starts, &p->watcher.settings.self_start,
+		    a->label, engine_busy(g), when);
+		if (a->self_start != SELF_START)
+			continue;
+		if (type == NULL || start_for_alert(g, type, &a->run, now, when, &e) != 0) {
+			a->self_start = SELF_START_FAILED;
+			continue;
+		}
+		self_start_note(&p->watcher.starts, a->label, when);
+		audit_alert(g, type, a, when);
+	}
+}
+
 int
 engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 {
@@ -286,7 +349,11 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		rc = take_incomplete(g, t, now, e);
 		trace_free(t);
 	}
-	/* 3. learning and diagnoses decide */
+	/* 3. alerts begin and end, and start diagnoses */
+	if (rc == 0)
+		rc = watching_step(&p->watcher, &p->types, now, when, e);
+	step_alerts(g, now, when);
+	/* 4. learning and diagnoses decide */
 	if (rc == 0)
 		rc = learning_step(&p->learning, now, when, e);
 	for (uint32_t i = 0; i < p->types.n && rc == 0; i++) {
@@ -296,7 +363,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		arena_reset(&g->scratch);
 	}
 	step_no_evidence(g, now);
-	/* 4. shares of requests, which follow from what is enabled */
+	/* 5. shares of requests, which follow from what is enabled */
 	if (rc == 0)
 		rc = step_sampling(g, now, e);
 	return rc != 0 ? rc : overhead_step(p->overhead, now, e);
@@ -385,7 +452,9 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
 	request_type_trace(type, t, engine_sampled(g, type), now);
-	if ((rc = count_instrumentation(g, t, now, e)) != 0 ||
+	if ((rc = watching_trace(&p->watcher, type, p->labels, t, engine_sampled(g, type), e)) !=
+		0 ||
+	    (rc = count_instrumentation(g, t, now, e)) != 0 ||
 	    (p->history != NULL && (rc = thread_history_add(p->history, t, p->labels, e)) != 0))
 		return rc;
 	rc = extract_path(g, t, request_type_diagnosed(type), &extracted, &path, e);

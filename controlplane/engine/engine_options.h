@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "analysis/variance.h"
+#include "controlplane/alerts/watcher.h"
 
 /* From the configuration (honed.conf(5)). */
 struct engine_options {
@@ -48,6 +49,8 @@ struct engine_options {
 	double sampled;   /* share of requests that are sampled; of types under diagnosis: all */
 	int64_t enough;   /* traces a second of a type under no diagnosis; 0: all of that share */
 	int64_t lease_ns; /* of added tracepoints */
+
+	struct watcher_settings watch; /* window_ns 0: nothing is watched */
 };
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "analysis/assemble.h"
 #include "analysis/thread_history.h"
+#include "controlplane/alerts/watcher.h"
 #include "controlplane/engine/below_asked.h"
 #include "controlplane/engine/desired_state.h"
 #include "controlplane/engine/engine_options.h"
@@ -38,6 +39,7 @@ struct engine_parts {
 	struct live_report live;
 	struct kept_traces kept; /* of the same window */
 	struct instrumentation instrumentation;
+	struct watcher watcher;
 	struct thread_history *history; /* of all types, while a diagnosis runs; else NULL */
 	struct path_counts diagnosed;   /* of diagnoses; reports count their own */
 	struct sketch delay; /* ns from the oldest record of each batch to its arrival here */

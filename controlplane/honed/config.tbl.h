@@ -109,6 +109,35 @@ KEY(search, deep, deep, TEXT,
 KEY(search, seed, seed, COUNT, "1", 1, 9e15,
     "The random seed. The same seed and the same records give the same decisions.")
 
+KEY(watch, types, watch_types, TEXT, "*", 0, 0,
+    "Patterns of request types, NAME or SERVICE/NAME, separated by blanks, whose response times are watched: what they are while the type is "
+    "healthy is learned, at each rate of requests, and an alert begins when they leave that. hone alerts shows them. Empty: none.")
+KEY(watch, window, watch_window, TIME, "1min", 0.2 * S, 3600 * S,
+    "The time over which response times are taken together. An alert begins or ends when 4 of 5 windows say so; one with fewer than 100 "
+    "traced requests says nothing.")
+KEY(watch, learn, watch_learn, TIME, "24h", 10 * S, 72 * 3600 * S,
+    "How much healthy time of a type is learned before anything is an alert, at least 60 windows; the newest 4,320 windows are kept. Load follows "
+    "the day.")
+KEY(watch, cost_min, watch_cost_min, SHARE, "5%", 0, 1,
+    "The least part of the response time, on average, that an alert says is more than usual.")
+KEY(watch, objectives, watch_objectives, TEXT, "", 0, 0,
+    "Objectives, separated by blanks: TYPE<TIME:SHARE, such as CHECKOUT<200ms:99.9%. An alert begins when the requests that may miss it in 30 days "
+    "are used up too fast: 14.4 times over 60 windows and over 5, 6 times over 360 and 30, or once over 4,320 and 360.")
+KEY(watch, starts_per_day, starts_per_day, COUNT, "0", 0, 1000,
+    "Diagnoses that alerts may start in 24 h, of all types together, none while another one or learning is active. 0: none.")
+KEY(watch, cool_down, cool_down, TIME, "1h", 0, 720 * 3600 * S,
+    "The least time between two diagnoses of one request type that alerts start.")
+KEY(watch, alertmanager, watch_alertmanager, TEXT, "", 0, 0,
+    "The URL of an Alertmanager, such as http://127.0.0.1:9093. Alerts are sent to its /api/v2/alerts, with the verdict as annotations, each minute "
+    "while they last. Empty: none.")
+KEY(watch, webhook, watch_webhook, TEXT, "", 0, 0,
+    "A URL to which each alert is sent by POST as JSON when it begins, with the verdict, and when it has ended. Empty: none.")
+KEY(watch, command, watch_command, TEXT, "", 0, 0,
+    "A program, with its whole path and without arguments, that gets the same JSON at its standard input. It runs as the user of honed, for at most 60 s, one "
+    "at a time. Empty: none.")
+KEY(watch, healthy, watch_healthy, TEXT, "", 0, 0,
+    "The file in which healthy windows are kept. Empty: healthy.db in the folder of storage.database.")
+
 KEY(learn, budget, learn_budget, SHARE, "5%", 0.00001, 1,
     "Overhead budget of learning, with all tracepoints enabled: a share of one core, on each node.")
 

@@ -15,6 +15,7 @@
 #include "controlplane/honed/doors.h"
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/forest_keeper.h"
+#include "controlplane/honed/healthy_keeper.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/questions.h"
 #include "controlplane/honed/space_keeper.h"
@@ -34,6 +35,7 @@ struct honed {
 	struct forest_keeper keeper;
 	struct engine *engine;
 	struct space_keeper space;
+	struct healthy_keeper healthy;
 	struct roles *roles;
 	struct tls *tls; /* NULL: agents connect by a local socket */
 	struct server *server;
@@ -56,7 +58,10 @@ open_engine(struct honed *h, struct err *e)
 	if (rc < 0)
 		return rc;
 	h->space = (struct space_keeper){ .path = h->config->space, .engine = h->engine };
-	return space_keeper_load(&h->space, e);
+	if ((rc = space_keeper_load(&h->space, e)) < 0)
+		return rc;
+	return healthy_keeper_open(
+	    &h->healthy, h->engine, h->config->watch_healthy, h->config->database, e);
 }
 
 static int
@@ -122,6 +127,7 @@ honed_close(struct honed *h)
 	server_close(h->server);
 	tls_close(h->tls);
 	roles_free(h->roles);
+	healthy_keeper_close(&h->healthy);
 	if (h->engine != NULL)
 		engine_free(h->engine);
 	forest_keeper_close(&h->keeper);
@@ -259,6 +265,7 @@ step(struct honed *h)
 	/* 2. the learned space */
 	space_keeper_save(&h->space);
 	space_keeper_choose(&h->space);
+	healthy_keeper_step(&h->healthy);
 	/* 3. the doors, whose questions may change the forest too */
 	doors_step(h->doors, clock_mono());
 	agent_links_ask_clocks(&h->agents);

@@ -210,6 +210,12 @@ config_engine(const struct config *c)
 		.sampled = c->sampled,
 		.enough = c->enough,
 		.lease_ns = c->lease,
+		.watch = { .types = c->watch_types,
+		    .objectives = c->watch_objectives,
+		    .cost_min = c->watch_cost_min,
+		    .window_ns = c->watch_window,
+		    .learn_ns = c->watch_learn,
+		    .self_start = { c->starts_per_day, c->cool_down } },
 	};
 }
 

@@ -381,6 +381,8 @@ put_control(struct metric_lines *m, const struct engine *g, struct mono now)
 	    "Tracepoints that diagnoses and learning have added.", plan_count(e->plan));
 	put_one(m, "hone_learning_active", METRIC_GAUGE, "1: the learned space is being extended.",
 	    e->learning.active);
+	put_one(m, "hone_alerts_firing", METRIC_GAUGE, "Alerts that are firing.",
+	    watcher_firing(&e->watcher));
 	put_one(m, "hone_paused", METRIC_GAUGE,
 	    "1: nothing more is enabled, since a queue is too full.", q->paused);
 	put_one(m, "hone_pauses", METRIC_COUNTER, "How often that began.", (double)q->pauses);

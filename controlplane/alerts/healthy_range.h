@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whether the response times of a request type have left the range that they have while the type is healthy, at a like rate of
+ * requests. Pure.
+ *
+ * A window is a minute of requests, as the logarithms of nine quantiles, their mean and their rate. Requests of one window depend on
+ * each other (queues, bursts), so a test of one window against another finds a difference each few minutes. The limit comes from
+ * the healthy windows themselves instead: what each quantile exceeds in 1 % of them. Load makes requests slower without any fault, so
+ * a window is compared with the healthy windows whose rate is nearest, as many of them with a higher as with a lower one, and with
+ * none while hardly any had so high a rate; and its
+ * upper quantiles are compared with those of the healthy windows whose lower quartile is nearest, in which requests waited as long for
+ * each other.
+ */
+#ifndef CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
+#define CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/moments.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum {
+	RANGE_QUANTILES = 9,
+	RANGE_WINDOWS_MAX = 4320, /* healthy windows that are kept: three days of minutes */
+	RANGE_WINDOWS_MIN = 60,   /* the least that windows_min below may be */
+	RANGE_ABOVE_MIN = 30,     /* like windows with more, at least */
+	RANGE_HALF_MIN =
+	    60, /* like windows with more, and with less, where there are so many; else a twelfth of all */
+	RANGE_REQUESTS_MIN = 100, /* a window with fewer is not judged */
+};
+extern const double range_quantiles[RANGE_QUANTILES]; /* ascending, 0..1 */
+
+struct latency_window {
+	struct wall begin;
+	uint64_t requests; /* whose times are in it: sampled and complete */
+	double per_second; /* requests, sampled or not: an estimate */
+	double mean_ns;
+	double log_ns[RANGE_QUANTILES]; /* natural logarithms of the quantiles */
+};
+
+struct healthy_range {                  /* all zeroes is empty; 104 bytes a window */
+	struct latency_window *windows; /* a ring: the oldest gives its place to a new one */
+	uint32_t n, cap, next;
+};
+
+enum range_answer {
+	RANGE_FEW_REQUESTS, /* fewer than RANGE_REQUESTS_MIN */
+	RANGE_LEARNING,     /* fewer healthy windows than windows_min */
+	RANGE_RATE_UNKNOWN, /* fewer than RANGE_ABOVE_MIN healthy windows have so high a rate */
+	RANGE_INSIDE,
+	RANGE_OUTSIDE, /* a quantile is over its limit */
+	RANGE_ANSWERS
+};
+const char *range_answer_word(enum range_answer a); /* "few-requests", "learning", ...; "?" */
+
+struct range_judgement {
+	enum range_answer answer;
+	uint32_t like; /* healthy windows that it was compared with */
+	/* INSIDE and OUTSIDE: of the quantile that is furthest above its limit, relative to it */
+	double quantile, now_ns, usual_ns /* median */, limit_ns;
+	double usual_mean_ns; /* median of the means of the like windows */
+	/* The part of the response time of this window that the usual mean does not explain; negative: it is faster. */
+	double cost_share;
+};
+
+/* *w from the times of a window: all of `times`, their mean, and the rate. O(buckets of the sketch). */
+void latency_window_make(struct latency_window *w, const struct sketch *times, double mean_ns,
+    double per_second, struct wall begin);
+
+/* windows_min: how many healthy windows are to be learned first; load follows the day, so it should be a day's. O(n log n) of the
+ * healthy windows. ERR_MEMORY. */
+int healthy_range_judge(const struct healthy_range *h, uint32_t windows_min,
+    const struct latency_window *w, struct range_judgement *ret, struct err *e);
+/* Adds a window that was healthy. O(1), amortised. ERR_MEMORY: it is not added. */
+int healthy_range_add(struct healthy_range *h, const struct latency_window *w, struct err *e);
+void healthy_range_release(struct healthy_range *h); /* empties it */
+
+#endif

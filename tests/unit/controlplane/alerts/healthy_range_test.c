@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "controlplane/alerts/healthy_range.h"
+
+#define MS 1e6
+
+/* A window whose quantiles are those of times around `ms`, spread by a few percent at random. */
+static struct latency_window
+window_of(struct rng *r, double per_second, double ms)
+{
+	struct latency_window w = { .requests = 600, .per_second = per_second, .mean_ns = ms * MS };
+	double noise = 0.05 * rng_normal(r);
+
+	for (unsigned i = 0; i < RANGE_QUANTILES; i++)
+		w.log_ns[i] = log(ms * MS) + (range_quantiles[i] - 0.5) + noise +
+		              0.01 * rng_normal(r);
+	return w;
+}
+
+/* 1,000 healthy windows: at 10 to 100 requests a second, times grow with the rate from 11 to 20 ms. */
+static void
+learn(struct healthy_range *h, struct rng *r)
+{
+	struct err e;
+
+	rng_seed(r, 7);
+	for (int i = 0; i < 1000; i++) {
+		double rate = 10 + 90 * rng_unit(r);
+		struct latency_window w = window_of(r, rate, 10 + rate / 10);
+
+		assert_int_equal(healthy_range_add(h, &w, &e), 0);
+	}
+}
+
+static enum range_answer
+judged(const struct healthy_range *h, const struct latency_window *w, struct range_judgement *j)
+{
+	struct err e;
+
+	assert_int_equal(healthy_range_judge(h, 60, w, j, &e), 0);
+	return j->answer;
+}
+
+static void
+few_requests_and_little_learning_judge_nothing(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 1);
+	w = window_of(&r, 10, 10);
+	for (int i = 0; i < 59; i++)
+		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
+	assert_int_equal(judged(&h, &w, &j), RANGE_LEARNING);
+	w.requests = RANGE_REQUESTS_MIN - 1;
+	assert_int_equal(judged(&h, &w, &j), RANGE_FEW_REQUESTS);
+	healthy_range_release(&h);
+}
+
+static void
+what_is_usual_at_a_high_rate_is_outside_at_a_low_one(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	(void)state;
+
+	learn(&h, &r);
+	w = window_of(&r, 90, 19);
+	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
+	w = window_of(&r, 15, 19.5);
+	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
+	assert_true(j.cost_share > 0.3 && j.cost_share < 0.5);
+	assert_true(j.usual_ns < j.limit_ns && j.limit_ns < j.now_ns);
+	assert_true(fabs(j.usual_mean_ns / MS - 11.5) < 1);
+	healthy_range_release(&h);
+}
+
+static void
+a_rate_that_was_not_learned_is_not_judged(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	(void)state;
+
+	learn(&h, &r);
+	w = window_of(&r, 130, 60);
+	assert_int_equal(judged(&h, &w, &j), RANGE_RATE_UNKNOWN);
+	w = window_of(&r, 1, 60); /* a lower load does not excuse it */
+	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
+	healthy_range_release(&h);
+}
+
+/* A tenth of the requests is slower, by less than the times of whole windows vary with the load. */
+static void
+a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 3);
+	for (int i = 0; i < 1000;
+	     i++) { /* at one rate, windows differ by the time that requests wait for each other */
+		w = window_of(&r, 50, 10 * exp(0.5 * rng_normal(&r)));
+		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
+	}
+	w = window_of(&r, 50, 10);
+	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
+	w.log_ns[6] += 0.3;
+	w.log_ns[7] += 0.3;
+	w.log_ns[8] += 0.3;
+	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
+	assert_true(j.quantile >= 0.95);
+	healthy_range_release(&h);
+}
+
+static void
+the_newest_windows_are_kept(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct latency_window w;
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 1);
+	for (int i = 0; i < RANGE_WINDOWS_MAX + 10; i++) {
+		w = window_of(&r, 10, 10);
+		w.begin.ns = i;
+		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
+	}
+	assert_int_equal(h.n, RANGE_WINDOWS_MAX);
+	for (uint32_t i = 0; i < h.n; i++)
+		assert_true(h.windows[i].begin.ns >= 10);
+	healthy_range_release(&h);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(few_requests_and_little_learning_judge_nothing),
+		cmocka_unit_test(what_is_usual_at_a_high_rate_is_outside_at_a_low_one),
+		cmocka_unit_test(a_rate_that_was_not_learned_is_not_judged),
+		cmocka_unit_test(
+		    a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile),
+		cmocka_unit_test(the_newest_windows_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
