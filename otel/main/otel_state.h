@@ -11,6 +11,7 @@
 #include "agent/link/outbox.h"
 #include "agent/link/pack.h"
 #include "base/log.h"
+#include "otel/grpc/grpc_door.h"
 #include "otel/main/otel_config.h"
 #include "otel/main/span_door.h"
 #include "otel/spans/otel_source.h"
@@ -49,6 +50,7 @@ struct otel {
 	struct otel_source *source;
 	struct span_bodies bodies;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
+	struct grpc_door *grpc;         /* NULL: so, too */
 	struct mono clocks_at;
 	bool more;
 	uint64_t lost[LOSS_REASONS]; /* told as losses */
