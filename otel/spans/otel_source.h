@@ -35,7 +35,7 @@ struct otel_source_options {
 	int64_t past_ns; /* one that ended this long ago, too */
 };
 
-enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN };
+enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN, SPAN_FORMATS };
 
 struct receipt {           /* what became of the spans of one body */
 	uint32_t taken;    /* with those that had come before */

@@ -6,13 +6,18 @@
 #include <string.h>
 
 #include "base/texts.h"
+#include "wire/record.h"
 
 enum { HAS_PARENT = 1, FOLLOWS = 2, FAILED = 4, NO_BEGIN = 8, NO_END = 16, HAS_CALLER = 32 };
 enum { CALLER_SAMPLED = 1, CALLER_PROBED = 2 };
 
+/* Where a text stands in a span: consecutive spans often have the same there, which takes a comparison, not a hash. */
+enum { SERVICE_SLOT, NAME_SLOT, NODE_SLOT, KEY_SLOTS, SLOTS = KEY_SLOTS + RECORD_VALUES_MAX };
+
 struct span_pack {
 	struct texts *texts;
-	size_t bytes; /* of texts */
+	size_t bytes;         /* of texts */
+	uint32_t last[SLOTS]; /* number of the text that was there last, plus 1; 0: none */
 };
 
 struct span_pack *
@@ -38,48 +43,97 @@ span_pack_free(struct span_pack *p)
 
 /* ---- writing ---- */
 
-/* The number of the text among those that are kept once; UINT32_MAX: it is not among them. */
+enum { VARINT_MAX = 10, FIXED_MAX = 2 + 8 + 8 + 2 * VARINT_MAX + 9 + VARINT_MAX };
+
+/* The most bytes that the span takes: there is room for them when they are written. */
+static size_t
+most_bytes(const struct span *s, uint32_t n)
+{
+	size_t most = FIXED_MAX + 3 * 2 * VARINT_MAX + s->service.len + s->name.len + s->node.len;
+
+	for (uint32_t i = 0; i < n; i++)
+		most += 3 * VARINT_MAX + 1 + s->attributes[i].key_len +
+		        (s->attributes[i].value.type == VALUE_TEXT ? s->attributes[i].value.len
+								   : 0);
+	return most;
+}
+
+static uint8_t *
+put_uint(uint8_t *to, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*to++ = (uint8_t)(v | 0x80);
+	*to++ = (uint8_t)v;
+	return to;
+}
+
+static uint8_t *
+put_int(uint8_t *to, int64_t v)
+{
+	return put_uint(to, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+static uint8_t *
+put_fixed(uint8_t *to, uint64_t v)
+{
+	for (int i = 0; i < 8; i++)
+		to[i] = (uint8_t)(v >> 8 * i);
+	return to + 8;
+}
+
+static uint8_t *
+put_bytes(uint8_t *to, const char *s, size_t len)
+{
+	to = put_uint(to, len);
+	if (len > 0)
+		memcpy(to, s, len);
+	return to + len;
+}
+
+/* The number of the text among those that are kept once, plus 1; 0: it is not among them. */
 static uint32_t
 kept_once(struct span_pack *p, const char *s, size_t len)
 {
-	uint32_t before, id;
+	uint32_t before = texts_count(p->texts), id;
 
 	if (len > PACK_TEXT_MAX)
-		return UINT32_MAX;
+		return 0;
 	if (p->bytes + len > PACK_TEXTS_BYTES)
-		return texts_find(p->texts, s, len);
-	before = texts_count(p->texts);
+		return texts_find(p->texts, s, len) + 1;
 	id = texts_intern(p->texts, s, len);
 	p->bytes += texts_count(p->texts) > before ? len : 0;
-	return id;
+	return id + 1;
 }
 
-static void
-put_text(struct span_pack *p, struct buf *to, const char *s, size_t len)
+static uint8_t *
+put_text(struct span_pack *p, uint8_t *to, uint32_t slot, const char *s, size_t len)
 {
-	uint32_t id = kept_once(p, len > 0 ? s : "", len);
+	uint32_t number = p->last[slot];
 
-	buf_uint(to, id != UINT32_MAX ? id + UINT64_C(1) : 0);
-	if (id == UINT32_MAX)
-		buf_text(to, s, len);
+	s = len > 0 ? s : "";
+	if (number == 0 || texts_length(p->texts, number - 1) != len ||
+	    memcmp(texts_get(p->texts, number - 1), s, len) != 0)
+		number = kept_once(p, s, len);
+	to = put_uint(to, number);
+	if (number == 0)
+		return put_bytes(to, s, len);
+	p->last[slot] = number;
+	return to;
 }
 
-static void
-put_value(struct buf *to, const struct value *v)
+static uint8_t *
+put_value(uint8_t *to, const struct value *v)
 {
-	buf_u8(to, v->type);
+	*to++ = v->type;
 	switch (v->type) {
 	case VALUE_TEXT:
-		buf_text(to, v->text, v->len);
-		break;
+		return put_bytes(to, v->text, v->len);
 	case VALUE_INT:
-		buf_int(to, v->i);
-		break;
-	case VALUE_REAL:
-		buf_double(to, v->d);
-		break;
+		return put_int(to, v->i);
 	default:
-		buf_uint(to, v->u);
+		return put_uint(to, v->u);
+	case VALUE_REAL:
+		return put_fixed(to, v->u);
 	}
 }
 
@@ -109,27 +163,35 @@ span_pack_put(struct span_pack *p, struct buf *to, const struct span *s,
     const struct caller *caller, int64_t base_ns)
 {
 	uint32_t n = s->nattributes < RECORD_VALUES_MAX ? s->nattributes : RECORD_VALUES_MAX;
+	size_t most = most_bytes(s, n);
+	uint8_t *begin = buf_reserve(to, most), *at = begin;
 
-	buf_u8(to, flags_of(s, caller));
-	buf_u8(to, s->kind);
-	buf_u64(to, s->id);
+	if (begin == NULL)
+		return;
+	*at++ = flags_of(s, caller);
+	*at++ = s->kind;
+	at = put_fixed(at, s->id);
 	if (s->has_parent)
-		buf_u64(to, s->parent);
-	buf_int(to, difference(s->begin_ns, base_ns));
-	buf_int(to, difference(s->end_ns, s->begin_ns));
+		at = put_fixed(at, s->parent);
+	at = put_int(at, difference(s->begin_ns, base_ns));
+	at = put_int(at, difference(s->end_ns, s->begin_ns));
 	if (caller->link_id != 0) {
-		buf_u64(to, caller->link_id);
-		buf_u8(to, (uint8_t)((caller->sampled ? CALLER_SAMPLED : 0) |
-				     (caller->probed ? CALLER_PROBED : 0)));
+		at = put_fixed(at, caller->link_id);
+		*at++ = (uint8_t)((caller->sampled ? CALLER_SAMPLED : 0) |
+				  (caller->probed ? CALLER_PROBED : 0));
 	}
-	put_text(p, to, s->service.s, s->service.len);
-	put_text(p, to, s->name.s, s->name.len);
-	put_text(p, to, s->node.s, s->node.len);
-	buf_uint(to, n);
+	at = put_text(p, at, SERVICE_SLOT, s->service.s, s->service.len);
+	at = put_text(p, at, NAME_SLOT, s->name.s, s->name.len);
+	at = put_text(p, at, NODE_SLOT, s->node.s, s->node.len);
+	at = put_uint(at, n);
 	for (uint32_t i = 0; i < n; i++) {
-		put_text(p, to, s->attributes[i].key, s->attributes[i].key_len);
-		put_value(to, &s->attributes[i].value);
+		const struct attribute *a = &s->attributes[i];
+
+		at = put_text(p, at, KEY_SLOTS + i, a->key, a->key_len);
+		at = put_value(at, &a->value);
 	}
+	assert((size_t)(at - begin) <= most);
+	to->len += (size_t)(at - begin);
 }
 
 /* ---- reading ---- */
@@ -166,7 +228,7 @@ get_value(struct reader *r)
 		v.i = read_int(r);
 		break;
 	case VALUE_REAL:
-		v.d = read_double(r);
+		v.u = read_u64(r);
 		break;
 	default:
 		v.u = read_uint(r);
