@@ -12,6 +12,7 @@
 #include "base/tls.h"
 #include "otel/main/otel_control.h"
 #include "otel/main/otel_report.h"
+#include "otel/main/otel_services.h"
 #include "otel/main/otel_state.h"
 
 enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 300, GOODBYE_STEP_MS = 5 };
@@ -108,6 +109,7 @@ otel_turn(struct otel *o)
 	otel_report_look(o);
 	read_spans(o, clock_mono(), false);
 	otel_report_look(o);
+	otel_services_turn(o, now);
 	otel_post_done(o);
 	otel_report_turn(o, now);
 	if (pack_tick(o->pack, now))

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "otel/spans/services.h"
 #include "wire/frame.h"
 
 #define SAY_EVERY_NS (60 * SECOND)
@@ -99,6 +100,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.memory_bytes = resident_bytes();
 	st.ring_bytes = (int64_t)s->gather.bytes;
 	st.sent_bytes = link.sent_bytes;
+	st.programs = services_count(otel_source_services(o->source));
 	st.epoch = o->control.epoch;
 	st.tracer_ok = true;
 	st.guard_ok = true; /* there is nothing to guard: no tracepoint of its own stays on */

@@ -2,7 +2,7 @@
 /*
  * The state of hone-otel. All of it is used by the thread of the main loop alone.
  *
- *	otel_loop ---> otel_control, otel_report
+ *	otel_loop ---> otel_control, otel_report, otel_services
  */
 #ifndef OTEL_MAIN_OTEL_STATE_H
 #define OTEL_MAIN_OTEL_STATE_H
@@ -39,6 +39,11 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	uint64_t said_full;
 };
 
+struct otel_told { /* otel_services.c: of which services the controller was told */
+	uint64_t told;
+	struct mono told_at;
+};
+
 struct otel {
 	const struct otel_config *config;
 	void (*log)(enum log_level level, const char *text);
@@ -56,6 +61,7 @@ struct otel {
 	uint64_t lost[LOSS_REASONS]; /* told as losses */
 	struct otel_control control;
 	struct otel_report report;
+	struct otel_told services;
 };
 
 void otel_log(struct otel *o, enum log_level level, const char *fmt, ...)

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "formats/reading.h"
+#include "otel/spans/services.h"
 
 /* POLL_RECORDS: after so many, a poll says that there are more. LOSSES: kept apart until the next poll. */
 enum { POLL_RECORDS = 8192, LOSSES = 64, BODY_NAMES_BYTES = 64 << 10, BODY_BYTES = 1 << 20 };
@@ -17,6 +18,7 @@ enum { POLL_RECORDS = 8192, LOSSES = 64, BODY_NAMES_BYTES = 64 << 10, BODY_BYTES
 struct otel_source {
 	struct otel_source_options o;
 	struct gather *gather;
+	struct services *services;
 	struct span_records *records;
 	struct labels *labels; /* that readings need; no spans become traces there */
 	struct reading *readings[SPAN_FORMATS]; /* made when the first body of that format comes */
@@ -108,7 +110,7 @@ otel_source_new(struct otel_source **ret, const struct otel_source_options *o, s
 		return err_set(e, ERR_MEMORY, "out of memory");
 	s->o = *o;
 	s->watermark_ns = INT64_MIN;
-	if ((s->labels = labels_new()) == NULL)
+	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
 		rc = span_records_new(&s->records, &r, e);
@@ -126,6 +128,7 @@ otel_source_free(struct otel_source *s)
 	if (s == NULL)
 		return;
 	gather_free(s->gather);
+	services_free(s->services);
 	span_records_free(s->records);
 	for (int i = 0; i < SPAN_FORMATS; i++)
 		reading_free(s->readings[i]);
@@ -199,6 +202,7 @@ take_span(void *ctx, const struct span *from, struct err *e)
 	(void)e;
 
 	s->stats.spans++;
+	services_note(s->services, from, s->now);
 	if (span.no_begin || span.no_end)
 		return reject(s, from, "it has no begin or no end, or ends before it begins");
 	span.begin_ns = wall_offset_mono_ns(&s->clock, span.begin_ns);
@@ -385,6 +389,12 @@ otel_source_poll(
 		s->watermark_ns = watermark_ns;
 	ret->watermark_ns = s->watermark_ns;
 	return rc;
+}
+
+struct services *
+otel_source_services(const struct otel_source *s)
+{
+	return s->services;
 }
 
 const struct batch_label *

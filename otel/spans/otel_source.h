@@ -25,6 +25,7 @@
 #include "wire/toggle.h"
 
 struct otel_source;
+struct services;
 
 struct otel_source_options {
 	struct gather_options gather;
@@ -78,6 +79,8 @@ void otel_source_sample(struct otel_source *s, bool on);
  * (agent/reader/source.h). all: also those that are not due yet. */
 int otel_source_poll(
     struct otel_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
+/* The services that spans came from, until otel_source_free(). */
+struct services *otel_source_services(const struct otel_source *s);
 const struct batch_label *otel_source_labels(const struct otel_source *s, uint32_t *count);
 
 /* Share of the memory for spans that is used, 0 to 1; and the time until a trace is due. */
