@@ -2,13 +2,13 @@
 #define _GNU_SOURCE
 #include "otel/main/otel_config.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/listen_address.h"
+#include "agent/link/link_settings.h"
 #include "wire/agent_messages.h"
 
 #define AT(member) offsetof(struct otel_config, member)
@@ -25,14 +25,7 @@ const struct ini_key otel_config_keys[] = {
 #include "agent/link/link_keys.tbl.h"
 	{ "queue", "memory", INI_BYTES, AT(memory_bytes), "32MiB", 1 << 20, 1e11,
 	    "Limit of unacknowledged batches; above it the oldest unsent ones are dropped and counted." },
-	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10,
-	    "A batch of this size is sent at once." },
-	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND,
-	    "Time between two batches while there are records; after a pause a batch is sent at once." },
-	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
-	    "Longest time between two batches, also without records." },
-	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
-	    "Batches that may be unacknowledged at a time." },
+#include "agent/link/queue_keys.tbl.h"
 	{ "listen", "otlp", INI_TEXT, AT(otlp), "127.0.0.1:4318", 0, 0,
 	    "Where OTLP/HTTP is taken, in JSON and protobuf: address:port, or [address]:port; empty: nowhere." },
 	{ "listen", "grpc", INI_TEXT, AT(grpc), "127.0.0.1:4317", 0, 0,
@@ -65,26 +58,10 @@ const struct ini_key otel_config_keys[] = {
 
 const size_t otel_config_nkeys = sizeof otel_config_keys / sizeof otel_config_keys[0];
 
-static const char *const LEVELS[] = { "debug", "info", "warn", "error" };
-
 enum log_level
 otel_config_log_level(const struct otel_config *c)
 {
-	for (int i = 0; i < 4; i++)
-		if (strcmp(c->log_level, LEVELS[i]) == 0)
-			return (enum log_level)i;
-	return LOG_INFO;
-}
-
-static bool
-node_name_fits(const char *s)
-{
-	size_t len = strlen(s);
-
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && (i == 0 || strchr("-_.", s[i]) == NULL))
-			return false;
-	return len > 0 && len <= NODE_NAME_MAX;
+	return link_settings_log_level(c->log_level);
 }
 
 static int
@@ -101,22 +78,11 @@ check_address(const char *key, const char *text, struct err *e)
 static int
 check(const struct otel_config *c, struct err *e)
 {
-	bool known = false;
+	const struct link_settings link = { c->node, c->url, c->log_level };
 	int rc;
 
-	for (int i = 0; i < 4; i++)
-		known = known || strcmp(c->log_level, LEVELS[i]) == 0;
-	if (!known)
-		return err_set(e, ERR_INPUT,
-		    "log.level: \"%s\" is not one of debug, info, warn, error", c->log_level);
-	if (!node_name_fits(c->node))
-		return err_set(e, ERR_INPUT,
-		    "agent.node: \"%s\": 1 to %d letters, digits, and - _ . after the first",
-		    c->node, NODE_NAME_MAX);
-	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tls://", 6) != 0)
-		return err_set(
-		    e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tls://host:port", c->url);
-	if ((rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
+	if ((rc = link_settings_check(&link, e)) != 0 ||
+	    (rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
 	    (rc = check_address("listen.grpc", c->grpc, e)) != 0 ||
 	    (rc = check_address("listen.zipkin", c->zipkin, e)) != 0)
 		return rc;
