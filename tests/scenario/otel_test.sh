@@ -118,11 +118,11 @@ check "of 6,000 connections that say nothing a client by gRPC sees nothing" bash
 kill $otel && wait $otel
 check "SIGTERM ends it: exit 0" test $? = 0
 otel_up -o spans.memory=1MiB -o spans.hold=3s -o spans.age=10s || bail "hone-otel does not connect again"
-# Spans of 3,200 traces are over 90 % of 1 MiB.
+# Spans of 5,600 traces are over 90 % of 1 MiB: 176 bytes each.
 fill() {
   awk -v end="$(date +%s%N)" 'BEGIN {
     printf "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":["
-    for (i = 1; i <= 3200; i++)
+    for (i = 1; i <= 5600; i++)
       printf "%s{\"traceId\":\"%032x\",\"spanId\":\"%016x\",\"name\":\"fill\",\"startTimeUnixNano\":\"%s\",\"endTimeUnixNano\":\"%s\"}", (i > 1 ? "," : ""), i, i, end, end
     printf "]}]}]}" }' > "$D/fill.json"
   post 200 -H "$json" --data-binary @"$D/fill.json" $traces
