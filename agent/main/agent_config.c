@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "agent/reader/listed_users.h"
 #include "agent/reader/sources.h"
 #include "base/ini.h"
+#include "agent/link/link_settings.h"
 #include "wire/agent_messages.h"
 
 #define AT(member) offsetof(struct agent_config, member)
@@ -40,14 +40,7 @@ const struct ini_key agent_config_keys[] = {
 	    "Limit of unacknowledged batches; above it the oldest unsent ones are dropped and counted." },
 	{ "queue", "files", INI_BYTES, AT(files_bytes), "64MiB", 1 << 20, 1e11,
 	    "Limit of unread data in the tracer's files; above it no request is sampled until half of it is read." },
-	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10,
-	    "A batch of this size is sent at once." },
-	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND,
-	    "Time between two batches while there are records; after a pause a batch is sent at once." },
-	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
-	    "Longest time between two batches, also without records." },
-	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
-	    "Batches that may be unacknowledged at a time." },
+#include "agent/link/queue_keys.tbl.h"
 	{ "tracer", "sub_buffers", INI_COUNT, AT(sub_buffers), "16", 2, 1024,
 	    "Sub-buffers for each program and processor, a power of two; times switch_timer, the stall that loses no record." },
 	{ "tracer", "sub_buffer_size", INI_BYTES, AT(sub_buffer_bytes), "32KiB", 4096, 1 << 26,
@@ -96,33 +89,16 @@ const struct ini_key agent_config_keys[] = {
 
 const size_t agent_config_nkeys = sizeof agent_config_keys / sizeof agent_config_keys[0];
 
-static const char *const LEVELS[] = { "debug", "info", "warn", "error" };
-
 enum log_level
 agent_config_log_level(const struct agent_config *c)
 {
-	for (int i = 0; i < 4; i++)
-		if (strcmp(c->log_level, LEVELS[i]) == 0)
-			return (enum log_level)i;
-	return LOG_INFO;
+	return link_settings_log_level(c->log_level);
 }
 
 static bool
 power_of_two(int64_t n)
 {
 	return n > 0 && (n & (n - 1)) == 0;
-}
-
-/* It becomes part of the names of sessions and folders. */
-static bool
-node_name_fits(const char *s)
-{
-	size_t len = strlen(s);
-
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && (i == 0 || strchr("-_.", s[i]) == NULL))
-			return false;
-	return len > 0 && len <= NODE_NAME_MAX;
 }
 
 static int
@@ -146,17 +122,10 @@ static int
 check(const struct agent_config *c, struct err *e)
 {
 	struct listed_users listed;
-	bool known = false;
+	const struct link_settings link = { c->node, c->url, c->log_level };
 
-	for (int i = 0; i < 4; i++)
-		known = known || strcmp(c->log_level, LEVELS[i]) == 0;
-	if (!known)
-		return err_set(e, ERR_INPUT,
-		    "log.level: \"%s\" is not one of debug, info, warn, error", c->log_level);
-	if (!node_name_fits(c->node))
-		return err_set(e, ERR_INPUT,
-		    "agent.node: \"%s\": 1 to %d letters, digits, and - _ . after the first",
-		    c->node, NODE_NAME_MAX);
+	if (link_settings_check(&link, e) != 0)
+		return e->code;
 	if (c->run_dir[0] != '/' || strlen(c->run_dir) > PATH_MAX / 4)
 		return err_set(e, ERR_INPUT,
 		    "agent.run_dir: \"%s\": a path from / of at most %d bytes", c->run_dir,
@@ -174,14 +143,6 @@ check(const struct agent_config *c, struct err *e)
 		return e->code;
 	if (c->maps[0] != '/')
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
-	if (strncmp(c->url, "tcp://", 6) == 0)
-		return err_set(e, ERR_INPUT,
-		    "controller.url: \"%s\": it is not encrypted; use tls://host:port, with the keys that hone keys "
-		    "agent %s makes",
-		    c->url, c->node);
-	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tls://", 6) != 0)
-		return err_set(
-		    e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tls://host:port", c->url);
 	if (!power_of_two(c->sub_buffers) || !power_of_two(c->sub_buffer_bytes) ||
 	    !power_of_two(c->added_sub_buffer_bytes))
 		return err_set(e, ERR_INPUT,

@@ -2,13 +2,13 @@
 #define _GNU_SOURCE
 #include "otel/main/otel_config.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/listen_address.h"
+#include "agent/link/link_settings.h"
 #include "wire/agent_messages.h"
 
 #define AT(member) offsetof(struct otel_config, member)
@@ -25,22 +25,17 @@ const struct ini_key otel_config_keys[] = {
 #include "agent/link/link_keys.tbl.h"
 	{ "queue", "memory", INI_BYTES, AT(memory_bytes), "32MiB", 1 << 20, 1e11,
 	    "Limit of unacknowledged batches; above it the oldest unsent ones are dropped and counted." },
-	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10,
-	    "A batch of this size is sent at once." },
-	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND,
-	    "Time between two batches while there are records; after a pause a batch is sent at once." },
-	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
-	    "Longest time between two batches, also without records." },
-	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
-	    "Batches that may be unacknowledged at a time." },
+#include "agent/link/queue_keys.tbl.h"
 	{ "listen", "otlp", INI_TEXT, AT(otlp), "127.0.0.1:4318", 0, 0,
 	    "Where OTLP/HTTP is taken, in JSON and protobuf: address:port, or [address]:port; empty: nowhere." },
+	{ "listen", "grpc", INI_TEXT, AT(grpc), "127.0.0.1:4317", 0, 0,
+	    "Where OTLP/gRPC is taken, without TLS; empty: nowhere." },
 	{ "listen", "zipkin", INI_TEXT, AT(zipkin), "127.0.0.1:9411", 0, 0,
 	    "Where Zipkin's API is taken, version 2; empty: nowhere." },
 	{ "listen", "connections", INI_COUNT, AT(connections), "512", 1, 65536,
-	    "Connections at each of these addresses; further ones wait in the kernel's queue." },
+	    "Connections at each of these addresses; further ones wait in the kernel's queue, or at listen.grpc take the place of a silent one." },
 	{ "listen", "idle", INI_TIME, AT(idle_ns), "30s", SECOND, 3600 * SECOND,
-	    "A connection without a byte for this long is closed." },
+	    "A connection without a byte for this long is closed; at listen.grpc one of which a call, or the first call, is not whole by then." },
 	{ "listen", "body", INI_BYTES, AT(body_bytes), "20MiB", 1 << 10, 32 << 20,
 	    "Largest body of a request, before and after it is inflated." },
 	{ "listen", "bodies", INI_BYTES, AT(bodies_bytes), "64MiB", 1 << 10, 1e11,
@@ -63,26 +58,10 @@ const struct ini_key otel_config_keys[] = {
 
 const size_t otel_config_nkeys = sizeof otel_config_keys / sizeof otel_config_keys[0];
 
-static const char *const LEVELS[] = { "debug", "info", "warn", "error" };
-
 enum log_level
 otel_config_log_level(const struct otel_config *c)
 {
-	for (int i = 0; i < 4; i++)
-		if (strcmp(c->log_level, LEVELS[i]) == 0)
-			return (enum log_level)i;
-	return LOG_INFO;
-}
-
-static bool
-node_name_fits(const char *s)
-{
-	size_t len = strlen(s);
-
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && (i == 0 || strchr("-_.", s[i]) == NULL))
-			return false;
-	return len > 0 && len <= NODE_NAME_MAX;
+	return link_settings_log_level(c->log_level);
 }
 
 static int
@@ -99,26 +78,17 @@ check_address(const char *key, const char *text, struct err *e)
 static int
 check(const struct otel_config *c, struct err *e)
 {
-	bool known = false;
+	const struct link_settings link = { c->node, c->url, c->log_level };
 	int rc;
 
-	for (int i = 0; i < 4; i++)
-		known = known || strcmp(c->log_level, LEVELS[i]) == 0;
-	if (!known)
-		return err_set(e, ERR_INPUT,
-		    "log.level: \"%s\" is not one of debug, info, warn, error", c->log_level);
-	if (!node_name_fits(c->node))
-		return err_set(e, ERR_INPUT,
-		    "agent.node: \"%s\": 1 to %d letters, digits, and - _ . after the first",
-		    c->node, NODE_NAME_MAX);
-	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tls://", 6) != 0)
-		return err_set(
-		    e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tls://host:port", c->url);
-	if ((rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
+	if ((rc = link_settings_check(&link, e)) != 0 ||
+	    (rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
+	    (rc = check_address("listen.grpc", c->grpc, e)) != 0 ||
 	    (rc = check_address("listen.zipkin", c->zipkin, e)) != 0)
 		return rc;
-	if (c->otlp[0] == '\0' && c->zipkin[0] == '\0')
-		return err_set(e, ERR_INPUT, "listen.otlp and listen.zipkin are both empty");
+	if (c->otlp[0] == '\0' && c->grpc[0] == '\0' && c->zipkin[0] == '\0')
+		return err_set(
+		    e, ERR_INPUT, "listen.otlp, listen.grpc and listen.zipkin are all empty");
 	if (c->age_ns < c->hold_ns)
 		return err_set(e, ERR_INPUT, "spans.age is less than spans.hold");
 	return 0;

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "otel/spans/services.h"
 #include "wire/frame.h"
 
 #define SAY_EVERY_NS (60 * SECOND)
@@ -63,6 +64,7 @@ static uint64_t
 refused_full(const struct otel *o)
 {
 	struct span_door_stats d;
+	struct grpc_door_stats grpc;
 	uint64_t n = 0;
 
 	for (int i = 0; i < DOORS; i++)
@@ -70,6 +72,10 @@ refused_full(const struct otel *o)
 			span_door_stats(o->doors[i], &d);
 			n += d.full;
 		}
+	if (o->grpc != NULL) {
+		grpc_door_stats(o->grpc, &grpc);
+		n += grpc.calls.full;
+	}
 	return n;
 }
 
@@ -94,6 +100,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.memory_bytes = resident_bytes();
 	st.ring_bytes = (int64_t)s->gather.bytes;
 	st.sent_bytes = link.sent_bytes;
+	st.programs = services_count(otel_source_services(o->source));
 	st.epoch = o->control.epoch;
 	st.tracer_ok = true;
 	st.guard_ok = true; /* there is nothing to guard: no tracepoint of its own stays on */

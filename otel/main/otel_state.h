@@ -2,7 +2,7 @@
 /*
  * The state of hone-otel. All of it is used by the thread of the main loop alone.
  *
- *	otel_loop ---> otel_control, otel_report
+ *	otel_loop ---> otel_control, otel_report, otel_services
  */
 #ifndef OTEL_MAIN_OTEL_STATE_H
 #define OTEL_MAIN_OTEL_STATE_H
@@ -11,6 +11,7 @@
 #include "agent/link/outbox.h"
 #include "agent/link/pack.h"
 #include "base/log.h"
+#include "otel/grpc/grpc_door.h"
 #include "otel/main/otel_config.h"
 #include "otel/main/span_door.h"
 #include "otel/spans/otel_source.h"
@@ -38,6 +39,11 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	uint64_t said_full;
 };
 
+struct otel_told { /* otel_services.c: of which services the controller was told */
+	uint64_t told;
+	struct mono told_at;
+};
+
 struct otel {
 	const struct otel_config *config;
 	void (*log)(enum log_level level, const char *text);
@@ -49,11 +55,13 @@ struct otel {
 	struct otel_source *source;
 	struct span_bodies bodies;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
+	struct grpc_door *grpc;         /* NULL: so, too */
 	struct mono clocks_at;
 	bool more;
 	uint64_t lost[LOSS_REASONS]; /* told as losses */
 	struct otel_control control;
 	struct otel_report report;
+	struct otel_told services;
 };
 
 void otel_log(struct otel *o, enum log_level level, const char *fmt, ...)
