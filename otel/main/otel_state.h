@@ -11,6 +11,7 @@
 #include "agent/link/outbox.h"
 #include "agent/link/pack.h"
 #include "base/log.h"
+#include "otel/control/gate_table.h"
 #include "otel/main/otel_config.h"
 #include "otel/main/span_door.h"
 #include "otel/spans/otel_source.h"
@@ -25,7 +26,12 @@ struct tls;
 struct otel_control { /* otel_control.c: what the controller wants */
 	bool connected, has_want, had_want, sampling, done_due; /* had_want: on any connection */
 	uint64_t connection, epoch;
+	struct arena arena; /* of the toggles */
 	uint32_t ntoggles;
+	const char **toggles;     /* tracepoints of the want */
+	uint64_t programs;        /* gate_table_changes() that were told of */
+	struct mono programs_at;  /* told then */
+	bool shed;                /* since memory was full; until another want comes */
 	struct mono heard, since; /* since: the epoch is in effect */
 	char trouble[400];
 };
@@ -48,6 +54,7 @@ struct otel {
 	struct link *link;
 	struct otel_source *source;
 	struct span_bodies bodies;
+	struct gate_table *gates;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
 	struct mono clocks_at;
 	bool more;
