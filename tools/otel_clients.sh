@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs the packages of tests/scenario/otel/package-lock.json into a cache folder, once for each state of that file, and
-# prints the folder. Exit 1: they are not there and cannot be fetched.
+# otel_clients.sh [FOLDER]: installs the packages of FOLDER/package-lock.json (default: tests/scenario/otel) into a cache folder, once for
+# each state of that file, and prints the folder. Exit 1: they are not there and cannot be fetched.
 set -eu
-from=$(cd "$(dirname "$0")/../tests/scenario/otel" && pwd)
+from=$(cd "${1:-$(dirname "$0")/../tests/scenario/otel}" && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/hone/otel-$(sha256sum "$from/package-lock.json" | cut -c 1-16)
 if [ ! -e "$cache/done" ]; then
   command -v npm >/dev/null 2>&1 || { echo "otel_clients: npm is not installed" >&2; exit 1; }
