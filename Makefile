@@ -24,7 +24,7 @@
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
-                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/main \
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/grpc otel/main \
                      below/stacks below/probes below/kernel below/main kernel/patterns cli
 base_uses         :=
 wire_uses         := base
@@ -56,7 +56,8 @@ agent/main_uses   := agent/link agent/guard agent/tracer agent/reader agent/ctf 
 otel/spans_uses   := formats analysis mapping wire base
 otel/control_uses := otel/spans formats analysis mapping wire base
 otel/http_uses    := otel/spans formats analysis mapping wire base
-otel/main_uses    := otel/http otel/control otel/spans agent/link formats analysis mapping wire base
+otel/grpc_uses    := otel/http otel/spans formats analysis mapping wire base
+otel/main_uses    := otel/grpc otel/http otel/control otel/spans agent/link formats analysis mapping wire base
 below/stacks_uses := below/probes base
 below/probes_uses := base
 below/kernel_uses := kernel wire base
@@ -65,7 +66,7 @@ cli_uses          := kernel/patterns report kernel/spans kernel/requests kernel/
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/grpc otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -80,6 +81,7 @@ agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
 otel/http_libs    := z
 otel/control_libs := jansson
+otel/grpc_libs    := nghttp2
 otel/main_libs    := microhttpd
 below/stacks_libs := dw elf
 below/probes_libs := Zydis
@@ -137,6 +139,7 @@ lib_flags_dw        := -ldw
 lib_flags_Zydis     := -lZydis
 lib_flags_bpf       := -lbpf
 lib_flags_microhttpd := -lmicrohttpd
+lib_flags_nghttp2   := -lnghttp2
 # Only for programs that call tls_open(): hone does not, and starts faster without OpenSSL. One word, since flags are
 # sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state

@@ -91,6 +91,13 @@ texts_get(const struct texts *t, uint32_t id)
 }
 
 uint32_t
+texts_length(const struct texts *t, uint32_t id)
+{
+	assert(id < t->count);
+	return t->all[id].len;
+}
+
+uint32_t
 texts_count(const struct texts *t)
 {
 	return t->count;

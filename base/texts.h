@@ -23,6 +23,8 @@ uint32_t texts_find(const struct texts *t, const char *s, size_t len);
 
 /* The text with a terminating 0, valid while t lives. `id` is one that t gave. */
 const char *texts_get(const struct texts *t, uint32_t id);
+/* Its length, in which bytes of 0 count. */
+uint32_t texts_length(const struct texts *t, uint32_t id);
 
 uint32_t texts_count(const struct texts *t);
 

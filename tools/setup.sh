@@ -20,6 +20,7 @@ libsqlite3-dev:header:sqlite3.h
 libgsl-dev:header:gsl/gsl_cdf.h
 libjansson-dev:header:jansson.h
 libmicrohttpd-dev:header:microhttpd.h
+libnghttp2-dev:header:nghttp2/nghttp2.h
 libcurl4-openssl-dev:pkgconf:libcurl
 libhiredis-dev:header:hiredis/hiredis.h
 libpq-dev:pkgconf:libpq

@@ -18,6 +18,10 @@ enum body_state {
 	BODY_MEMORY
 };
 
+struct span_bodies { /* of all requests at all doors */
+	size_t bytes, bytes_max;
+};
+
 struct span_body;
 
 /* compressed: gzip, or deflate with zlib's header. NULL: out of memory. */

@@ -35,12 +35,14 @@ const struct ini_key otel_config_keys[] = {
 	    "Batches that may be unacknowledged at a time." },
 	{ "listen", "otlp", INI_TEXT, AT(otlp), "127.0.0.1:4318", 0, 0,
 	    "Where OTLP/HTTP is taken, in JSON and protobuf: address:port, or [address]:port; empty: nowhere." },
+	{ "listen", "grpc", INI_TEXT, AT(grpc), "127.0.0.1:4317", 0, 0,
+	    "Where OTLP/gRPC is taken, without TLS; empty: nowhere." },
 	{ "listen", "zipkin", INI_TEXT, AT(zipkin), "127.0.0.1:9411", 0, 0,
 	    "Where Zipkin's API is taken, version 2; empty: nowhere." },
 	{ "listen", "connections", INI_COUNT, AT(connections), "512", 1, 65536,
-	    "Connections at each of these addresses; further ones wait in the kernel's queue." },
+	    "Connections at each of these addresses; further ones wait in the kernel's queue, or at listen.grpc take the place of a silent one." },
 	{ "listen", "idle", INI_TIME, AT(idle_ns), "30s", SECOND, 3600 * SECOND,
-	    "A connection without a byte for this long is closed." },
+	    "A connection without a byte for this long is closed; at listen.grpc one of which a call, or the first call, is not whole by then." },
 	{ "listen", "body", INI_BYTES, AT(body_bytes), "20MiB", 1 << 10, 32 << 20,
 	    "Largest body of a request, before and after it is inflated." },
 	{ "listen", "bodies", INI_BYTES, AT(bodies_bytes), "64MiB", 1 << 10, 1e11,
@@ -115,10 +117,12 @@ check(const struct otel_config *c, struct err *e)
 		return err_set(
 		    e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tls://host:port", c->url);
 	if ((rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
+	    (rc = check_address("listen.grpc", c->grpc, e)) != 0 ||
 	    (rc = check_address("listen.zipkin", c->zipkin, e)) != 0)
 		return rc;
-	if (c->otlp[0] == '\0' && c->zipkin[0] == '\0')
-		return err_set(e, ERR_INPUT, "listen.otlp and listen.zipkin are both empty");
+	if (c->otlp[0] == '\0' && c->grpc[0] == '\0' && c->zipkin[0] == '\0')
+		return err_set(
+		    e, ERR_INPUT, "listen.otlp, listen.grpc and listen.zipkin are all empty");
 	if (c->age_ns < c->hold_ns)
 		return err_set(e, ERR_INPUT, "spans.age is less than spans.hold");
 	return 0;

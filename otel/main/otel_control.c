@@ -142,27 +142,15 @@ shed(struct otel *o, struct mono now)
 	otel_log(o, LOG_WARN, "the memory for spans is full: %u spans are turned off", g.on);
 }
 
+/* Tracepoints of the want may exist only now, or no more. */
 static void
-post_programs(struct otel *o, struct mono now)
+recheck(struct otel *o)
 {
 	struct otel_control *c = &o->control;
 	uint64_t changes = gate_table_changes(o->gates);
-	struct arena a = { 0 };
-	struct programs p;
-	struct buf b = { 0 };
-	struct err e;
 
-	if (changes == c->programs || mono_since_ns(now, c->programs_at) < SECOND)
-		return;
-	if (gate_table_programs(o->gates, &p, &a, &e) == 0) {
-		programs_encode(&p, &b);
-		link_post(o->link, FRAME_PROGRAMS, &b);
-		c->programs = changes;
-		c->programs_at = now;
-		c->done_due |= c->has_want &&
-		               c->ntoggles > 0; /* some may exist only now, or no more */
-	}
-	arena_release(&a);
+	c->done_due |= changes != c->gates && c->has_want && c->ntoggles > 0;
+	c->gates = changes;
 }
 
 static void
@@ -192,6 +180,6 @@ otel_control_points(struct otel *o, struct mono now)
 	shed(o, now);
 	gate_table_turn(o->gates, now);
 	otel_source_share(o->source, gate_table_share(o->gates, now), now);
-	post_programs(o, now);
+	recheck(o);
 	post_done(o, now);
 }

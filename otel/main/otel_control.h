@@ -9,8 +9,8 @@
  * controller.sampling_without ago, and has sent a want. */
 void otel_control_turn(struct otel *o, struct mono now);
 
-/* Spans that the controller wants: sheds them when memory is full; tells the source in which share of traces they are on; posts PROGRAMS
- * when programs or their spans are others, at most once a second, and DONE when every gate has said that the newest want is in effect.
+/* Spans that the controller wants: sheds them when memory is full; tells the source in which share of traces they are on; posts DONE
+ * when every gate has said that the newest want is in effect, and again when gates or their spans are others.
  * O(gates). */
 void otel_control_points(struct otel *o, struct mono now);
 

@@ -12,6 +12,7 @@
 #include "base/tls.h"
 #include "otel/main/otel_control.h"
 #include "otel/main/otel_report.h"
+#include "otel/main/otel_services.h"
 #include "otel/main/otel_state.h"
 
 enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 300, GOODBYE_STEP_MS = 5 };
@@ -81,7 +82,7 @@ wait_ms(const struct otel *o, struct mono now)
 static void
 wait_for_work(struct otel *o)
 {
-	struct pollfd fds[1 + DOORS] = { { .fd = o->wake, .events = POLLIN } };
+	struct pollfd fds[2 + DOORS] = { { .fd = o->wake, .events = POLLIN } };
 	eventfd_t ignored;
 
 	for (int i = 0; i < DOORS; i++) /* a negative one is ignored */
@@ -89,7 +90,10 @@ wait_for_work(struct otel *o)
 			.fd = o->doors[i] != NULL ? span_door_descriptor(o->doors[i]) : -1,
 			.events = POLLIN
 		};
-	if (poll(fds, 1 + DOORS, wait_ms(o, clock_mono())) > 0 && (fds[0].revents & POLLIN) != 0)
+	fds[1 + DOORS] = (struct pollfd){
+		.fd = o->grpc != NULL ? grpc_door_descriptor(o->grpc) : -1, .events = POLLIN
+	};
+	if (poll(fds, 2 + DOORS, wait_ms(o, clock_mono())) > 0 && (fds[0].revents & POLLIN) != 0)
 		eventfd_read(o->wake, &ignored);
 }
 
@@ -103,9 +107,12 @@ otel_turn(struct otel *o)
 	for (int i = 0; i < DOORS; i++)
 		if (o->doors[i] != NULL)
 			span_door_step(o->doors[i]);
+	if (o->grpc != NULL)
+		grpc_door_step(o->grpc, clock_mono());
 	otel_report_look(o);
 	read_spans(o, clock_mono(), false);
 	otel_report_look(o);
+	otel_services_turn(o, now);
 	otel_control_points(o, now);
 	otel_report_turn(o, now);
 	if (pack_tick(o->pack, now))
@@ -136,6 +143,29 @@ queues_make(struct otel *o, struct err *e)
 	return otel_source_new(&o->source, &s, e);
 }
 
+static void
+say_address(struct otel *o, const char *url, bool local)
+{
+	otel_log(o, LOG_INFO, "listens at %s%s", url,
+	    local ? ": reached from this machine only, not from containers"
+		  : ": everybody who reaches it can send spans");
+}
+
+static int
+grpc_open(struct otel *o, struct err *e)
+{
+	const struct otel_config *c = o->config;
+	const struct grpc_door_options d = { c->grpc, (uint32_t)c->connections, c->idle_ns,
+		{ (size_t)c->body_bytes, &o->bodies, o->source } };
+
+	if (c->grpc[0] == '\0')
+		return 0;
+	if (grpc_door_open(&o->grpc, &d, e) != 0)
+		return err_prefix(e, "listen.grpc in hone-otel.conf");
+	say_address(o, grpc_door_url(o->grpc), grpc_door_local(o->grpc));
+	return 0;
+}
+
 static int
 doors_open(struct otel *o, struct err *e)
 {
@@ -153,12 +183,9 @@ doors_open(struct otel *o, struct err *e)
 		if (rc != 0)
 			return err_prefix(e, "%s in hone-otel.conf", keys[i]);
 		if (o->doors[i] != NULL)
-			otel_log(o, LOG_INFO, "listens at %s%s", span_door_url(o->doors[i]),
-			    span_door_local(o->doors[i])
-				? ": reached from this machine only, not from containers"
-				: ": everybody who reaches it can send spans");
+			say_address(o, span_door_url(o->doors[i]), span_door_local(o->doors[i]));
 	}
-	return 0;
+	return grpc_open(o, e);
 }
 
 static int
@@ -228,6 +255,7 @@ otel_close(struct otel *o)
 		return;
 	for (int i = 0; i < DOORS; i++)
 		span_door_close(o->doors[i]);
+	grpc_door_close(o->grpc);
 	if (o->link != NULL)
 		send_rest(o);
 	link_stop(o->link);

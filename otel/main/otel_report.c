@@ -63,6 +63,7 @@ static uint64_t
 refused_full(const struct otel *o)
 {
 	struct span_door_stats d;
+	struct grpc_door_stats grpc;
 	uint64_t n = 0;
 
 	for (int i = 0; i < DOORS; i++)
@@ -70,6 +71,10 @@ refused_full(const struct otel *o)
 			span_door_stats(o->doors[i], &d);
 			n += d.full;
 		}
+	if (o->grpc != NULL) {
+		grpc_door_stats(o->grpc, &grpc);
+		n += grpc.calls.full;
+	}
 	return n;
 }
 
@@ -97,7 +102,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.ring_bytes = (int64_t)s->gather.bytes;
 	st.sent_bytes = link.sent_bytes;
 	st.epoch = o->control.epoch;
-	st.programs = gates.gates;
+	st.programs = o->services.programs;
 	st.added = gates.on;
 	st.shed = o->control.shed;
 	st.shed_by = QUEUE_RING;

@@ -2,7 +2,7 @@
 /*
  * The state of hone-otel. All of it is used by the thread of the main loop alone.
  *
- *	otel_loop ---> otel_control, otel_report
+ *	otel_loop ---> otel_control, otel_report, otel_services
  */
 #ifndef OTEL_MAIN_OTEL_STATE_H
 #define OTEL_MAIN_OTEL_STATE_H
@@ -12,6 +12,7 @@
 #include "agent/link/pack.h"
 #include "base/log.h"
 #include "otel/control/gate_table.h"
+#include "otel/grpc/grpc_door.h"
 #include "otel/main/otel_config.h"
 #include "otel/main/span_door.h"
 #include "otel/spans/otel_source.h"
@@ -29,8 +30,7 @@ struct otel_control { /* otel_control.c: what the controller wants */
 	struct arena arena; /* of the toggles */
 	uint32_t ntoggles;
 	const char **toggles;     /* tracepoints of the want */
-	uint64_t programs;        /* gate_table_changes() that were told of */
-	struct mono programs_at;  /* told then */
+	uint64_t gates;           /* gate_table_changes() */
 	bool shed;                /* since memory was full; until another want comes */
 	struct mono heard, since; /* since: the epoch is in effect */
 	char trouble[400];
@@ -42,6 +42,12 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	double peak[QUEUES];
 	struct otel_source_stats said; /* as of the last line in the log */
 	uint64_t said_full;
+};
+
+struct otel_told {                 /* otel_services.c: of which services the controller was told */
+	uint64_t told, told_gates; /* services_changes(), gate_table_changes() */
+	struct mono told_at;
+	uint32_t programs; /* that were told of */
 };
 
 struct otel {
@@ -56,11 +62,13 @@ struct otel {
 	struct span_bodies bodies;
 	struct gate_table *gates;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
+	struct grpc_door *grpc;         /* NULL: so, too */
 	struct mono clocks_at;
 	bool more;
 	uint64_t lost[LOSS_REASONS]; /* told as losses */
 	struct otel_control control;
 	struct otel_report report;
+	struct otel_told services;
 };
 
 void otel_log(struct otel *o, enum log_level level, const char *fmt, ...)

@@ -10,13 +10,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "otel/control/gate_table.h"
+#include "otel/http/span_body.h"
 #include "otel/spans/otel_source.h"
 
 struct span_door;
-
-struct span_bodies { /* of all doors */
-	size_t bytes, bytes_max;
-};
 
 struct span_door_options {
 	const char *address;

@@ -10,6 +10,7 @@
 #include "analysis/label.h"
 #include "base/arena.h"
 #include "formats/reading.h"
+#include "otel/spans/services.h"
 #include "otel/spans/shares.h"
 #include "otel/spans/trace_draw.h"
 
@@ -19,8 +20,10 @@ enum { POLL_RECORDS = 8192, LOSSES = 64, BODY_NAMES_BYTES = 64 << 10, BODY_BYTES
 struct otel_source {
 	struct otel_source_options o;
 	struct gather *gather;
+	struct services *services;
 	struct span_records *records;
 	struct labels *labels; /* that readings need; no spans become traces there */
+	struct reading *readings[SPAN_FORMATS]; /* made when the first body of that format comes */
 	struct wall_offset clock;
 	struct want want; /* in the arena */
 	struct arena arena;
@@ -126,7 +129,7 @@ otel_source_new(struct otel_source **ret, const struct otel_source_options *o, s
 	s->o = *o;
 	s->watermark_ns = INT64_MIN;
 	shares_add(&s->shares, 1, INT64_MIN);
-	if ((s->labels = labels_new()) == NULL)
+	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
 		rc = span_records_new(&s->records, &r, e);
@@ -144,7 +147,10 @@ otel_source_free(struct otel_source *s)
 	if (s == NULL)
 		return;
 	gather_free(s->gather);
+	services_free(s->services);
 	span_records_free(s->records);
+	for (int i = 0; i < SPAN_FORMATS; i++)
+		reading_free(s->readings[i]);
 	labels_free(s->labels);
 	arena_release(&s->arena);
 	free(s);
@@ -215,6 +221,7 @@ take_span(void *ctx, const struct span *from, struct err *e)
 	(void)e;
 
 	s->stats.spans++;
+	services_note(s->services, from, s->now);
 	if (span.no_begin || span.no_end)
 		return reject(s, from, "it has no begin or no end, or ends before it begins");
 	span.begin_ns = wall_offset_mono_ns(&s->clock, span.begin_ns);
@@ -274,9 +281,9 @@ is_empty(enum span_format format, const char *s, size_t len)
 	return strcmp(seen, format == SPANS_ZIPKIN ? "[]" : "{}") == 0;
 }
 
-/* What the reading left out by itself. */
+/* What the reading left out by itself, since the last call. */
 static void
-count_skips(const struct reading *r, struct receipt *to, bool *broken)
+count_skips(struct reading *r, struct receipt *to, bool *broken)
 {
 	static const enum skip whys[] = { SKIP_MALFORMED, SKIP_TRUNCATED, SKIP_OVERSIZE,
 		SKIP_INCOMPLETE };
@@ -292,6 +299,7 @@ count_skips(const struct reading *r, struct receipt *to, bool *broken)
 		if (k->count > 0)
 			say(to, "%s", k->why);
 	}
+	*reading_count(r) = (struct reading_counts){ 0 };
 }
 
 /* gzip inside of what was inflated already is not followed: it would have no bound. */
@@ -301,27 +309,38 @@ is_gzip(const uint8_t *s, size_t len)
 	return len >= 2 && s[0] == 0x1f && s[1] == 0x8b;
 }
 
+/* The reading of bodies of this format. To make one takes much longer than to read a body of some spans. */
 static int
-read_body(struct otel_source *s, enum span_format format, const void *body, size_t len,
-    struct receipt *ret, struct err *e)
+reading_for(struct otel_source *s, enum span_format format, struct reading **ret, struct err *e)
 {
 	static const char *const names[] = { "otlp_json", "otlp_proto", "zipkin" };
-	struct reading_options o = { .memory_max_bytes = BODY_BYTES,
+	const struct reading_options o = { .memory_max_bytes = BODY_BYTES,
 		.names_max_bytes = BODY_NAMES_BYTES,
 		.format = names[format],
 		.message = true,
 		.span = take_span,
 		.ctx = s };
+	int rc = 0;
+
+	if (s->readings[format] == NULL)
+		rc = reading_new(&s->readings[format], &o, s->labels, e);
+	*ret = s->readings[format];
+	return rc;
+}
+
+static int
+read_body(struct otel_source *s, enum span_format format, const void *body, size_t len,
+    struct receipt *ret, struct err *e)
+{
 	struct err why = { 0 };
 	struct reading *r;
 	bool broken;
 	int rc;
 
-	if ((rc = reading_new(&r, &o, s->labels, e)) != 0)
+	if ((rc = reading_for(s, format, &r, e)) != 0)
 		return rc;
 	rc = reading_memory(r, body, len, &why);
 	count_skips(r, ret, &broken);
-	reading_free(r);
 	if (rc == ERR_MEMORY)
 		return err_set(e, rc, "%s", why.text);
 	if (rc != 0)
@@ -389,6 +408,12 @@ otel_source_poll(
 		s->watermark_ns = watermark_ns;
 	ret->watermark_ns = s->watermark_ns;
 	return rc;
+}
+
+struct services *
+otel_source_services(const struct otel_source *s)
+{
+	return s->services;
 }
 
 const struct batch_label *

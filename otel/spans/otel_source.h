@@ -25,6 +25,7 @@
 #include "wire/toggle.h"
 
 struct otel_source;
+struct services;
 
 struct otel_source_options {
 	struct gather_options gather;
@@ -35,7 +36,7 @@ struct otel_source_options {
 	int64_t past_ns; /* one that ended this long ago, too */
 };
 
-enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN };
+enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN, SPAN_FORMATS };
 
 struct receipt {           /* what became of the spans of one body */
 	uint32_t taken;    /* with those that had come before */
@@ -81,6 +82,8 @@ void otel_source_sample(struct otel_source *s, bool on);
  * (agent/reader/source.h). all: also those that are not due yet. */
 int otel_source_poll(
     struct otel_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
+/* The services that spans came from, until otel_source_free(). */
+struct services *otel_source_services(const struct otel_source *s);
 const struct batch_label *otel_source_labels(const struct otel_source *s, uint32_t *count);
 
 /* Share of the memory for spans that is used, 0 to 1; and the time until a trace is due. */

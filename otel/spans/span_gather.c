@@ -6,7 +6,7 @@
  *	begun   by the arrival of its entry
  *	old     by the arrival of its first span
  *
- * Texts that occur again and again (services, names, keys) are kept once, up to TEXTS_BYTES; others with their span.
+ * Its spans are held packed, and are unpacked when it is handed out.
  */
 #include "otel/spans/span_gather.h"
 
@@ -18,15 +18,23 @@
 #include "base/hash.h"
 #include "base/hash_map.h"
 #include "base/hash_table.h"
-#include "base/texts.h"
+#include "otel/spans/span_pack.h"
 
-enum { TEXTS_BYTES = 4 << 20, KEPT_TEXT_MAX = 512 };
+enum { CHUNK_BYTES = 16 }; /* of what malloc() adds to a piece, and rounds it up by */
+
+struct held_span {
+	struct held_span *next;
+	uint32_t len;
+	uint8_t packed[];
+};
 
 struct held_trace {
-	struct gathered_trace trace;
-	struct gathered_span **end;
+	struct trace_id id;
+	struct held_span *spans, **end;
+	uint32_t nspans;
+	bool cut, has_entry;
+	int64_t base_ns; /* begin of its first span */
 	struct mono first, last, began;
-	bool has_entry;
 	uint64_t key; /* in the map */
 	TAILQ_ENTRY(held_trace) turn, age;
 };
@@ -44,8 +52,11 @@ struct gather {
 	struct gather_options o;
 	struct map held;
 	struct held_traces quiet, begun, old;
-	struct texts *texts;
-	size_t texts_bytes;
+	struct span_pack *pack;
+	struct buf packed; /* of the span at hand */
+	struct gathered_trace handed;
+	struct arena arena; /* of its spans */
+	bool is_handed;
 	struct lately spans, traces; /* traces: those that were handed out */
 	uint64_t seed;
 	struct gather_stats stats;
@@ -85,7 +96,7 @@ gather_new(struct gather **ret, const struct gather_options *o, struct err *e)
 {
 	struct gather *g = calloc(1, sizeof *g);
 
-	if (g == NULL || (g->texts = texts_new()) == NULL) {
+	if (g == NULL || (g->pack = span_pack_new()) == NULL) {
 		free(g);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
@@ -113,7 +124,7 @@ find(const struct gather *g, struct trace_id id, uint64_t *key)
 	struct held_trace *t;
 
 	for (*key = trace_hash(g, id); (t = map_get(&g->held, *key)) != NULL &&
-				       (t->trace.id.low != id.low || t->trace.id.high != id.high);)
+				       (t->id.low != id.low || t->id.high != id.high);)
 		*key = hash_u64(*key + 1);
 	return t;
 }
@@ -128,7 +139,7 @@ unlink_trace(struct gather *g, struct held_trace *t)
 }
 
 static struct held_trace *
-trace_new(struct gather *g, struct trace_id id, uint64_t key, struct mono now)
+trace_new(struct gather *g, struct trace_id id, uint64_t key, int64_t base_ns, struct mono now)
 {
 	struct held_trace *t = calloc(1, sizeof *t);
 
@@ -136,103 +147,19 @@ trace_new(struct gather *g, struct trace_id id, uint64_t key, struct mono now)
 		free(t);
 		return NULL;
 	}
-	t->trace.id = id;
-	t->end = &t->trace.spans;
+	t->id = id;
+	t->end = &t->spans;
 	t->key = key;
+	t->base_ns = base_ns;
 	t->first = t->last = now;
 	TAILQ_INSERT_TAIL(&g->quiet, t, turn);
 	TAILQ_INSERT_TAIL(&g->old, t, age);
-	g->stats.bytes += sizeof *t;
+	g->stats.bytes += sizeof *t + CHUNK_BYTES;
 	g->stats.held++;
 	return t;
 }
 
 /* ---- spans ---- */
-
-/* The most that a copy of the span takes. */
-static size_t
-span_bytes(const struct span *s)
-{
-	size_t n = sizeof(struct gathered_span) + s->nattributes * sizeof *s->attributes +
-	           s->service.len + s->name.len + s->node.len;
-
-	for (uint32_t i = 0; i < s->nattributes; i++)
-		n += s->attributes[i].key_len +
-		     (s->attributes[i].value.type == VALUE_TEXT ? s->attributes[i].value.len : 0);
-	return n;
-}
-
-/* The text among those that are kept once; NULL: it is not among them, and *size grows by its length. */
-static const char *
-kept_once(struct gather *g, const char *s, size_t len, size_t *size)
-{
-	uint32_t id = len <= KEPT_TEXT_MAX ? texts_find(g->texts, s, len) : UINT32_MAX;
-
-	if (len == 0)
-		return "";
-	if (id == UINT32_MAX && len <= KEPT_TEXT_MAX && g->texts_bytes + len <= TEXTS_BYTES &&
-	    (id = texts_intern(g->texts, s, len)) != UINT32_MAX)
-		g->texts_bytes += len;
-	if (id != UINT32_MAX)
-		return texts_get(g->texts, id);
-	*size += len;
-	return NULL;
-}
-
-/* The text that is kept once, or a copy at *at. */
-static const char *
-put_text(char **at, const char *once, const char *s, size_t len)
-{
-	char *to = *at;
-
-	if (once != NULL)
-		return once;
-	memcpy(to, s, len);
-	*at += len;
-	return to;
-}
-
-static struct gathered_span *
-span_copy(struct gather *g, const struct span *s)
-{
-	uint32_t n = s->nattributes < RECORD_VALUES_MAX ? s->nattributes : RECORD_VALUES_MAX;
-	const struct attribute *from = s->attributes;
-	const char *keys[RECORD_VALUES_MAX];
-	size_t size = sizeof(struct gathered_span) + n * sizeof *from;
-	const char *service = kept_once(g, s->service.s, s->service.len, &size);
-	const char *name = kept_once(g, s->name.s, s->name.len, &size);
-	const char *node = kept_once(g, s->node.s, s->node.len, &size);
-	struct gathered_span *to;
-	struct attribute *a;
-	char *at;
-
-	for (uint32_t i = 0; i < n; i++) {
-		keys[i] = kept_once(g, from[i].key, from[i].key_len, &size);
-		size += from[i].value.type == VALUE_TEXT ? from[i].value.len : 0;
-	}
-	if ((to = malloc(size)) == NULL)
-		return NULL;
-	*to = (struct gathered_span){
-		.span = *s, .caller = trace_state_caller(s->state), .bytes = size
-	};
-	a = (struct attribute *)(to + 1);
-	at = (char *)(a + n);
-	to->span.state = (struct text_view){ NULL, 0 };
-	to->span.service.s = put_text(&at, service, s->service.s, s->service.len);
-	to->span.name.s = put_text(&at, name, s->name.s, s->name.len);
-	to->span.node.s = put_text(&at, node, s->node.s, s->node.len);
-	for (uint32_t i = 0; i < n; i++) {
-		a[i] = from[i];
-		a[i].key = put_text(&at, keys[i], from[i].key, from[i].key_len);
-		if (a[i].value.type == VALUE_TEXT)
-			a[i].value.text = put_text(
-			    &at, NULL, from[i].value.text, from[i].value.len);
-	}
-	to->span.attributes = a;
-	to->span.nattributes = n;
-	assert((size_t)(at - (char *)to) == size);
-	return to;
-}
 
 static enum gathered
 count(struct gather *g, enum gathered what)
@@ -243,21 +170,20 @@ count(struct gather *g, enum gathered what)
 
 /* All spans of a program carry its caller; the first one has it as its parent, unless a proxy has replaced that. */
 static bool
-is_entry(const struct gathered_span *s)
+is_entry(const struct span *s, const struct caller *caller)
 {
-	return !s->span.has_parent ||
-	       (s->caller.link_id != 0 && s->caller.link_id == s->span.parent);
+	return !s->has_parent || (caller->link_id != 0 && caller->link_id == s->parent);
 }
 
 /* The trace moves behind all whose last span, or entry, came before. */
 static void
-move_on(struct gather *g, struct held_trace *t, const struct gathered_span *s, struct mono now)
+move_on(struct gather *g, struct held_trace *t, bool entry, struct mono now)
 {
 	t->last = now;
 	if (t->has_entry)
 		return;
 	TAILQ_REMOVE(&g->quiet, t, turn);
-	if (is_entry(s)) {
+	if (entry) {
 		t->has_entry = true;
 		t->began = now;
 		TAILQ_INSERT_TAIL(&g->begun, t, turn);
@@ -266,31 +192,64 @@ move_on(struct gather *g, struct held_trace *t, const struct gathered_span *s, s
 	}
 }
 
+static size_t
+held_bytes(size_t packed)
+{
+	return sizeof(struct held_span) + packed + CHUNK_BYTES;
+}
+
+/* Packs the span, relative to the first one of its trace. False: the bound of memory, or there is none. */
+static bool
+pack(
+    struct gather *g, const struct held_trace *t, const struct span *s, const struct caller *caller)
+{
+	size_t new = t == NULL ? sizeof *t + CHUNK_BYTES : 0;
+
+	buf_reset(&g->packed);
+	if (g->stats.bytes + new + held_bytes(0) > g->o.bytes_max)
+		return false;
+	span_pack_put(g->pack, &g->packed, s, caller, t != NULL ? t->base_ns : s->begin_ns);
+	return !g->packed.failed &&
+	       g->stats.bytes + new + held_bytes(g->packed.len) <= g->o.bytes_max;
+}
+
+static bool
+hold(struct gather *g, struct held_trace *t)
+{
+	struct held_span *h = malloc(sizeof *h + g->packed.len);
+
+	if (h == NULL)
+		return false;
+	h->next = NULL;
+	h->len = (uint32_t)g->packed.len;
+	memcpy(h->packed, g->packed.data, g->packed.len);
+	*t->end = h;
+	t->end = &h->next;
+	t->nspans++;
+	g->stats.bytes += held_bytes(h->len);
+	return true;
+}
+
 enum gathered
 gather_add(struct gather *g, const struct span *s, struct mono now)
 {
 	uint64_t key, hash = hash_u64(trace_hash(g, s->trace) ^ hash_u64(s->id));
 	struct held_trace *t = find(g, s->trace, &key);
-	struct gathered_span *copy;
+	struct caller caller = trace_state_caller(s->state);
 
 	if (lately_has(&g->spans, hash))
 		return count(g, GATHERED_AGAIN);
 	if (t == NULL && lately_has(&g->traces, trace_hash(g, s->trace)))
 		return count(g, GATHERED_LATE);
-	if (g->stats.bytes + sizeof *t + span_bytes(s) > g->o.bytes_max ||
-	    (t != NULL && t->trace.nspans >= g->o.spans_max) ||
-	    (t == NULL && (t = trace_new(g, s->trace, key, now)) == NULL) ||
-	    (copy = span_copy(g, s)) == NULL) {
+	if ((t != NULL && t->nspans >= g->o.spans_max) || !pack(g, t, s, &caller) ||
+	    (t == NULL && (t = trace_new(g, s->trace, key, s->begin_ns, now)) == NULL) ||
+	    !hold(g, t)) {
 		if (t != NULL)
-			t->trace.cut = true;
+			t->cut = true;
 		return count(g, GATHERED_FULL);
 	}
-	*t->end = copy;
-	t->end = &copy->next;
-	t->trace.nspans++;
-	g->stats.bytes += copy->bytes;
 	lately_add(&g->spans, hash);
-	move_on(g, t, copy, now);
+	move_on(g, t, is_entry(s, &caller), now);
 	return count(g, GATHERED);
 }
 
@@ -301,7 +260,7 @@ gather_cut(struct gather *g, struct trace_id id)
 	struct held_trace *t = find(g, id, &key);
 
 	if (t != NULL)
-		t->trace.cut = true;
+		t->cut = true;
 }
 
 /* ---- what is due ---- */
@@ -342,31 +301,67 @@ first_due_ns(const struct gather *g, struct held_trace **ret)
 	return due;
 }
 
+/* Frees what was held. */
+static void
+trace_free_held(struct gather *g, struct held_trace *t)
+{
+	for (struct held_span *h = t->spans, *next; h != NULL; h = next) {
+		next = h->next;
+		assert(g->stats.bytes >= held_bytes(h->len));
+		g->stats.bytes -= held_bytes(h->len);
+		free(h);
+	}
+	g->stats.bytes -= sizeof *t + CHUNK_BYTES;
+	free(t);
+}
+
+static void
+unpack(struct gather *g, const struct held_trace *t)
+{
+	struct gathered_trace *to = &g->handed;
+	struct gathered_span **end = &to->spans, *s;
+
+	*to = (struct gathered_trace){ .id = t->id, .cut = t->cut };
+	for (const struct held_span *h = t->spans; h != NULL; h = h->next) {
+		if ((s = arena_alloc(&g->arena, sizeof *s)) == NULL ||
+		    !span_pack_get(
+			g->pack, h->packed, h->len, t->base_ns, &s->span, &s->caller, &g->arena)) {
+			to->cut = true;
+			return;
+		}
+		s->span.trace = t->id;
+		s->next = NULL;
+		*end = s;
+		end = &s->next;
+		to->nspans++;
+	}
+}
+
 struct gathered_trace *
 gather_next(struct gather *g, struct mono now, bool all)
 {
 	struct held_trace *t;
 	int64_t due = first_due_ns(g, &t);
 
+	assert(!g->is_handed);
 	if (t == NULL || (!all && due > now.ns))
 		return NULL;
 	unlink_trace(g, t);
-	lately_add(&g->traces, trace_hash(g, t->trace.id));
+	lately_add(&g->traces, trace_hash(g, t->id));
 	g->stats.traces++;
-	return &t->trace;
+	unpack(g, t);
+	trace_free_held(g, t);
+	g->is_handed = true;
+	return &g->handed;
 }
 
 void
 gather_trace_free(struct gather *g, struct gathered_trace *t)
 {
-	for (struct gathered_span *s = t->spans, *next; s != NULL; s = next) {
-		next = s->next;
-		assert(g->stats.bytes >= s->bytes);
-		g->stats.bytes -= s->bytes;
-		free(s);
-	}
-	g->stats.bytes -= sizeof(struct held_trace);
-	free(t); /* the first member of its held_trace */
+	assert(g->is_handed && t == &g->handed);
+	(void)t;
+	g->is_handed = false;
+	arena_reset(&g->arena);
 }
 
 int
@@ -406,6 +401,8 @@ gather_free(struct gather *g)
 	map_release(&g->held);
 	lately_release(&g->spans);
 	lately_release(&g->traces);
-	texts_free(g->texts);
+	span_pack_free(g->pack);
+	buf_release(&g->packed);
+	arena_release(&g->arena);
 	free(g);
 }

@@ -29,9 +29,8 @@ struct gather_options {
 
 struct gathered_span {
 	struct gathered_span *next; /* in the order of arrival */
-	struct span span;           /* its texts belong to it, or to the gatherer */
+	struct span span;           /* its texts belong to the trace, or to the gatherer */
 	struct caller caller;
-	size_t bytes;
 };
 
 struct gathered_trace {
@@ -60,13 +59,14 @@ struct gather_stats {
 int gather_new(struct gather **ret, const struct gather_options *o, struct err *e);
 void gather_free(struct gather *g); /* NULL is fine */
 
-/* Copies the span, whose times are on any clock, with its first RECORD_VALUES_MAX attributes. O(attributes). Out of memory counts as FULL. */
+/* Keeps the span, whose times are on any clock, packed (span_pack.h). O(length). Out of memory counts as FULL. */
 enum gathered gather_add(struct gather *g, const struct span *s, struct mono now);
 
 /* A span of this trace was left out elsewhere: the trace, if it is held, is cut. */
 void gather_cut(struct gather *g, struct trace_id id);
 
-/* The next trace that is due, until gather_trace_free(), or NULL. all: due or not, at the end of the program. O(1). */
+/* The next trace that is due, until gather_trace_free(), which comes before the next call; or NULL. all: due or not, at the end of the
+ * program. Out of memory: it is cut. O(its length). */
 struct gathered_trace *gather_next(struct gather *g, struct mono now, bool all);
 void gather_trace_free(struct gather *g, struct gathered_trace *t);
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone-otel with real clients: OpenTelemetry's SDK for Node sends spans by OTLP in JSON and protobuf, with and without gzip, and by
-# Zipkin's API; `hone report` shows their requests, whole, and finds the planted fault. Malformed and excessive requests.
+# hone-otel with real clients: OpenTelemetry's SDK for Node sends spans by OTLP in JSON and protobuf over HTTP, and by gRPC, with and
+# without gzip, and by Zipkin's API; `hone report` shows their requests, whole, and finds the planted fault. Malformed and excessive requests.
 # O: the folder that `make all` built. The client's packages: tests/scenario/otel/package-lock.json, in a cache folder.
 . "$(dirname "$0")/lib.sh"
-needs node npm curl jq gzip
+needs node npm curl jq gzip python3
 ahead_of_others
 HONE_OTEL_MODULES=$(tools/otel_clients.sh) || skip "needs the packages of tests/scenario/otel/package-lock.json"
 export HONE_OTEL_MODULES
@@ -20,7 +20,7 @@ trap end EXIT
 why() { tail -n 20 "$D/otel.log" "$D/honed.log"; }
 otel_up() { # ARGUMENTS: starts hone-otel, with spans that come soon; waits until it is connected
   hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o spans.hold=500ms -o spans.delay=1s \
-    -o listen.otlp=127.0.0.1:4318 -o listen.zipkin=127.0.0.1:9411 "$@" 2>> "$D/otel.log" &
+    -o listen.otlp=127.0.0.1:4318 -o listen.grpc=127.0.0.1:4317 -o listen.zipkin=127.0.0.1:9411 "$@" 2>> "$D/otel.log" &
   otel=$!
   wait_for 20 connected
 }
@@ -41,9 +41,15 @@ post() { # STATUS CURL'S ARGUMENTS: the status of the answer; its head and body 
 }
 traces=http://127.0.0.1:4318/v1/traces zipkin=http://127.0.0.1:9411/api/v2/spans
 json='Content-Type: application/json' proto='Content-Type: application/x-protobuf'
-export OTLP_URL=$traces ZIPKIN_URL=$zipkin
+export OTLP_URL=$traces ZIPKIN_URL=$zipkin OTLP_GRPC_URL=http://127.0.0.1:4317
+call() { # CODE METHOD FILE CURL'S ARGUMENTS: a call by gRPC of this method of OTLP, whose body is the file; head and trailers are in `head`
+  curl -s -m 20 --http2-prior-knowledge -D "$D/head" -o "$D/body" -H 'content-type: application/grpc' -H 'te: trailers' --data-binary @"$3" "${@:4}" \
+    "$OTLP_GRPC_URL/opentelemetry.proto.collector.$2/Export"
+  cat "$D/head"
+  grep -qi "^grpc-status: $1" "$D/head"
+}
 
-echo 1..33
+echo 1..44
 honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" "${ALL_TRACED[@]}" 2> "$D/honed.log" &
 honed=$!
@@ -55,12 +61,15 @@ check "the SDK sends by OTLP in JSON" client json json 160
 check "the SDK sends by OTLP in protobuf, with gzip" client proto proto 160 gzip
 check "the SDK sends in JSON with gzip" client gzip json 80 gzip
 check "the SDK sends by Zipkin's API" client zipkin zipkin 80
-for it in json:480 proto:480 gzip:240 zipkin:240; do
+check "the SDK sends by gRPC" client grpc grpc 160
+check "the SDK sends by gRPC with gzip" client grpc_gzip grpc 80 gzip
+for it in json:480 proto:480 gzip:240 zipkin:240 grpc:480 grpc_gzip:240; do
   check "${it%%:*}: all spans ended, and the SDK logged nothing" quiet "${it%%:*}" "${it##*:}"
 done
-check "hone report has every request of both types" wait_for 30 counted 240
+check "hone report has every request of both types" wait_for 30 counted 360
 nothing_lost() { hone agents --json | jq -e '.agents[0] | [.lost_ring, .lost_queue, .lost_decode] == [0, 0, 0]'; }
 check "and nothing is lost" nothing_lost
+check "hone agents names the services that send spans" bash -c "hone agents --json | jq -e '.agents[0] | (.services | sort) == [\"front\", \"stock\"] and .programs == 2'"
 check "requests lead through both services" jq -e '.types[] | select(.type == "GET /basket") | .groups | map(select(.path | any(test("^stock/hone:unit_begin\\(SELECT stock\\)$")) and
   any(test("^front/hone:fork\\(render\\)$")))) | map(.count) | add >= 200' "$D/report.json"
 check "the planted fault is the first edge: the slow statement" jq -e '.types[] | select(.type == "GET /basket") | .groups | max_by(.count) | .edges | max_by(.share) |
@@ -93,6 +102,18 @@ head -c 104857600 /dev/zero | gzip -9 > "$D/bomb.gz"
 check "a bomb of gzip is 413, and costs no memory" bash -c "$(declare -f post); D='$D'; post 413 -H '$json' -H 'Content-Encoding: gzip' --data-binary @'$D/bomb.gz' $traces &&
   [ \$(awk '/VmHWM/ { print \$2 }' /proc/$otel/status) -lt 131072 ]"
 
+printf '\0\0\0\0\0' > "$D/empty"
+check "an empty call by gRPC succeeds" call 0 trace.v1.TraceService "$D/empty"
+check "metrics by gRPC are UNIMPLEMENTED" call 12 metrics.v1.MetricsService "$D/empty"
+printf '\0\0\0\0\5hello' > "$D/hello"
+check "a malformed message by gRPC is INVALID_ARGUMENT" call 3 trace.v1.TraceService "$D/hello"
+python3 -c 'import sys; b = sys.stdin.buffer.read(); sys.stdout.buffer.write(bytes([1]) + len(b).to_bytes(4, "big") + b)' < "$D/bomb.gz" > "$D/bomb"
+check "a bomb by gRPC is RESOURCE_EXHAUSTED" call 8 trace.v1.TraceService "$D/bomb" -H 'grpc-encoding: gzip'
+# 512 connections are the bound.
+check "of 6,000 connections that say nothing a client by gRPC sees nothing" bash -c "tests/scenario/otel/silent.py 6000 4317 & silent=\$! &&
+  node tests/scenario/otel/client.js grpc 16 > '$D/silent.json' && kill \$silent && jq -e '.ended == 48 and .said == []' '$D/silent.json' &&
+  [ \$(awk '/VmHWM/ { print \$2 }' /proc/$otel/status) -lt 131072 ]"
+
 # ---- a full queue ----------------------------------------------------------------
 kill $otel && wait $otel
 check "SIGTERM ends it: exit 0" test $? = 0
@@ -109,8 +130,10 @@ fill() {
 check "spans fill the memory" fill
 check "then the answer is 503, to be repeated after 2 s" post 503 -H "$json" --data-binary @"$D/two.json" $traces
 check "which it says" grep -qi '^retry-after: 2' "$D/head"
+check "by gRPC it is UNAVAILABLE, with RetryInfo of 2 s" bash -c "$(declare -f call); D='$D' && call 14 trace.v1.TraceService '$D/empty' &&
+  sed -n 's/^grpc-status-details-bin: *\([^[:cntrl:]]*\).*/\1==/p' '$D/head' | base64 -d 2> /dev/null | grep -qa 'google.rpc.RetryInfo'"
 check "the SDK repeats its requests" client retry json 8
-all_came() { report && jq -e '[.types[] | select(.type == "GET /basket" or .type == "GET /ping") | .count] == [244, 244]' "$D/report.json"; }
+all_came() { report && jq -e '[.types[] | select(.type == "GET /basket" or .type == "GET /ping") | .count] == [372, 372]' "$D/report.json"; }
 check "and none of its spans is lost" wait_for 20 all_came
 
 # ---- a diagnosis -----------------------------------------------------------------

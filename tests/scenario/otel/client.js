@@ -2,7 +2,7 @@
 // A program with OpenTelemetry's SDK: requests of two kinds, each with spans in two services, at some rate, until they are
 // sent; then it says how many spans ended and what the SDK logged.
 //
-//	node client.js PROTOCOL REQUESTS [gzip|none [STATE]]	PROTOCOL: json, proto, zipkin; STATE: a tracestate of the caller
+//	node client.js PROTOCOL REQUESTS [gzip|none [STATE]]	PROTOCOL: json, proto, grpc, zipkin; STATE: a tracestate of the caller
 'use strict'
 const path = require('path')
 const modules = process.env.HONE_OTEL_MODULES
@@ -20,6 +20,10 @@ function exporter() {
   if (protocol === 'zipkin') {
     const { ZipkinExporter } = load('@opentelemetry/exporter-zipkin')
     return new ZipkinExporter({ url: process.env.ZIPKIN_URL })
+  }
+  if (protocol === 'grpc') {
+    const { OTLPTraceExporter } = load('@opentelemetry/exporter-trace-otlp-grpc')
+    return new OTLPTraceExporter({ url: process.env.OTLP_GRPC_URL, compression })
   }
   const { OTLPTraceExporter } = load(`@opentelemetry/exporter-trace-otlp-${protocol === 'json' ? 'http' : 'proto'}`)
   return new OTLPTraceExporter({ url: process.env.OTLP_URL, compression })

@@ -83,6 +83,7 @@ invalid_values_are_refused_with_their_key(void **state)
 		{ "queue.memory=1", "memory" },
 		{ "queue.window=0", "window" },
 		{ "listen.otlp=localhost:4318", "listen.otlp" },
+		{ "listen.grpc=4317", "listen.grpc" },
 		{ "listen.zipkin=127.0.0.1:99999", "listen.zipkin" },
 		{ "listen.otlp=::1:4318", "listen.otlp" },
 		{ "listen.body=33MiB", "body" },
