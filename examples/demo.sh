@@ -15,7 +15,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-$here/../build}
-LEARN_SECONDS=${LEARN_SECONDS:-10}
 DEGREE=${DEGREE:-on}
 ONLY=${ONLY:-}
 STRATEGY=${STRATEGY:-}
@@ -28,9 +27,10 @@ BEFORE_SECONDS=${BEFORE_SECONDS:-0}
 APP=${APP:-shop}
 faults=$here/$APP/faults.json
 [ -e "$faults" ] || { echo "demo: there is no application $APP" >&2; exit 2; }
-rate= tracepoints=
+rate= tracepoints= learn=10
 eval "$("$here/$APP/$APP.sh" defaults)"
 RATE=${RATE:-$rate}
+LEARN_SECONDS=${LEARN_SECONDS:-$learn}
 json=0
 fault=$(jq -r 'keys_unsorted[0]' "$faults")
 for arg in "$@"; do

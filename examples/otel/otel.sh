@@ -132,7 +132,7 @@ stop:1) stop "$1" ;;
 fault:3) switch_fault "$@" ;;
 on:1) for name in front price; do curl -sf --noproxy '*' "http://127.0.0.1:$(cat "$1/$name.port")/gate" | sed "s/^/$name /"; done ;;
 nodes:1) [ -e "$1/shop" ] && echo local || fail "$1: no shop" ;;
-defaults:0) echo "rate=40 tracepoints=22" ;;
+defaults:0) echo "rate=40 tracepoints=22 learn=14" ;;
 load:*)
   [ $# -ge 1 ] || usage 2
   dir=$1

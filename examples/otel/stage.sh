@@ -5,7 +5,7 @@
 stage_added_by="the services themselves"
 stage_agents_start() {
   "$O/bin/hone-otel" -o agent.node=local -o controller.url="ipc://$stage/agents.sock" -o listen.otlp="127.0.0.1:${OTLP_PORT:-4318}" \
-    -o listen.zipkin= -o spans.hold=4s -o spans.delay=4s >>"$stage/otel.log" 2>&1 &
+    -o listen.zipkin= -o spans.hold=2s -o spans.delay=2s >>"$stage/otel.log" 2>&1 &
   stage_agent_pids+=($!)
 }
 stage_ready() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok)'; }
