@@ -6,7 +6,7 @@
 #   demo.sh --json ...   the verdict as JSON on standard output, all else on standard error
 #   demo.sh --list       lists the faults
 #
-# O=: where the programs were built. APP=: the application, shop (default) or news. KEEP=1: leave everything running and
+# O=: where the programs were built. APP=: the application, shop (default), news or otel. KEEP=1: leave everything running and
 # print where. LEARN_SECONDS, RATE; DEGREE: the degree N of a fault that has one (the application's README.md).
 # ONLY=1: all requests have the type that the fault slows. STRATEGY, K, TAIL, CAUSES: settings of the search. BASELINE=1: before the
 # fault, what the healthy type does is kept (hone start --healthy), and the diagnosis is compared with it. PROBES: search.probes of honed.conf.
@@ -15,7 +15,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-$here/../build}
-LEARN_SECONDS=${LEARN_SECONDS:-10}
 DEGREE=${DEGREE:-on}
 ONLY=${ONLY:-}
 STRATEGY=${STRATEGY:-}
@@ -28,9 +27,10 @@ BEFORE_SECONDS=${BEFORE_SECONDS:-0}
 APP=${APP:-shop}
 faults=$here/$APP/faults.json
 [ -e "$faults" ] || { echo "demo: there is no application $APP" >&2; exit 2; }
-rate= tracepoints=
+rate= tracepoints= learn=10
 eval "$("$here/$APP/$APP.sh" defaults)"
 RATE=${RATE:-$rate}
+LEARN_SECONDS=${LEARN_SECONDS:-$learn}
 json=0
 fault=$(jq -r 'keys_unsorted[0]' "$faults")
 for arg in "$@"; do
@@ -58,6 +58,7 @@ began=$SECONDS
 step() { printf '%s%3d s  %s%s\n' "$bold" $((SECONDS - began)) "$*" "$plain"; }
 
 . "$here/stage.sh"
+[ ! -e "$here/$APP/stage.sh" ] || . "$here/$APP/stage.sh"
 load= switcher=
 end() {
   local rc=$?
@@ -114,6 +115,7 @@ step "load: $RATE requests a second, of $([ -n "$ONLY" ] && echo "type $type" ||
 "$here/$APP/$APP.sh" load "$stage/$APP" --seconds 600 --rate "$RATE" ${ONLY:+--mix "$type=1"} --seed 1 --log "$stage/answers" >"$stage/load.log" 2>&1 &
 load=$!
 until_true 20 "requests of type $type are seen" types_seen
+stage_loaded
 hone agents
 
 if [ -n "$BASELINE" ]; then
@@ -153,7 +155,7 @@ judged=$(jq -c --argjson want "$(of_fault .)" ".runs[0] | $(cat "$here/judge.jq"
 check=$(jq -r .check <<<"$judged")
 step "done"
 if [ -z "$on" ]; then
-  echo "No added tracepoint is on, by the session daemons of all nodes."
+  echo "No added tracepoint is on, by $stage_added_by."
 else
   echo "${red}STILL ON:${plain}"
   echo "$on"

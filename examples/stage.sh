@@ -16,6 +16,7 @@
 
 set -o pipefail	# jq -e takes no answer at all for yes
 stage= nodes= honed=
+stage_added_by="the session daemons of all nodes"	# who says what stage_added prints
 stage_agent_pids=()
 APP=${APP:-shop}
 
@@ -67,6 +68,8 @@ stage_agents_known() {
 }
 
 stage_agents() { stage_agents_start && stage_agents_known; }
+
+stage_loaded() { true; }	# waits for what is known only under load
 
 stage_hone() {	# Hone's processes on the nodes; that one ends meanwhile says nothing of the others
   local node

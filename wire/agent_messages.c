@@ -6,7 +6,7 @@
  *	welcome   have_seq uint
  *	clock     asked int, ns | came int, ns | went int, ns
  *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint |
- *	          dropped uint | cpu int, us | tracer cpu int, us | memory int | ring int | files int |
+ *	          dropped uint | inherent uint | cpu int, us | tracer cpu int, us | memory int | ring int | files int |
  *	          sent uint | programs uint | added uint | epoch uint | record double, ns |
  *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble |
  *	          below u8 | can uint | missing text | fullest text | its pid uint
@@ -192,6 +192,7 @@ status_encode(const struct status *s, struct buf *b)
 	buf_uint(b, s->batches);
 	buf_uint(b, s->mapped);
 	buf_uint(b, s->dropped);
+	buf_uint(b, s->inherent);
 	buf_int(b, s->cpu_us);
 	buf_int(b, s->tracer_cpu_us);
 	buf_int(b, s->memory_bytes);
@@ -316,6 +317,7 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	s.batches = read_uint(&r);
 	s.mapped = read_uint(&r);
 	s.dropped = read_uint(&r);
+	s.inherent = read_uint(&r);
 	s.cpu_us = read_int(&r);
 	s.tracer_cpu_us = read_int(&r);
 	s.memory_bytes = read_int(&r);

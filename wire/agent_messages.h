@@ -82,6 +82,9 @@ struct status {
 	/* Records of programs without libhone, of sampled requests and others, and those of them that the
 	 * agent read and discarded; the latter are not in `records`. */
 	uint64_t mapped, dropped;
+	/* Of `records`, those that a program makes with or without Hone: spans of OpenTelemetry that its operator has turned on. They
+	 * are no cost of Hone in the program. */
+	uint64_t inherent;
 	int64_t cpu_us; /* of the agent, since it started, with that of hone-below */
 	int64_t
 	    tracer_cpu_us; /* of the session and consumer daemons in that time, without programs in quarantine */

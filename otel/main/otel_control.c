@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/toggle.h"
+
+#define SHED_AT 0.9 /* of the memory for spans */
 
 static void
 follow_link(struct otel *o)
@@ -29,6 +32,46 @@ follow_link(struct otel *o)
 		c->heard = link.heard;
 }
 
+/* False: out of memory, and the former ones stay. */
+static bool
+keep_toggles(struct otel_control *c, const struct want *w)
+{
+	struct arena a = { 0 };
+	const char **names = arena_calloc(&a, w->ntoggles + 1, sizeof *names);
+
+	for (uint32_t i = 0; names != NULL && i < w->ntoggles; i++) {
+		const char *name = w->toggles[i].name;
+
+		if ((names[i] = arena_text(&a, name, strlen(name))) == NULL)
+			names = NULL;
+	}
+	if (names == NULL) {
+		arena_release(&a);
+		return false;
+	}
+	arena_release(&c->arena);
+	c->arena = a;
+	c->toggles = names;
+	c->ntoggles = w->ntoggles;
+	return true;
+}
+
+/* Shed load stays off until the controller, which was told, wants something else. */
+static void
+want_points(struct otel *o, const struct want *w, struct mono until)
+{
+	struct otel_control *c = &o->control;
+	struct err e;
+
+	c->shed &= c->has_want && w->epoch == c->epoch;
+	if (c->shed)
+		return;
+	if (!keep_toggles(c, w))
+		otel_log(o, LOG_ERROR, "no memory for %u tracepoints", w->ntoggles);
+	else if (gate_table_want(o->gates, w, until, &e) != 0)
+		otel_log(o, LOG_ERROR, "%s", e.text);
+}
+
 static void
 take_want(struct otel *o, struct mono now)
 {
@@ -45,13 +88,13 @@ take_want(struct otel *o, struct mono now)
 		                                                 : 86400 * SECOND;
 		if (otel_source_want(o->source, &w->want, until, &e) != 0)
 			otel_log(o, LOG_ERROR, "%s", e.text);
+		want_points(o, &w->want, until);
 		if (!c->has_want || w->want.epoch != c->epoch) {
 			c->since = now;
 			c->done_due = true;
 		}
 		c->has_want = c->had_want = true;
 		c->epoch = w->want.epoch;
-		c->ntoggles = w->want.ntoggles;
 	}
 	link_want_free(w);
 }
@@ -79,22 +122,64 @@ otel_control_turn(struct otel *o, struct mono now)
 	renew_sampling(o, now);
 }
 
-void
-otel_post_done(struct otel *o)
+/* ---- points ---- */
+
+static void
+shed(struct otel *o, struct mono now)
 {
 	struct otel_control *c = &o->control;
-	struct done done = { .epoch = c->epoch, .from_ns = c->since.ns, .failure = "" };
+	struct gate_table_stats g;
+	const struct want none = { 0 };
+	struct err e;
+
+	if (c->shed || otel_source_fill(o->source) < SHED_AT)
+		return;
+	gate_table_stats(o->gates, &g);
+	if (g.on == 0 || gate_table_want(o->gates, &none, now, &e) != 0)
+		return;
+	c->shed = true;
+	o->report.due = true;
+	otel_log(o, LOG_WARN, "the memory for spans is full: %u spans are turned off", g.on);
+}
+
+/* Tracepoints of the want may exist only now, or no more. */
+static void
+recheck(struct otel *o)
+{
+	struct otel_control *c = &o->control;
+	uint64_t changes = gate_table_changes(o->gates);
+
+	c->done_due |= changes != c->gates && c->has_want && c->ntoggles > 0;
+	c->gates = changes;
+}
+
+static void
+post_done(struct otel *o, struct mono now)
+{
+	struct otel_control *c = &o->control;
+	struct done done = { .epoch = c->epoch, .from_ns = now.ns, .failure = "" };
 	struct buf b = { 0 };
 
-	if (!c->done_due || !c->connected)
+	if (!c->done_due || !c->connected || c->shed || !gate_table_confirmed(o->gates))
 		return;
 	done.nresults = c->ntoggles;
 	done.results = malloc(c->ntoggles > 0 ? c->ntoggles : 1);
 	if (done.results == NULL)
 		return;
-	memset(done.results, DONE_NO_SUCH, c->ntoggles);
+	for (uint32_t i = 0; i < c->ntoggles; i++)
+		done.results[i] = gate_table_has(o->gates, c->toggles[i]) ? DONE_ON : DONE_NO_SUCH;
 	done_encode(&done, &b);
 	free(done.results);
 	link_post(o->link, FRAME_DONE, &b);
 	c->done_due = false;
+}
+
+void
+otel_control_points(struct otel *o, struct mono now)
+{
+	shed(o, now);
+	gate_table_turn(o->gates, now);
+	otel_source_share(o->source, gate_table_share(o->gates, now), now);
+	recheck(o);
+	post_done(o, now);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the controller wants: rates of sampling. */
+/* What the controller wants: rates of sampling, and spans that are to be on. */
 #ifndef OTEL_MAIN_OTEL_CONTROL_H
 #define OTEL_MAIN_OTEL_CONTROL_H
 
@@ -9,7 +9,9 @@
  * controller.sampling_without ago, and has sent a want. */
 void otel_control_turn(struct otel *o, struct mono now);
 
-/* Posts DONE for the newest epoch: none of the wanted tracepoints exists here. */
-void otel_post_done(struct otel *o);
+/* Spans that the controller wants: sheds them when memory is full; tells the source in which share of traces they are on; posts DONE
+ * when every gate has said that the newest want is in effect, and again when gates or their spans are others.
+ * O(gates). */
+void otel_control_points(struct otel *o, struct mono now);
 
 #endif

@@ -18,6 +18,9 @@
 enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 300, GOODBYE_STEP_MS = 5 };
 #define FUTURE_NS SECOND /* more than clocks of a well-kept network differ by */
 #define NAMES_BYTES (2 << 20)
+#define GATE_LEASE_NS (5 * SECOND)
+#define GATE_BUSY_NS (SECOND / 4)
+#define MICROSECOND 1000
 
 void
 otel_wake(struct otel *o)
@@ -110,7 +113,7 @@ otel_turn(struct otel *o)
 	read_spans(o, clock_mono(), false);
 	otel_report_look(o);
 	otel_services_turn(o, now);
-	otel_post_done(o);
+	otel_control_points(o, now);
 	otel_report_turn(o, now);
 	if (pack_tick(o->pack, now))
 		link_kick(o->link);
@@ -128,8 +131,12 @@ queues_make(struct otel *o, struct err *e)
 					     c->hold_ns, c->age_ns },
 		NAMES_BYTES, c->delay_ns, FUTURE_NS, c->past_ns };
 
+	/* Later than any version that an earlier hone-otel gave, which counted up from an earlier time; exact in JavaScript, too. */
+	const struct gate_table_options g = { GATE_LEASE_NS, GATE_BUSY_NS, SECOND,
+		(uint64_t)(clock_mono().ns / MICROSECOND) };
+
 	if ((o->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
-	    (o->pack = pack_new(&p, o->out)) == NULL)
+	    (o->pack = pack_new(&p, o->out)) == NULL || (o->gates = gate_table_new(&g)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if ((o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
 		return err_errno(e, "eventfd");
@@ -170,7 +177,7 @@ doors_open(struct otel *o, struct err *e)
 	for (int i = 0; i < DOORS; i++) {
 		struct span_door_options d = { addresses[i], i == 1, (unsigned)c->connections,
 			(unsigned)(c->idle_ns / SECOND), (size_t)c->body_bytes, &o->bodies,
-			o->source, o->log };
+			o->source, i == 0 ? o->gates : NULL, o->log };
 		int rc = addresses[i][0] != '\0' ? span_door_open(&o->doors[i], &d, e) : 0;
 
 		if (rc != 0)
@@ -256,6 +263,8 @@ otel_close(struct otel *o)
 	pack_free(o->pack);
 	outbox_free(o->out);
 	otel_source_free(o->source);
+	gate_table_free(o->gates);
+	arena_release(&o->control.arena);
 	if (o->wake >= 0)
 		close(o->wake);
 	free(o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * An agent whose tracer is OpenTelemetry: it takes spans by HTTP, sends their records to the controller, and samples as the
- * controller wants. It has no tracepoints to switch: of those that the controller wants, it says that there are none.
+ * controller wants. Its tracepoints are spans that gates in programs turn on and off (otel/control/gate_table.h).
  */
 #ifndef OTEL_MAIN_OTEL_LOOP_H
 #define OTEL_MAIN_OTEL_LOOP_H

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "otel/spans/services.h"
 #include "wire/frame.h"
 
 #define SAY_EVERY_NS (60 * SECOND)
@@ -83,12 +82,14 @@ static void
 post_status(struct otel *o, const struct otel_source_stats *s)
 {
 	struct outbox_stats out;
+	struct gate_table_stats gates;
 	struct link_stats link;
 	struct status st = { 0 };
 	struct buf b = { 0 };
 
 	outbox_stats(o->out, &out);
 	link_stats(o->link, &link);
+	gate_table_stats(o->gates, &gates);
 	memcpy(st.fill, o->report.peak, sizeof st.fill);
 	for (int i = 0; i < LOSS_REASONS; i++)
 		st.lost[i] = o->lost[i];
@@ -100,10 +101,17 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.memory_bytes = resident_bytes();
 	st.ring_bytes = (int64_t)s->gather.bytes;
 	st.sent_bytes = link.sent_bytes;
-	st.programs = services_count(otel_source_services(o->source));
 	st.epoch = o->control.epoch;
+	st.programs = o->services.programs;
+	st.added = gates.on;
+	st.shed = o->control.shed;
+	st.shed_by = QUEUE_RING;
+	st.record_ns = gates.on_ns / 2; /* a span is two records */
+	st.rejected_ns = gates.off_ns / 2;
+	st.inherent = s->records.records - s->records.point_records;
 	st.tracer_ok = true;
-	st.guard_ok = true; /* there is nothing to guard: no tracepoint of its own stays on */
+	st.guard_ok =
+	    true; /* there is nothing to guard: what gates turn on ends with their lease */
 	status_encode(&st, &b);
 	link_post(o->link, FRAME_STATUS, &b);
 	memset(o->report.peak, 0, sizeof o->report.peak);

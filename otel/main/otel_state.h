@@ -11,6 +11,7 @@
 #include "agent/link/outbox.h"
 #include "agent/link/pack.h"
 #include "base/log.h"
+#include "otel/control/gate_table.h"
 #include "otel/grpc/grpc_door.h"
 #include "otel/main/otel_config.h"
 #include "otel/main/span_door.h"
@@ -26,7 +27,11 @@ struct tls;
 struct otel_control { /* otel_control.c: what the controller wants */
 	bool connected, has_want, had_want, sampling, done_due; /* had_want: on any connection */
 	uint64_t connection, epoch;
+	struct arena arena; /* of the toggles */
 	uint32_t ntoggles;
+	const char **toggles;     /* tracepoints of the want */
+	uint64_t gates;           /* gate_table_changes() */
+	bool shed;                /* since memory was full; until another want comes */
 	struct mono heard, since; /* since: the epoch is in effect */
 	char trouble[400];
 };
@@ -39,9 +44,10 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	uint64_t said_full;
 };
 
-struct otel_told { /* otel_services.c: of which services the controller was told */
-	uint64_t told;
+struct otel_told {                 /* otel_services.c: of which services the controller was told */
+	uint64_t told, told_gates; /* services_changes(), gate_table_changes() */
 	struct mono told_at;
+	uint32_t programs; /* that were told of */
 };
 
 struct otel {
@@ -54,6 +60,7 @@ struct otel {
 	struct link *link;
 	struct otel_source *source;
 	struct span_bodies bodies;
+	struct gate_table *gates;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
 	struct grpc_door *grpc;         /* NULL: so, too */
 	struct mono clocks_at;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "otel/control/gate_table.h"
 #include "otel/http/span_body.h"
 #include "otel/spans/otel_source.h"
 
@@ -21,6 +22,8 @@ struct span_door_options {
 	size_t body_max;
 	struct span_bodies *bodies;
 	struct otel_source *source;
+	struct gate_table
+	    *gates; /* whose questions are answered at GATE_PATH; NULL: they are not */
 	void (*log)(enum log_level level, const char *text);
 };
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "otel/http/span_body.h"
 #include "otel/http/span_request.h"
@@ -30,6 +31,7 @@ struct span_door {
 
 struct door_request { /* until libmicrohttpd says that it is completed */
 	struct span_request is;
+	bool gate;              /* it is a question of a gate */
 	struct span_body *body; /* NULL: it is refused */
 	size_t counted;         /* of o.bodies */
 	size_t discarded;
@@ -94,7 +96,9 @@ refuse(struct span_door *d, struct door_request *q, unsigned status, const char 
 static void
 refuse_state(struct span_door *d, struct door_request *q, enum body_state s)
 {
-	if (s == BODY_TOO_LARGE)
+	if (s == BODY_TOO_LARGE && q->gate)
+		refuse(d, q, 413, "a question of a gate is 512 KiB at most");
+	else if (s == BODY_TOO_LARGE)
 		refuse(d, q, 413, "the body is larger than listen.body in hone-otel.conf");
 	else if (s == BODY_DAMAGED)
 		refuse(d, q, 400,
@@ -111,6 +115,24 @@ header(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
+/* JSON alone: a page of a web site can send other types from a browser on this machine without being asked. */
+static struct span_request
+gate_request(const struct request_head *h)
+{
+	struct span_request r = { .otlp = true, .format = SPANS_OTLP_JSON };
+
+	if (strcmp(h->method, "POST") != 0) {
+		r.status = 405;
+		r.why = "only POST";
+	} else if (h->content_type == NULL ||
+		   strncasecmp(h->content_type, "application/json", 16) != 0 ||
+		   h->content_encoding != NULL) {
+		r.status = 415;
+		r.why = "Content-Type is not application/json, or there is a Content-Encoding";
+	}
+	return r;
+}
+
 static struct door_request *
 request_begin(struct span_door *d, struct MHD_Connection *c, const char *method, const char *path)
 {
@@ -121,8 +143,13 @@ request_begin(struct span_door *d, struct MHD_Connection *c, const char *method,
 	if (q == NULL)
 		return NULL;
 	d->stats.requests++;
-	q->is = span_request_of(&head, d->o.zipkin);
-	if (q->is.status == 0 && otel_source_fill(d->o.source) >= FULL)
+	q->gate = d->o.gates != NULL && strcmp(path, GATE_PATH) == 0;
+	q->is = q->gate ? gate_request(&head) : span_request_of(&head, d->o.zipkin);
+	if (q->gate && q->is.status == 0) {
+		q->body = span_body_new(GATE_BODY_MAX, false);
+		if (q->body == NULL)
+			refuse(d, q, 503, "hone-otel is out of memory");
+	} else if (q->is.status == 0 && otel_source_fill(d->o.source) >= FULL)
 		refuse(d, q, 503, "the memory for spans is full");
 	else if (q->is.status == 0 &&
 		 (q->body = span_body_new(d->o.body_max, q->is.compressed)) == NULL)
@@ -152,6 +179,53 @@ request_take(struct span_door *d, struct door_request *q, const char *data, size
 	return true;
 }
 
+static void
+say_new_gate(struct span_door *d, const struct gate_question *g)
+{
+	char text[400];
+
+	snprintf(text, sizeof text,
+	    "%s (pid %u): hone-otel-gate %s can turn spans on, %u are known", g->service, g->pid,
+	    g->gate, g->nnames);
+	d->o.log(LOG_INFO, text);
+}
+
+/* The answer to the question of a gate. A full table is 503: the gate asks again later, and is off until then. */
+static enum MHD_Result
+answer_gate(struct span_door *d, struct MHD_Connection *c, struct door_request *q, const void *data,
+    size_t len)
+{
+	struct gate_question asked;
+	struct gate_answer told;
+	struct arena a = { 0 };
+	struct buf text = { 0 };
+	struct MHD_Response *r = NULL;
+	enum MHD_Result ok;
+	struct err e = { 0 };
+	bool is_new = false;
+	int rc;
+
+	if ((rc = gate_question_read(&asked, &a, data, len, &e)) == 0 &&
+	    (rc = gate_table_ask(d->o.gates, &asked, clock_mono(), &told, &is_new, &a, &e)) == 0)
+		rc = gate_answer_write(&told, &text, &e);
+	if (rc == 0 && is_new)
+		say_new_gate(d, &asked);
+	arena_release(&a);
+	forget_body(d, q);
+	if (rc == 0)
+		r = MHD_create_response_from_buffer(text.len, text.data, MHD_RESPMEM_MUST_FREE);
+	if (r == NULL) {
+		buf_release(&text);
+		q->is.status = rc == ERR_INPUT ? 400 : 503;
+		q->is.why = rc != 0 ? e.text : "hone-otel is out of memory";
+		return answer(d, c, &q->is, NULL);
+	}
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+	ok = MHD_queue_response(c, 200, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
 static enum MHD_Result
 request_end(struct span_door *d, struct MHD_Connection *c, struct door_request *q)
 {
@@ -164,6 +238,8 @@ request_end(struct span_door *d, struct MHD_Connection *c, struct door_request *
 		refuse_state(d, q, s);
 	if (q->body == NULL)
 		return answer(d, c, &q->is, NULL);
+	if (q->gate)
+		return answer_gate(d, c, q, data, len);
 	if (otel_source_receive(
 		d->o.source, q->is.format, data, len, clock_mono(), &receipt, NULL) != 0)
 		refuse(d, q, 503, "hone-otel is out of memory");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "otel/spans/otel_source.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,10 @@
 
 #include "analysis/label.h"
 #include "base/arena.h"
-#include "base/hash.h"
 #include "formats/reading.h"
 #include "otel/spans/services.h"
+#include "otel/spans/shares.h"
+#include "otel/spans/trace_draw.h"
 
 /* POLL_RECORDS: after so many, a poll says that there are more. LOSSES: kept apart until the next poll. */
 enum { POLL_RECORDS = 8192, LOSSES = 64, BODY_NAMES_BYTES = 64 << 10, BODY_BYTES = 1 << 20 };
@@ -27,6 +29,7 @@ struct otel_source {
 	struct arena arena;
 	struct mono probe_until, now;
 	bool sampling;
+	struct shares shares;
 	struct loss losses[LOSSES], given[LOSSES];
 	uint32_t nlosses;
 	int64_t watermark_ns;
@@ -38,11 +41,10 @@ struct otel_source {
 
 /* By a hash of the id, so that all parts of a trace are chosen alike. */
 static struct span_choice
-choose(void *ctx, const char *type, size_t len, uint64_t trace_id)
+choose(void *ctx, const char *type, size_t len, uint64_t trace_id, int64_t begin_ns, int64_t end_ns)
 {
 	const struct otel_source *s = ctx;
-	double draw = (double)(hash_u64(trace_id ^ UINT64_C(0x6f74656c)) >> 11) * 0x1p-53;
-	double sampled = s->want.sampled, probed = 0;
+	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0;
 
 	for (uint32_t i = 0; i < s->want.nrates; i++) {
 		const struct rate *r = &s->want.rates[i];
@@ -53,7 +55,23 @@ choose(void *ctx, const char *type, size_t len, uint64_t trace_id)
 			break;
 		}
 	}
+	if (probed > 0)
+		probed = fmin(probed, shares_least(&s->shares, begin_ns, end_ns));
 	return (struct span_choice){ s->sampling && draw < sampled, s->sampling && draw < probed };
+}
+
+static bool
+whole(void *ctx, int64_t begin_ns, int64_t end_ns)
+{
+	const struct otel_source *s = ctx;
+
+	return shares_least(&s->shares, begin_ns, end_ns) > 0;
+}
+
+void
+otel_source_share(struct otel_source *s, double share, struct mono now)
+{
+	shares_add(&s->shares, share, now.ns);
 }
 
 static bool
@@ -103,13 +121,14 @@ int
 otel_source_new(struct otel_source **ret, const struct otel_source_options *o, struct err *e)
 {
 	struct otel_source *s = calloc(1, sizeof *s);
-	struct span_records_options r = { o->names_max_bytes, choose, s };
+	struct span_records_options r = { o->names_max_bytes, choose, whole, s };
 	int rc = ERR_MEMORY;
 
 	if (s == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	s->o = *o;
 	s->watermark_ns = INT64_MIN;
+	shares_add(&s->shares, 1, INT64_MIN);
 	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)

@@ -72,6 +72,9 @@ bool otel_source_clocks(
 /* The rates of the desired state; probed requests until `probe_until`. ERR_MEMORY: they stay as they were. */
 int otel_source_want(
     struct otel_source *s, const struct want *w, struct mono probe_until, struct err *e);
+/* From now on spans that Hone turns on are on in this share of all traces, in every program: 1 at the begin, and where no program can
+ * turn spans on. A trace is probed only if it was chosen by the least share of its time (shares.h). O(1). */
+void otel_source_share(struct otel_source *s, double share, struct mono now);
 /* Whether requests are sampled at all. At the begin they are not. */
 void otel_source_sample(struct otel_source *s, bool on);
 

@@ -11,6 +11,8 @@
 #include "base/hash_map.h"
 #include "base/hash_table.h"
 #include "formats/reading.h"
+#include "formats/span_names.h"
+#include "otel/spans/span_points.h"
 
 enum { READING_BYTES = 32 << 20 }; /* of one trace's spans, and of what was seen before */
 enum { NO_SPAN = UINT32_MAX, EXTRA_FIELDS = 2 };
@@ -20,7 +22,9 @@ enum label_use { USE_AS_IS, USE_REQUEST, USE_ENTRY, USE_FORK, USE_JOIN };
 
 struct sorted_span { /* a span of the trace at hand */
 	struct gathered_span *from;
-	uint32_t parent; /* NO_SPAN: none, or missing */
+	struct text_view point; /* its name; length 0: it is a unit */
+	bool marked;            /* as a point, also if it is none for want of a parent */
+	uint32_t parent; /* NO_SPAN: none, or missing; never a point, after settle_points() */
 	uint32_t top;    /* the topmost one above it; NO_SPAN: not known yet */
 	uint32_t first;  /* of an entry: the first span of its tree */
 	uint32_t next;   /* of the same tree */
@@ -51,15 +55,17 @@ struct span_records {
 	uint32_t spans_cap;
 	struct hash_table by_id;
 	const struct gathered_span
-	    *entry;   /* the tree at hand is below it; NULL: it begins a request */
-	uint32_t fed; /* spans of the tree at hand */
-	bool built;   /* a trace was made of them */
+	    *entry;         /* the tree at hand is below it; NULL: it begins a request */
+	uint32_t list, fed; /* the first span of the tree at hand; how many of it are units */
+	bool built;         /* a trace was made of them */
 	bool cut;
 	/* the result */
 	struct record *records, *sorted;
 	uint32_t nrecords, records_cap, sorted_cap;
 	struct time_order *order;
 	uint32_t order_cap;
+	struct point_time *points;
+	uint32_t points_cap;
 	struct kept_trace *traces;
 	struct arena values;
 	struct span_records_stats stats;
@@ -119,6 +125,7 @@ span_records_free(struct span_records *s)
 	arena_release(&s->values);
 	free(s->batch);
 	free(s->spans);
+	free(s->points);
 	free(s->records);
 	free(s->sorted);
 	free(s->order);
@@ -293,21 +300,163 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 	return true;
 }
 
+/* ---- points ---- */
+
+/* The label of one end of a point in a unit of that service; its fields are the span's, at its begin. LABEL_NONE: out of memory, of
+ * labels, or of room for its text. */
+static uint32_t
+point_label(
+    struct span_records *s, const struct label *service, const struct sorted_span *at, bool end)
+{
+	const struct span *span = &at->from->span;
+	const char *fields[RECORD_VALUES_MAX];
+	uint32_t n = 0, id;
+
+	buf_reset(&s->text);
+	buf_bytes(&s->text, service->text, service->service_len + 1);
+	buf_bytes(&s->text, at->point.s, at->point.len);
+	buf_printf(&s->text, "%s", end ? POINT_END : POINT_BEGIN);
+	if (s->text.failed || s->text.len > LABEL_TEXT_MAX)
+		return LABEL_NONE;
+	text_clean((char *)s->text.data, s->text.len);
+	id = labels_find(s->out, (char *)s->text.data, s->text.len);
+	if (id != LABEL_NONE)
+		return labels_get(s->out, id)->kind == RECORD_POINT ? id : LABEL_NONE;
+	if (labels_count(s->out) >= SPAN_LABELS_MAX)
+		return LABEL_NONE;
+	for (uint32_t i = 0; !end && i < span->nattributes && n < RECORD_VALUES_MAX; i++) {
+		const struct attribute *a = &span->attributes[i];
+
+		if (a->value.type == VALUE_TEXT && a->value.text == at->point.s)
+			continue; /* the name itself */
+		if ((fields[n++] = arena_text(&s->values, a->key, a->key_len)) == NULL)
+			return LABEL_NONE;
+	}
+	id = labels_intern(s->out, RECORD_POINT, (char *)s->text.data, s->text.len, fields, n);
+	return id != LABEL_NONE && follow_labels(s) ? id : LABEL_NONE;
+}
+
+static const struct attribute *
+attribute_of(const struct span *span, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (uint32_t i = 0; i < span->nattributes; i++)
+		if (span->attributes[i].key_len == len &&
+		    memcmp(span->attributes[i].key, key, len) == 0)
+			return &span->attributes[i];
+	return NULL;
+}
+
+/* The values of the fields of the label. NULL: out of memory. */
+static const struct value *
+point_values(struct span_records *s, const struct span *span, const struct batch_label *l)
+{
+	struct value *v = arena_calloc(&s->values, l->nfields, sizeof *v);
+
+	for (uint32_t i = 0; v != NULL && i < l->nfields; i++) {
+		const struct attribute *a = attribute_of(span, l->fields[i]);
+
+		if (a == NULL)
+			continue;
+		v[i] = a->value;
+		if (a->value.type == VALUE_TEXT &&
+		    (v[i].text = arena_text(&s->values, a->value.text, a->value.len)) == NULL)
+			return NULL;
+	}
+	return v;
+}
+
+/* False: out of memory. */
+static bool
+add_point(struct span_records *s, const struct tree_at_hand *h, const struct point_time *p)
+{
+	const struct sorted_span *at = &s->spans[p->span];
+	uint64_t id = s->spans[at->parent].from->span.id;
+	uint32_t unit = hash_table_find(&h->by_unit, hash_u64(id)), label;
+	const struct event *first = &h->trace->events[h->trace->units[unit].first];
+	struct record *r;
+
+	label = point_label(s, labels_get(s->labels, first->label), at, p->end);
+	if (label == LABEL_NONE) {
+		s->stats.points_left += p->end;
+		return true;
+	}
+	if (!array_reserve(s->records, s->records_cap, s->nrecords + 1))
+		return false;
+	r = &s->records[s->nrecords];
+	*r = (struct record){ .trace_id = h->trace->id,
+		.unit_id = id,
+		.time_ns = p->time_ns,
+		.label = label,
+		.tid = (uint32_t)id,
+		.nvalues = s->batch[label].nfields };
+	if (r->nvalues > 0 &&
+	    (r->values = point_values(s, &at->from->span, &s->batch[label])) == NULL)
+		return false;
+	s->nrecords++;
+	return true;
+}
+
+/* Both ends of the point, if its unit has room for them. */
+static bool
+has_times(struct point_time ret[2], const struct span_records *s, const struct tree_at_hand *h,
+    uint32_t point)
+{
+	const struct gathered_span *above = s->spans[s->spans[point].parent].from;
+	uint32_t unit = hash_table_find(&h->by_unit, hash_u64(above->span.id));
+	const struct unit *u = unit != HASH_TABLE_NONE ? &h->trace->units[unit] : NULL;
+	const struct event *events = h->trace->events;
+
+	return u != NULL && u->count > 1 &&
+	       point_times(ret, &s->spans[point].from->span, point, events[u->first].time_ns,
+		   events[u->first + u->count - 1].time_ns);
+}
+
+/* The records of the points of the tree at hand. False: out of memory. O(n log n). */
+static bool
+add_points(struct span_records *s, const struct tree_at_hand *h)
+{
+	uint32_t n = 0;
+	bool ok = true;
+
+	for (uint32_t i = s->list; i != NO_SPAN; i = s->spans[i].next) {
+		if (s->spans[i].point.len == 0)
+			continue;
+		s->stats.points++;
+		if (!array_reserve(s->points, s->points_cap, n + 2))
+			return false;
+		if (has_times(&s->points[n], s, h, i))
+			n += 2;
+		else
+			s->stats.points_left++;
+	}
+	if (n > 0)
+		qsort(s->points, n, sizeof *s->points, point_time_order);
+	for (uint32_t i = 0; i < n && ok; i++)
+		ok = add_point(s, h, &s->points[i]);
+	return ok;
+}
+
 static bool
 add_records(struct span_records *s, const struct trace *t, bool probed)
 {
 	struct tree_at_hand h = { .trace = t, .probed = probed };
-	uint32_t before = s->nrecords;
+	uint32_t before = s->nrecords, points;
 	bool ok = hash_table_reserve(&h.by_unit, t->nunits);
 
 	for (uint32_t u = 0; u < t->nunits && ok; u++)
 		ok = hash_table_put(&h.by_unit, hash_u64(t->units[u].id), u);
 	for (uint32_t i = 0; i < t->nevents && ok; i++)
 		ok = add_record(s, &h, &t->events[i]);
+	points = s->nrecords;
+	if (ok && probed)
+		ok = add_points(s, &h);
 	hash_table_release(&h.by_unit);
 	if (!ok)
-		s->nrecords = before;
+		s->nrecords = points = before;
 	s->stats.records += s->nrecords - before;
+	s->stats.point_records += s->nrecords - points;
 	return ok;
 }
 
@@ -317,8 +466,9 @@ choose(const struct span_records *s, const struct trace *t)
 	const struct label *type = labels_get(s->labels, t->type);
 
 	if (s->entry != NULL)
-		return (struct span_choice){ s->entry->caller.sampled, s->entry->caller.probed };
-	return s->o.choose(s->o.ctx, type->name, type->name_len, t->id);
+		return (struct span_choice){ s->entry->caller.sampled,
+			s->entry->caller.probed && s->o.whole(s->o.ctx, t->begin_ns, t->end_ns) };
+	return s->o.choose(s->o.ctx, type->name, type->name_len, t->id, t->begin_ns, t->end_ns);
 }
 
 /* From the reading: the trace of the spans of the tree at hand. */
@@ -372,7 +522,9 @@ index_spans(struct span_records *s, const struct gathered_trace *t)
 	    !hash_table_reserve(&s->by_id, t->nspans))
 		return false;
 	for (struct gathered_span *g = t->spans; g != NULL; g = g->next, n++) {
-		s->spans[n] = (struct sorted_span){ g, NO_SPAN, NO_SPAN, NO_SPAN, NO_SPAN };
+		s->spans[n] = (struct sorted_span){ g, span_point(&g->span), false, NO_SPAN,
+			NO_SPAN, NO_SPAN, NO_SPAN };
+		s->spans[n].marked = s->spans[n].point.len > 0;
 		hash_table_claim(&s->by_id, hash_u64(g->span.id), n);
 	}
 	assert(n == t->nspans);
@@ -421,6 +573,46 @@ list_trees(struct span_records *s, uint32_t n)
 	return others;
 }
 
+/* The parent of each span is then the nearest one above that is a unit. A point needs one: with a parent that is missing, or in a circle,
+ * it counts as a unit. O(1) amortised for a span, since all on the way learn it. */
+static void
+settle_points(struct span_records *s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (s->spans[i].parent == NO_SPAN || s->spans[i].top == NO_SPAN)
+			s->spans[i].point.len = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t above = s->spans[i].parent, next;
+
+		if (above == NO_SPAN || s->spans[above].point.len == 0)
+			continue;
+		while (s->spans[above].point.len > 0)
+			above = s->spans[above].parent;
+		for (uint32_t at = i; s->spans[at].parent != above; at = next) {
+			next = s->spans[at].parent;
+			s->spans[at].parent = above;
+		}
+	}
+}
+
+/* A point begins no request, and is no entry: its parent is of the same program, so it must be there. */
+static bool
+lacks_parent_of_point(const struct span_records *s, uint32_t list)
+{
+	for (uint32_t i = list; i != NO_SPAN; i = s->spans[i].next)
+		if (s->spans[i].marked && s->spans[i].parent == NO_SPAN)
+			return true;
+	return false;
+}
+
+static void
+leave_out(struct span_records *s, uint32_t list)
+{
+	s->stats.incomplete++;
+	for (uint32_t i = list; i != NO_SPAN; i = s->spans[i].next)
+		s->stats.incomplete_spans++;
+}
+
 /* Makes the records of the spans of a list. begin: the span that has no parent here, or NO_SPAN. */
 static int
 make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
@@ -428,13 +620,23 @@ make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
 	struct trace_id id = s->spans[first].from->span.trace;
 	int rc = 0;
 
+	if (lacks_parent_of_point(s, first)) {
+		leave_out(s, first);
+		return 0;
+	}
 	s->fed = 0;
 	s->built = false;
-	for (uint32_t i = first; i != NO_SPAN && rc == 0; i = s->spans[i].next, s->fed++) {
+	s->list = first;
+	for (uint32_t i = first; i != NO_SPAN && rc == 0; i = s->spans[i].next) {
 		struct span span = s->spans[i].from->span;
 
+		if (s->spans[i].point.len > 0)
+			continue;
 		span.has_parent &= i != begin;
+		if (s->spans[i].parent != NO_SPAN)
+			span.parent = s->spans[s->spans[i].parent].from->span.id;
 		rc = reading_span(s->reading, &span, e);
+		s->fed++;
 	}
 	if (rc == 0)
 		rc = reading_complete(s->reading, id, e);
@@ -475,6 +677,7 @@ span_records_add(struct span_records *s, const struct gathered_trace *t, struct 
 		return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
 	s->cut = t->cut;
 	others = list_trees(s, t->nspans);
+	settle_points(s, t->nspans);
 	for (uint32_t i = 0; i < t->nspans && rc == 0; i++)
 		if (s->spans[i].first != NO_SPAN) {
 			s->entry = s->spans[i].from;

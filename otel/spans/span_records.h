@@ -5,6 +5,7 @@
  *	a span without a parent		request_begin, request_end; its name is the request type
  *	a span with a caller under Hone	(an entry) unit_begin with the caller's link, unit_end: it belongs to a
  *					request that began elsewhere
+ *	a span that Hone turned on	points in the unit above it, of probed requests (span_points.h)
  *	any other span			unit_begin, unit_end; its parent's unit forks it, and joins it as
  *					formats/tree.h says
  *
@@ -33,9 +34,11 @@ struct span_choice {
 struct span_records_options {
 	size_t
 	    names_max_bytes; /* of names of spans and their fields; beyond it spans are "(other)" */
-	/* Whether a request of this type and trace id is sampled. The text is valid during the call. */
-	struct span_choice (*choose)(
-	    void *ctx, const char *request_type, size_t len, uint64_t trace_id);
+	/* Whether a request of this type, trace id and time is sampled. The text is valid during the call. */
+	struct span_choice (*choose)(void *ctx, const char *request_type, size_t len,
+	    uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
+	/* Of one whose caller has chosen it: whether all points that are on were on for it. */
+	bool (*whole)(void *ctx, int64_t begin_ns, int64_t end_ns);
 	void *ctx;
 };
 
@@ -45,7 +48,9 @@ struct span_records_stats {
 	uint64_t unsampled_spans;
 	uint64_t incomplete; /* trees that were left out since a part is missing, with their */
 	uint64_t incomplete_spans;
-	uint64_t records;
+	uint64_t records, point_records; /* point_records: of these, of points */
+	uint64_t points,
+	    points_left; /* spans that are points; those with no room in their unit, or no label */
 };
 
 /* ERR_MEMORY. */

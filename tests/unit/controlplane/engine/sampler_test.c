@@ -559,6 +559,28 @@ the_cost_of_mapped_programs_is_counted_as_fixed(void **state)
 	assert_true(fabs(spend_idle_core(&s, &p) - p.fixed) < 1e-9);
 }
 
+/* Spans that the operator has turned on are records, and no cost of Hone in the program. */
+static void
+what_a_program_makes_anyway_costs_it_nothing(void **state)
+{
+	struct status st = { 0 };
+	struct mono now = { 1000000000 };
+	struct spend s = { 0 };
+	struct outlay p;
+	(void)state;
+
+	spend_status(&s, &st, 100, 0, now);
+	for (int i = 0; i < 20; i++) {
+		now.ns += 500000000;
+		st.inherent += 900;
+		st.records += 900 + 100;
+		spend_status(&s, &st, 100, 0, now);
+	}
+	assert_true(spend_window(&s, &p));
+	assert_true(fabs(p.core[SPEND_PROGRAMS] - 200 * 100e-9) < 1e-12);
+	assert_true(fabs(p.records - 2000) < 1e-6);
+}
+
 int
 main(void)
 {
@@ -576,6 +598,7 @@ main(void)
 		cmocka_unit_test(a_fixed_cost_over_the_budget_is_reported),
 		cmocka_unit_test(a_diagnosis_has_its_own_budget),
 		cmocka_unit_test(the_cost_of_mapped_programs_is_counted_as_fixed),
+		cmocka_unit_test(what_a_program_makes_anyway_costs_it_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
