@@ -117,6 +117,10 @@ put_wait(const struct below_wait *w, struct buf *b)
 	buf_u64(b, w->waker_trace_id);
 	buf_uint(b, w->waker_type);
 	put_name(b, w->owner_name, BELOW_WORD_MAX);
+	buf_u8(b, w->owner_is_read);
+	buf_u64(b, w->owner_trace_id);
+	buf_uint(b, w->owner_type);
+	put_name(b, w->waker_name, BELOW_WORD_MAX);
 }
 
 static void
@@ -301,6 +305,15 @@ take_name_of_place(struct below_name *n, struct reader *r, struct arena *a)
 	return 0;
 }
 
+static bool
+take_bool(struct reader *r)
+{
+	uint8_t v = read_u8(r);
+
+	r->failed |= v > 1;
+	return v == 1;
+}
+
 static int
 take_wait(struct below_wait *w, struct reader *r, struct arena *a)
 {
@@ -323,8 +336,14 @@ take_wait(struct below_wait *w, struct reader *r, struct arena *a)
 	w->waker_tid = take_u32(r);
 	w->waker_trace_id = read_u64(r);
 	w->waker_type = take_u32(r);
+	if ((rc = take_text(&name, r, a, BELOW_WORD_MAX)) != 0)
+		return rc;
+	memcpy(w->owner_name, name, strlen(name) + 1);
+	w->owner_is_read = take_bool(r);
+	w->owner_trace_id = read_u64(r);
+	w->owner_type = take_u32(r);
 	if ((rc = take_text(&name, r, a, BELOW_WORD_MAX)) == 0)
-		memcpy(w->owner_name, name, strlen(name) + 1);
+		memcpy(w->waker_name, name, strlen(name) + 1);
 	return rc;
 }
 
@@ -355,15 +374,6 @@ take_can(struct below_can *c, struct reader *r, struct arena *a)
 	c->flags = take_u32(r);
 	r->failed |= (c->flags & ~(uint32_t)BELOW_CAN_FLAGS) != 0;
 	return take_text(&c->missing, r, a, BELOW_MISSING_MAX);
-}
-
-static bool
-take_bool(struct reader *r)
-{
-	uint8_t v = read_u8(r);
-
-	r->failed |= v > 1;
-	return v == 1;
 }
 
 static int

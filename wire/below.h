@@ -171,9 +171,13 @@ struct below_wait {
 	uint32_t owner_place;               /* 0: unknown */
 	char owner_name[BELOW_WORD_MAX +
 			1];      /* the thread's (comm), without control characters; "": unknown */
+	bool owner_is_read;      /* which request it served then, probed or not, is known: */
+	uint64_t owner_trace_id; /* 0: none */
+	uint32_t owner_type;     /* hone_request_type() of it; 0: none */
 	uint32_t waker_tid;      /* 0: an interrupt, or unknown */
 	uint64_t waker_trace_id; /* of its request; 0: none */
 	uint32_t waker_type;     /* hone_request_type() of it, probed or not; 0: none */
+	char waker_name[BELOW_WORD_MAX + 1]; /* as owner_name */
 };
 
 /* A thread was seen on a CPU; it stands for weight_ns of running. */

@@ -31,7 +31,8 @@ enum {
 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
-	"owner_place", "waker", "waker_trace", "waker_type", "owner_name", "before_ns" };
+	"owner_place", "waker", "waker_trace", "waker_type", "owner_name", "owner_trace",
+	"owner_type", "waker_name", "before_ns" };
 static const char *SAMPLE_FIELDS[] = { "weight_ns", "before_ns" };
 static const char *HIT_FIELDS[BELOW_VALUES_MAX] = { "arg0", "arg1", "arg2", "arg3", "arg4",
 	"arg5" };
@@ -164,11 +165,14 @@ value_of_text(const char *text)
 static void
 take_wait(struct source_below *s, const struct below_wait *w)
 {
+	static const struct value none = { .type = VALUE_NONE };
 	const struct value values[NWAIT] = { value_of((uint64_t)(w->end_ns - w->begin_ns)),
 		value_of((uint64_t)(w->end_ns - w->woken_ns)), value_of(w->lock),
 		value_of(w->owner_tid), value_of_text(below_state_word(w->owner_state)),
 		value_of_text(place_of(s, w->owner_place)), value_of(w->waker_tid),
 		value_of(w->waker_trace_id), value_of(w->waker_type), value_of_text(w->owner_name),
+		w->owner_is_read ? value_of(w->owner_trace_id) : none,
+		w->owner_is_read ? value_of(w->owner_type) : none, value_of_text(w->waker_name),
 		value_of(0) };
 	struct record r = { .trace_id = w->trace_id,
 		.unit_id = w->unit_id,

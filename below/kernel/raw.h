@@ -32,7 +32,8 @@ enum {
 	RAW_FUTEX = 202,
 	RAW_PROBES_MAX = 4096, /* places that are probed at a time */
 	RAW_TEXT_MAX = 32,
-	RAW_VALUES_MAX = 6 /* arguments of a probe that are read */
+	RAW_NAME_BYTES = 16, /* TASK_COMM_LEN */
+	RAW_VALUES_MAX = 6   /* arguments of a probe that are read */
 };
 
 struct raw_process { /* that is followed */
@@ -71,12 +72,15 @@ struct raw_wait {
 	u32 preempted, in_iowait, state;
 	s32 syscall;
 	u32 owner; /* that the futex' word names, checked to be a thread of the process; 0 */
-	u32 waker_tid, waker_type;   /* 0: none */
-	u32 holder_of;               /* not 0: it owns a lock for which this thread waits */
-	u32 followed;                /* it is in a probed request itself */
+	u32 waker_tid, waker_type; /* 0: none */
+	u32 owner_is_read,
+	    owner_type; /* 1: what request the owner serves is known, 0 for none; its type */
+	u32 holder_of;  /* not 0: it owns a lock for which this thread waits */
+	u32 followed;   /* it is in a probed request itself */
 	u64 out_ns, woken_ns, in_ns; /* woken 0: was not seen */
-	u64 trace_id, unit_id, waker_trace_id;
+	u64 trace_id, unit_id, waker_trace_id, owner_trace_id;
 	u64 arguments[3];
+	u8 waker_name[RAW_NAME_BYTES]; /* its thread's (comm) */
 };
 
 struct raw_stack {

@@ -69,6 +69,7 @@ struct
 struct left_thread { /* where it was in its program when it left a CPU */
 	u32 pid;
 	u32 is_on; /* it has come back */
+	u64 fsbase;
 	u64 registers[RAW_REGISTERS];
 };
 
@@ -270,6 +271,20 @@ read_waker(struct task_struct *t, const struct raw_process *p, struct raw_wait *
 		w->waker_trace_id = 0;
 }
 
+/* The request that the owner of a lock serves, of which the thread pointer is fsbase. It is a thread of the current process. */
+static __always_inline void
+read_owner(u64 fsbase, const struct raw_process *p, struct raw_wait *w)
+{
+	u64 context = fsbase + p->context;
+
+	if (fsbase == 0 || p->all || p->context == 0 || p->of != RAW_OF_HONE)
+		return;
+	w->owner_is_read = bpf_probe_read_user(
+			       &w->owner_type, 4, (void *)(context + p->request_type)) == 0 &&
+	                   bpf_probe_read_user(
+			       &w->owner_trace_id, 8, (void *)(context + p->trace_id)) == 0;
+}
+
 struct stack_of {
 	u64 time_ns, trace_id, unit_id;
 	u32 when, for_tid, followed;
@@ -350,7 +365,8 @@ note_out(struct raw_wait *w, struct task_struct *t, u64 now)
 	w->vector = 0;
 	w->in_iowait = BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
 	w->owner = w->waker_tid = w->waker_type = w->holder_of = 0;
-	w->waker_trace_id = 0;
+	w->owner_is_read = w->owner_type = 0;
+	w->waker_trace_id = w->owner_trace_id = 0;
 	w->woken_ns = 0;
 	w->out_ns = now;
 }
@@ -422,6 +438,7 @@ note_left(struct task_struct *t)
 		return 0;
 	known->pid = t->tgid;
 	known->is_on = 0;
+	known->fsbase = t->thread.fsbase;
 	bpf_probe_read_kernel(known->registers, sizeof known->registers, registers_of(t));
 	return 0;
 }
@@ -441,22 +458,37 @@ follow_left(u32 pid, u32 tid, u32 owner, u64 now)
 	return 1;
 }
 
+static __always_inline void
+read_left(u32 owner, const struct raw_process *p, struct raw_wait *w)
+{
+	struct left_thread *h = bpf_map_lookup_elem(&left_threads, &owner);
+
+	if (h != 0)
+		read_owner(h->fsbase, p, w);
+}
+
 /* The owner shares the memory of the thread that waits for it, so its stack can be read while it is off the CPU itself. The rest of its
  * wait is recorded, too. */
 static __always_inline bool
-follow_holder(struct task_struct *waiter, u32 owner, u64 now)
+follow_holder(struct task_struct *waiter, const struct raw_process *p, struct raw_wait *of_waiter,
+    u32 owner, u64 now)
 {
 	struct task_struct *h;
 	u32 tid = waiter->pid;
 	bool is_thread;
 
-	if (!knows_threads())
-		return follow_left(waiter->tgid, tid, owner, now) != 0;
+	if (!knows_threads()) {
+		if (follow_left(waiter->tgid, tid, owner, now) == 0)
+			return false;
+		read_left(owner, p, of_waiter);
+		return true;
+	}
 	if ((h = bpf_task_from_pid(owner)) == 0)
 		return false;
 	is_thread = h->tgid == waiter->tgid;
 	if (is_thread) {
 		bpf_map_update_elem(&holders, &owner, &tid, BPF_ANY);
+		read_owner(h->thread.fsbase, p, of_waiter);
 		if (!h->on_cpu) {
 			struct raw_wait *w = bpf_task_storage_get(
 			    &waits, h, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -518,7 +550,7 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 
 		if (inner != 0 && owner != 0)
 			owner = outer_tid(pid, owner);
-		if (owner != 0 && owner != tid && follow_holder(prev, owner, now))
+		if (owner != 0 && owner != tid && follow_holder(prev, p, w, owner, now))
 			w->owner = owner;
 	}
 	struct stack_of of = { now, request.trace_id, request.unit_id, RAW_OUT, 0, 0 };
@@ -586,6 +618,8 @@ BPF_PROG(on_waking, struct task_struct *woken)
 	}
 	w->woken_by = me->flags & KERNEL_THREAD ? RAW_KERNEL_TASK : RAW_TASK;
 	w->waker_tid = me->pid;
+	if (bpf_get_current_comm(w->waker_name, sizeof w->waker_name) != 0)
+		w->waker_name[0] = 0;
 	pid = me->tgid;
 	p = bpf_map_lookup_elem(&processes, &pid);
 	if (p != 0)
