@@ -154,6 +154,7 @@ void
 below_encode(const struct below_message *m, struct buf *b)
 {
 	buf_u8(b, (uint8_t)m->kind);
+	buf_uint(b, m->number);
 	switch (m->kind) {
 	case BELOW_FOLLOW:
 		put_follow(&m->follow, b);
@@ -183,6 +184,7 @@ below_encode(const struct below_message *m, struct buf *b)
 		buf_uint(b, m->lost.count);
 		buf_int(b, m->lost.from_ns);
 		buf_int(b, m->lost.to_ns);
+		buf_uint(b, m->lost.messages);
 		break;
 	case BELOW_MARK:
 		buf_int(b, m->mark_ns);
@@ -365,6 +367,7 @@ take_lost(struct below_lost *l, struct reader *r)
 	l->count = read_uint(r);
 	l->from_ns = take_ns(r);
 	l->to_ns = take_ns(r);
+	l->messages = read_uint(r);
 	r->failed |= l->count == 0 || l->from_ns > l->to_ns;
 }
 
@@ -527,6 +530,7 @@ below_decode(
 	if (len > BELOW_MESSAGE_MAX)
 		return err_set(e, ERR_INPUT, "hone-below: a message of %zu bytes", len);
 	m.kind = (enum below_kind)read_u8(&r);
+	m.number = read_uint(&r);
 	if ((rc = take_fields(&m, &r, a)) == ERR_MEMORY)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if (rc != 0 || r.failed)

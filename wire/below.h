@@ -20,7 +20,8 @@
  *	  |--- END -->
  *	  |                        <-- what there is, MARK   of the time of the END or later; then it ends
  *
- * A NAME comes before the first message with its id. Times are CLOCK_MONOTONIC.
+ * A NAME comes before the first message with its id. Times are CLOCK_MONOTONIC. The messages of hone-below have the numbers 1, 2, 3..., also those that the
+ * socket did not take, so the agent sees whether one is missing that no LOST tells of.
  */
 #ifndef WIRE_BELOW_H
 #define WIRE_BELOW_H
@@ -191,6 +192,7 @@ struct below_sample {
 struct below_lost {
 	uint64_t count;
 	int64_t from_ns, to_ns;
+	uint64_t messages; /* that had a number and were not sent; 0: what is lost was in none */
 };
 
 struct below_probe {
@@ -252,6 +254,7 @@ struct below_events {      /* the next bytes of the stream, in order */
 
 struct below_message {
 	enum below_kind kind;
+	uint64_t number; /* of hone-below; 0: none, from the agent */
 	union {
 		struct below_follow follow;
 		uint32_t unfollow; /* pid */

@@ -50,9 +50,12 @@ struct named_probe { /* one that was asked for */
 struct source_below {
 	int socket; /* -1: idle */
 	struct source_below_status status;
-	int64_t cpu_before_us, cpu_us; /* of earlier ones; of this one */
-	int64_t mark_ns;               /* of this one; INT64_MIN: none yet */
-	struct mono heard;             /* its last mark, or when it was attached */
+	int64_t cpu_before_us, cpu_us;  /* of earlier ones; of this one */
+	int64_t mark_ns;                /* of this one; INT64_MIN: none yet */
+	uint64_t number;                /* of its last message; 0: none has one */
+	uint64_t missing, missing_told; /* messages since its last mark, and of these, by LOST */
+	struct mono heard;              /* its last mark, or when it was attached */
+	int64_t attached_ns;
 
 	struct map services; /* pid -> service, in `texts` */
 	uint32_t nservices;
@@ -263,6 +266,33 @@ take_recorded(struct source_below *s, const struct below_message *m, struct mono
 	return true;
 }
 
+/* False: a number that cannot follow the last one. */
+static bool
+take_number(struct source_below *s, uint64_t number)
+{
+	if (number == 0)
+		return s->number == 0;
+	if (number <= s->number)
+		return false;
+	s->missing += number - s->number - 1;
+	s->number = number;
+	return true;
+}
+
+static void
+take_mark(struct source_below *s, int64_t mark_ns, struct mono now)
+{
+	if (s->missing > s->missing_told) /* nobody told of them */
+		lose(s, s->missing - s->missing_told,
+		    s->mark_ns != INT64_MIN ? s->mark_ns : s->attached_ns, now.ns);
+	s->missing = s->missing_told = 0;
+	if (mark_ns > s->mark_ns && mark_ns <= now.ns)
+		s->mark_ns = mark_ns;
+	if (s->status.state == SOURCE_BELOW_STARTING && s->status.known)
+		s->status.state = SOURCE_BELOW_ACTIVE;
+	s->heard = now;
+}
+
 /* False: it sent what only the agent sends. */
 static bool
 take(struct source_below *s, const struct below_message *m, struct mono now)
@@ -292,13 +322,10 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 		break;
 	case BELOW_LOST:
 		lose(s, m->lost.count, m->lost.from_ns, m->lost.to_ns);
+		s->missing_told += m->lost.messages;
 		break;
 	case BELOW_MARK:
-		if (m->mark_ns > s->mark_ns && m->mark_ns <= now.ns)
-			s->mark_ns = m->mark_ns;
-		if (s->status.state == SOURCE_BELOW_STARTING && s->status.known)
-			s->status.state = SOURCE_BELOW_ACTIVE;
-		s->heard = now;
+		take_mark(s, m->mark_ns, now);
 		break;
 	case BELOW_COST:
 		if (m->cost_cpu_us > s->cpu_us)
@@ -375,7 +402,8 @@ read_messages(struct source_below *s, struct mono now)
 		}
 		arena_reset(&a);
 		if ((size_t)n > sizeof packet ||
-		    below_decode(&m, &a, packet, (size_t)n, NULL) != 0 || !take(s, &m, now)) {
+		    below_decode(&m, &a, packet, (size_t)n, NULL) != 0 ||
+		    !take_number(s, m.number) || !take(s, &m, now)) {
 			fail(s, now, "sends malformed messages: it is ended");
 			break;
 		}
@@ -516,6 +544,8 @@ source_below_attach(struct source_below *s, int socket, struct mono now)
 	assert(s->socket < 0 && socket >= 0);
 	s->socket = socket;
 	s->mark_ns = INT64_MIN;
+	s->attached_ns = now.ns;
+	s->number = s->missing = s->missing_told = 0;
 	s->heard = now;
 	s->status.state = SOURCE_BELOW_STARTING;
 	s->losses.trouble = (struct err){ 0 };

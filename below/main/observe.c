@@ -329,9 +329,8 @@ static void
 take_record(void *of, const void *record, size_t len)
 {
 	struct observer *x = of;
-	uint32_t kind;
+	uint32_t kind = ((const struct raw_head *)record)->kind;
 
-	memcpy(&kind, record, sizeof kind);
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
 		take_stack(x, record);
 	} else if (kind == RAW_HIT && len >= sizeof(struct raw_hit)) {
@@ -383,6 +382,7 @@ observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, str
 			.unit_id = f->unit_id,
 			.request_type = f->request_type,
 			.probed = f->probed };
+	p.since_ns = (uint64_t)clock_mono().ns;
 	if ((rc = trace_bpf_follow(x->trace, pid, &p, e)) == 0)
 		stacks_follow(x->stacks, pid);
 	if (rc == 0 && x->probes != NULL)

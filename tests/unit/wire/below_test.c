@@ -30,7 +30,7 @@ static const struct below_message MESSAGES[] = {
 	    .wait = { 7, 8, 9, 10, 1000, 1500, 1501, BELOW_LOCK, 3, UINT64_C(1) << 47, 12,
 		BELOW_DISK, 4, "writer", true, 16, 17, 13, 14, 15, "reader" } },
 	{ .kind = BELOW_SAMPLE, .sample = { 7, 8, 9, 10, 1000, 1000000, 3 } },
-	{ .kind = BELOW_LOST, .lost = { 5, 1000, 2000 } },
+	{ .kind = BELOW_LOST, .number = 1000000, .lost = { 5, 1000, 2000, 3 } },
 	{ .kind = BELOW_MARK, .mark_ns = INT64_C(123456789012) },
 	{ .kind = BELOW_COST, .cost_cpu_us = 77 },
 	{ .kind = BELOW_RECORD, .record = BELOW_RECORD_ON | BELOW_RECORD_TEXTS },
@@ -58,6 +58,9 @@ every_message_arrives_as_it_was_sent(void **state)
 		assert_false(once.failed);
 		assert_int_equal(below_decode(&m, &a, once.data, once.len, &e), 0);
 		assert_int_equal(m.kind, MESSAGES[i].kind);
+		assert_int_equal(m.number, MESSAGES[i].number);
+		if (m.kind == BELOW_LOST)
+			assert_int_equal(m.lost.messages, 3);
 		if (m.kind == BELOW_WAIT) {
 			assert_int_equal(m.wait.woken_ns, 1500);
 			assert_int_equal(m.wait.end_ns, 1501);
