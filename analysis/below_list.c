@@ -14,15 +14,16 @@ struct below_row { /* a request */
 	int64_t total_ns, ns[BELOW_STATES], unseen_ns;
 };
 
-enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER, ITEM_CALLER, ITEM_THREAD };
+enum item_kind { ITEM_PLACE, ITEM_HOLDER, ITEM_WAKER, ITEM_HELD, ITEM_CALLER, ITEM_THREAD };
 
-/* A place in a state; at such a place a holder, a type of requests that end waits, or a caller; of a holder the name of its thread. */
+/* A place in a state; at such a place a holder, a type of requests that end waits, or that held the lock when they began, or a caller; of a holder, or
+ * of those that end waits, the name of its thread. */
 struct below_item {
 	enum item_kind kind;
-	enum below_state state; /* of a waker: UNKNOWN */
-	uint32_t place;         /* in `places`; of a waker: its type as text */
+	enum below_state state; /* of a type of requests: UNKNOWN */
+	uint32_t place;         /* in `places`; of a type of requests: that as text */
 	uint32_t within;        /* the place's item; of a place: NO_ITEM */
-	uint32_t waits;         /* that it ended */
+	uint32_t waits;         /* of a type of requests */
 	double sum_ns;
 	double sum_total; /* of its time x (response time - base_ns), ns^2 */
 };
@@ -164,21 +165,47 @@ add_caller(struct below_list *l, const struct below_part *p, uint32_t place_len,
 	return true;
 }
 
+/* *item: that of the type, or NO_ITEM. */
+static bool
+add_type(uint32_t *item, struct below_list *l, const struct below_part *p, enum item_kind kind,
+    uint32_t request_type, uint32_t place, double above_ns)
+{
+	char type[16];
+
+	snprintf(type, sizeof type, "%u", request_type);
+	if (!item_of(item, l, kind, place, BELOW_UNKNOWN, type, (uint32_t)strlen(type)))
+		return false;
+	add_time(l, *item, p->ns, above_ns);
+	if (*item != NO_ITEM)
+		l->items[*item].waits++;
+	return true;
+}
+
 static bool
 add_waker(struct below_list *l, const struct below_part *p, uint32_t place, double above_ns)
 {
-	char type[16];
-	uint32_t waker;
+	uint32_t waker, thread;
 
 	if (!p->woken_by_thread)
 		return true;
-	snprintf(type, sizeof type, "%u", p->waker_type);
-	if (!item_of(&waker, l, ITEM_WAKER, place, BELOW_UNKNOWN, type, (uint32_t)strlen(type)))
+	if (!add_type(&waker, l, p, ITEM_WAKER, p->waker_type, place, above_ns))
 		return false;
-	add_time(l, waker, p->ns, above_ns);
-	if (waker != NO_ITEM)
-		l->items[waker].waits++;
+	if (waker == NO_ITEM || p->waker_name_len == 0)
+		return true;
+	if (!item_of(
+		&thread, l, ITEM_THREAD, waker, BELOW_UNKNOWN, p->waker_name, p->waker_name_len))
+		return false;
+	add_time(l, thread, p->ns, above_ns);
 	return true;
+}
+
+static bool
+add_held(struct below_list *l, const struct below_part *p, uint32_t place, double above_ns)
+{
+	uint32_t held;
+
+	return !p->owner_is_read ||
+	       add_type(&held, l, p, ITEM_HELD, p->owner_type, place, above_ns);
 }
 
 static bool
@@ -197,7 +224,8 @@ add_part(struct below_list *l, const struct below_part *p, double above_ns)
 		return false;
 	if (p->state == BELOW_READY)
 		return true;
-	return add_holder(l, p, at, above_ns) && add_waker(l, p, at, above_ns);
+	return add_holder(l, p, at, above_ns) && add_held(l, p, at, above_ns) &&
+	       add_waker(l, p, at, above_ns);
 }
 
 bool
@@ -306,7 +334,7 @@ rank(struct ranked_item **ret, const struct below_list *l, enum item_kind kind, 
 
 /* Who has most of it: who called a place, or whose thread a holder is. */
 static bool
-find_caller(struct below_finding *ret, const struct below_list *l, struct below_found *place,
+find_caller(const struct below_finding *ret, const struct below_list *l, struct below_found *place,
     enum item_kind kind, uint32_t item, const struct scale *s, struct arena *a)
 {
 	struct ranked_item *callers;
@@ -329,31 +357,36 @@ most_first(const void *x, const void *y)
 	                            : (a->type > b->type) - (a->type < b->type);
 }
 
-/* Those who ended the waits at that place, largest share first. False: out of memory. */
-static bool
-find_wakers(struct below_finding *ret, const struct below_list *l, uint32_t place,
-    const struct scale *s, struct arena *a)
+/* The types of requests of that kind at that place, the largest share first, and how many waits have any. Returns how many types are told;
+ * UINT32_MAX: out of memory. */
+static uint32_t
+find_types(struct below_waker *to, uint32_t *waits, const struct below_finding *ret,
+    const struct below_list *l, enum item_kind kind, uint32_t place, const struct scale *s,
+    struct arena *a)
 {
 	uint32_t count = texts_count(l->keys), n = 0;
 	struct below_waker *all = arena_alloc(a, (count + 1) * sizeof *all);
 
 	if (all == NULL)
-		return false;
+		return UINT32_MAX;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct below_item *it = &l->items[i];
 		struct below_found f;
 
-		if (it->kind != ITEM_WAKER || it->within != place)
+		if (it->kind != kind || it->within != place)
 			continue;
 		f = found_of(l, it, s, ret->share);
+		f.caller = "";
+		if (!find_caller(ret, l, &f, ITEM_THREAD, i, s, a))
+			return UINT32_MAX;
 		all[n++] = (struct below_waker){ (uint32_t)strtoul(f.place, NULL, 10), it->waits,
-			f.share, f.of_edge };
-		ret->waits += it->waits;
+			f.share, f.of_edge, f.caller };
+		*waits += it->waits;
 	}
 	qsort(all, n, sizeof *all, most_first);
-	ret->nwakers = n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
-	memcpy(ret->wakers, all, ret->nwakers * sizeof *all);
-	return true;
+	n = n < BELOW_FOUND_MAX ? n : BELOW_FOUND_MAX;
+	memcpy(to, all, n * sizeof *all);
+	return n;
 }
 
 /* False: out of memory. */
@@ -380,7 +413,11 @@ find_places(
 		if (!find_caller(ret, l, &ret->holders[i], ITEM_THREAD, holders[i].item, s, a))
 			return false;
 	}
-	return find_wakers(ret, l, places[0].item, s, a);
+	ret->nwakers = find_types(
+	    ret->wakers, &ret->waits, ret, l, ITEM_WAKER, places[0].item, s, a);
+	ret->nheld = find_types(
+	    ret->held, &ret->held_waits, ret, l, ITEM_HELD, places[0].item, s, a);
+	return ret->nwakers != UINT32_MAX && ret->nheld != UINT32_MAX;
 }
 
 int

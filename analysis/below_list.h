@@ -40,10 +40,12 @@ struct below_found {            /* a place in a state, or a holder of a lock at 
 	double of_edge;        /* share by that of the edge */
 };
 
-struct below_waker {   /* the threads that ended waits at a place */
+struct below_waker { /* the threads that ended waits at a place, or held its lock when they began */
 	uint32_t type; /* hone_request_type() of the request that they served; 0: of none */
 	uint32_t waits;
 	double share, of_edge; /* of the time of these waits, as of a place */
+	const char
+	    *thread; /* of wakers: the name of the thread that at least half of it is from; "" */
 };
 
 struct below_finding {
@@ -54,11 +56,13 @@ struct below_finding {
 	/* Samples stand for less than half of the time that would be running: threads were not on a CPU all of it, but detached. What
 	 * no sample saw is UNKNOWN then. */
 	bool unseen;
-	uint32_t nplaces, nholders, nwakers;
-	/* The largest shares; holders and wakers: of the waits at the first place. */
+	uint32_t nplaces, nholders, nwakers, nheld;
+	/* The largest shares; holders, wakers and held: of the waits at the first place. */
 	struct below_found places[BELOW_FOUND_MAX], holders[BELOW_FOUND_MAX];
-	struct below_waker wakers[BELOW_FOUND_MAX];
+	struct below_waker wakers[BELOW_FOUND_MAX], held[BELOW_FOUND_MAX];
 	uint32_t waits; /* at the first place, that threads ended: the sum over all wakers */
+	uint32_t
+	    held_waits; /* of which it is known which request the holder served: the sum over `held` and what it has no room for */
 };
 
 /*

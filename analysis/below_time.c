@@ -133,7 +133,8 @@ static bool
 read_wait(struct wait *w, const struct event *e, const struct label *l)
 {
 	const struct value *state = field(e, l, "owner_state"), *place = field(e, l, "owner_place"),
-			   *name = field(e, l, "owner_name");
+			   *name = field(e, l, "owner_name"),
+			   *waker_name = field(e, l, "waker_name");
 	int64_t off_ns, ready_ns, before_ns = 0, waker = 0, type = 0;
 
 	if (!number(&off_ns, e, l, "off_ns") || !number(&ready_ns, e, l, "ready_ns") ||
@@ -152,6 +153,14 @@ read_wait(struct wait *w, const struct event *e, const struct label *l)
 	    type <= UINT32_MAX) {
 		w->part.woken_by_thread = waker != 0;
 		w->part.waker_type = (uint32_t)type;
+	}
+	if (waker_name != NULL && waker_name->type == VALUE_TEXT) {
+		w->part.waker_name = waker_name->text;
+		w->part.waker_name_len = waker_name->len;
+	}
+	if (number(&type, e, l, "owner_type") && type <= UINT32_MAX) {
+		w->part.owner_is_read = true;
+		w->part.owner_type = (uint32_t)type;
 	}
 	if (state != NULL && state->type == VALUE_TEXT)
 		w->part.owner_state = below_state_of(state->text, state->len);

@@ -25,9 +25,13 @@ struct below_part { /* texts are in the trace and its labels */
 	enum below_state owner_state;
 	const char *owner_place, *owner_name; /* owner_name: of its thread */
 	uint32_t owner_len, owner_name_len;
-	/* Of a wait that a thread ended: the hone_request_type() of its request; 0: it served none. */
+	/* The hone_request_type() of the request that the owner served when the wait began; 0: it served none. */
+	bool owner_is_read; /* it is known */
+	uint32_t owner_type;
+	/* Of a wait that a thread ended: the hone_request_type() of its request, and the name of the thread, waker_name_len bytes. */
 	bool woken_by_thread;
-	uint32_t waker_type;
+	uint32_t waker_type, waker_name_len;
+	const char *waker_name;
 };
 
 struct below_time {

@@ -213,6 +213,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	print_part(p, "below", verdict_below_put, v);
 	print_part(p, "in code", verdict_below_place_put, v);
 	print_part(p, "holder", verdict_below_holder_put, v);
+	print_part(p, "held", verdict_below_held_put, v);
 	print_part(p, "released", verdict_below_released_put, v);
 	print_part(p, "functions", verdict_below_functions_put, v);
 	print_part(p, "differs", verdict_below_differential_put, v);

@@ -309,22 +309,37 @@ verdict_below_holder_put(struct buf *out, const json_t *v)
 	}
 }
 
-void
-verdict_below_released_put(struct buf *out, const json_t *v)
+/* Types of requests, of waits at the first place. */
+static void
+types_put(struct buf *out, const json_t *v, const char *list, const char *in_requests,
+    const char *outside)
 {
-	const json_t *below = json_object_get(v, "below"), *waker;
+	const json_t *below = json_object_get(v, "below"), *item;
 	double of = number_of(json_array_get(json_object_get(below, "places"), 0), "share");
 	size_t i;
 
-	json_array_foreach (json_object_get(below, "released_by"), i, waker) {
-		const char *type = member(waker, "request_type");
+	json_array_foreach (json_object_get(below, list), i, item) {
+		const char *type = member(item, "request_type"), *thread = member(item, "thread");
 
-		buf_printf(out, "%s%s%s: %.0f waits", i > 0 ? "; " : "",
-		    type[0] != '\0' ? "by requests of type " : "by threads outside of requests",
-		    type, number_of(waker, "waits"));
+		buf_printf(out, "%s%s%s%s%s%s: %.0f waits", i > 0 ? "; " : "",
+		    type[0] != '\0' ? in_requests : outside, type,
+		    thread[0] != '\0' ? " (thread \"" : "", thread, thread[0] != '\0' ? "\")" : "",
+		    number_of(item, "waits"));
 		if (of > 0)
-			buf_printf(out, ", %.0f %% of it", 100 * number_of(waker, "share") / of);
+			buf_printf(out, ", %.0f %% of it", 100 * number_of(item, "share") / of);
 	}
+}
+
+void
+verdict_below_held_put(struct buf *out, const json_t *v)
+{
+	types_put(out, v, "held_for", "for requests of type ", "outside of requests");
+}
+
+void
+verdict_below_released_put(struct buf *out, const json_t *v)
+{
+	types_put(out, v, "released_by", "by requests of type ", "by threads outside of requests");
 }
 
 void
@@ -676,6 +691,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; below: ", verdict_below_put, v);
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
+	put_part(out, "; held ", verdict_below_held_put, v);
 	put_part(out, "; released ", verdict_below_released_put, v);
 	put_part(out, "; timed: ", verdict_below_functions_put, v);
 	put_part(out, "; ", verdict_below_differential_put, v);

@@ -46,6 +46,8 @@ void verdict_waited_put(struct buf *out, const json_t *v);
 void verdict_below_put(struct buf *out, const json_t *v);
 void verdict_below_place_put(struct buf *out, const json_t *v);
 void verdict_below_holder_put(struct buf *out, const json_t *v);
+/* For which requests that was, and whose threads ended the waits. */
+void verdict_below_held_put(struct buf *out, const json_t *v);
 void verdict_below_released_put(struct buf *out, const json_t *v);
 void verdict_below_functions_put(struct buf *out, const json_t *v);
 /* What slow requests have more of there than the others: states, the innermost function of the program with what it calls, and

@@ -208,6 +208,7 @@ static const struct column verdict_columns[] = {
 	VER6("below_missing", TEXT, below_missing),
 	VER6("below_differential", TEXT, below_differential),
 	VER7("below_functions", TEXT, below_functions),
+	VER7("below_held", TEXT, below_held),
 	VER7("new_part", REAL, new_part),
 	VER7("new_low", REAL, new_low),
 };

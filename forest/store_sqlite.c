@@ -183,6 +183,7 @@ static const char *const steps[] = {
 	"ALTER TABLE run ADD COLUMN baseline TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE run ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE verdict ADD COLUMN below_functions TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN below_held TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN new_part REAL;"
 	"ALTER TABLE verdict ADD COLUMN new_low REAL;",
 };

@@ -120,7 +120,7 @@ verdict_worth(const struct verdict *v, double effect_min)
 		    &(v)->mistake, &(v)->mistake_at, &(v)->mistake_to, &(v)->tail_key,          \
 		    &(v)->tail_value, &(v)->below_top, &(v)->below_states, &(v)->below_places,  \
 		    &(v)->below_holders, &(v)->below_wakers, &(v)->below_missing,               \
-		    &(v)->below_differential, &(v)->below_functions                             \
+		    &(v)->below_differential, &(v)->below_functions, &(v)->below_held           \
 	}
 
 bool

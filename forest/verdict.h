@@ -143,8 +143,8 @@ struct verdict {
 	 * at the first one: the word of its state (of a holder: what it did meanwhile), share, part of the edge's share,
 	 * mean ns, and the place to the end of the line; after a tab there may be who called it, or the
 	 * name of the holder's thread. One for each request type that ended the waits there: number of waits,
-	 * share and part of the edge's share of their time, and the type to the end of the line, empty for threads outside of
-	 * requests. */
+	 * share and part of the edge's share of their time, and the type to a tab or the end of the line, empty for threads outside of
+	 * requests; after the tab the name of the thread. */
 	uint32_t below_requests;
 	char *below_top; /* word of the state that stands out; empty: none does */
 	char *below_states, *below_places, *below_holders, *below_wakers, *below_missing;
@@ -154,6 +154,8 @@ struct verdict {
 	 * not timed, as its calls would take too much of the edge; its calls in a request; its share as `share` has it with the interval, the part of the edge's share and
 	 * the mean ns, all in requests that paid for the probes; and its name to the end of the line. */
 	char *below_functions;
+	/* [7] One line, as of below_wakers, for each request type that held the lock at the first place when waits began. */
+	char *below_held;
 
 	/* [7] Of what the edge of its search carries of the variance of all requests, the part that the baseline of run.compared
 	 * has not, 0 to 1, and how much of it is certain. Of a wait for threads: what all waits for them carry. NAN: there was

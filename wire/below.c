@@ -117,6 +117,10 @@ put_wait(const struct below_wait *w, struct buf *b)
 	buf_u64(b, w->waker_trace_id);
 	buf_uint(b, w->waker_type);
 	put_name(b, w->owner_name, BELOW_WORD_MAX);
+	buf_u8(b, w->owner_is_read);
+	buf_u64(b, w->owner_trace_id);
+	buf_uint(b, w->owner_type);
+	put_name(b, w->waker_name, BELOW_WORD_MAX);
 }
 
 static void
@@ -150,6 +154,7 @@ void
 below_encode(const struct below_message *m, struct buf *b)
 {
 	buf_u8(b, (uint8_t)m->kind);
+	buf_uint(b, m->number);
 	switch (m->kind) {
 	case BELOW_FOLLOW:
 		put_follow(&m->follow, b);
@@ -179,6 +184,7 @@ below_encode(const struct below_message *m, struct buf *b)
 		buf_uint(b, m->lost.count);
 		buf_int(b, m->lost.from_ns);
 		buf_int(b, m->lost.to_ns);
+		buf_uint(b, m->lost.messages);
 		break;
 	case BELOW_MARK:
 		buf_int(b, m->mark_ns);
@@ -301,6 +307,15 @@ take_name_of_place(struct below_name *n, struct reader *r, struct arena *a)
 	return 0;
 }
 
+static bool
+take_bool(struct reader *r)
+{
+	uint8_t v = read_u8(r);
+
+	r->failed |= v > 1;
+	return v == 1;
+}
+
 static int
 take_wait(struct below_wait *w, struct reader *r, struct arena *a)
 {
@@ -323,8 +338,14 @@ take_wait(struct below_wait *w, struct reader *r, struct arena *a)
 	w->waker_tid = take_u32(r);
 	w->waker_trace_id = read_u64(r);
 	w->waker_type = take_u32(r);
+	if ((rc = take_text(&name, r, a, BELOW_WORD_MAX)) != 0)
+		return rc;
+	memcpy(w->owner_name, name, strlen(name) + 1);
+	w->owner_is_read = take_bool(r);
+	w->owner_trace_id = read_u64(r);
+	w->owner_type = take_u32(r);
 	if ((rc = take_text(&name, r, a, BELOW_WORD_MAX)) == 0)
-		memcpy(w->owner_name, name, strlen(name) + 1);
+		memcpy(w->waker_name, name, strlen(name) + 1);
 	return rc;
 }
 
@@ -346,6 +367,7 @@ take_lost(struct below_lost *l, struct reader *r)
 	l->count = read_uint(r);
 	l->from_ns = take_ns(r);
 	l->to_ns = take_ns(r);
+	l->messages = read_uint(r);
 	r->failed |= l->count == 0 || l->from_ns > l->to_ns;
 }
 
@@ -355,15 +377,6 @@ take_can(struct below_can *c, struct reader *r, struct arena *a)
 	c->flags = take_u32(r);
 	r->failed |= (c->flags & ~(uint32_t)BELOW_CAN_FLAGS) != 0;
 	return take_text(&c->missing, r, a, BELOW_MISSING_MAX);
-}
-
-static bool
-take_bool(struct reader *r)
-{
-	uint8_t v = read_u8(r);
-
-	r->failed |= v > 1;
-	return v == 1;
 }
 
 static int
@@ -517,6 +530,7 @@ below_decode(
 	if (len > BELOW_MESSAGE_MAX)
 		return err_set(e, ERR_INPUT, "hone-below: a message of %zu bytes", len);
 	m.kind = (enum below_kind)read_u8(&r);
+	m.number = read_uint(&r);
 	if ((rc = take_fields(&m, &r, a)) == ERR_MEMORY)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if (rc != 0 || r.failed)

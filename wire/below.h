@@ -20,7 +20,8 @@
  *	  |--- END -->
  *	  |                        <-- what there is, MARK   of the time of the END or later; then it ends
  *
- * A NAME comes before the first message with its id. Times are CLOCK_MONOTONIC.
+ * A NAME comes before the first message with its id. Times are CLOCK_MONOTONIC. The messages of hone-below have the numbers 1, 2, 3..., also those that the
+ * socket did not take, so the agent sees whether one is missing that no LOST tells of.
  */
 #ifndef WIRE_BELOW_H
 #define WIRE_BELOW_H
@@ -171,9 +172,13 @@ struct below_wait {
 	uint32_t owner_place;               /* 0: unknown */
 	char owner_name[BELOW_WORD_MAX +
 			1];      /* the thread's (comm), without control characters; "": unknown */
+	bool owner_is_read;      /* which request it served then, probed or not, is known: */
+	uint64_t owner_trace_id; /* 0: none */
+	uint32_t owner_type;     /* hone_request_type() of it; 0: none */
 	uint32_t waker_tid;      /* 0: an interrupt, or unknown */
 	uint64_t waker_trace_id; /* of its request; 0: none */
 	uint32_t waker_type;     /* hone_request_type() of it, probed or not; 0: none */
+	char waker_name[BELOW_WORD_MAX + 1]; /* as owner_name */
 };
 
 /* A thread was seen on a CPU; it stands for weight_ns of running. */
@@ -187,6 +192,7 @@ struct below_sample {
 struct below_lost {
 	uint64_t count;
 	int64_t from_ns, to_ns;
+	uint64_t messages; /* that had a number and were not sent; 0: what is lost was in none */
 };
 
 struct below_probe {
@@ -248,6 +254,7 @@ struct below_events {      /* the next bytes of the stream, in order */
 
 struct below_message {
 	enum below_kind kind;
+	uint64_t number; /* of hone-below; 0: none, from the agent */
 	union {
 		struct below_follow follow;
 		uint32_t unfollow; /* pid */

@@ -29,7 +29,8 @@ enum record_kind {
 	 *
 	 * WAIT: an interval off the CPU; time_ns is its end. off_ns: its length; ready_ns: of that, after it was woken, when the
 	 * state is READY; lock: address, 0: none; owner: thread that held it; owner_state, owner_place: what that did
-	 * meanwhile, as words; waker: thread; waker_trace: its request; waker_type.
+	 * meanwhile, as words; owner_trace, owner_type: the request that it served then, 0: none, no value: not known; waker: thread;
+	 * waker_trace: its request; waker_type; owner_name, waker_name: of these threads.
 	 * SAMPLE: the thread was seen on a CPU. weight_ns: for how much running it stands.
 	 * before_ns of both: that much earlier than time_ns, before the unit began on this thread.
 	 */

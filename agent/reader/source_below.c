@@ -34,7 +34,8 @@ enum {
 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
-	"owner_place", "waker", "waker_trace", "waker_type", "owner_name", "before_ns" };
+	"owner_place", "waker", "waker_trace", "waker_type", "owner_name", "owner_trace",
+	"owner_type", "waker_name", "before_ns" };
 static const char *SAMPLE_FIELDS[] = { "weight_ns", "before_ns" };
 static const char *HIT_FIELDS[BELOW_VALUES_MAX] = { "arg0", "arg1", "arg2", "arg3", "arg4",
 	"arg5" };
@@ -54,9 +55,12 @@ struct named_probe { /* one that was asked for */
 struct source_below {
 	int socket; /* -1: idle */
 	struct source_below_status status;
-	int64_t cpu_before_us, cpu_us; /* of earlier ones; of this one */
-	int64_t mark_ns;               /* of this one; INT64_MIN: none yet */
-	struct mono heard;             /* its last mark, or when it was attached */
+	int64_t cpu_before_us, cpu_us;  /* of earlier ones; of this one */
+	int64_t mark_ns;                /* of this one; INT64_MIN: none yet */
+	uint64_t message;               /* number of its last message; 0: none has one */
+	uint64_t missing, missing_told; /* messages since its last mark, and of these, by LOST */
+	struct mono heard;              /* its last mark, or when it was attached */
+	int64_t attached_ns;
 
 	struct map services; /* pid -> service, in `texts` */
 	uint32_t nservices;
@@ -171,11 +175,14 @@ value_of_text(const char *text)
 static void
 take_wait(struct source_below *s, const struct below_wait *w)
 {
+	static const struct value none = { .type = VALUE_NONE };
 	const struct value values[NWAIT] = { value_of((uint64_t)(w->end_ns - w->begin_ns)),
 		value_of((uint64_t)(w->end_ns - w->woken_ns)), value_of(w->lock),
 		value_of(w->owner_tid), value_of_text(below_state_word(w->owner_state)),
 		value_of_text(place_of(s, w->owner_place)), value_of(w->waker_tid),
 		value_of(w->waker_trace_id), value_of(w->waker_type), value_of_text(w->owner_name),
+		w->owner_is_read ? value_of(w->owner_trace_id) : none,
+		w->owner_is_read ? value_of(w->owner_type) : none, value_of_text(w->waker_name),
 		value_of(0) };
 	struct record r = { .trace_id = w->trace_id,
 		.unit_id = w->unit_id,
@@ -277,6 +284,33 @@ note_answer(struct source_below *s, uint32_t id)
 	s->nasked--;
 }
 
+/* False: a number that cannot follow the last one. */
+static bool
+take_number(struct source_below *s, uint64_t number)
+{
+	if (number == 0)
+		return s->message == 0;
+	if (number <= s->message)
+		return false;
+	s->missing += number - s->message - 1;
+	s->message = number;
+	return true;
+}
+
+static void
+take_mark(struct source_below *s, int64_t mark_ns, struct mono now)
+{
+	if (s->missing > s->missing_told) /* nobody told of them */
+		lose(s, s->missing - s->missing_told,
+		    s->mark_ns != INT64_MIN ? s->mark_ns : s->attached_ns, now.ns);
+	s->missing = s->missing_told = 0;
+	if (mark_ns > s->mark_ns && mark_ns <= now.ns)
+		s->mark_ns = mark_ns;
+	if (s->status.state == SOURCE_BELOW_STARTING && s->status.known)
+		s->status.state = SOURCE_BELOW_ACTIVE;
+	s->heard = now;
+}
+
 /* False: it sent what only the agent sends. */
 static bool
 take(struct source_below *s, const struct below_message *m, struct mono now)
@@ -307,13 +341,10 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 		break;
 	case BELOW_LOST:
 		lose(s, m->lost.count, m->lost.from_ns, m->lost.to_ns);
+		s->missing_told += m->lost.messages;
 		break;
 	case BELOW_MARK:
-		if (m->mark_ns > s->mark_ns && m->mark_ns <= now.ns)
-			s->mark_ns = m->mark_ns;
-		if (s->status.state == SOURCE_BELOW_STARTING && s->status.known)
-			s->status.state = SOURCE_BELOW_ACTIVE;
-		s->heard = now;
+		take_mark(s, m->mark_ns, now);
 		break;
 	case BELOW_COST:
 		if (m->cost_cpu_us > s->cpu_us)
@@ -390,7 +421,8 @@ read_messages(struct source_below *s, struct mono now)
 		}
 		arena_reset(&a);
 		if ((size_t)n > sizeof packet ||
-		    below_decode(&m, &a, packet, (size_t)n, NULL) != 0 || !take(s, &m, now)) {
+		    below_decode(&m, &a, packet, (size_t)n, NULL) != 0 ||
+		    !take_number(s, m.number) || !take(s, &m, now)) {
 			fail(s, now, "sends malformed messages: it is ended");
 			break;
 		}
@@ -537,6 +569,8 @@ source_below_attach(struct source_below *s, int socket, struct mono now)
 	assert(s->socket < 0 && socket >= 0);
 	s->socket = socket;
 	s->mark_ns = INT64_MIN;
+	s->attached_ns = now.ns;
+	s->message = s->missing = s->missing_told = 0;
 	s->heard = now;
 	s->number++;
 	s->status.state = SOURCE_BELOW_STARTING;

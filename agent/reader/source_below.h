@@ -12,7 +12,7 @@
  *	                          no trace
  *
  * STACK is the folded stack, of which the innermost entries are kept if it is too long; "" where it is unknown. Fields of a
- * wait: off_ns (its length), ready_ns (the end of it, from being woken), lock, owner, owner_state, owner_place, waker, waker_trace, waker_type, owner_name; of a sample: weight_ns; of both before_ns (source_before.h).
+ * wait: off_ns (its length), ready_ns (the end of it, from being woken), lock, owner, owner_state, owner_place, waker, waker_trace, waker_type, owner_name, owner_trace and owner_type (no value: not known), waker_name; of a sample: weight_ns; of both before_ns (source_before.h).
  */
 #ifndef AGENT_READER_SOURCE_BELOW_H
 #define AGENT_READER_SOURCE_BELOW_H

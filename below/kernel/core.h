@@ -110,6 +110,7 @@ struct irqaction {
 } BY_BTF;
 
 struct task_struct {
+	unsigned long nvcsw, nivcsw;
 	struct pid *thread_pid;
 	int pid, tgid, on_cpu;
 	unsigned int __state, flags;

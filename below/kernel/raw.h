@@ -32,7 +32,8 @@ enum {
 	RAW_FUTEX = 202,
 	RAW_PROBES_MAX = 4096, /* places that are probed at a time */
 	RAW_TEXT_MAX = 32,
-	RAW_VALUES_MAX = 6 /* arguments of a probe that are read */
+	RAW_NAME_BYTES = 16, /* TASK_COMM_LEN */
+	RAW_VALUES_MAX = 6   /* arguments of a probe that are read */
 };
 
 struct raw_process { /* that is followed */
@@ -43,6 +44,7 @@ struct raw_process { /* that is followed */
 	u32 all;    /* 1: all threads, in requests or not; no context is read */
 	u32 waits;  /* 1: waits and samples, too, not only what is probed */
 	u32 before; /* 1: waits and samples also of threads that are in no probed request, without ids */
+	u64 since_ns; /* when it was followed, as it is now */
 	u32 of; /* enum raw_context_of. Of an OpenTelemetry SDK `context` and `address` are those of its pointer */
 };
 
@@ -65,25 +67,40 @@ struct raw_request {
 	u32 probed;
 };
 
+/* Each record begins with it. The numbers of a CPU's records, 1, 2, 3..., also of those that did not fit into its ring, show whether one is
+ * missing. They are almost in order: an interrupt's record may lie before the one that was being written. */
+struct raw_head {
+	u32 kind; /* enum raw_kind */
+	u32 cpu;
+	u64 number;
+};
+
 struct raw_wait {
-	u32 kind, tid, pid;
+	struct raw_head head;
+	u32 tid, pid;
 	u32 woken_by, vector; /* enum raw_context; of a softirq or irq */
 	u32 preempted, in_iowait, state;
 	s32 syscall;
 	u32 owner; /* that the futex' word names, checked to be a thread of the process; 0 */
-	u32 waker_tid, waker_type;   /* 0: none */
-	u32 holder_of;               /* not 0: it owns a lock for which this thread waits */
-	u32 followed;                /* it is in a probed request itself */
+	u32 waker_tid, waker_type; /* 0: none */
+	u32 owner_is_read,
+	    owner_type; /* 1: what request the owner serves is known, 0 for none; its type */
+	u32 holder_of;  /* not 0: it owns a lock for which this thread waits */
+	u32 followed;   /* it is in a probed request itself */
 	u64 out_ns, woken_ns, in_ns; /* woken 0: was not seen */
-	u64 trace_id, unit_id, waker_trace_id;
+	u64 trace_id, unit_id, waker_trace_id, owner_trace_id;
 	u64 arguments[3];
+	u8 waker_name[RAW_NAME_BYTES]; /* its thread's (comm) */
+	u64 turns; /* how often it had left a CPU when it was seen to leave one last: the kernel's count */
+	u64 seen_ns; /* when that was, or it came back from a wait that was recorded */
 };
 
 struct raw_stack {
-	u32 kind, tid, pid, when;
+	struct raw_head head;
+	u32 tid, pid, when;
 	u32 for_tid;  /* RAW_HOLDER, RAW_CLOCK: it owns a lock for which this thread waits; 0 */
 	u32 followed; /* RAW_CLOCK: it is in a probed request itself */
-	u32 nbytes, pad;
+	u32 nbytes;
 	u64 time_ns; /* RAW_OUT, RAW_HOLDER: out_ns of the wait */
 	u64 trace_id, unit_id;
 	u64 registers[RAW_REGISTERS]; /* in the order of struct pt_regs */
@@ -111,8 +128,8 @@ struct raw_probe {      /* a place that is probed */
 };
 
 struct raw_hit {
-	u32 kind, tid, pid, id;
-	u32 nvalues, pad;
+	struct raw_head head;
+	u32 tid, pid, id, nvalues;
 	u64 time_ns, trace_id, unit_id; /* ids 0: all threads are followed */
 	s64 values[RAW_VALUES_MAX];
 	u8 text[RAW_TEXT_MAX]; /* terminated; empty: none was asked for */
@@ -125,7 +142,8 @@ struct
 };
 
 struct raw_begun { /* a process that is followed is new, or executes another program since then */
-	u32 kind, pid;
+	struct raw_head head;
+	u32 pid, pad;
 	u64 time_ns;
 };
 

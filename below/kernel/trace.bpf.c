@@ -16,6 +16,7 @@ enum {
 	INNER_MAX = 16384,
 	DEPTH_MAX = 16,
 	LEVELS_MAX = 32, /* of pid namespaces */
+	EXITING = 0x00000004,
 	KERNEL_THREAD = 0x00200000
 };
 #define CONTEXT_MAGIC 0x31585443454e4f48ull /* HONE_CONTEXT_MAGIC */
@@ -69,6 +70,7 @@ struct
 struct left_thread { /* where it was in its program when it left a CPU */
 	u32 pid;
 	u32 is_on; /* it has come back */
+	u64 fsbase;
 	u64 registers[RAW_REGISTERS];
 };
 
@@ -113,6 +115,13 @@ struct { /* how often a place was passed, by whomever */
 	__type(value, u64);
 } passes SEC(".maps");
 
+struct { /* of the last record of the CPU */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} numbers SEC(".maps");
+
 struct hit_room {
 	struct raw_hit hit;
 	u64 registers[32]; /* RAW_REGISTERS, and the rest of what 5 bits can number */
@@ -136,17 +145,26 @@ __attribute__((weak));
 static struct pt_regs *(*registers_of)(struct task_struct *) = (void *)175; /* bpf_task_pt_regs() */
 
 static __always_inline void
-put(void *record, u64 size, u64 from_ns)
+lose(u64 from_ns)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	void *ring = bpf_map_lookup_elem(&rings, &cpu);
-
-	if (ring != 0 && bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP) == 0)
-		return;
 	__sync_fetch_and_add(&lost.count, 1);
 	if (lost.from_ns == 0 || from_ns < lost.from_ns)
 		lost.from_ns = from_ns;
 	lost.to_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline void
+put(struct raw_head *record, u64 size, u64 from_ns)
+{
+	u32 cpu = bpf_get_smp_processor_id(), zero = 0;
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+	u64 *number = bpf_map_lookup_elem(&numbers, &zero);
+
+	record->cpu = cpu;
+	if (number != 0)
+		record->number = __sync_fetch_and_add(number, 1) + 1;
+	if (ring == 0 || bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP) != 0)
+		lose(from_ns);
 }
 
 /* The current thread is one of the process: what that published can be read now. False: nothing was published yet. */
@@ -270,6 +288,20 @@ read_waker(struct task_struct *t, const struct raw_process *p, struct raw_wait *
 		w->waker_trace_id = 0;
 }
 
+/* The request that the owner of a lock serves, of which the thread pointer is fsbase. It is a thread of the current process. */
+static __always_inline void
+read_owner(u64 fsbase, const struct raw_process *p, struct raw_wait *w)
+{
+	u64 context = fsbase + p->context;
+
+	if (fsbase == 0 || p->all || p->context == 0 || p->of != RAW_OF_HONE)
+		return;
+	w->owner_is_read = bpf_probe_read_user(
+			       &w->owner_type, 4, (void *)(context + p->request_type)) == 0 &&
+	                   bpf_probe_read_user(
+			       &w->owner_trace_id, 8, (void *)(context + p->trace_id)) == 0;
+}
+
 struct stack_of {
 	u64 time_ns, trace_id, unit_id;
 	u32 when, for_tid, followed;
@@ -289,7 +321,7 @@ put_stack(u32 pid, u32 tid, const void *registers, struct stack_of *of)
 	s = bpf_map_lookup_elem(&stacks, &at);
 	if (s == 0 || bpf_probe_read_kernel(s->registers, sizeof s->registers, registers) != 0)
 		return 0;
-	s->kind = RAW_STACK;
+	s->head.kind = RAW_STACK;
 	s->tid = tid;
 	s->pid = pid;
 	s->when = of->when;
@@ -308,7 +340,7 @@ put_stack(u32 pid, u32 tid, const void *registers, struct stack_of *of)
 	s->nbytes = n;
 	if (n > RAW_STACK_PIECE * RAW_STACK_PIECES)
 		return 0;
-	put(s, __builtin_offsetof(struct raw_stack, bytes) + n, s->time_ns);
+	put(&s->head, __builtin_offsetof(struct raw_stack, bytes) + n, s->time_ns);
 	return 0;
 }
 
@@ -343,14 +375,15 @@ note_call(struct raw_wait *w, struct task_struct *t)
 static __always_inline void
 note_out(struct raw_wait *w, struct task_struct *t, u64 now)
 {
-	w->kind = RAW_WAIT;
+	w->head.kind = RAW_WAIT;
 	w->tid = t->pid;
 	w->pid = t->tgid;
 	w->woken_by = RAW_TASK;
 	w->vector = 0;
 	w->in_iowait = BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait);
 	w->owner = w->waker_tid = w->waker_type = w->holder_of = 0;
-	w->waker_trace_id = 0;
+	w->owner_is_read = w->owner_type = 0;
+	w->waker_trace_id = w->owner_trace_id = 0;
 	w->woken_ns = 0;
 	w->out_ns = now;
 }
@@ -422,6 +455,7 @@ note_left(struct task_struct *t)
 		return 0;
 	known->pid = t->tgid;
 	known->is_on = 0;
+	known->fsbase = t->thread.fsbase;
 	bpf_probe_read_kernel(known->registers, sizeof known->registers, registers_of(t));
 	return 0;
 }
@@ -441,22 +475,37 @@ follow_left(u32 pid, u32 tid, u32 owner, u64 now)
 	return 1;
 }
 
+static __always_inline void
+read_left(u32 owner, const struct raw_process *p, struct raw_wait *w)
+{
+	struct left_thread *h = bpf_map_lookup_elem(&left_threads, &owner);
+
+	if (h != 0)
+		read_owner(h->fsbase, p, w);
+}
+
 /* The owner shares the memory of the thread that waits for it, so its stack can be read while it is off the CPU itself. The rest of its
  * wait is recorded, too. */
 static __always_inline bool
-follow_holder(struct task_struct *waiter, u32 owner, u64 now)
+follow_holder(struct task_struct *waiter, const struct raw_process *p, struct raw_wait *of_waiter,
+    u32 owner, u64 now)
 {
 	struct task_struct *h;
 	u32 tid = waiter->pid;
 	bool is_thread;
 
-	if (!knows_threads())
-		return follow_left(waiter->tgid, tid, owner, now) != 0;
+	if (!knows_threads()) {
+		if (follow_left(waiter->tgid, tid, owner, now) == 0)
+			return false;
+		read_left(owner, p, of_waiter);
+		return true;
+	}
 	if ((h = bpf_task_from_pid(owner)) == 0)
 		return false;
 	is_thread = h->tgid == waiter->tgid;
 	if (is_thread) {
 		bpf_map_update_elem(&holders, &owner, &tid, BPF_ANY);
+		read_owner(h->thread.fsbase, p, of_waiter);
 		if (!h->on_cpu) {
 			struct raw_wait *w = bpf_task_storage_get(
 			    &waits, h, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -480,6 +529,21 @@ follow_holder(struct task_struct *waiter, u32 owner, u64 now)
 	return is_thread;
 }
 
+/* The kernel counts how often a thread leaves a CPU. It was seen not to call the program at each switch: on a loaded machine (Linux 6.18) at one of
+ * some 1,000, why is not known. Then the thread came back, or left and came back, without a record of it, and what it did since it left a CPU
+ * last is lost. */
+static __always_inline void
+check_turns(struct raw_wait *w, struct task_struct *t, const struct raw_process *p, u64 now)
+{
+	u64 turns = t->nvcsw + t->nivcsw;
+
+	if (w->turns != 0 && w->seen_ns > p->since_ns && (w->out_ns != 0 || turns != w->turns + 1))
+		lose(w->seen_ns);
+	w->out_ns = 0;
+	w->turns = turns;
+	w->seen_ns = now;
+}
+
 static __always_inline void
 leave(struct task_struct *prev, bool preempted, u32 state)
 {
@@ -491,18 +555,31 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 
 	if (p == 0 || !p->waits)
 		return;
+	now = bpf_ktime_get_ns();
+	w = bpf_task_storage_get(&waits, prev, 0, 0);
+	if (w != 0)
+		check_turns(w, prev, p, now);
 	inner = note_inner(prev);
-	if (!find_context(p) || !read_request(prev, p, &request))
+	if (!find_context(p))
 		return;
+	if (!read_request(prev, p, &request)) {
+		if ((prev->flags & EXITING) == 0) /* else its memory is gone */
+			lose(now);
+		return;
+	}
 	holds = bpf_map_lookup_elem(&holders, &tid);
 	if (!knows_threads())
 		note_left(prev); /* and its wait: it may be waited for before that ends */
 	else if (!request.probed && holds == 0 && !p->before)
 		return;
-	w = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (w == 0)
+		w = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w == 0) {
+		lose(now);
 		return;
-	now = bpf_ktime_get_ns();
+	}
+	if (w->turns == 0)
+		check_turns(w, prev, p, now);
 	note_out(w, prev, now);
 	w->preempted = preempted || state == 0;
 	w->state = state;
@@ -518,7 +595,7 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 
 		if (inner != 0 && owner != 0)
 			owner = outer_tid(pid, owner);
-		if (owner != 0 && owner != tid && follow_holder(prev, owner, now))
+		if (owner != 0 && owner != tid && follow_holder(prev, p, w, owner, now))
 			w->owner = owner;
 	}
 	struct stack_of of = { now, request.trace_id, request.unit_id, RAW_OUT, 0, 0 };
@@ -552,8 +629,8 @@ BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *
 		if (!knows_threads())
 			come_back(next, w);
 		if (w->followed || w->holder_of != 0) {
-			w->in_ns = bpf_ktime_get_ns();
-			put(w, sizeof *w, w->out_ns);
+			w->in_ns = w->seen_ns = bpf_ktime_get_ns();
+			put(&w->head, sizeof *w, w->out_ns);
 		}
 		w->out_ns = 0;
 	}
@@ -586,6 +663,8 @@ BPF_PROG(on_waking, struct task_struct *woken)
 	}
 	w->woken_by = me->flags & KERNEL_THREAD ? RAW_KERNEL_TASK : RAW_TASK;
 	w->waker_tid = me->pid;
+	if (bpf_get_current_comm(w->waker_name, sizeof w->waker_name) != 0)
+		w->waker_name[0] = 0;
 	pid = me->tgid;
 	p = bpf_map_lookup_elem(&processes, &pid);
 	if (p != 0)
@@ -596,9 +675,9 @@ BPF_PROG(on_waking, struct task_struct *woken)
 static __always_inline int
 put_begun(u32 pid)
 {
-	struct raw_begun b = { RAW_BEGUN, pid, bpf_ktime_get_ns() };
+	struct raw_begun b = { .head.kind = RAW_BEGUN, .pid = pid, .time_ns = bpf_ktime_get_ns() };
 
-	put(&b, sizeof b, b.time_ns);
+	put(&b.head, sizeof b, b.time_ns);
 	return 0;
 }
 
@@ -767,7 +846,7 @@ on_probe(struct pt_regs *ctx)
 	if (p == 0 || !find_context(p) || !read_request(t, p, &request) || !request.probed ||
 	    (room = bpf_map_lookup_elem(&hits, &zero)) == 0)
 		return 0;
-	room->hit.kind = RAW_HIT;
+	room->hit.head.kind = RAW_HIT;
 	room->hit.tid = t->pid;
 	room->hit.pid = pid;
 	room->hit.id = probe->id;
@@ -784,7 +863,7 @@ on_probe(struct pt_regs *ctx)
 	if (place < RAW_VALUES_MAX)
 		bpf_probe_read_user_str(
 		    room->hit.text, RAW_TEXT_MAX, (void *)room->hit.values[place]);
-	put(&room->hit, sizeof room->hit, room->hit.time_ns);
+	put(&room->hit.head, sizeof room->hit, room->hit.time_ns);
 	return 0;
 }
 

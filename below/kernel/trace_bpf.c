@@ -19,6 +19,7 @@
 #include "below/kernel/bpf_refusal.h"
 #include "below/kernel/probe_link.h"
 #include "below/kernel/process_map.h"
+#include "below/kernel/record_numbers.h"
 #include "wire/below.h"
 
 /* Of all rings together, and of the least one: a CPU's stacks of 20 ms. */
@@ -49,14 +50,21 @@ struct trace_bpf {
 	} * rings;
 	int nrings;
 	struct cpu_merge *merge;
+	struct record_numbers *numbers;
+	trace_bpf_take *take; /* during a read */
+	void *take_of;
 	int processes, probes, passes; /* maps */
 	int ncpus;
 	int on_probe;          /* program; -1: not possible */
 	uint32_t probes_max;   /* places at a time; 0: none */
 	bool knows_threads;    /* the kernel has bpf_task_from_pid() */
 	struct raw_lost *lost; /* of trace.bpf.c */
-	uint64_t told,
-	    forgotten; /* forgotten: for lack of memory, since the last trace_bpf_lost() */
+	uint64_t told;         /* of what the programs count */
+	uint64_t forgotten;    /* for lack of memory */
+	uint64_t missing_sum,
+	    explained; /* numbers that are missing; of these, those that were told */
+	int64_t missing_from_ns, missing_to_ns;
+	uint64_t told_forgotten;
 	uint32_t can;
 	char missing[BELOW_MISSING_MAX + 1];
 };
@@ -159,8 +167,8 @@ time_of(const void *record, size_t len)
 {
 	uint32_t kind = 0;
 
-	if (len >= sizeof kind)
-		memcpy(&kind, record, sizeof kind);
+	if (len >= sizeof(struct raw_head))
+		kind = ((const struct raw_head *)record)->kind;
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes))
 		return ((const struct raw_stack *)record)->time_ns;
 	if (kind == RAW_WAIT && len >= sizeof(struct raw_wait))
@@ -266,6 +274,7 @@ make_rings(struct trace_bpf *t, int ncpus)
 	bool made = true;
 
 	if ((t->merge = cpu_merge_new((uint32_t)ncpus)) == NULL ||
+	    (t->numbers = record_numbers_new((uint32_t)ncpus, (uint64_t)clock_mono().ns)) == NULL ||
 	    (t->rings = calloc((size_t)ncpus, sizeof *t->rings)) == NULL)
 		return false;
 	for (int cpu = 0; made && cpu < ncpus; cpu++)
@@ -407,6 +416,7 @@ trace_bpf_close(struct trace_bpf *t)
 		close(t->rings[i].map);
 	free(t->rings);
 	cpu_merge_free(t->merge);
+	record_numbers_free(t->numbers);
 	if (t->lost != NULL)
 		munmap(t->lost, sizeof *t->lost);
 	bpf_object__close(t->object);
@@ -496,13 +506,34 @@ trace_bpf_attach_probes(
 	                                       : probe_link_open(ret, t->on_probe, path, p);
 }
 
+static void
+number_and_take(void *of, uint32_t queue, void *record, size_t len)
+{
+	const struct raw_head *head = record;
+	const struct raw_begun *begun = record;
+	struct trace_bpf *t = of;
+
+	if (len < sizeof *head)
+		return;
+	record_numbers_take(t->numbers, head->cpu, head->number,
+	    head->kind == RAW_BEGUN && len >= sizeof *begun ? begun->time_ns : time_of(record, len));
+	t->take(t->take_of, queue, record, len);
+}
+
 void
 trace_bpf_read(struct trace_bpf *t, trace_bpf_take *take, void *of)
 {
-	uint64_t now_ns = (uint64_t)clock_mono().ns;
+	uint64_t now_ns = (uint64_t)clock_mono().ns, from_ns, to_ns, n;
 
+	t->take = take;
+	t->take_of = of;
 	ring_buffer__consume(t->ring);
-	cpu_merge_take(t->merge, now_ns, take, of);
+	cpu_merge_take(t->merge, now_ns, number_and_take, t);
+	if ((n = record_numbers_turn(t->numbers, &from_ns, &to_ns)) == 0)
+		return;
+	t->missing_sum += n;
+	t->missing_from_ns = (int64_t)from_ns;
+	t->missing_to_ns = (int64_t)to_ns;
 }
 
 /* The programs count first, and then note the time. The begin is taken back before the count is read, so that a loss which comes meanwhile has
@@ -512,15 +543,24 @@ trace_bpf_lost(struct trace_bpf *t, int64_t *from_ns, int64_t *to_ns)
 {
 	uint64_t began = __atomic_exchange_n(&t->lost->from_ns, 0, __ATOMIC_SEQ_CST);
 	uint64_t now = __atomic_load_n(&t->lost->count, __ATOMIC_SEQ_CST), n = now - t->told;
+	uint64_t forgotten = t->forgotten - t->told_forgotten;
+	uint64_t told = now + t->forgotten + t->explained; /* with what is told now */
 
-	if (n == 0 && t->forgotten > 0)
+	if (n == 0 && forgotten > 0)
 		*from_ns = *to_ns = clock_mono().ns;
 	if (n > 0) {
 		*to_ns = (int64_t)__atomic_load_n(&t->lost->to_ns, __ATOMIC_SEQ_CST);
 		*from_ns = began != 0 ? (int64_t)began : *to_ns - LOST_UNTIMED_NS;
 	}
-	n += t->forgotten;
+	n += forgotten;
 	t->told = now;
-	t->forgotten = 0;
+	t->told_forgotten = t->forgotten;
+	if (t->missing_sum <= told)
+		return n;
+	/* More are missing than anybody knows of. */
+	*from_ns = n == 0 || t->missing_from_ns < *from_ns ? t->missing_from_ns : *from_ns;
+	*to_ns = n == 0 || t->missing_to_ns > *to_ns ? t->missing_to_ns : *to_ns;
+	n += t->missing_sum - told;
+	t->explained += t->missing_sum - told;
 	return n;
 }

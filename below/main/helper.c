@@ -28,6 +28,7 @@ struct agent_helper {
 	    read;           /* when it ends; when the cost was told; when records were handed on */
 	struct mono marked; /* when the last mark was sent, and what it said; 0: there was none */
 	int64_t mark_ns;
+	uint64_t number; /* of the last message */
 	struct below_lost lost;                /* messages that the socket did not take */
 	struct below_hit hits[BELOW_HITS_MAX]; /* that wait for more, or for another message */
 	uint32_t nhits;
@@ -36,19 +37,31 @@ struct agent_helper {
 	bool ending, ended; /* it was asked to end, and hands on what there is; it ends */
 };
 
+/* With the number that follows; it is taken when the message is sent, or lost. False: out of memory. */
+static bool
+encode(struct agent_helper *s, const struct below_message *m)
+{
+	struct below_message numbered = *m;
+
+	numbered.number = s->number + 1;
+	buf_reset(&s->packet);
+	below_encode(&numbered, &s->packet);
+	return !s->packet.failed;
+}
+
 static bool
 put_packet(struct agent_helper *s, const struct below_message *m)
 {
 	struct pollfd room = { .fd = s->socket, .events = POLLOUT };
 
-	buf_reset(&s->packet);
-	below_encode(m, &s->packet);
-	if (s->packet.failed)
+	if (!encode(s, m))
 		return false;
 	for (int tries = 0; tries < 2; tries++) {
 		if (send(s->socket, s->packet.data, s->packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >=
-		    0)
+		    0) {
+			s->number++;
 			return true;
+		}
 		if (errno != EAGAIN && errno != EINTR) {
 			s->ended = true;
 			return false;
@@ -68,11 +81,14 @@ time_of(const struct below_message *m)
 	                                 : clock_mono().ns;
 }
 
+/* A message with that many records was not sent. */
 static void
 lose(struct agent_helper *s, uint64_t count, int64_t from_ns, int64_t to_ns)
 {
 	struct below_lost *lost = &s->lost;
 
+	s->number++;
+	lost->messages++;
 	lost->from_ns = lost->count == 0 || from_ns < lost->from_ns ? from_ns : lost->from_ns;
 	lost->to_ns = to_ns > lost->to_ns ? to_ns : lost->to_ns;
 	lost->count += count;
@@ -256,12 +272,12 @@ put_now(void *of, const struct below_message *m)
 {
 	struct agent_helper *s = of;
 
-	buf_reset(&s->packet);
-	below_encode(m, &s->packet);
-	if (s->packet.failed)
+	if (!encode(s, m))
 		return false;
-	if (send(s->socket, s->packet.data, s->packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+	if (send(s->socket, s->packet.data, s->packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+		s->number++;
 		return true;
+	}
 	s->ended |= errno != EAGAIN && errno != EINTR;
 	return false;
 }

@@ -202,6 +202,22 @@ put_owner(struct observer *x, struct below_wait *to, const struct raw_wait *w)
 		thread_name((pid_t)w->pid, (pid_t)w->owner, owner->name);
 	owner->named_ns = w->in_ns;
 	memcpy(to->owner_name, owner->name, sizeof to->owner_name);
+	to->owner_is_read = w->owner_is_read != 0;
+	to->owner_trace_id = to->owner_is_read ? w->owner_trace_id : 0;
+	to->owner_type = to->owner_is_read ? w->owner_type : 0;
+}
+
+static void
+put_waker(struct below_wait *to, const struct raw_wait *w)
+{
+	_Static_assert((int)RAW_NAME_BYTES == (int)BELOW_WORD_MAX + 1, "both hold a name");
+	to->waker_tid = w->waker_tid;
+	to->waker_trace_id = w->waker_trace_id;
+	to->waker_type = w->waker_type;
+	if (w->waker_tid == 0)
+		return;
+	memcpy(to->waker_name, w->waker_name, BELOW_WORD_MAX);
+	thread_name_clean(to->waker_name);
 }
 
 /* What the holder did for most of the wait. What is not known of it, it was running, or ready before it ran. */
@@ -245,10 +261,8 @@ take_wait(struct observer *x, const struct raw_wait *w)
 		.end_ns = (int64_t)w->in_ns,
 		.state = (uint8_t)parts[0].state,
 		.place = t->out_ns == w->out_ns ? t->place : 0,
-		.owner_state = BELOW_UNKNOWN,
-		.waker_tid = w->waker_tid,
-		.waker_trace_id = w->waker_trace_id,
-		.waker_type = w->waker_type };
+		.owner_state = BELOW_UNKNOWN };
+	put_waker(to, w);
 	if (parts[0].state == BELOW_LOCK) {
 		to->lock = w->arguments[0];
 		put_holder(to, t, parts[0].to_ns - parts[0].from_ns);
@@ -295,10 +309,10 @@ static void
 take_record(void *of, uint32_t cpu, void *record, size_t len)
 {
 	struct observer *x = of;
-	uint32_t kind;
+	uint32_t kind = ((const struct raw_head *)record)->kind;
 	(void)cpu;
 
-	memcpy(&kind, record, sizeof kind);
+
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
 		take_stack(x, record);
 	} else if (kind == RAW_BEGUN && len >= sizeof(struct raw_begun)) {
@@ -354,6 +368,7 @@ observer_follow(struct observer *x, pid_t pid, const struct below_follow *f, str
 			.unit_id = f->unit_id,
 			.request_type = f->request_type,
 			.probed = f->probed };
+	p.since_ns = (uint64_t)clock_mono().ns;
 	if ((rc = trace_bpf_follow(x->trace, pid, &p, e)) == 0)
 		stacks_follow(x->stacks, pid);
 	if (rc == 0 && x->probes != NULL)

@@ -216,7 +216,13 @@ thread_name(pid_t pid, pid_t tid, char ret[THREAD_NAME_MAX + 1])
 	}
 	n = n > 0 && ret[n - 1] == '\n' ? n - 1 : n;
 	ret[n > 0 ? n : 0] = '\0';
-	for (char *c = ret; *c != '\0'; c++)
+	thread_name_clean(ret);
+}
+
+void
+thread_name_clean(char *name)
+{
+	for (char *c = name; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 }

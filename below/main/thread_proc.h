@@ -41,6 +41,8 @@ void thread_wchan(pid_t pid, pid_t tid, char ret[THREAD_WCHAN_MAX + 1]);
 /* Its name (comm), with '?' for control characters; "": it has ended. 8 us. */
 enum { THREAD_NAME_MAX = 15 };
 void thread_name(pid_t pid, pid_t tid, char ret[THREAD_NAME_MAX + 1]);
+/* Replaces these in a name that the kernel gave. */
+void thread_name_clean(char *name);
 
 /*
  * Its thread pointer (fs base), which only a debugger may read. The kernel tells where its list of robust mutexes lies

@@ -54,7 +54,14 @@ below_lines_json(const char *lines, const char *const names[3], const char *othe
 	return list;
 }
 
-/* The list of lines of three numbers and a request type. */
+/* Null for an empty text. */
+static json_t *
+text_part_json(const char *from, const char *to)
+{
+	return from < to ? json_stringn(from, (size_t)(to - from)) : json_null();
+}
+
+/* The list of lines of three numbers, a request type, and perhaps the name of a thread. */
 static json_t *
 wakers_json(const char *lines)
 {
@@ -68,13 +75,17 @@ wakers_json(const char *lines)
 		int used = 0;
 
 		if (sscanf(at, "%u %lf %lf%n", &waits, &share, &of_edge, &used) == 3 &&
-		    (size_t)used < len)
-			json_array_append_new(
-			    list, json_pack("{s:I, s:f, s:f, s:o}", "waits", (json_int_t)waits,
-				      "share", share, "of_edge", of_edge, "request_type",
-				      (size_t)used + 1 < len
-					  ? json_stringn(at + used + 1, len - (size_t)used - 1)
-					  : json_null()));
+		    (size_t)used < len) {
+			const char *type = at + used + 1,
+				   *tab = memchr(type, '\t', len - (size_t)used - 1);
+			const char *type_end = tab != NULL ? tab : at + len;
+
+			json_array_append_new(list,
+			    json_pack("{s:I, s:f, s:f, s:o, s:o}", "waits", (json_int_t)waits,
+				"share", share, "of_edge", of_edge, "request_type",
+				text_part_json(type, type_end), "thread",
+				tab != NULL ? text_part_json(tab + 1, at + len) : json_null()));
+		}
 		at = end != NULL ? end + 1 : NULL;
 	}
 	return list;
@@ -135,12 +146,13 @@ answer_below(const struct verdict *v, bool whole)
 
 	if (v->below_requests == 0 && missing[0] == '\0')
 		return json_null();
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "requests",
 	    (json_int_t)v->below_requests, "top", top[0] != '\0' ? answer_text(top) : json_null(),
 	    "states", below_lines_json(v->below_states, STATE, NULL), "places",
 	    below_lines_json(v->below_places, PLACE, "caller"), "holders",
 	    below_lines_json(v->below_holders, PLACE, "thread"), "released_by",
-	    wakers_json(v->below_wakers), "functions", functions_json(v->below_functions),
-	    "differential", whole ? answer_differential(v) : json_null(), "missing",
+	    wakers_json(v->below_wakers), "held_for", wakers_json(v->below_held), "functions",
+	    functions_json(v->below_functions), "differential",
+	    whole ? answer_differential(v) : json_null(), "missing",
 	    missing[0] != '\0' ? answer_text(missing) : json_null());
 }

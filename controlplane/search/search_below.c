@@ -268,22 +268,32 @@ label_of_type(const struct labels *labels, uint32_t type)
 	return NULL;
 }
 
-/* A line for each that ended waits at the first place, with at least that share: waits, share, part of the edge, and the request
- * type, which is empty for a thread that served none. Requests of an unknown type are left out. */
+/* A line for each of n types of requests, with at least that share: waits, share, part of the edge, and the request
+ * type, which is empty for a thread that served none; then the name of the thread, if that is known. Requests of an unknown type are left out.
+ * None, if all together have too few waits. */
 static void
-put_wakers(
-    struct buf *out, const struct labels *labels, const struct below_finding *f, double least)
+put_types(struct buf *out, const struct labels *labels, const struct below_waker *types, uint32_t n,
+    uint32_t waits, double least)
 {
-	for (uint32_t i = 0; i < f->nwakers && f->waits >= WAKERS_FEW; i++) {
-		const struct below_waker *w = &f->wakers[i];
+	for (uint32_t i = 0; i < n && waits >= WAKERS_FEW; i++) {
+		const struct below_waker *w = &types[i];
 		const struct label *l = label_of_type(labels, w->type);
 
 		if (w->share > 0 && w->share >= least && (l != NULL || w->type == 0))
-			buf_printf(out, "%s%u\t%.6g\t%.6g\t%.*s", out->len > 0 ? "\n" : "",
+			buf_printf(out, "%s%u\t%.6g\t%.6g\t%.*s%s%s", out->len > 0 ? "\n" : "",
 			    w->waits, w->share, w->of_edge, l != NULL ? (int)l->name_len : 0,
-			    l != NULL ? l->name : "");
+			    l != NULL ? l->name : "", w->thread[0] != '\0' ? "\t" : "", w->thread);
 	}
-	buf_u8(out, 0);
+}
+
+/* Who ended the waits at the first place, and for whom the lock was held when they began. */
+static void
+put_wakers(struct buf *wakers, struct buf *held, const struct labels *labels,
+    const struct below_finding *f, double least)
+{
+	put_types(wakers, labels, f->wakers, f->nwakers, f->waits, least);
+	if (f->places[0].state == BELOW_LOCK)
+		put_types(held, labels, f->held, f->nheld, f->held_waits, least);
 }
 
 /* A lock is released, and a thread that waits for another one is woken, by someone who can be named. */
@@ -318,7 +328,7 @@ search_below_verdict(
     struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
 {
 	const struct below_search *b = &s->below;
-	struct buf states = { 0 }, places = { 0 }, holders = { 0 }, wakers = { 0 };
+	struct buf states = { 0 }, places = { 0 }, holders = { 0 }, wakers = { 0 }, held = { 0 };
 	double isolate_min = port->settings.isolate_min;
 	struct differential d = { 0 };
 	struct below_finding f;
@@ -343,16 +353,17 @@ search_below_verdict(
 	put_found(&holders, f.holders, told && f.nplaces > 0 ? f.nholders : 0,
 	    isolate_min * f.places[0].share);
 	if (told && has_wakers(&f))
-		put_wakers(&wakers, port->labels, &f, isolate_min * f.places[0].share);
-	else
-		buf_u8(&wakers, 0);
+		put_wakers(&wakers, &held, port->labels, &f, isolate_min * f.places[0].share);
+	buf_u8(&wakers, 0);
+	buf_u8(&held, 0);
 	if (!hypothesis_text(&v->below_top, told ? below_state_word(f.top) : ""))
 		rc = search_no_memory(s, e);
 	v->below_states = (char *)states.data;
 	v->below_places = (char *)places.data;
 	v->below_holders = (char *)holders.data;
 	v->below_wakers = (char *)wakers.data;
-	if (states.failed || places.failed || holders.failed || wakers.failed)
+	v->below_held = (char *)held.data;
+	if (states.failed || places.failed || holders.failed || wakers.failed || held.failed)
 		rc = search_no_memory(s, e);
 	return rc;
 }

@@ -783,6 +783,7 @@ end:
 	free(v.below_places);
 	free(v.below_holders);
 	free(v.below_wakers);
+	free(v.below_held);
 	free(v.below_functions);
 	free(v.below_missing);
 	free(v.below_differential);

@@ -219,6 +219,33 @@ is_probe(const struct batch_label *l)
 	return l->kind == RECORD_POINT && memmem(l->text, l->len, "/usdt.", 6) != NULL;
 }
 
+static const struct value *
+field(const struct record *r, const struct batch_label *l, const char *name)
+{
+	for (uint32_t i = 0; i < r->nvalues; i++)
+		if (strcmp(l->fields[i], name) == 0)
+			return &r->values[i];
+	return NULL;
+}
+
+/* -1: it has no such field, or no value. */
+static int64_t
+number_of(const struct record *r, const struct batch_label *l, const char *name)
+{
+	const struct value *v = field(r, l, name);
+
+	return v != NULL && v->type == VALUE_UINT ? (int64_t)v->u : -1;
+}
+
+static const struct value *
+text_of(const struct record *r, const struct batch_label *l, const char *name)
+{
+	static const struct value none = { .type = VALUE_TEXT, .text = "" };
+	const struct value *v = field(r, l, name);
+
+	return v != NULL && v->type == VALUE_TEXT ? v : &none;
+}
+
 /* What a thread did below its tracepoints, and the USDT probes that it passed. */
 static void
 take_below(const struct record *r, const struct batch_label *l)
@@ -229,13 +256,14 @@ take_below(const struct record *r, const struct batch_label *l)
 		    r->nvalues > 0 ? (long long)r->values[0].i : 0LL, (int)l->len, l->text, r->pid);
 	if (l->kind == RECORD_WAIT || l->kind == RECORD_SAMPLE)
 		printf(
-		    "below trace %llu unit %llu pid %u ms %.3f ready %.3f released by %llu %.*s\n",
+		    "below trace %llu unit %llu pid %u ms %.3f ready %.3f held for %lld woken by \"%.*s\" "
+		    "released by %llu %.*s\n",
 		    (unsigned long long)r->trace_id, (unsigned long long)r->unit_id, r->pid,
 		    (double)r->values[0].u / 1e6,
 		    l->kind == RECORD_WAIT ? (double)r->values[1].u / 1e6 : 0,
-		    (unsigned long long)(l->kind == RECORD_WAIT && r->nvalues > 8 ? r->values[8].u
-										  : 0),
-		    (int)l->len, l->text);
+		    (long long)number_of(r, l, "owner_type"), (int)text_of(r, l, "waker_name")->len,
+		    text_of(r, l, "waker_name")->text,
+		    (unsigned long long)number_of(r, l, "waker_type"), (int)l->len, l->text);
 }
 
 static bool

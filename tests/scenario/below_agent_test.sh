@@ -80,6 +80,15 @@ want below_program
 check "hone-below runs when a program is wanted" wait_for 10 helper
 check "the agent says that it follows processes" wait_for 10 is active
 check "waits for the mutex come as records, with the function" wait_for 20 after 'below trace .* below_program/below:lock\(.*append'
+held_for() {	# when these waits begin, the lock is held for the requests that end them, but for a few that another one gets it before
+	local hold
+	hold=$(sed -n 's/^hold //p' "$D/requests" | head -n 1)
+	since | sed -nE 's/^below .* held for (-?[0-9]+) woken by "(.*)" released by ([0-9]+) below_program.below:lock\(.*append.*/\1 \3 \2/p' > "$D/held"
+	awk -v hold="$hold" '{ n[$1]++; same += $1 == $2; named += $3 == "below_program" } $1 != 0 && $1 != hold { bad++ }
+		END { print NR " waits, held for a HOLD " n[hold] + 0 ", outside of requests " n[0] + 0 ", as released " same + 0 ", named " named + 0
+			exit bad || n[hold] < 5 || n[0] < 5 || same < 0.9 * NR || named < NR }' "$D/held"
+}
+check "it is known for which requests the lock was held when these waits began, and the name of the thread that ended them" wait_for 20 held_for
 known() {	# every trace and unit of the records is one of a probed request of the program
 	since | sed -n 's/^below \(trace [0-9]* unit [0-9]*\) .*/\1 probed 1/p' | sort -u > "$D/seen"
 	sort -u "$D/requests" > "$D/all"

@@ -10,13 +10,18 @@ desired state this script sets, so that the moment can be chosen: while the sess
 tracepoints are enabled, while they are disabled, while nothing changes, while the agent ends. The phase, the tracepoints
 and the delay after the beginning of the phase are drawn from SEED, kind and number.
 
-The measure is what the programs themselves see: the state words of their tracepoints, and how long calls blocked them.
+In some moments of each kind the desired state also names the programs to hone-below, and a probe in their code.
+
+The measure is what the programs themselves see: the state words of their tracepoints, the instruction in the place of the
+probe, and how long calls blocked them. For hone-below: its processes, the BPF programs and links that their descriptors
+hold, and the BPF programs of the whole kernel.
 
 matrix.py [--moments N] [--kinds K,K...] [--nodes N] [--seed S] [--suspend SECONDS] [--rate R] [--log FILE]
 Prints tables (Markdown). Exits 0 if every promise was kept, else 1. Needs root. O: the folder that `make
 matrix-scenario` built."""
 import argparse
 import collections
+import ctypes
 import json
 import mmap
 import os
@@ -51,6 +56,8 @@ CALM_S = 0.5
 # The delay of a supervisor (Restart=on-failure, RestartSec=1).
 RESTART_S = 1.0
 NAMES = ['agentp:ev%03d' % i for i in range(150)]
+PROBE = 150        # the bit of the probe in the code of the programs, which hone-below switches
+PROBE_NAME = 'usdt.matrix:serve'
 SHARED = 149       # also enabled by the other session, so its state word does not show what Hone enabled
 # The most tracepoints in a small and in a large desired state.
 CALM, MANY = 5, 40
@@ -66,6 +73,7 @@ KINDS = {
     'operator': 'hone start, learn, stop',
     'network cut': 'silent, or reset',
     'host suspended': 'SIGSTOP of all, SIGCONT',
+    'below': 'hone-below, or its process that unwinds stacks',
 }
 WITH_HONED = ('controller', 'operator')
 
@@ -108,6 +116,78 @@ def signal_to(pid, number):
         pass
 
 
+class Bpf(threading.Thread):
+    """Watches the BPF programs of the kernel. Those of hone-below belong to descriptors of its processes, and nothing is
+    pinned: one that no process holds for more than OFF_S has outlived the process that loaded it. Nodes share the kernel,
+    and other tests may run on it; what was there before this test does not count."""
+
+    NAMES = {'on_switch', 'on_waking', 'on_irq', 'on_irq_end', 'on_softirq', 'on_softirq_end', 'on_timer', 'on_timer_end',
+             'on_clock', 'on_probe'}
+    NEXT_ID, INFO = {'prog': 11, 'link': 31}, 'prog show id %d --json'
+    SYS_BPF = 321
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.before = self.ids('prog')
+        self.since = {}     # when a program was first seen without a holder
+        self.left = []      # texts
+        self.name_of = {}
+
+    def run(self):
+        while True:
+            time.sleep(0.5)
+            self.look()
+
+    def ids(self, kind):
+        """All BPF objects of the kernel."""
+        found, attr = set(), (ctypes.c_uint32 * 3)(0, 0, 0)
+        libc = ctypes.CDLL(None, use_errno=True)
+        while libc.syscall(self.SYS_BPF, self.NEXT_ID[kind], ctypes.byref(attr), ctypes.sizeof(attr)) == 0:
+            found.add(attr[1])
+            attr[0] = attr[1]
+        return found
+
+    def is_ours(self, program):
+        if program not in self.name_of:
+            done = subprocess.run(['bpftool'] + (self.INFO % program).split(), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.name_of[program] = json.loads(done.stdout).get('name') if done.returncode == 0 else None
+        return self.name_of[program] in self.NAMES
+
+    def look(self):
+        """A program has an id before its loader has a descriptor, and until its last descriptor is closed."""
+        there = self.ids('prog') - self.before
+        for pid in [int(entry) for entry in os.listdir('/proc') if entry.isdigit()]:
+            if comm_of(pid) in ('hone-below', 'hone-stacks'):
+                there -= held_by(pid)['prog']
+        self.since = {i: self.since.get(i, now()) for i in there & self.ids('prog')}
+        for program, since in list(self.since.items()):
+            if now() - since > OFF_S and self.is_ours(program):
+                self.left.append('the BPF program %d (%s) belongs to no process' % (program, self.name_of[program]))
+                self.before.add(program)
+
+
+def comm_of(pid):
+    try:
+        with open('/proc/%d/comm' % pid) as f:
+            return f.read().strip()
+    except OSError:
+        return ''
+
+
+def held_by(pid):
+    """The ids of the BPF programs and links that a process has descriptors of."""
+    found = {'prog': set(), 'link': set()}
+    try:
+        for fd in os.listdir('/proc/%d/fdinfo' % pid):
+            with open('/proc/%d/fdinfo/%s' % (pid, fd)) as f:
+                for kind, number in re.findall(r'^(prog|link)_id:\s*(\d+)', f.read(), re.M):
+                    found[kind].add(int(number))
+    except OSError:
+        pass
+    return found
+
+
 class Share(threading.Thread):
     """Measures how busy the machine is: every 0.2 s, the elapsed time of 2 ms of processor time. If other work leaves
     hardly any processor time, elapsed time does not show which program is slow."""
@@ -138,6 +218,14 @@ class Words:
             self.map = mmap.mmap(f.fileno(), 0)
         self.at = {name: i * 8 for i, name in enumerate(fields)}
 
+    def more(self, at, fields):
+        """Fields that begin at that word."""
+        self.at.update({name: (at + i) * 8 for i, name in enumerate(fields)})
+        return self
+
+    def words_of(self, at, n):
+        return struct.unpack_from('<%dq' % n, self.map, at * 8)
+
     def __getattr__(self, name):
         return self.word(self.at[name] // 8)
 
@@ -156,6 +244,13 @@ BUCKETS_AT, BUCKETS = len(PROGRAM_FIELDS), 160
 TAP_FIELDS = ('connections hellos batches records incarnation have_seq dones held_epoch statuses tracer_ok guard_ok added '
               'nprograms status_ns losses lost told restarted silent late nrows').split()
 ROWS_AT = len(TAP_FIELDS)
+ROWS, GAPS, SPANS, SEEN = 64, 256, 256, 16384
+SPANS_AT = ROWS_AT + 4 * ROWS + 5 * GAPS
+BELOW_AT = SPANS_AT + 2 * SPANS
+BELOW_FIELDS = 'below_state waits hits watermark_ns ncuts'.split()
+CUTS_AT = BELOW_AT + len(BELOW_FIELDS)
+SEEN_AT = CUTS_AT + 2 * SPANS
+PROBED, WAITED = 1, 2
 
 
 def bucket_end_ns(i):
@@ -182,9 +277,16 @@ class Program:
 
     def armed(self):
         """The numbers of the enabled tracepoints, without the one that the other session enables too."""
+        return self.bits() - {SHARED, PROBE}
+
+    def probed(self):
+        """Whether there is a probe in its code."""
+        return PROBE in self.bits()
+
+    def bits(self):
         w = self.words
         bits = (w.armed0 & 2**64 - 1) | (w.armed1 & 2**64 - 1) << 64 | (w.armed2 & 2**64 - 1) << 128
-        return {i for i in range(150) if bits >> i & 1 and i != SHARED}
+        return {i for i in range(PROBE + 1) if bits >> i & 1}
 
     def took(self):
         return [self.words.word(BUCKETS_AT + i) for i in range(BUCKETS)]
@@ -193,12 +295,13 @@ class Program:
 class Cell:
     """A node with its programs, its agent and its other session; and the tap and the controller, which run outside of it."""
 
-    def __init__(self, base, name, real, rate):
-        self.base, self.name, self.real, self.rate = base, name, real, rate
+    def __init__(self, base, name, real, rate, bpf):
+        self.base, self.name, self.real, self.rate, self.bpf = base, name, real, rate, bpf
         self.dir = os.path.join(base, name)
         self.url = 'ipc://%s/tap.sock' % self.dir
         self.controller_url = 'ipc://%s/agents.sock' % self.dir
         self.epoch = 0
+        self.below = False    # the desired state names the programs to hone-below
         self.agent = self.tap = self.controller = None
         self.programs = []
         self.helpers = []    # processes of hone that may still run
@@ -307,7 +410,7 @@ class Cell:
         self.tap = self.run('tap', os.path.join(O, 'tests/scenario/matrix_tap'), self.url, self.controller_url, path,
                             inside=False)
         need(20, 'the tap', lambda: os.path.exists(path) and os.path.getsize(path) > 0)
-        self.tap_words = Words(path, TAP_FIELDS)
+        self.tap_words = Words(path, TAP_FIELDS).more(BELOW_AT, BELOW_FIELDS)
 
     def daemon_start(self):
         pidfile = os.path.join(self.dir, 'sessiond.pid')
@@ -339,10 +442,16 @@ class Cell:
 
     # ---- the desired state
 
-    def want(self, numbers):
+    def want(self, numbers, below=False, probe=False):
+        lines = ''
+        if below != self.below:
+            self.epoch += 1
+            lines = 'below %d %s\n' % (self.epoch, 'matrix_program' if below else '')
+        self.below = below
         self.epoch += 1
-        line = 'want %d %d %s\n' % (self.epoch, LEASE_S * 1000, ' '.join(NAMES[i] for i in numbers))
-        self.controller.stdin.write(line.encode())
+        lines += 'want %d %d %s\n' % (self.epoch, LEASE_S * 1000, ' '.join(
+            [NAMES[i] for i in numbers] + [PROBE_NAME] * probe))
+        self.controller.stdin.write(lines.encode())
         self.controller.stdin.flush()
 
     def held(self):
@@ -388,7 +497,7 @@ class Cell:
         return 0
 
     def all_off(self):
-        return all(not p.armed() for p in self.programs if p.lives())
+        return all(not p.armed() and not p.probed() for p in self.programs if p.lives())
 
     def off_after(self, since):
         """Seconds from `since` until no program had an enabled tracepoint; None if not within OFF_S + 2 s."""
@@ -397,6 +506,25 @@ class Cell:
         if not wait(OFF_S + 2, lambda: self.all_off() and now() - last() > CALM_S):
             return None
         return last() - since
+
+    def helpers_below(self):
+        """The processes of hone-below: itself, and the one that unwinds stacks."""
+        return [pid for pid, comm in self.pids().items() if comm in ('hone-below', 'hone-stacks') and alive(pid)]
+
+    def seen(self, pid):
+        """By number, of a program's newest requests whose begin and end arrived: begin, end, and PROBED, WAITED."""
+        tap = self.tap_words
+        for row in range(tap.nrows):
+            if tap.word(ROWS_AT + 4 * row) == pid:
+                words = tap.words_of(SEEN_AT + row * SEEN * 4, SEEN * 4)
+                return {words[i] - 1: words[i + 1:i + 4] for i in range(0, SEEN * 4, 4)
+                        if words[i] and words[i + 1] and words[i + 2]}
+        return {}
+
+    def told_lost(self):
+        """The times in which the agent said that something was lost, and those between two agents."""
+        words = self.tap_words.words_of(SPANS_AT, 2 * SPANS) + self.tap_words.words_of(CUTS_AT, 2 * SPANS)
+        return [(words[i], words[i + 1]) for i in range(0, len(words), 2) if words[i + 1]]
 
     def sessions(self):
         text = self.ask('lttng', '--mi', 'xml', 'list')
@@ -463,8 +591,16 @@ class Moment:
         self.kind, self.number, self.options = kind, number, options
         self.dice = random.Random('%s:%s:%d' % (options.seed, kind, number))
         self.words = []    # one text for each broken promise
-        self.off_s = self.back_s = None
+        self.off_s = self.back_s = self.below_s = None
         self.restored = False
+        self.below = kind == 'below' or kind not in WITH_HONED and self.is_second(1)
+        self.probe = self.below and self.is_second(2)
+        self.held = {}            # by pid of hone-below: its BPF objects
+        self.waits = self.waits_told = self.waits_silent = 0
+
+    def is_second(self, n):
+        """Every second time in each phase, and, of kinds that follow each other, each time the other one."""
+        return (self.number * n + self.number // len(self.phases()) + list(KINDS).index(self.kind)) // n % 2 == 0
 
     def run(self, cell):
         self.cell = cell
@@ -474,11 +610,18 @@ class Moment:
         time.sleep(max(0.0, self.began + self.delay_s - now()))
         self.on = max(len(p.armed()) for p in cell.programs)
         self.under_way = not cell.real and self.phase != 'quiet' and not (cell.held() and self.phase != 'closing')
+        self.note_below()
         since = getattr(self, 'strike_' + self.kind.replace(' ', '_').replace('+', '_'))()
         self.off_s = cell.off_after(since)
         if self.off_s is None:
-            self.words.append('still on: %s' % [sorted(p.armed()) for p in cell.programs])
-        self.mend()
+            self.words.append('still on: %s' % [sorted(p.bits()) for p in cell.programs])
+        if self.kind == 'session daemon':    # hone-below does without it, and is wanted until now
+            since = now()
+            self.mend()
+            self.below_ends(since)
+        else:
+            self.below_ends(since)
+            self.mend()
         self.works_again()
         self.after()
 
@@ -489,34 +632,48 @@ class Moment:
             return ('starting', 'learning', 'learns', 'learned', 'diagnosis', 'stopping')
         if self.kind == 'operator':
             return ('learning', 'learns', 'learned', 'diagnosis', 'stopping')
+        if self.kind == 'below':
+            return ('trying', 'attaching', 'attached', 'probing', 'detaching', 'again')
         return ('opening', 'few', 'many', 'quiet', 'off', 'closing')
 
     def begin(self, at_most_s):
         self.began = now()
         self.delay_s = self.dice.uniform(0, at_most_s)
+        self.numbered = {p.words.pid: p.words.numbered for p in self.cell.programs}
+        self.was_probed = any(p.probed() for p in self.cell.programs)
 
     def some(self, at_most):
         return self.dice.sample(range(150), self.dice.randint(1, at_most))
 
+    def want(self, numbers):
+        self.cell.want(numbers, self.below, self.probe)
+
     def hold(self, numbers):
-        self.cell.want(numbers)
+        waits = self.cell.tap_words.waits
+        self.want(numbers)
         need(20, 'epoch %d holds' % self.cell.epoch, self.cell.held)
+        if self.below:
+            need(20, 'hone-below reports', lambda: self.reports(waits))
+
+    def reports(self, waits):
+        """Whether hone-below has reported since there were that many waits."""
+        return self.cell.tap_words.waits > waits + 20
 
     def phase_opening(self):
         """An agent starts: it removes what dead agents left, opens its session, measures, and enables the desired state."""
         self.end_agent()
-        self.cell.want(self.some(MANY))
+        self.want(self.some(MANY))
         self.cell.agent_start()
         self.begin(0.8)
 
     def phase_few(self):
         self.hold(self.some(CALM))
-        self.cell.want(self.some(CALM))
+        self.want(self.some(CALM))
         self.begin(0.02)
 
     def phase_many(self):
         self.hold(self.some(CALM))
-        self.cell.want(self.some(MANY))
+        self.want(self.some(MANY))
         self.begin(0.2)
 
     def phase_quiet(self):
@@ -525,14 +682,54 @@ class Moment:
 
     def phase_off(self):
         self.hold(self.some(MANY))
-        self.cell.want([])
         self.begin(0.1)
+        self.cell.want([])
 
     def phase_closing(self):
         self.hold(self.some(MANY))
         self.ending = self.cell.agent
-        self.ending.terminate()
         self.begin(0.3)
+        self.ending.terminate()
+
+    def phase_trying(self):
+        """A new agent tries what hone-below can do; no program is wanted."""
+        self.end_agent()
+        self.cell.agent_start()
+        wait(5, self.cell.helpers_below)    # or it was tried meanwhile
+        self.begin(0.6)
+
+    def phase_attaching(self):
+        need(20, 'no hone-below', lambda: not self.cell.helpers_below())
+        self.want(self.some(CALM))
+        need(20, 'hone-below starts', self.cell.helpers_below)
+        self.begin(0.8)
+
+    def phase_attached(self):
+        self.hold(self.some(CALM))
+        self.begin(1.0)
+
+    def phase_probing(self):
+        self.probe = False
+        self.hold(self.some(CALM))
+        self.probe = True
+        self.want(self.some(CALM))
+        self.begin(0.3)
+
+    def phase_detaching(self):
+        self.probe = True
+        self.hold(self.some(CALM))
+        self.begin(0.2)
+        self.cell.want([])
+
+    def phase_again(self):
+        """It is killed, and again while the next one begins."""
+        self.hold(self.some(CALM))
+        self.begin(0)
+        killed = self.cell.helpers_below()
+        for pid in killed:
+            self.kill(pid)
+        need(20, 'another hone-below starts', lambda: set(self.cell.helpers_below()) - set(killed))
+        self.began, self.delay_s = now(), self.dice.uniform(0, 0.8)
 
     def end_agent(self):
         self.cell.agent.terminate()
@@ -637,6 +834,23 @@ class Moment:
         self.program.wait()
         return self.stop_wanting_after(0.3)
 
+    def strike_below(self):
+        cell, since = self.cell, now()
+        pids = cell.helpers_below()
+        some = [pid for pid in pids if comm_of(pid) == self.dice.choice(['hone-below', 'hone-below', 'hone-below', 'hone-stacks'])]
+        self.killed = sorted({comm_of(pid) for pid in some or pids})
+        waits = cell.tap_words.waits
+        for pid in some or pids:
+            self.kill(pid)
+        if 'hone-below' in self.killed:
+            self.below_ends(since)
+        if self.phase in ('attaching', 'attached', 'probing', 'again'):
+            if not wait(BACK_S, lambda: self.reports(waits)):
+                self.words.append('hone-below does not report again')
+            self.again_s = now() - since
+        self.held = {pid: held_by(pid) for pid in cell.helpers_below()}
+        return self.stop_wanting_after(0.3)
+
     def strike_network_cut(self):
         since = now()
         self.way = self.dice.choice([signal.SIGSTOP, signal.SIGKILL])
@@ -654,6 +868,48 @@ class Moment:
         for pid in pids:
             signal_to(pid, signal.SIGCONT)
         return since
+
+    # ---- hone-below
+
+    def note_below(self):
+        """What it holds, and which requests have ended while it is wanted, before the kill."""
+        self.held = {pid: held_by(pid) for pid in self.cell.helpers_below()}
+        self.attached = sum(bool(h['prog']) for h in self.held.values())
+        self.was_probed |= any(p.probed() for p in self.cell.programs)
+        if self.phase not in ('off', 'closing', 'detaching', 'again'):
+            self.numbered = {p.words.pid: p.words.numbered for p in self.cell.programs}
+
+    def below_ends(self, since):
+        """Checks that all of its processes that were there, and what they held, are gone in time."""
+        def left():
+            links, programs = self.cell.bpf.ids('link'), self.cell.bpf.ids('prog')
+            return (['process %d' % pid for pid in self.held if alive(pid)] +
+                    ['program %d' % i for h in self.held.values() for i in h['prog'] & programs] +
+                    ['link %d' % i for h in self.held.values() for i in h['link'] & links])
+        if not self.held:
+            return
+        if not wait(max(0, since + OFF_S - now()), lambda: not left()):
+            self.words.append('of hone-below there is still %s' % left()[:5])
+        self.below_s = max(self.below_s or 0, now() - since)
+
+    def account_below(self):
+        """Of each probed request that ended between the first wait that hone-below reported and the kill there is a wait, since all
+        of them sleep, or a loss of its time was told."""
+        lost, silent = self.cell.told_lost(), []
+        for pid, until in self.numbered.items():
+            seen = self.cell.seen(pid)
+            first = min((n for n, s in seen.items() if s[2] & WAITED and n >= self.from_number.get(pid, 0)), default=until)
+            for n in range(first, until):
+                begin, end, flags = seen.get(n, (0, 0, 0))
+                if flags & WAITED:
+                    self.waits += 1
+                elif flags & PROBED and any(f <= end and t >= begin for f, t in lost):
+                    self.waits_told += 1
+                elif flags & PROBED:
+                    silent.append('%d, number %d of %d to %d, from %.6f to %.6f' % (pid, n, first, until, begin / 1e9, end / 1e9))
+        self.waits_silent = len(silent)
+        if silent:
+            self.words.append('%d waits of probed requests are missing, and nobody told: %s' % (len(silent), silent[:3]))
 
     # ---- afterwards
 
@@ -734,11 +990,14 @@ class Moment:
             p.words.zero('blocked_longest_ns')
             p.words.zero('took_longest_ns')
         self.requests = {p: p.words.requests for p in cell.programs}
+        self.from_number = {p.words.pid: p.words.numbered for p in cell.programs}
 
     def after(self):
         cell, tap = self.cell, self.cell.tap_words
         if self.restored:
             self.account()
+            if self.below:
+                self.account_below()
         self.foreign_same = self.foreign()
         self.left = self.leftovers()
         took = collections.Counter()
@@ -790,13 +1049,15 @@ class Moment:
             if not left or now() > end:
                 break
             time.sleep(0.25)
+        if not self.cell.real and not wait(OFF_S, lambda: not self.cell.helpers_below()):
+            left.append('hone-below %s' % self.cell.helpers_below())
         if left:
             self.words.append('left: %s' % left[:5])
         return left
 
     def record(self):
         keep = ('kind number phase delay_s on under_way off_s back_s foreign_same blocked_s took_s told restarted silent late '
-                'left words').split()
+                'left below probe attached killed below_s again_s waits waits_told waits_silent words').split()
         return {k: getattr(self, k, None) for k in keep}
 
 
@@ -812,6 +1073,8 @@ class Matrix:
         self.starved = collections.Counter()    # repetitions for each moment, see STARVED
         self.share = Share()
         self.share.start()
+        self.bpf = Bpf()
+        self.bpf.start()
         self.lock = threading.Lock()
         self.began = now()
         self.ending = False
@@ -842,6 +1105,10 @@ class Matrix:
             t.start()
         for t in threads:
             t.join()
+        end = now() + OFF_S
+        while self.bpf.since and now() < end:    # what was left last
+            time.sleep(0.1)
+        self.trouble += self.bpf.left
         if not self.trouble and not any(m.words for m in self.done):
             shutil.rmtree(self.base, ignore_errors=True)
 
@@ -852,7 +1119,7 @@ class Matrix:
         """Runs nodes one after the other, each for as many moments as it stays intact."""
         generation = 0
         while not self.ending and not self.queues[real].empty():
-            cell = Cell(self.base, '%s-%d' % (name, generation), real, self.options.rate)
+            cell = Cell(self.base, '%s-%d' % (name, generation), real, self.options.rate, self.bpf)
             generation += 1
             began = now()
             try:
@@ -954,7 +1221,22 @@ class Matrix:
         rows.append(['relay daemon'] + ['there is none'] + [''] * 12)
         table(rows)
         print()
+        self.below_table()
+        print()
         self.phase_table()
+
+    def below_table(self):
+        rows = [['killed', 'with hone-below attached', 'with a probe in the code', 'its end: longest', 'reports again: longest',
+                 'requests with their wait', 'without: told', 'silent']]
+        for kind in self.options.kinds:
+            all_of = [m for m in self.done if m.kind == kind]
+            if all_of:
+                rows.append([kind, sum(getattr(m, 'attached', 0) > 0 for m in all_of),
+                             sum(getattr(m, 'was_probed', False) for m in all_of),
+                             seconds(max((m.below_s for m in all_of if m.below_s is not None), default=None)),
+                             seconds(max((m.again_s for m in all_of if hasattr(m, 'again_s')), default=None)),
+                             total(all_of, 'waits'), total(all_of, 'waits_told'), total(all_of, 'waits_silent')])
+        table(rows)
 
     def p99(self, moments):
         took = collections.Counter()
@@ -968,7 +1250,8 @@ class Matrix:
         return '-'
 
     def phase_table(self):
-        known = 'opening few many quiet off closing starting learning learns learned diagnosis stopping'.split()
+        known = ('opening few many quiet off closing starting learning learns learned diagnosis stopping trying attaching attached '
+                 'probing detaching again').split()
         phases = [p for p in known if any(getattr(m, 'phase', None) == p for m in self.done)]
         rows = [['struck while'] + phases + ['switching under way', 'something on']]
         for kind in self.options.kinds:

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "instrument/hone.h"
@@ -22,8 +23,9 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "tests/scenario/agent_program_tp.h"
 #include "tests/scenario/matrix_tp.h"
+#include "tests/usdt_note.h"
 
-enum { LOOK_EVERY_US = 5000, OTHERS = MATRIX_TRACEPOINTS - 1 };
+enum { LOOK_EVERY_US = 5000, OTHERS = MATRIX_TRACEPOINTS - 1, WAIT_MIN_US = 100 };
 
 static struct matrix_program *state;
 static volatile sig_atomic_t continued;
@@ -33,6 +35,17 @@ on_continue(int signal_number)
 {
 	(void)signal_number;
 	continued = continued + 1;
+}
+
+/* ---- a probe in the code, of hone-below ---- */
+
+enum { NOP = 0x90 };
+extern const volatile uint8_t matrix_probe_place[] __asm__("matrix_probe_place");
+
+static __attribute__((noinline, noclone)) void
+pass_probe(uint64_t number)
+{
+	USDT_PROBE_AT("matrix_probe_place: ", "matrix", "serve", number);
 }
 
 /* ---- which are armed: one word for each in the program's memory ---- */
@@ -62,6 +75,7 @@ look(void)
 	put(&state->others, (uint64_t)(lttng_ust_tracepoint_enabled(somebody, tick) != 0) |
 				(armed[OTHERS / 64] >> OTHERS % 64 & 1) << 1);
 	armed[OTHERS / 64] &= ~(UINT64_C(1) << OTHERS % 64);
+	armed[MATRIX_PROBE / 64] |= (uint64_t)(*matrix_probe_place != NOP) << MATRIX_PROBE % 64;
 	if ((armed[0] | armed[1] | armed[2]) != 0)
 		put(&state->armed_ns, now_ns());
 	put(&state->looked, state->looked + 1);
@@ -144,9 +158,29 @@ sampled(void)
 	return unit.carrier.sampled != 0;
 }
 
+static long
+waits(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_THREAD, &u);
+	return u.ru_nvcsw;
+}
+
+/* Does not return before it has left its CPU: the timer of a short sleep may expire before that. */
+static void
+sleep_us(long us)
+{
+	long before = waits();
+
+	do
+		wait_us(us);
+	while (waits() == before);
+}
+
 #define FIRE(name) lttng_ust_tracepoint(agentp, name, number)
 
-/* Most of its time lies between ev004 and ev005, and varies: for a diagnosis to find. */
+/* Most of its time lies between ev004 and ev005, and varies: for a diagnosis to find. It sleeps there, so each request has a wait. */
 static void
 serve(uint64_t number, int schedstat, long work_us)
 {
@@ -164,8 +198,9 @@ serve(uint64_t number, int schedstat, long work_us)
 	FIRE(ev004);
 	lttng_ust_tracepoint(somebody, tick, number);
 	part_end(&part, schedstat);
-	wait_us(work_us);
+	sleep_us(work_us);
 	part_begin(&part, schedstat);
+	pass_probe(number);
 	FIRE(ev005);
 	FIRE(ev006);
 	FIRE(ev007);
@@ -202,7 +237,8 @@ main(int argc, char **argv)
 	if (pthread_create(&watcher, NULL, watch, NULL) != 0)
 		return 1;
 	for (pause_us = 1000000 / rate / 2;; wait_us(pause_us)) {
-		serve(state->numbered, schedstat, (long)((double)pause_us * 2 * erand48(dice)));
+		serve(state->numbered, schedstat,
+		    WAIT_MIN_US + (long)((double)pause_us * 2 * erand48(dice)));
 		put(&state->suspended, (uint64_t)continued);
 	}
 }

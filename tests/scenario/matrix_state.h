@@ -11,10 +11,12 @@
 
 enum {
 	MATRIX_TRACEPOINTS = 150,
+	MATRIX_PROBE = 150, /* the bit of the probe in the code, usdt.matrix:serve */
 	MATRIX_BUCKETS = 160,
 	MATRIX_PROGRAMS = 64,
 	MATRIX_GAPS = 256,
-	MATRIX_LOSSES = 256
+	MATRIX_LOSSES = 256,
+	MATRIX_SEEN = 16384 /* requests of a program: a minute */
 };
 
 /*
@@ -24,8 +26,8 @@ enum {
 struct matrix_program {
 	uint64_t pid;
 	uint64_t looked;   /* how often the state words were looked at, every 5 ms */
-	uint64_t armed[3]; /* a bit for each of agentp:ev000 to ev149 */
-	int64_t armed_ns;  /* when any of ev000 to ev148 was last seen armed */
+	uint64_t armed[3]; /* a bit for each of agentp:ev000 to ev149, and of the probe */
+	int64_t armed_ns;  /* when any of ev000 to ev148, or the probe, was last seen armed */
 	uint64_t others;   /* bits: somebody:tick, agentp:ev149 are armed: the other session's */
 	uint64_t requests, numbered; /* served; of these, sampled */
 	uint64_t failed;             /* requests that were not under the id that they were given */
@@ -60,6 +62,20 @@ struct matrix_tap {
 	struct {
 		int64_t from_ns, to_ns;
 	} spans[MATRIX_LOSSES]; /* the newest of what was told */
+	uint64_t below_state;   /* enum below_on_node, of the last STATUS */
+	uint64_t waits, hits;   /* of hone-below */
+	int64_t watermark_ns;   /* of the last batch */
+	uint64_t ncuts;
+	struct { /* between two agents */
+		int64_t from_ns, to_ns;
+	} cuts[MATRIX_LOSSES];
+	struct matrix_seen {     /* of each row: a request, in the place of its number */
+		uint64_t number; /* and 1; 0: none */
+		int64_t begin_ns, end_ns;
+		uint64_t flags; /* MATRIX_PROBED, MATRIX_WAITED */
+	} seen[MATRIX_PROGRAMS][MATRIX_SEEN];
 };
+
+enum { MATRIX_PROBED = 1, MATRIX_WAITED = 2 };
 
 #endif

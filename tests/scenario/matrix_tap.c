@@ -98,7 +98,47 @@ row_of(uint64_t pid)
 		add(&state->nrows, 1);
 	}
 	*oldest = (struct matrix_row){ .pid = pid, .incarnation = state->incarnation };
+	memset(state->seen[oldest - state->rows], 0, sizeof state->seen[0]);
 	return oldest;
+}
+
+static struct matrix_seen *
+seen_of(uint64_t trace_id)
+{
+	uint64_t number = trace_id & UINT32_MAX;
+	struct matrix_seen
+	    *s = &state->seen[row_of(trace_id >> 32) - state->rows][number % MATRIX_SEEN];
+
+	if (s->number != number + 1)
+		*s = (struct matrix_seen){ .number = number + 1 };
+	return s;
+}
+
+static bool
+is_probed(const struct record *r, const struct batch_label *l)
+{
+	for (uint32_t i = 0; i < r->nvalues; i++)
+		if (strcmp(l->fields[i], "probed") == 0)
+			return r->values[i].u != 0;
+	return false;
+}
+
+/* What one record says of a request: its begin, its end, or a time that it waited. */
+static void
+take_seen(const struct record *r, const struct batch_label *l)
+{
+	if (l->kind == RECORD_REQUEST_BEGIN) {
+		seen_of(r->trace_id)->begin_ns = r->time_ns;
+		if (is_probed(r, l))
+			seen_of(r->trace_id)->flags |= MATRIX_PROBED;
+	} else if (l->kind == RECORD_REQUEST_END) {
+		seen_of(r->trace_id)->end_ns = r->time_ns;
+	} else if (l->kind == RECORD_WAIT && r->trace_id != 0) {
+		seen_of(r->trace_id)->flags |= MATRIX_WAITED;
+		add(&state->waits, 1);
+	} else if (l->kind == RECORD_POINT && memmem(l->text, l->len, "/usdt.", 6) != NULL) {
+		add(&state->hits, 1);
+	}
 }
 
 /* It was delivered, only not in its turn. */
@@ -158,9 +198,12 @@ take_batch(const struct frame *f, const uint8_t *data, struct arena *a, struct e
 		return rc;
 	for (uint32_t i = 0; i < b.nlosses; i++)
 		take_loss(&b.losses[i]);
-	for (uint32_t i = 0; i < b.nrecords; i++)
+	for (uint32_t i = 0; i < b.nrecords; i++) {
 		if (b.labels[b.records[i].label].kind == RECORD_REQUEST_BEGIN)
 			take_request(&b.records[i]);
+		take_seen(&b.records[i], &b.labels[b.records[i].label]);
+	}
+	state->watermark_ns = b.watermark_ns;
 	add(&state->batches, 1);
 	add(&state->records, b.nrecords);
 	put(&state->have_seq, f->seq);
@@ -181,6 +224,7 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	put(&state->guard_ok, s.guard_ok);
 	put(&state->added, s.added);
 	put(&state->nprograms, s.programs);
+	put(&state->below_state, (uint64_t)s.below);
 	put(&state->status_ns, clock_mono().ns);
 	add(&state->statuses, 1);
 	snprintf(now, sizeof now, "%s %s", trouble_kind_word(s.trouble.kind), s.trouble.text);
@@ -212,6 +256,13 @@ take_hello(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (h.incarnation != state->incarnation) {
+		if (state->incarnation != 0) { /* what the one before had not sent is lost */
+			unsigned at = (unsigned)(state->ncuts % MATRIX_LOSSES);
+
+			state->cuts[at].from_ns = state->watermark_ns;
+			state->cuts[at].to_ns = clock_mono().ns;
+			add(&state->ncuts, 1);
+		}
 		put(&state->incarnation, h.incarnation);
 		put(&state->have_seq, 0);
 	}

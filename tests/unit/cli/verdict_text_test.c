@@ -58,13 +58,17 @@ what_is_below_the_edge_is_told_by_state_place_and_holder(void **state)
 	    "\"functions\":[{\"function\":\"append\",\"calls\":1,\"share\":0.77,\"share_low\":0.7,\"share_high\":0.8},"
 	    "{\"function\":\"copy\",\"calls\":225.3,\"share\":null}],"
 	    "\"released_by\":[{\"waits\":107,\"share\":0.54,\"request_type\":\"CHECKOUT\"},"
-	    "{\"waits\":44,\"share\":0.22,\"request_type\":null}]}}",
+	    "{\"waits\":44,\"share\":0.22,\"request_type\":null,\"thread\":\"writer\"}],"
+	    "\"held_for\":[{\"waits\":90,\"share\":0.57,\"request_type\":\"SAVE\"},"
+	    "{\"waits\":61,\"share\":0.19,\"request_type\":null}]}}",
 	    SHARE PLACE
 	    "; below: ready 1 % [0 to 3], lock 78 % [67 to 88]; 151 requests"
 	    "; blocked by a lock in append() at dd.c:27, in pthread_mutex_lock, called from serve() at dd.c:88: 97 % of the edge"
 	    "; held meanwhile thread \"writer\" blocked by the disk in write_out() at dd.c:9, in fsync: 75 % of it"
+	    "; held for requests of type SAVE: 90 waits, 75 % of it"
+	    "; outside of requests: 61 waits, 25 % of it"
 	    "; released by requests of type CHECKOUT: 107 waits, 71 % of it"
-	    "; by threads outside of requests: 44 waits, 29 % of it"
+	    "; by threads outside of requests (thread \"writer\"): 44 waits, 29 % of it"
 	    "; timed: append() 77 % [70 to 80], 1 call a request"
 	    "; copy() is not timed: 225 calls a request would take too much of the edge");
 	reads(

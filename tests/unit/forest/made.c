@@ -298,6 +298,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		assert_string_equal(x->below_missing, y->below_missing);
 		assert_string_equal(x->below_differential, y->below_differential);
 		assert_string_equal(x->below_functions, y->below_functions);
+		assert_string_equal(x->below_held, y->below_held);
 	}
 	for (uint32_t rank = 1; rank <= 3; rank++)
 		assert_int_equal(
@@ -441,7 +442,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to,
 		&v.tail_key, &v.tail_value, &v.below_top, &v.below_states, &v.below_places,
 		&v.below_holders, &v.below_wakers, &v.below_missing, &v.below_differential,
-		&v.below_functions };
+		&v.below_functions, &v.below_held };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);

@@ -28,9 +28,9 @@ static const struct below_message MESSAGES[] = {
 	    .name = { 3, "main;serve;append() at dd.c:27;fsync", "append", "dd.c", "fsync", 27 } },
 	{ .kind = BELOW_WAIT,
 	    .wait = { 7, 8, 9, 10, 1000, 1500, 1501, BELOW_LOCK, 3, UINT64_C(1) << 47, 12,
-		BELOW_DISK, 4, "writer", 13, 14, 15 } },
+		BELOW_DISK, 4, "writer", true, 16, 17, 13, 14, 15, "reader" } },
 	{ .kind = BELOW_SAMPLE, .sample = { 7, 8, 9, 10, 1000, 1000000, 3 } },
-	{ .kind = BELOW_LOST, .lost = { 5, 1000, 2000 } },
+	{ .kind = BELOW_LOST, .number = 1000000, .lost = { 5, 1000, 2000, 3 } },
 	{ .kind = BELOW_MARK, .mark_ns = INT64_C(123456789012) },
 	{ .kind = BELOW_COST, .cost_cpu_us = 77 },
 	{ .kind = BELOW_RECORD, .record = BELOW_RECORD_ON | BELOW_RECORD_TEXTS },
@@ -58,11 +58,18 @@ every_message_arrives_as_it_was_sent(void **state)
 		assert_false(once.failed);
 		assert_int_equal(below_decode(&m, &a, once.data, once.len, &e), 0);
 		assert_int_equal(m.kind, MESSAGES[i].kind);
+		assert_int_equal(m.number, MESSAGES[i].number);
+		if (m.kind == BELOW_LOST)
+			assert_int_equal(m.lost.messages, 3);
 		if (m.kind == BELOW_WAIT) {
 			assert_int_equal(m.wait.woken_ns, 1500);
 			assert_int_equal(m.wait.end_ns, 1501);
 			assert_int_equal(m.wait.waker_type, 15);
 			assert_string_equal(m.wait.owner_name, "writer");
+			assert_true(m.wait.owner_is_read);
+			assert_int_equal(m.wait.owner_trace_id, 16);
+			assert_int_equal(m.wait.owner_type, 17);
+			assert_string_equal(m.wait.waker_name, "reader");
 		}
 		if (m.kind == BELOW_NAME)
 			assert_string_equal(m.name.called, "fsync");

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "agent/reader/source_below.h"
+#include "base/rng.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -265,6 +266,91 @@ what_it_loses_is_a_loss_with_its_time_span(void **state)
 	    g.out.losses[0].from_ns == 100 * SECOND && g.out.losses[0].to_ns == 100 * SECOND + 500);
 	assert_int_equal(g.out.watermark_ns, 100 * SECOND + 500);
 	stage_close(&g);
+}
+
+/* Of these messages, each `nth` is dropped on the way, without a word. Each wait between two marks is a record, or lies in a loss. */
+static void
+drop_each(uint32_t nth)
+{
+	enum { TURNS = 200, A_TURN = 12 };
+	uint64_t number = 0, dropped = 0, told = 0;
+	int64_t at = 100 * SECOND;
+	struct stage g;
+	struct rng rng;
+
+	rng_seed(&rng, nth);
+	stage_open(&g);
+	stage_attach(&g);
+	source_below_follow(g.below, &(struct below_follow){ .pid = 50, .offset = -8 }, "cart");
+	say(&g, (struct below_message){
+		    .kind = BELOW_CAN, .number = ++number, .can = { BELOW_CAN_WAITS, "" } });
+	say(&g, (struct below_message){ .kind = BELOW_MARK, .number = ++number, .mark_ns = at });
+	poll_at(&g, at);
+	for (int turn = 0; turn < TURNS; turn++) {
+		int64_t lost_ns[A_TURN];
+		uint32_t n = (uint32_t)rng_below(&rng, A_TURN), nlost = 0, ncame = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct below_message m = wait_of(50, at + 1, at + 100, 0);
+
+			at += 100;
+			m.number = ++number;
+			if (number % nth == 0) {
+				lost_ns[nlost++] = at;
+				continue;
+			}
+			say(&g, m);
+			ncame++;
+		}
+		at += 10;
+		/* What hone-below knows of is told once. */
+		if (turn % 7 == 0 && nlost > 0) {
+			say(&g, (struct below_message){ .kind = BELOW_LOST,
+				    .number = ++number,
+				    .lost = { nlost, lost_ns[0], lost_ns[nlost - 1], nlost } });
+		}
+		say(&g, (struct below_message){
+			    .kind = BELOW_MARK, .number = ++number, .mark_ns = at });
+		poll_at(&g, at);
+		assert_int_equal(g.out.nrecords, ncame);
+		assert_int_equal(g.out.nlosses, nlost > 0);
+		for (uint32_t i = 0; i < nlost; i++)
+			assert_in_range(lost_ns[i], g.out.losses[0].from_ns, g.out.losses[0].to_ns);
+		dropped += nlost;
+		told += nlost > 0 ? g.out.losses[0].count : 0;
+	}
+	assert_int_equal(told, dropped);
+	assert_true(dropped > 0);
+	stage_close(&g);
+}
+
+static void
+each_message_that_is_missing_is_told_as_a_loss_once(void **state)
+{
+	(void)state;
+
+	for (uint32_t nth = 2; nth < 40; nth++)
+		drop_each(nth);
+}
+
+static void
+numbers_that_go_back_or_end_are_malformed(void **state)
+{
+	(void)state;
+
+	for (uint64_t second = 0; second <= 5; second += 5) {
+		struct stage g;
+
+		stage_open(&g);
+		stage_attach(&g);
+		say(&g, (struct below_message){
+			    .kind = BELOW_CAN, .number = 5, .can = { BELOW_CAN_WAITS, "" } });
+		say(&g, (struct below_message){
+			    .kind = BELOW_MARK, .number = second, .mark_ns = 100 * SECOND });
+		poll_at(&g, 100 * SECOND);
+		assert_int_equal(state_of(&g), SOURCE_BELOW_IDLE);
+		stage_close(&g);
+	}
 }
 
 /* how: it reports all and ends; it reports all, in two polls; it dies before; it is silent. */
@@ -558,6 +644,8 @@ main(void)
 		cmocka_unit_test(a_hit_of_a_probe_is_a_point_with_its_arguments),
 		cmocka_unit_test(programs_without_lttng_are_among_its_processes),
 		cmocka_unit_test(what_it_loses_is_a_loss_with_its_time_span),
+		cmocka_unit_test(each_message_that_is_missing_is_told_as_a_loss_once),
+		cmocka_unit_test(numbers_that_go_back_or_end_are_malformed),
 		cmocka_unit_test(what_it_has_not_reported_when_it_was_ended_is_a_loss),
 		cmocka_unit_test(it_is_active_when_the_watermark_waits_for_it),
 		cmocka_unit_test(one_that_followed_nothing_loses_nothing_when_it_ends),

@@ -986,7 +986,8 @@ plant_below(struct forest *f, const char *differential, const char *missing)
 		    "lock\t0.75\t0.9\t4e6\tappend() at dd.c:27;futex\tserve() at dd.c:88",
 		.below_holders =
 		    "disk\t0.5\t0.6\t3e6\twrite_out() at dd.c:9;fsync\nunknown\t0.1\t0.1\t1e5\t",
-		.below_wakers = "53\t0.4\t0.5\tCHECKOUT\n7\t0.2\t0.25\t",
+		.below_wakers = "53\t0.4\t0.5\tCHECKOUT\tworker\n7\t0.2\t0.25\t\twriter",
+		.below_held = "60\t0.5\t0.6\tSAVE\n30\t0.2\t0.3\t",
 		.below_differential = (char *)(uintptr_t)differential };
 
 	assert_non_null(forest_verdict_new(f, &v));
@@ -1016,7 +1017,10 @@ a_verdict_has_what_threads_did_below_its_edge(void **state)
 		{ "released_by.0.request_type", "CHECKOUT", 0 },
 		{ "released_by.0.waits", NULL, 53 }, { "released_by.0.share", NULL, 0.4 },
 		{ "released_by.0.of_edge", NULL, 0.5 }, { "released_by.1.waits", NULL, 7 },
-		{ "released_by.1.of_edge", NULL, 0.25 }, { "differential.slow", NULL, 38 },
+		{ "released_by.1.of_edge", NULL, 0.25 }, { "released_by.0.thread", "worker", 0 },
+		{ "released_by.1.thread", "writer", 0 }, { "held_for.0.request_type", "SAVE", 0 },
+		{ "held_for.0.waits", NULL, 60 }, { "held_for.0.share", NULL, 0.5 },
+		{ "held_for.1.waits", NULL, 30 }, { "differential.slow", NULL, 38 },
 		{ "differential.usual", NULL, 112 }, { "differential.slow_from_ms", NULL, 26 },
 		{ "differential.confidence", NULL, 0.95 },
 		{ "differential.items.0.of", "state", 0 },

@@ -11,7 +11,7 @@
 enum { EDGE = 2, TRACES = 200 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place", "waker",
-	"waker_type", "owner_name" };
+	"waker_type", "owner_name", "owner_type", "waker_name" };
 enum { NWAIT = sizeof WAIT_FIELDS / sizeof *WAIT_FIELDS };
 
 static const char CHECKOUT[] = "s/hone:request_begin(CHECKOUT)";
@@ -98,6 +98,8 @@ request_along(
 		v[i][4] = (struct value){ .type = VALUE_UINT, .u = 77 };
 		v[i][5] = (struct value){ .type = VALUE_UINT, .u = hone_policy_type("CHECKOUT") };
 		v[i][6] = (struct value){ .type = VALUE_TEXT, .len = 6, .text = "writer" };
+		v[i][7] = (struct value){ .type = VALUE_UINT };
+		v[i][8] = (struct value){ .type = VALUE_TEXT, .len = 6, .text = "worker" };
 		below[t.nbelow++] = (struct event){ .time_ns = events[i].time_ns,
 			.label = x->wait,
 			.nvalues = NWAIT,
@@ -164,7 +166,10 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	assert_memory_equal(v->below_holders, "disk\t", 5);
 	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync\twriter"));
 	assert_memory_equal(v->below_wakers, "150\t", 4);
-	assert_non_null(strstr(v->below_wakers, "\tCHECKOUT"));
+	assert_non_null(strstr(v->below_wakers, "\tCHECKOUT\tworker"));
+	assert_memory_equal(
+	    v->below_held, "150\t", 4); /* outside of requests, whose type is empty */
+	assert_int_equal(v->below_held[strlen(v->below_held) - 1], '\t');
 	end(&x);
 	end(&without);
 }
