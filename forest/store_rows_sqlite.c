@@ -210,6 +210,7 @@ static const struct column verdict_columns[] = {
 	VER7("below_functions", TEXT, below_functions),
 	VER7("new_part", REAL, new_part),
 	VER7("new_low", REAL, new_low),
+	VER7("ground", U32, ground),
 };
 
 #define SWI(name, type, member)                                        \
