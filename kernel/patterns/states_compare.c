@@ -501,13 +501,14 @@ greatest_first(const void *x, const void *y)
 	return a->cost_ns != b->cost_ns ? (a->cost_ns > b->cost_ns ? -1 : 1) : 0;
 }
 
-/* What the measure changes of an operation's length: its own time, of a count that of its state. */
+/* What the measure changes of the length of operations that depart; of a count the time of its state, in all. */
 static double
-effect_of(const struct states_place *p, const struct compared_place *from, uint32_t m)
+effect_of(const struct states_place *p, const struct compared_place *from, uint32_t m,
+    const struct states_finding *f)
 {
-	uint32_t time = m < 2 * BELOW_STATES * p->nintervals ? m - m % 2 : m;
-
-	return fabs(from->measures[time].sum / from->operations - p->means[time]);
+	if (!f->is_count)
+		return fabs(f->excess_ns);
+	return fabs(from->measures[m - 1].sum / from->operations - p->means[m - 1]);
 }
 
 /* A finding of the measure in one direction, if it is one. */
@@ -542,7 +543,7 @@ find(struct states_finding *f, const struct states_place *p, const struct compar
 	f->low = limits_value(l->mean - LIMITS_SIGMAS * l->below, unit);
 	f->high = limits_value(l->mean + LIMITS_SIGMAS * l->above, unit);
 	return f->chance < chance_max &&
-	       effect_of(p, from, m) >= STATES_EFFECT * from->sum_ns / of &&
+	       effect_of(p, from, m, f) >= STATES_EFFECT * from->sum_ns / of &&
 	       fabs(f->mean - f->usual) >= (is_count ? 0.5 : unit) && (f->mean > f->usual) == more;
 }
 

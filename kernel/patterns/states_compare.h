@@ -16,8 +16,8 @@
  *	findings	measures that depart in more operations than chance explains, after as few of the baseline's own did
  *			(limits_chance()). So a change that each single operation might have by chance is found in many of them. The chance of any
  *			finding in a window like the baseline is at most STATES_CHANCE, divided among all measures of all places; a finding
- *			must also be more than the resolution, in STATES_SHARE_MIN of the operations, and change their mean by STATES_EFFECT of their length
- *			(that of operations below them included, without waits for a processor).
+ *			must also be more than the resolution, in STATES_SHARE_MIN of the operations, and change those that depart by STATES_EFFECT of the
+ *			mean length (that of operations below them included, without waits for a processor).
  *
  * Waits for a processor follow from other things. They are no finding of an operation if they come of
  *	- the machine: threads of all services wait longer than usual, by the median of the services. That is said of the machine. Of one place it
