@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/below_cause.h"
 #include "analysis/part_shares.h"
 #include "base/buf.h"
 #include "base/texts.h"
@@ -427,6 +428,7 @@ below_list_find(struct below_finding *ret, const struct below_list *l, bool by_l
 	struct scale s = { .n = (double)l->nrows, .by_latency = by_latency };
 	struct part_row *rows;
 	struct part_total total;
+	double rate;
 	int rc;
 
 	*ret = (struct below_finding){ .requests = l->nrows };
@@ -437,14 +439,22 @@ below_list_find(struct below_finding *ret, const struct below_list *l, bool by_l
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for the states of %u requests", l->nrows);
 	if ((rc = part_shares(ret->states, &total, rows, l->nrows, BELOW_STATES, by_latency,
-		 confidence, rounds, seed, a, e)) != 0)
+		 confidence, rounds, seed, a, e)) != 0 ||
+	    (rc = below_cause_rate(&rate, rows, l->nrows, a, e)) != 0)
+		return rc;
+	memcpy(ret->caused, ret->states, sizeof ret->caused);
+	if (rate > 0 && (rows = below_cause_rows(rows, l->nrows, rate, a)) == NULL)
+		return err_set(
+		    e, ERR_MEMORY, "out of memory for the states of %u requests", l->nrows);
+	if (rate > 0 && (rc = part_shares(ret->caused, &total, rows, l->nrows, BELOW_STATES,
+			     by_latency, confidence, rounds, seed, a, e)) != 0)
 		return rc;
 	s.of = by_latency ? total.mean_ns : total.variance;
 	s.mean_above = total.mean_ns - l->base_ns;
 	for (unsigned i = 0; i < BELOW_STATES; i++) {
 		ret->share += ret->states[i].share;
 		ret->mean_ns += ret->states[i].mean_ns;
-		if (ret->states[i].share > ret->states[ret->top].share)
+		if (ret->caused[i].share > ret->caused[ret->top].share)
 			ret->top = (enum below_state)i;
 	}
 	if (!find_places(ret, l, &s, a))

@@ -52,7 +52,9 @@ struct below_finding {
 	uint32_t requests;
 	double share, mean_ns; /* of the edge: the sums over the states */
 	struct edge_share states[BELOW_STATES];
-	enum below_state top; /* the largest share */
+	/* The same, but waits for a processor that come of other states are in these (below_cause.h). */
+	struct edge_share caused[BELOW_STATES];
+	enum below_state top; /* the largest share of these */
 	/* Samples stand for less than half of the time that would be running: threads were not on a CPU all of it, but detached. What
 	 * no sample saw is UNKNOWN then. */
 	bool unseen;

@@ -4,6 +4,7 @@
 
 #include "cli/output.h"
 
+#define MACHINE_TOLD 1.5 /* times as long */
 enum { FINDINGS_PRINTED = 3, PATTERNS_PRINTED = 40, EXAMPLES_PRINTED = 5, NEW_PRINTED = 5 };
 
 static const char *
@@ -234,6 +235,10 @@ states_comparison_print(struct pen *p, const json_t *document)
 		fprintf(p->out, "%s of %s operations are outside of their limits (%s)\n",
 		    pen_count(p, outside), pen_count(p, compared),
 		    pen_share(p, outside / compared));
+	if (number_of(document, "machine") >= MACHINE_TOLD)
+		fprintf(p->out,
+		    "The machine was busier: threads of all services waited %.1f times as long for a processor\n",
+		    number_of(document, "machine"));
 	if (number_of(document, "explained") > 0)
 		fprintf(p->out, "%s more are explained by operations below them\n",
 		    pen_count(p, number_of(document, "explained")));

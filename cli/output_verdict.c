@@ -211,6 +211,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	else if (is_null(v, "preload") && end[0] != '\0')
 		line_print(p, strcmp(kind, "key") == 0 ? "place" : kind, end);
 	print_part(p, "below", verdict_below_put, v);
+	print_part(p, "ground", verdict_ground_put, v);
 	print_part(p, "in code", verdict_below_place_put, v);
 	print_part(p, "holder", verdict_below_holder_put, v);
 	print_part(p, "held", verdict_below_held_put, v);

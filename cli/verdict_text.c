@@ -227,6 +227,27 @@ whole_pct(double share)
 /* A state with a smaller part of the edge's time, and no share, is not told. */
 #define NEXT_TO_NOTHING 0.005
 
+static double
+share_of_state(const json_t *below, const char *word)
+{
+	const json_t *state;
+	size_t i;
+
+	json_array_foreach (json_object_get(below, "states"), i, state)
+		if (is_word(state, "state", word))
+			return number_of(state, "share");
+	return 0;
+}
+
+/* What stands out has a smaller share than the waits for a processor, which come of it (analysis/below_cause.h). */
+static bool
+comes_of_top(const json_t *below)
+{
+	const char *top = member(below, "top");
+
+	return top[0] != '\0' && share_of_state(below, "ready") > share_of_state(below, top);
+}
+
 void
 verdict_below_put(struct buf *out, const json_t *v)
 {
@@ -271,8 +292,29 @@ verdict_below_put(struct buf *out, const json_t *v)
 	}
 	buf_printf(out, "; %.0f requests%s", number_of(below, "requests"),
 	    member(below, "top")[0] == '\0' ? ": no state stands out" : "");
+	if (comes_of_top(below))
+		buf_printf(out,
+		    ", of which %s is the cause: requests that do no more of it do not wait for a processor",
+		    member(below, "top"));
 	if (member(below, "missing")[0] != '\0')
 		buf_printf(out, "; not known of all: %s", member(below, "missing"));
+}
+
+void
+verdict_ground_put(struct buf *out, const json_t *v)
+{
+	static const struct {
+		const char *word, *text;
+	} grounds[] = {
+#define GROUND(name, number, word, text) { word, text },
+#include "forest/grounds.tbl.h"
+#undef GROUND
+	};
+
+	for (size_t i = 0; i < sizeof grounds / sizeof *grounds; i++)
+		if (!is_null(v, "ground") && is_word(v, "ground", grounds[i].word) &&
+		    !is_word(v, "ground", "state"))
+			buf_printf(out, "%s", grounds[i].text);
 }
 
 void
@@ -689,6 +731,7 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 	put_part(out, "; ", verdict_pool_put, v);
 	put_part(out, "; new: ", verdict_new_put, v);
 	put_part(out, "; below: ", verdict_below_put, v);
+	put_part(out, "; ", verdict_ground_put, v);
 	put_part(out, "; ", verdict_below_place_put, v);
 	put_part(out, "; held meanwhile ", verdict_below_holder_put, v);
 	put_part(out, "; held ", verdict_below_held_put, v);
@@ -705,7 +748,13 @@ is_usual_wait(const json_t *v)
 	return is_word(json_object_get(v, "pool"), "state", "usual");
 }
 
-/* The sure verdict with the largest effect of those that are usual waits, or of the others. NULL: there is
+static bool
+lacks_ground(const json_t *v)
+{
+	return is_word(v, "ground", "processor") || is_word(v, "ground", "none");
+}
+
+/* The sure verdict with the largest effect of those that are usual waits, or of the others, without those that have no ground. NULL: there is
  * none, or an older Hone stored them without an effect. */
 static const json_t *
 largest_effect(const json_t *run, bool usual)
@@ -716,6 +765,7 @@ largest_effect(const json_t *run, bool usual)
 		const json_t *v = json_array_get(all, i);
 
 		if (json_is_true(json_object_get(v, "sure")) && is_usual_wait(v) == usual &&
+		    !lacks_ground(v) &&
 		    number_of(v, "effect") > (most != NULL ? number_of(most, "effect") : 0))
 			most = v;
 	}
@@ -760,6 +810,27 @@ put_nothing_new(struct buf *out, const json_t *run)
 		    number_of(new, "part") * 100, number_of(new, "at_least") * 100);
 }
 
+/* Verdicts that are no place in the program, whatever their effect. Whether there is one. */
+static bool
+put_without_ground(struct buf *out, const json_t *run)
+{
+	const json_t *all = json_object_get(run, "verdicts");
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *v = json_array_get(all, i);
+
+		if (!lacks_ground(v))
+			continue;
+		buf_printf(out, "%.0f %% of the variance of requests %s lie between %s and %s: ",
+		    number_of(v, "effect") * 100, member(run, "type"),
+		    member(json_object_get(v, "edge"), "from"),
+		    member(json_object_get(v, "edge"), "to"));
+		verdict_ground_put(out, v);
+		return true;
+	}
+	return false;
+}
+
 void
 run_nothing_put(struct buf *out, const json_t *run)
 {
@@ -779,6 +850,11 @@ run_nothing_put(struct buf *out, const json_t *run)
 		buf_printf(out, "; ");
 	}
 	edge = largest_effect(run, false);
+	if (put_without_ground(out, run)) {
+		if (edge == NULL)
+			return;
+		buf_printf(out, "; ");
+	}
 	if (edge != NULL && number_of(edge, "effect") >= number_of(run, "effect_min")) {
 		buf_printf(out,
 		    "the variance is spread over several edges: the largest %sone has %.0f %% of the variance of all requests "

@@ -44,6 +44,8 @@ void verdict_waited_put(struct buf *out, const json_t *v);
 /* What threads did in the edge below its tracepoints; where in the code most of it was; what the holder of the lock did there
  * meanwhile. */
 void verdict_below_put(struct buf *out, const json_t *v);
+void verdict_ground_put(
+    struct buf *out, const json_t *v); /* why it is no place in the program, if it is none */
 void verdict_below_place_put(struct buf *out, const json_t *v);
 void verdict_below_holder_put(struct buf *out, const json_t *v);
 /* For which requests that was, and whose threads ended the waits. */

@@ -211,6 +211,7 @@ static const struct column verdict_columns[] = {
 	VER7("below_held", TEXT, below_held),
 	VER7("new_part", REAL, new_part),
 	VER7("new_low", REAL, new_low),
+	VER7("ground", U32, ground),
 };
 
 #define SWI(name, type, member)                                        \

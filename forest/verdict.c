@@ -70,6 +70,18 @@ pool_word(enum pool_state s)
 	return (unsigned)s < sizeof pools / sizeof pools[0] ? pools[s] : "?";
 }
 
+const char *
+ground_word(enum verdict_ground g)
+{
+	static const char *const grounds[] = {
+#define GROUND(name, number, word, text) [number] = word,
+#include "forest/grounds.tbl.h"
+#undef GROUND
+	};
+
+	return (unsigned)g < sizeof grounds / sizeof grounds[0] ? grounds[g] : "?";
+}
+
 static bool
 is_of(const char *label, const char *event)
 {
@@ -103,6 +115,9 @@ verdict_sure(const struct verdict *v)
 bool
 verdict_worth(const struct verdict *v, double effect_min)
 {
+	/* 0 */
+	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE)
+		return false;
 	/* 1 */
 	if (!isnan(v->new_part))
 		return (v->handed_over ? is_new_wait(v) : v->new_low > 0) &&

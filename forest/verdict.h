@@ -32,6 +32,15 @@ enum pool_state {
 
 const char *pool_word(enum pool_state s); /* "saturated"; "": NONE; "?" for other numbers */
 
+/* What the verdict rests on, where kernel events say what the threads of each request did. */
+enum verdict_ground {
+#define GROUND(name, number, word, text) GROUND_##name = number,
+#include "forest/grounds.tbl.h"
+#undef GROUND
+};
+
+const char *ground_word(enum verdict_ground g); /* "state"; "": OPEN; "?" for other numbers */
+
 /* What takes the time of an edge in which the search went on to the preload layer. */
 enum preload_kind {
 #define PRELOAD(name, number, word, text) PRELOAD_##name = number,
@@ -150,6 +159,7 @@ struct verdict {
 	char *below_states, *below_places, *below_holders, *below_wakers, *below_missing;
 	/* What slow requests have more of than the others: analysis/differential_text.h. "": they were not compared. */
 	char *below_differential;
+	enum verdict_ground ground; /* [7] GROUND_OPEN: nothing is asked of it */
 	/* [7] Functions in the edge that were timed by their begins and ends, from the outside in; "": none were. One line for each: 1, or 0 if it was
 	 * not timed, as its calls would take too much of the edge; its calls in a request; its share as `share` has it with the interval, the part of the edge's share and
 	 * the mean ns, all in requests that paid for the probes; and its name to the end of the line. */
@@ -182,6 +192,7 @@ bool verdict_is_whole(const struct verdict *v);
 bool verdict_sure(const struct verdict *v);
 
 /*
+ * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.
  * 1. Compared with a baseline: some of it is certainly new, of a wait for threads VERDICT_NEW_WAIT or VERDICT_NEW_ODD of it, and the
  *    effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
  * 2. Else: its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway

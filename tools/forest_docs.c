@@ -69,6 +69,15 @@ static const struct pool {
 #undef POOL
 };
 
+static const struct ground {
+	enum verdict_ground number;
+	const char *text;
+} grounds[] = {
+#define GROUND(name, number, word, text) { GROUND_##name, text },
+#include "forest/grounds.tbl.h"
+#undef GROUND
+};
+
 #define COUNT(a) (sizeof a / sizeof((a)[0]))
 
 static const char *
@@ -127,6 +136,11 @@ print_words(void)
 	for (size_t i = 1; i < COUNT(pools); i++)
 		printf("| %d | %s | %s |\n", pools[i].number, pool_word(pools[i].number),
 		    pools[i].text);
+	printf("\n### What a verdict about programs without instrumentation rests on (`ground`)\n\n"
+	       "| Number | Word | Text |\n|---|---|---|\n");
+	for (size_t i = 1; i < COUNT(grounds); i++)
+		printf("| %d | %s | %s |\n", grounds[i].number, ground_word(grounds[i].number),
+		    grounds[i].text);
 	printf("\n### States of a run\n\n| Number | Word |\n|---|---|\n");
 	for (int i = 0; i < RUN_STATES; i++)
 		printf("| %d | %s |\n", i, run_word((enum run_state)i));

@@ -128,7 +128,7 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 static bool
 stands_out(const struct search_port *port, const struct below_finding *f)
 {
-	const struct edge_share *top = &f->states[f->top];
+	const struct edge_share *top = &f->caused[f->top];
 
 	return f->top != BELOW_UNKNOWN && top->interval.low > 0 &&
 	       top->share >= port->settings.isolate_min * f->share;
@@ -145,7 +145,7 @@ differs(const struct search_port *port, const struct below_finding *f, const str
 	double least_ns = port->settings.isolate_min * (d->slow_ns - d->usual_ns);
 
 	if (f->top == BELOW_UNKNOWN ||
-	    f->states[f->top].share < port->settings.isolate_min * f->share || least_ns <= 0)
+	    f->caused[f->top].share < port->settings.isolate_min * f->share || least_ns <= 0)
 		return false;
 	for (uint32_t i = 0; i < d->count; i++) {
 		const struct difference *x = &d->items[i];

@@ -13,6 +13,7 @@
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/explore.h"
 #include "controlplane/search/gap.h"
+#include "controlplane/search/ground.h"
 #include "controlplane/search/population.h"
 #include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search_below.h"
@@ -622,6 +623,19 @@ refutes_still(const struct verdict *v)
 	return top != BELOW_UNKNOWN && top != BELOW_READY && top != BELOW_RUNNING;
 }
 
+static enum verdict_ground
+find_ground(const struct verdict *v, const struct search_port *port, const struct search *s,
+    const struct shape *shape, uint32_t edge)
+{
+	const char *top = v->below_top != NULL ? v->below_top : "";
+	const struct ground_facts f = { .looks = s->diagnosis->below,
+		.followed = ground_is_followed(shape, port->labels, shape->edges[edge].to),
+		.told = top[0] != '\0',
+		.top = below_state_of(top, strlen(top)) };
+
+	return ground_of(&f);
+}
+
 /* What is said of the verdict beside what was measured; then it is kept, what is left of the problem gets
  * searches, and the search ends. */
 static int
@@ -651,6 +665,7 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 		rc = search_below_verdict(v, port, s, e);
 	if (rc == 0)
 		rc = search_functions_verdict(v, s, e);
+	v->ground = find_ground(v, port, s, &x->group->shape, x->edge);
 	if (v->wait_cause == WAIT_STILL && refutes_still(v))
 		v->wait_cause = WAIT_UNKNOWN;
 	if (rc == 0)

@@ -18,6 +18,9 @@ struct departures {
 
 struct compared_place {
 	uint32_t operations, outside, explained, height, npatterns;
+	double sum_ns; /* of their lengths without waits for a processor, in them and below them */
+	/* The time that an operation was ready, and its other work: sums, and products of what is above usual. */
+	double sum_ready, sum_work, sum_work_ready, sum_work_work, sum_ready_ready;
 	struct departures *measures;
 	uint32_t *absent; /* by pattern, of all intervals */
 	struct states_example examples[STATES_EXAMPLES_MAX];
@@ -131,6 +134,7 @@ type_new(struct states_comparer *c, const struct workflow *w, const struct opera
 /* ---- one operation ---- */
 
 struct looked_at {
+	double work_ns;   /* of it and of operations below it, without waits for a processor */
 	double below_ns;  /* what operations below it took longer than usual */
 	double excess_ns; /* and it itself */
 };
@@ -185,6 +189,47 @@ what_is(const struct states_place *p, uint32_t m, uint32_t *interval, enum below
 				*state = (enum below_state)q->states[m - q->measure];
 			}
 		}
+}
+
+/* Of a state, in all intervals. */
+static double
+time_in(const double *x, const struct states_place *p, enum below_state s)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < p->nintervals; i++)
+		sum += x[states_measure(i, s)];
+	return sum;
+}
+
+/* What takes time and is no wait for a processor. */
+static bool
+is_work(enum below_state s)
+{
+	return s != BELOW_READY && s != BELOW_UNKNOWN;
+}
+
+static double
+work_in(const double *x, const struct states_place *p)
+{
+	double sum = 0;
+
+	for (unsigned s = 0; s < BELOW_STATES; s++)
+		sum += is_work((enum below_state)s) ? time_in(x, p, (enum below_state)s) : 0;
+	return sum;
+}
+
+static void
+add_work(struct compared_place *to, const struct states_place *p, const double *x)
+{
+	double ready = time_in(x, p, BELOW_READY) - time_in(p->means, p, BELOW_READY);
+	double work = work_in(x, p) - work_in(p->means, p);
+
+	to->sum_ready += ready;
+	to->sum_work += work;
+	to->sum_work_ready += work * ready;
+	to->sum_work_work += work * work;
+	to->sum_ready_ready += ready * ready;
 }
 
 /* Whether it is outside. Measures of patterns and counts of a wait that is explained are so, too. */
@@ -289,6 +334,10 @@ states_comparer_add(
 		double *x;
 		bool *absent;
 
+		for (uint32_t k = 0; k < s[i].n; k++)
+			of[i].work_ns += is_work((enum below_state)s[i].runs[k].state)
+			                     ? (double)s[i].runs[k].ns
+			                     : 0;
 		if ((double)s[i].unknown_ns > STATES_UNKNOWN_SHARE * (double)s[i].own_ns) {
 			c->counts.unknown++;
 		} else if (p->limits.samples == 0) {
@@ -303,15 +352,140 @@ states_comparer_add(
 			for (uint32_t k = 0; k < to->npatterns; k++)
 				to->absent[k] += absent[k];
 			outside += look(to, &of[i], p, x, &example);
+			add_work(to, p, x);
+			to->sum_ns += of[i].work_ns;
 			c->operations++;
 		}
-		if (i > 0)
+		if (i > 0) {
 			of[o->list[i].parent].below_ns += of[i].below_ns + of[i].excess_ns;
+			of[o->list[i].parent].work_ns += of[i].work_ns;
+		}
 	}
 	c->outside += outside;
 	if (ret != NULL)
 		*ret = outside;
 	return 0;
+}
+
+/* ---- waits for a processor ---- */
+
+/* How long an operation of the place waits longer for a processor for each ns of other work: least squares over the operations of the window. 0: other
+ * work explains less than half of how these waits differ. */
+static double
+ready_rate(const struct compared_place *x)
+{
+	double n = x->operations, covariance, work, ready;
+
+	if (x->operations < STATES_RATE_MIN)
+		return 0;
+	covariance = x->sum_work_ready - x->sum_work * x->sum_ready / n;
+	work = x->sum_work_work - x->sum_work * x->sum_work / n;
+	ready = x->sum_ready_ready - x->sum_ready * x->sum_ready / n;
+	return covariance > 0 && covariance * covariance >= STATES_RATE_R2 * work * ready
+	           ? covariance / work
+	           : 0;
+}
+
+struct ready_growth { /* of the operations of a service */
+	const char *service;
+	uint32_t len;
+	double now_ns, usual_ns;
+};
+
+static int
+by_size(const void *x, const void *y)
+{
+	const double *a = x, *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static int
+by_growth(const void *x, const void *y)
+{
+	const struct ready_growth *a = x, *b = y;
+	double p = a->now_ns / a->usual_ns, q = b->now_ns / b->usual_ns;
+
+	return p < q ? -1 : p > q;
+}
+
+static void
+add_growth(struct ready_growth *list, uint32_t *n, const struct states_place *p,
+    const struct compared_place *x)
+{
+	uint32_t len = (uint32_t)strcspn(p->name, " "), i = 0;
+	double usual = time_in(p->means, p, BELOW_READY), of = x->operations;
+
+	while (i < *n && (list[i].len != len || memcmp(list[i].service, p->name, len) != 0))
+		i++;
+	if (i == *n)
+		list[(*n)++] = (struct ready_growth){ .service = p->name, .len = len };
+	list[i].now_ns += x->sum_ready + of * (usual + p->resolution_ns);
+	list[i].usual_ns += of * (usual + p->resolution_ns);
+}
+
+static double
+median(double *v, uint32_t n)
+{
+	qsort(v, n, sizeof *v, by_size);
+	return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* The logarithm of the factor of each place with enough operations; how many. */
+static uint32_t
+factors_of_places(double *v, const struct states_comparer *c)
+{
+	struct compared_type *t;
+	uint32_t n = 0;
+	size_t at = 0;
+
+	while ((t = map_next(&c->types, &at, NULL)) != NULL)
+		for (uint32_t i = 0; t->type != NULL && i < t->type->nplaces; i++) {
+			struct ready_growth g = { 0 };
+			uint32_t one = 0;
+
+			if (t->places[i].operations < STATES_RATE_MIN)
+				continue;
+			add_growth(&g, &one, &t->type->places[i], &t->places[i]);
+			v[n++] = log(g.now_ns / g.usual_ns);
+		}
+	return n;
+}
+
+/*
+ * By which factor threads of all services wait longer for a processor: the median of the services, of two the smaller one; 1: they do not, or there is
+ * one service only. And up to which factor that is so for a single place: half of what is more is that of the machine, or it is within three
+ * robust sigmas of the places (1.4826 times the median of the distances from their median; Rousseeuw and Croux, JASA 88, 1993).
+ */
+static bool
+find_machine(struct states_comparison *to, const struct states_comparer *c, uint32_t places)
+{
+	struct ready_growth *list = calloc(places, sizeof *list);
+	double *v = calloc(places, sizeof *v), middle;
+	struct compared_type *t;
+	uint32_t n = 0;
+	size_t at = 0;
+
+	to->machine = to->machine_most = 1;
+	while (list != NULL && v != NULL && (t = map_next(&c->types, &at, NULL)) != NULL)
+		for (uint32_t i = 0; t->type != NULL && i < t->type->nplaces; i++)
+			if (t->places[i].operations > 0)
+				add_growth(list, &n, &t->type->places[i], &t->places[i]);
+	if (n > 1) {
+		qsort(list, n, sizeof *list, by_growth);
+		to->machine = fmax(1, list[(n - 1) / 2].now_ns / list[(n - 1) / 2].usual_ns);
+		to->machine_most = 2 * to->machine - 1;
+	}
+	if (n > 1 && (n = factors_of_places(v, c)) >= STATES_PLACES_MIN) {
+		middle = median(v, n);
+		for (uint32_t i = 0; i < n; i++)
+			v[i] = fabs(v[i] - middle);
+		to->machine_most = fmax(
+		    to->machine_most, to->machine * exp(LIMITS_SIGMAS * 1.4826 * median(v, n)));
+	}
+	free(v);
+	free(list);
+	return v != NULL && list != NULL;
 }
 
 /* ---- the comparison ---- */
@@ -320,12 +494,21 @@ static int
 greatest_first(const void *x, const void *y)
 {
 	const struct states_finding *a = x, *b = y;
-	double p = fabs(a->excess_ns) * a->operations, q = fabs(b->excess_ns) * b->operations;
 	bool a_part = a->is_count || a->pattern != NULL, b_part = b->is_count || b->pattern != NULL;
 
 	if (a_part != b_part)
 		return a_part ? 1 : -1;
-	return p != q ? (p > q ? -1 : 1) : 0;
+	return a->cost_ns != b->cost_ns ? (a->cost_ns > b->cost_ns ? -1 : 1) : 0;
+}
+
+/* What the measure changes of the length of operations that depart; of a count the time of its state, in all. */
+static double
+effect_of(const struct states_place *p, const struct compared_place *from, uint32_t m,
+    const struct states_finding *f)
+{
+	if (!f->is_count)
+		return fabs(f->excess_ns);
+	return fabs(from->measures[m - 1].sum / from->operations - p->means[m - 1]);
 }
 
 /* A finding of the measure in one direction, if it is one. */
@@ -356,10 +539,12 @@ find(struct states_finding *f, const struct states_place *p, const struct compar
 	what_is(p, m, &f->interval, &f->state);
 	f->chance = limits_chance(n, from->operations, usual, p->limits.samples);
 	f->excess_ns = is_count ? 0 : sum / n - f->usual;
+	f->cost_ns = fabs(f->excess_ns) * n;
 	f->low = limits_value(l->mean - LIMITS_SIGMAS * l->below, unit);
 	f->high = limits_value(l->mean + LIMITS_SIGMAS * l->above, unit);
-	return f->chance < chance_max && fabs(f->mean - f->usual) >= (is_count ? 0.5 : unit) &&
-	       (f->mean > f->usual) == more;
+	return f->chance < chance_max &&
+	       effect_of(p, from, m, f) >= STATES_EFFECT * from->sum_ns / of &&
+	       fabs(f->mean - f->usual) >= (is_count ? 0.5 : unit) && (f->mean > f->usual) == more;
 }
 
 static bool
@@ -404,9 +589,48 @@ find_absent(struct states_finding *list, const struct states_place *p,
 	return n;
 }
 
+/*
+ * Waits for a processor that come of something else are no findings: of a machine that is busier for everyone, or of more work, of which there is a
+ * finding and which explains at least half of what is more. The findings of that work have its waits in their costs.
+ */
+static void
+explain_ready(struct states_place_change *to, const struct compared_place *from,
+    const struct states_comparison *c)
+{
+	const struct states_place *p = to->place;
+	double of = from->operations, usual = time_in(p->means, p, BELOW_READY) + p->resolution_ns;
+	double ready = from->sum_ready / of, rate = ready_rate(from), more = 0, ran = 0;
+	double usual_ran = time_in(p->means, p, BELOW_RUNNING) + p->resolution_ns;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < to->nfindings; i++) {
+		const struct states_finding *f = &to->findings[i];
+
+		if (f->more && !f->is_count && f->pattern == NULL && is_work(f->state))
+			*(f->state == BELOW_RUNNING ? &ran : &more) += f->mean - f->usual;
+	}
+	more += ran;
+	/* Who runs for longer loses the processor more often, also if all operations do. */
+	if (rate * more < ran * c->machine * usual / usual_ran)
+		rate = c->machine * usual / usual_ran * ran / more;
+	if (rate * more < 0.5 * ready || more <= 0)
+		rate = 0;
+	for (uint32_t i = 0; i < to->nfindings; i++) {
+		struct states_finding *f = &to->findings[i];
+
+		if (f->state == BELOW_READY && f->more &&
+		    (rate > 0 || usual + ready <= c->machine_most * usual))
+			continue;
+		if (f->more && is_work(f->state))
+			f->cost_ns *= 1 + rate;
+		to->findings[n++] = *f;
+	}
+	to->nfindings = n;
+}
+
 static int
 finish_place(struct states_place_change *to, const struct compared_place *from, double chance_max,
-    struct arena *a)
+    const struct states_comparison *c, struct arena *a)
 {
 	const struct states_place *p = to->place;
 	uint32_t nm = p->limits.nmeasures, times = 2 * BELOW_STATES * p->nintervals;
@@ -445,6 +669,7 @@ finish_place(struct states_place_change *to, const struct compared_place *from, 
 			to->findings[to->nfindings++] = f;
 		}
 	to->nfindings += find_absent(to->findings + to->nfindings, p, from, chance_max);
+	explain_ready(to, from, c);
 	qsort(to->findings, to->nfindings, sizeof f, greatest_first);
 	return 0;
 }
@@ -494,7 +719,7 @@ finish_types(struct states_comparison *to, struct states_comparer *c, uint32_t p
 			change->places[i].place = &t->type->places[i];
 			change->places[i].number = i;
 			if (finish_place(&change->places[i], &t->places[i], STATES_CHANCE / places,
-				&to->arena) != 0)
+				to, &to->arena) != 0)
 				return ERR_MEMORY;
 		}
 	}
@@ -520,7 +745,8 @@ states_comparer_finish(struct states_comparer *c, struct states_comparison **ret
 	to->counts = c->counts;
 	to->types = arena_calloc(&to->arena, c->types.count + 1, sizeof *to->types);
 	to->news = arena_calloc(&to->arena, (size_t)c->nnews + 1, sizeof *to->news);
-	if (to->types == NULL || to->news == NULL || finish_types(to, c, places) != 0) {
+	if (!find_machine(to, c, places) || to->types == NULL || to->news == NULL ||
+	    finish_types(to, c, places) != 0) {
 		states_comparison_free(to);
 		return out_of_memory(e);
 	}

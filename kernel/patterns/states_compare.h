@@ -16,7 +16,16 @@
  *	findings	measures that depart in more operations than chance explains, after as few of the baseline's own did
  *			(limits_chance()). So a change that each single operation might have by chance is found in many of them. The chance of any
  *			finding in a window like the baseline is at most STATES_CHANCE, divided among all measures of all places; a finding
- *			must also be more than the resolution, and in STATES_SHARE_MIN of the operations.
+ *			must also be more than the resolution, in STATES_SHARE_MIN of the operations, and change those that depart by STATES_EFFECT of the
+ *			mean length (that of operations below them included, without waits for a processor).
+ *
+ * Waits for a processor follow from other things. They are no finding of an operation if they come of
+ *	- the machine: threads of all services wait longer than usual, by the median of the services. That is said of the machine. Of one place it
+ *	  explains growth up to machine_most times: so that half of it is the machine's, or as places differ in the window (three robust sigmas);
+ *	- more work: what the operation does or waits for otherwise, of which there is a finding, explains at least half of it. How much longer operations
+ *	  wait for a processor for each ns of other work is the slope of the least squares over the operations of the window, if it explains
+ *	  STATES_RATE_R2 of the variance; for each ns that they run it is at least what it usually is, times what the machine explains. That finding
+ *	  costs what its waits cost, too.
  */
 #ifndef KERNEL_PATTERNS_STATES_COMPARE_H
 #define KERNEL_PATTERNS_STATES_COMPARE_H
@@ -27,6 +36,13 @@
 #define STATES_SHARE_MIN 0.05
 #define STATES_SHIFT_SHARE 0.25
 #define STATES_SHIFT 0.4
+#define STATES_EFFECT 0.05 /* of the length of operations without waits for a processor */
+#define STATES_RATE_R2 0.5 /* of the variance of waits for a processor, what other work explains */
+
+enum {
+	STATES_RATE_MIN = 20,  /* operations */
+	STATES_PLACES_MIN = 6, /* places of which the spread is known */
+};
 
 enum { STATES_EXAMPLES_MAX = 3 };
 
@@ -44,6 +60,7 @@ struct states_finding {
 	double mean, usual;  /* ns, or how often: of the window, of the baseline */
 	double low, high;    /* limits in the same unit */
 	double excess_ns;    /* mean of those that depart, less usual; of a time */
+	double cost_ns; /* that times how many; with the waits for a processor that come of it */
 };
 
 struct states_example {       /* an operation that is outside */
@@ -86,6 +103,9 @@ struct states_comparison { /* lives in its arena; points into the baseline */
 	struct states_new_type *news; /* types that the baseline has not; the most requests first */
 	uint32_t nnews;
 	uint64_t requests, requests_new, operations, outside, explained, too_few;
+	/* So many times as long as usual threads of all services wait for a processor, at least 1; and of one place at most, that it is not worth
+	 * a finding of it. */
+	double machine, machine_most;
 	struct states_counts counts;
 };
 

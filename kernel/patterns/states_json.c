@@ -474,6 +474,7 @@ finding_json(const struct states_finding *f, const struct states_place_change *p
 	    "more", f->more, "operations", (int)f->operations, "of", (int)p->operations, "chance",
 	    f->chance, "mean", f->mean, "usual", f->usual, "low", f->low, "high", f->high,
 	    "excess_ns", f->excess_ns);
+	json_object_set_new(j, "cost_ns", json_real(f->cost_ns));
 	json_object_set_new(j, "sigmas", json_integer(f->sigmas));
 	/* 2i is behind slot i - 1 and before slot i; 2i + 1 lies between the operations of slot i */
 	json_object_set_new(
@@ -531,7 +532,7 @@ struct listed {
 static double
 cost_of(const struct states_place_change *p)
 {
-	return p->nfindings > 0 ? fabs(p->findings[0].excess_ns) * p->findings[0].operations : -1;
+	return p->nfindings > 0 ? p->findings[0].cost_ns : -1;
 }
 
 static int
@@ -583,10 +584,11 @@ states_comparison_json(const struct states_comparison *c, const char *baseline)
 		    json_pack("{s:o, s:o, s:i, s:I}", "type", hash_json(c->news[i].type), "name",
 			text_of(c->news[i].name, strlen(c->news[i].name)), "operations",
 			(int)c->news[i].operations, "requests", (json_int_t)c->news[i].requests));
-	return json_pack("{s:s, s:i, s:s*, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:i, s:s*, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o}",
 	    "document", "hone.states-comparison", "version", STATES_VERSION, "baseline", baseline,
 	    "requests", (json_int_t)c->requests, "requests_new", (json_int_t)c->requests_new,
 	    "compared", (json_int_t)c->operations, "outside", (json_int_t)c->outside, "explained",
-	    (json_int_t)c->explained, "too_few", (json_int_t)c->too_few, "counts",
-	    counts_json(&c->counts), "operations", operations, "types_new", news);
+	    (json_int_t)c->explained, "too_few", (json_int_t)c->too_few, "machine", c->machine,
+	    "machine_most", c->machine_most, "counts", counts_json(&c->counts), "operations",
+	    operations, "types_new", news);
 }

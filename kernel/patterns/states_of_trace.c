@@ -13,7 +13,7 @@ struct thread_stay { /* of an operation on a thread */
 	uint32_t node, tid;
 };
 
-enum { THREADS_OF_EACH = 4, CALLERS_MAX = 32 }; /* that are looked at */
+enum { THREADS_OF_EACH = 4, CALLERS_MAX = 32, BEGINS_MAX = 16 }; /* that are looked at */
 
 struct thread_list { /* of an operation */
 	uint32_t node[THREADS_OF_EACH], tid[THREADS_OF_EACH], n;
@@ -21,7 +21,7 @@ struct thread_list { /* of an operation */
 
 struct called_unit {
 	uint32_t operation;
-	int64_t begin_ns, end_ns;
+	int64_t fork_ns, begin_ns, end_ns;
 	uint32_t node, tid; /* where it begins */
 };
 
@@ -163,9 +163,11 @@ list_children(struct job *j)
 	for (uint32_t i = 0; i < o->n; i++) {
 		j->first[i] = at - 1;
 		for (; at < o->n && o->list[at].parent == i; at++) {
-			const struct event *ev = &j->t->events[j->t->units[j->unit_of[at]].first];
+			const struct unit *u = &j->t->units[j->unit_of[at]];
+			const struct event *ev = &j->t->events[u->first];
 
-			j->children[at - 1] = (struct called_unit){ at, o->list[at].begin_ns,
+			j->children[at - 1] = (struct called_unit){ at,
+				j->t->events[u->fork].time_ns, o->list[at].begin_ns,
 				o->list[at].end_ns, ev->node, ev->tid };
 		}
 		qsort(
@@ -300,6 +302,50 @@ child_at(struct job *j, uint32_t operation, const struct thread_stay *stay, uint
 	return best;
 }
 
+/* The operation below that was called before this time and begins after it; NULL: none of the next ones. */
+static const struct called_unit *
+begins_next(const struct job *j, uint32_t operation, int64_t at_ns)
+{
+	for (uint32_t k = j->low, n = 0; k < j->first[operation + 1] && n < BEGINS_MAX; k++, n++)
+		if (j->children[k].begin_ns > at_ns && j->children[k].fork_ns <= at_ns)
+			return &j->children[k];
+	return NULL;
+}
+
+/*
+ * A wait from the call of an operation below until that begins: for the thread of that operation. If that one was ready, it was a wait for a
+ * processor. Who wakes the waiting thread meanwhile says nothing of that: in an event loop it is another request.
+ */
+static int
+add_wait_for_begin(
+    struct job *j, const struct called_unit *c, uint8_t state, int64_t from_ns, int64_t until_ns)
+{
+	int64_t off = j->from->offset_ns, at = from_ns;
+	const struct kernel_thread *t;
+	uint32_t host, thread = KERNEL_THREAD_NONE;
+	bool ok = true;
+
+	host = host_of(j->from, c->node);
+	if (host != UINT32_MAX && c->tid != 0)
+		thread = kernel_graph_find(j->from->graph, host, c->tid, c->begin_ns + off);
+	t = thread != KERNEL_THREAD_NONE ? kernel_graph_thread(j->from->graph, thread) : NULL;
+	for (uint32_t i = t != NULL ? kernel_thread_at(t, at + off + 1) : 0;
+	     t != NULL && i < t->nintervals && ok && at < until_ns; i++) {
+		int64_t from = t->intervals[i].from_ns - off, to = t->intervals[i].to_ns - off;
+
+		if (from >= until_ns)
+			break;
+		if (to <= at || t->intervals[i].state != BELOW_READY)
+			continue;
+		from = from > at ? from : at;
+		to = to < until_ns ? to : until_ns;
+		ok = add(j, at, from, state, OPERATION_NONE) &&
+		     add(j, from, to, BELOW_READY, OPERATION_NONE);
+		at = to;
+	}
+	return ok && add(j, at, until_ns, state, OPERATION_NONE) ? 0 : ERR_MEMORY;
+}
+
 /* Time in which the unit's thread was in one state. interval: of this thread; NULL: none is known. */
 static int
 add_state(struct job *j, uint32_t operation, const struct thread_stay *stay, uint32_t thread,
@@ -315,9 +361,12 @@ add_state(struct job *j, uint32_t operation, const struct thread_stay *stay, uin
 	while (from_ns < to_ns && rc == 0) {
 		int64_t until_ns = to_ns;
 		uint32_t child = child_at(j, operation, stay, state, from_ns, &until_ns);
+		const struct called_unit *next = begins_next(j, operation, from_ns);
 
 		if (child != OPERATION_NONE)
 			rc = add(j, from_ns, until_ns, BELOW_RUNNING, child) ? 0 : ERR_MEMORY;
+		else if (for_others(state) && next != NULL && j->from->graph != NULL)
+			rc = add_wait_for_begin(j, next, state, from_ns, until_ns);
 		else if (for_others(state))
 			rc = add_wait(j, operation, &w, from_ns, until_ns);
 		else

@@ -9,10 +9,12 @@
  *	            '---> middle, 127.0.0.3: one thread and epoll
  *	                    '---> back, 127.0.0.4: a thread for each connection, which takes a lock
  *	                                            FAULT lock: another thread, the keeper, holds it for 25 ms at times
- *	                                            FAULT disk: one request in five writes a file through to the disk
- *	                                            FAULT cpu: one request in twenty computes for 15 ms
+ *	                                            FAULT disk: one request in twenty reads a file, not from memory, for 15 ms
+ *	                                            FAULT cpu: one request in twenty computes for 15 ms of processor time
+ *	                                            FAULT timer: one request in twenty sleeps for 15 ms
  *
- * The name of a process is kl-ROLE. The load prints "N requests" when it is ended: as many as were answered.
+ * The name of a process is kl-ROLE, or KERNEL_LIVE_NAME-ROLE. The load prints "N requests, M of them over 10 ms": as many as were answered, by
+ * its own clock.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,6 +22,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,18 +49,26 @@ fail(const char *what)
 }
 
 static int64_t
-now_ns(void)
+clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+static int64_t
+now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* So much processor time: on a busy machine it is the same work. */
 static void
 compute_us(int us)
 {
-	for (int64_t until = now_ns() + us * INT64_C(1000); now_ns() < until;)
+	for (int64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + us * INT64_C(1000);
+	     clock_ns(CLOCK_THREAD_CPUTIME_ID) < until;)
 		;
 }
 
@@ -158,38 +169,60 @@ keep(void *of)
 	return NULL;
 }
 
-static void
-write_through(int file)
-{
-	static char page[1 << 16];
+enum { BLOCK = 1 << 16, BLOCKS = 256, FAULT_US = 15000, FAULT_OF = 20 };
 
-	if (pwrite(file, page, sizeof page, 0) < 0 || fsync(file) != 0)
-		fail("a file");
+/* A file without a name whose reads come from the disk: O_DIRECT leaves the page cache out. */
+static int
+disk_open(void)
+{
+	static char block[BLOCK] __attribute__((aligned(4096)));
+	int file = open(
+	    getenv("KERNEL_LIVE_FOLDER"), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+
+	if (file < 0)
+		fail("KERNEL_LIVE_FOLDER");
+	for (int i = 0; i < BLOCKS; i++)
+		if (pwrite(file, block, sizeof block, (off_t)i * BLOCK) != sizeof block)
+			fail("KERNEL_LIVE_FOLDER");
+	return file;
+}
+
+static void
+read_disk(int file)
+{
+	static __thread char block[BLOCK] __attribute__((aligned(4096)));
+	int64_t until = now_ns() + FAULT_US * INT64_C(1000);
+
+	for (unsigned n = 0; now_ns() < until; n++)
+		if (pread(file, block, sizeof block, (off_t)(n * 7919 % BLOCKS) * BLOCK) !=
+		    sizeof block)
+			fail("a file");
 }
 
 static void *
 back_serve(void *of)
 {
-	int client = (int)(intptr_t)of, file = -1;
-	unsigned n = (unsigned)client;
+	static atomic_uint requests;
+	int client = (int)(intptr_t)of, file = strcmp(fault, "disk") == 0 ? disk_open() : -1;
 
-	if (strcmp(fault, "disk") == 0 &&
-	    (file = open(getenv("KERNEL_LIVE_FOLDER"), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) < 0)
-		fail("KERNEL_LIVE_FOLDER");
 	while (hear(client)) {
-		bool turn = n++ % 5 == 0;
+		bool turn = atomic_fetch_add(&requests, 1) % FAULT_OF == 0;
 
 		pthread_mutex_lock(&stock);
 		compute_us(100);
 		pthread_mutex_unlock(&stock);
 		if (turn && file >= 0)
-			write_through(file);
-		if (n % 20 == 0 && strcmp(fault, "cpu") == 0)
-			compute_us(15000);
+			read_disk(file);
+		if (turn && strcmp(fault, "cpu") == 0)
+			compute_us(FAULT_US);
+		if (turn && strcmp(fault, "timer") == 0)
+			usleep(FAULT_US);
 		if (!say(client, ANSWER))
 			break;
 	}
 	close(client);
+	if (file >= 0)
+		close(file);
 	return NULL;
 }
 
@@ -269,8 +302,11 @@ serve_events(void)
 
 /* ---- load ---- */
 
+enum { SLOW_NS = 10 * 1000 * 1000 };
+
 static volatile sig_atomic_t ended;
 static uint64_t *answered; /* in a file, if one is named */
+static atomic_ullong slow; /* of these, over 10 ms */
 
 static void
 on_end(int signal_number)
@@ -286,8 +322,11 @@ load(void *of)
 	int front = connect_to(0);
 
 	while (!ended) {
+		int64_t begin_ns = now_ns();
+
 		if (!say(front, ASK) || !hear(front))
 			break;
+		slow += now_ns() - begin_ns > SLOW_NS;
 		__atomic_add_fetch(answered, 1, __ATOMIC_RELAXED);
 		usleep((useconds_t)(pause_us / 2 + rand_r(&seed) % (unsigned)pause_us));
 	}
@@ -314,7 +353,8 @@ load_all(const char *counter)
 		pthread_create(&t[i], NULL, load, (void *)(i + 1));
 	for (int i = 0; i < LOADS; i++)
 		pthread_join(t[i], NULL);
-	printf("%llu requests\n", (unsigned long long)*answered);
+	printf("%llu requests, %llu of them over 10 ms\n", (unsigned long long)*answered,
+	    (unsigned long long)slow);
 }
 
 int
@@ -322,11 +362,12 @@ main(int argc, char **argv)
 {
 	pthread_t t;
 	char name[16];
+	const char *prefix = getenv("KERNEL_LIVE_NAME");
 
 	if (argc < 2)
 		return 2;
 	fault = argc > 2 ? argv[2] : "";
-	snprintf(name, sizeof name, "kl-%s", argv[1]);
+	snprintf(name, sizeof name, "%s-%s", prefix != NULL ? prefix : "kl", argv[1]);
 	prctl(PR_SET_NAME, name);
 	if (strcmp(argv[1], "load") == 0) {
 		if (argc > 2)

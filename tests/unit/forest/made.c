@@ -272,7 +272,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			    x->preload_over_budget == y->preload_over_budget &&
 			    x->handed_over == y->handed_over && x->wait_cause == y->wait_cause &&
 			    x->waits == y->waits && x->wait_from_too == y->wait_from_too &&
-			    x->pool == y->pool && x->pool_threads == y->pool_threads);
+			    x->pool == y->pool && x->ground == y->ground &&
+			    x->pool_threads == y->pool_threads);
 		assert_string_equal(x->wait_type, y->wait_type);
 		assert_string_equal(x->wait_unit, y->wait_unit);
 		assert_string_equal(x->unlearned_service, y->unlearned_service);
@@ -425,6 +426,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.wait_from_too = rng_below(r, 2),
 		.pool = (enum pool_state)rng_below(r, POOL_UNEXPLAINED + 1),
 		.pool_threads = (uint32_t)rng_next(r),
+		.ground = (enum verdict_ground)rng_below(r, GROUND_NONE + 1),
 		.below_requests = (uint32_t)rng_next(r),
 		.tail_requests = rng_next(r),
 		.tail_has = (uint32_t)rng_below(r, 3) };

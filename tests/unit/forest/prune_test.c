@@ -344,7 +344,8 @@ take_back_7(const char *path)
 	static const char *const COLUMNS[] = { "run DROP COLUMN healthy",
 		"run DROP COLUMN baseline", "run DROP COLUMN compared",
 		"verdict DROP COLUMN new_part", "verdict DROP COLUMN new_low",
-		"verdict DROP COLUMN below_functions", "verdict DROP COLUMN below_held" };
+		"verdict DROP COLUMN below_functions", "verdict DROP COLUMN below_held",
+		"verdict DROP COLUMN ground" };
 
 	drop_columns(path, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "PRAGMA user_version = 6");
 }

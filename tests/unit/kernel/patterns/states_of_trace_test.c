@@ -153,7 +153,7 @@ time_below_is_the_operations_that_goes_on_meanwhile(void **state)
 	kit_take(&k, switched(210, 0, 10, RUN, 0));
 	assert_int_equal(kernel_graph_end(k.graph, &k.e), 0);
 	assert_string_equal(said(&m, &from),
-	    "front GET: R100-122 N122-140 [1]140-170 N170-175 P175-178 R178-200; "
+	    "front GET: R100-122 N122-135 P135-138 N138-140 [1]140-170 N170-175 P175-178 R178-200; "
 	    "users check: R140-150 P150-160 R160-170");
 	kit_end(&k);
 	made_free(&m);

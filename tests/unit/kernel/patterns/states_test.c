@@ -154,6 +154,183 @@ patterns_are_those_of_the_program(void **state)
 	states_baseline_free(b);
 }
 
+/* ---- waits for a processor ---- */
+
+enum { SERVICES = 8 };
+
+struct busy { /* operations of services that call nobody */
+	struct rng rng;
+	double wait;        /* waits for a processor are so many times as long, of all */
+	double wait_of_one; /* and of the first service */
+	double work_of_one; /* it works so many times as long, */
+	uint32_t work_in;   /* in one operation of so many */
+	double loss;        /* and waits so many times as long as it works */
+};
+
+/* One request of one service, whose name is in the operation. */
+static struct operations
+busy_request(struct busy *b, uint32_t service)
+{
+	static const char *const names[SERVICES] = { "a GET /", "b GET /", "c GET /", "d GET /",
+		"e GET /", "f GET /", "g GET /", "h GET /" };
+	static struct operation_piece pieces[2];
+	static struct operation op;
+	double wait = 100e3 * b->wait * exp(0.5 * rng_normal(&b->rng));
+	double work = 500e3 * exp(0.1 * rng_normal(&b->rng));
+
+	if (service == 0) {
+		wait *= b->wait_of_one;
+		work *= rng_below(&b->rng, b->work_in) == 0 ? b->work_of_one : 1;
+		wait += b->loss * work;
+	}
+	pieces[0] = (struct operation_piece){ 0, (int64_t)wait, OPERATION_NONE, BELOW_READY };
+	pieces[1] = (struct operation_piece){ (int64_t)wait, (int64_t)(wait + work), OPERATION_NONE,
+		BELOW_RUNNING };
+	op = (struct operation){ .name = names[service],
+		.name_len = (uint32_t)strlen(names[service]),
+		.parent = OPERATION_NONE,
+		.end_ns = (int64_t)(wait + work),
+		.pieces = pieces,
+		.npieces = 2 };
+	return (struct operations){ .id = 1, .list = &op, .n = 1 };
+}
+
+static struct states_baseline *
+busy_learn(uint64_t seed)
+{
+	struct busy usual = { .wait = 1, .wait_of_one = 1, .work_of_one = 1, .work_in = 1 };
+	struct states_options o = { .seed = 1 };
+	struct states_learner *l;
+	struct states_baseline *b = NULL;
+	struct err e = { 0 };
+
+	rng_seed(&usual.rng, seed);
+	assert_int_equal(states_learner_new(&l, &o, &e), 0);
+	for (uint32_t i = 0; i < 400 * SERVICES; i++) {
+		struct operations r = busy_request(&usual, i % SERVICES);
+
+		assert_int_equal(states_learner_add(l, &r, &e), 0);
+	}
+	assert_int_equal(states_learner_finish(l, &b, &e), 0);
+	states_learner_free(l);
+	return b;
+}
+
+static struct states_comparison *
+busy_compare(const struct states_baseline *b, struct busy now, uint32_t services, uint64_t seed)
+{
+	struct states_comparer *c;
+	struct states_comparison *ret = NULL;
+	struct err e = { 0 };
+
+	rng_seed(&now.rng, seed);
+	assert_int_equal(states_comparer_new(&c, b, &e), 0);
+	for (uint32_t i = 0; i < 150 * services; i++) {
+		struct operations r = busy_request(&now, i % services);
+
+		assert_int_equal(states_comparer_add(c, &r, NULL, &e), 0);
+	}
+	assert_int_equal(states_comparer_finish(c, &ret, &e), 0);
+	states_comparer_free(c);
+	return ret;
+}
+
+/* The finding of service `a`; NULL: none. No other has one. */
+static const struct states_finding *
+only_finding(const struct states_comparison *c)
+{
+	const struct states_finding *ret = NULL;
+
+	for (uint32_t i = 0; i < c->ntypes; i++) {
+		const struct states_place_change *p = &c->types[i].places[0];
+
+		if (p->nfindings == 0)
+			continue;
+		assert_int_equal(p->place->name[0], 'a');
+		ret = &p->findings[0];
+		for (uint32_t k = 1; k < p->nfindings; k++)
+			assert_true(p->findings[k].cost_ns <= ret->cost_ns);
+	}
+	return ret;
+}
+
+static void
+a_machine_that_is_busier_for_all_services_is_no_finding_of_an_operation(void **state)
+{
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct states_baseline *b = busy_learn(seed);
+		struct states_comparison *c = busy_compare(b,
+		    (struct busy){ .wait = 8, .wait_of_one = 1, .work_of_one = 1, .work_in = 1 },
+		    SERVICES, 100 + seed);
+
+		assert_null(only_finding(c));
+		assert_true(c->machine > 5 && c->machine < 10);
+		states_comparison_free(c);
+		/* one service that waits, on a machine that is as usual, or a little busier, is one */
+		c = busy_compare(b,
+		    (struct busy){ .wait = 1.5, .wait_of_one = 20, .work_of_one = 1, .work_in = 1 },
+		    SERVICES, 200 + seed);
+		assert_non_null(only_finding(c));
+		assert_int_equal(only_finding(c)->state, BELOW_READY);
+		assert_true(c->machine < 2);
+		states_comparison_free(c);
+		/* without another service nothing is known of the machine */
+		c = busy_compare(b,
+		    (struct busy){ .wait = 8, .wait_of_one = 1, .work_of_one = 1, .work_in = 1 }, 1,
+		    300 + seed);
+		assert_non_null(only_finding(c));
+		assert_true(c->machine == 1);
+		states_comparison_free(c);
+		states_baseline_free(b);
+	}
+}
+
+static void
+waits_for_a_processor_that_come_of_more_work_are_not_the_first(void **state)
+{
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct states_baseline *b = busy_learn(seed);
+		/* one of four computes for 12.5 ms, and waits five times as long meanwhile */
+		struct states_comparison *c = busy_compare(b,
+		    (struct busy){
+			.wait = 1, .wait_of_one = 1, .work_of_one = 25, .work_in = 4, .loss = 5 },
+		    SERVICES, 400 + seed);
+		const struct states_finding *f = only_finding(c);
+
+		assert_non_null(f);
+		assert_int_equal(f->state, BELOW_RUNNING);
+		assert_true(f->cost_ns > 4 * fabs(f->excess_ns) * f->operations);
+		states_comparison_free(c);
+		/* it works for longer, but all that it waits is by others */
+		c = busy_compare(b,
+		    (struct busy){ .wait = 1, .wait_of_one = 300, .work_of_one = 3, .work_in = 1 },
+		    SERVICES, 500 + seed);
+		f = only_finding(c);
+		assert_non_null(f);
+		assert_int_equal(f->state, BELOW_READY);
+		states_comparison_free(c);
+		states_baseline_free(b);
+	}
+}
+
+static void
+what_is_a_small_part_of_the_operation_is_no_finding(void **state)
+{
+	struct states_baseline *b = busy_learn(1);
+	struct states_comparison *c = busy_compare(b,
+	    (struct busy){ .wait = 1, .wait_of_one = 1, .work_of_one = 1.04, .work_in = 1 },
+	    SERVICES, 7);
+	(void)state;
+
+	assert_null(only_finding(c));
+	states_comparison_free(c);
+	states_baseline_free(b);
+}
+
 /* ---- documents ---- */
 
 static json_t *
@@ -406,6 +583,10 @@ main(void)
 		cmocka_unit_test(a_single_request_is_compared_too),
 		cmocka_unit_test(a_longer_wait_that_is_below_is_explained),
 		cmocka_unit_test(a_healthy_window_raises_no_alarm_in_99_percent),
+		cmocka_unit_test(
+		    a_machine_that_is_busier_for_all_services_is_no_finding_of_an_operation),
+		cmocka_unit_test(waits_for_a_processor_that_come_of_more_work_are_not_the_first),
+		cmocka_unit_test(what_is_a_small_part_of_the_operation_is_no_finding),
 		cmocka_unit_test(a_baseline_comes_back_from_its_document),
 		cmocka_unit_test(a_newer_version_and_other_documents_are_refused),
 		cmocka_unit_test(a_spoiled_document_is_refused_or_read),
