@@ -858,7 +858,7 @@ run_nothing_put(struct buf *out, const json_t *run)
 	if (edge != NULL && number_of(edge, "effect") >= number_of(run, "effect_min")) {
 		buf_printf(out,
 		    "the variance is spread over several edges: the largest %sone has %.0f %% of the variance of all requests "
-		    "%s; %.0f %% of one edge alone, or %.0f %% of all that are named, are worth mending",
+		    "%s; %.0f %% of one edge alone, or certainly %.0f %% of all that are named, are worth mending",
 		    wait != NULL ? "other " : "", number_of(edge, "effect") * 100,
 		    member(run, "type"), number_of(run, "effect_min") * VERDICT_ALONE * 100,
 		    number_of(run, "effect_min") * VERDICT_TOGETHER * 100);

@@ -249,16 +249,31 @@ touch_verdict(struct forest *f, struct tree_verdict *v)
 	f->changes.verdicts[f->changes.nverdicts++] = &v->verdict;
 }
 
-/* A cost that is NAN counts as the lowest. Equal verdicts keep their order. */
+/* Effects that differ by less are alike: they are measured with some hundred requests. */
+static const double EFFECT_APART = 1.2;
+
+/* What is new of the effect; that of a slow group, or of a tail, is of something else: NAN. */
+static double
+ranked_effect(const struct verdict *v)
+{
+	if (v->problem != PROBLEM_UNPREDICTABLE)
+		return NAN;
+	return isnan(v->new_part) ? v->effect : v->effect * v->new_part;
+}
+
+/* An effect or a cost that is NAN cannot be compared. Equal verdicts keep their order. */
 static bool
 ranks_before(const struct verdict *a, const struct verdict *b, double effect_min)
 {
 	bool worth = verdict_worth(a, effect_min);
+	double its = ranked_effect(a), other = ranked_effect(b);
 
 	if (verdict_sure(a) != verdict_sure(b))
 		return verdict_sure(a);
 	if (worth != verdict_worth(b, effect_min))
 		return worth;
+	if (worth && (its > EFFECT_APART * other || other > EFFECT_APART * its))
+		return its > other;
 	return !isnan(a->cost_ns) && (isnan(b->cost_ns) || a->cost_ns > b->cost_ns);
 }
 

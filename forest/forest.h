@@ -163,8 +163,8 @@ struct run *forest_run_latest(const struct forest *f, const char *type);
 /* The run with whose baseline a run of this type is compared: the newest that has one. NULL: there is none. O(runs). */
 struct run *forest_run_baseline(const struct forest *f, const char *type);
 
-/* Copies the verdict and gives it its rank in the run: those whose interval excludes 0 first, then
- * by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
+/* Copies the verdict and gives it its rank in the run: those whose interval excludes 0 first, of these such as are worth
+ * mending, which are in the order of their effects where these are a part of the variance and not alike; then by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
  * Preconditions: the hypothesis is of the run and has no verdict yet. NULL: out of memory. O(verdicts
  * of the run). */
 const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);

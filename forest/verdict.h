@@ -206,10 +206,11 @@ bool verdict_worth(const struct verdict *v, double effect_min);
 #define VERDICT_NEW_ODD 0.5 /* of a pool whose waits are not as usual, either */
 
 /* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
- * one edge alone has, what it certainly has, or what all have together. */
-#define VERDICT_ALONE 1.4
-#define VERDICT_CERTAIN 1.2
-#define VERDICT_TOGETHER 2.0
+ * one edge alone has, what it certainly has, or what all certainly have together. */
+#define VERDICT_ALONE 1.6
+#define VERDICT_CERTAIN 1.28
+#define VERDICT_TOGETHER 1.6
+#define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */
 
 /* Copies with its texts. False: out of memory; *to is then empty. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);

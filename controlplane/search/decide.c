@@ -15,8 +15,9 @@ result(enum decide_what what, enum decide_reason reason, bool separates)
 /*
  *  1. Fewer traces than the minimum, or of a tail fewer slow requests: wait.
  *  2. The gap carries nothing: wait.
- *  3. The problem is not as large as when the gap was found: wait, up to DECIDE_MANY traces. What
- * is measured now is not what is searched.
+ *  3. The problem is not as large as when the gap was found, or these requests vary much less than all that came since
+ *     the diagnosis began: wait, up to DECIDE_MANY traces. What is measured now is not what is searched. One request in
+ *     a hundred may have the problem, and a sample of 30 mostly has none of them.
  *  4. A label separates, but one side has too few traces: wait, up to DECIDE_MANY traces.
  *  5. A label separates, and the gap is much slower on one side: follow that side.
  *  6. The parts are not measured yet: measure them.
@@ -53,7 +54,9 @@ decide(const struct decide_facts *f, const struct decide_thresholds *t)
 	if (f->carries <= 0)
 		return result(DECIDE_WAIT, DECIDE_NOTHING_CARRIED, false);
 	/* 3 */
-	if (!late && !many && (f->share < f->share_found / 2 || f->carries < f->carried_found / 4))
+	if (!late && !many &&
+	    (f->share < f->share_found / 2 || f->carries < f->carried_found / 4 ||
+		f->all < DECIDE_CALM_MAX * f->usual))
 		return result(DECIDE_WAIT, DECIDE_NOT_BACK, false);
 	/* 4 */
 	separates = candidate &&
@@ -228,6 +231,7 @@ decide_measured(struct decision *ret, const struct measure_input *in,
 		.share_found = c->share_found,
 		.separation.label = LABEL_NONE,
 		.cuts = c->cuts,
+		.usual = c->usual,
 		.slow_side = c->slow_side,
 		.forced = c->forced,
 		.tail = c->tail };

@@ -29,6 +29,8 @@ enum {
 	0.9 /* share of the gap that the paths with its parts carry, if they stand for all */
 #define DECIDE_HIDDEN_MAX 0.1 /* part of its share that a gap has whose place is lost */
 #define DECIDE_BESIDE_SE 2.0  /* standard errors of a share that is a problem of its own */
+#define DECIDE_CALM_MAX \
+	0.5 /* variance of requests that have less of a problem, by that of all requests */
 
 struct decide_thresholds {
 	uint32_t traces_min;
@@ -44,8 +46,9 @@ struct decide_facts {
 	double carried_found, share_found; /* ... and when the gap was found; 0: not known yet */
 	bool cuts;                         /* this cycle enabled learned tracepoints to cut it */
 	double requests,
-	    all; /* whether or not they pass it, and the variance (ns^2) or mean (ns) of
+	    all;      /* whether or not they pass it, and the variance (ns^2) or mean (ns) of
 	                         their response times */
+	double usual; /* that variance over all requests since the diagnosis began; 0: not known */
 
 	struct separation separation; /* the best candidate; label LABEL_NONE: none */
 
@@ -135,6 +138,7 @@ struct decide_context { /* what a search knows of its gap */
 	double carried_found, share_found;
 	double root_share; /* of the first gap when found; 0: not known yet */
 	double of_root;    /* product of the shares that were followed at each cut */
+	double usual;      /* see struct decide_facts */
 	bool cuts;         /* this cycle enabled learned tracepoints to cut it */
 	bool slow_side, forced;
 	bool tail;

@@ -19,6 +19,8 @@
 
 /* How long it watches at least; and the part of memory_max_bytes that its groups may use. */
 enum { WATCH_MIN_NS = 1000000000, SHARES_OF_MEMORY = 4 };
+/* For so many times cycle_max a problem that is not explained yet gets a search for another edge that has become its main one. */
+enum { LATE_LOOKS = 2 };
 /* Share of the costliest problem's cost from which on a search begins; and from which on the
  * diagnosis goes on when all searches have ended. */
 static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2;
@@ -392,7 +394,8 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 		if (!verdict_sure(v))
 			continue;
 		f.sure++;
-		f.together += v->pool == POOL_NONE ? v->effect : 0;
+		if (v->pool == POOL_NONE && v->effect >= VERDICT_COUNTS * run->effect_min)
+			f.together += certain;
 		if (!verdict_worth(v, run->effect_min))
 			continue;
 		f.worth++;
@@ -439,7 +442,16 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 	return look_on(&f);
 }
 
-/* The verdict of the first rank: sure ones come first, of these such that are worth mending. */
+static bool
+found_so_far(const struct search_port *port, const struct diagnosis *d)
+{
+	const struct worth_facts w = worth_facts_of(port->forest, d->run);
+
+	return worth_state(&w) == RUN_FOUND;
+}
+
+/* The verdict of the first rank: sure ones come first, of these such that are worth mending. Of a problem that has stopped, what
+ * was measured last may be of requests that do not have it, and not worth mending: it is gone, all the same. */
 static void
 end_found(struct search_port *port, struct diagnosis *d)
 {
@@ -452,7 +464,7 @@ end_found(struct search_port *port, struct diagnosis *d)
 	for (uint32_t i = 0; i < d->nsearches && !(d->tail.ns > 0); i++)
 		if (d->searches[i]->outcome.verdict == first)
 			d->run->left = search_left(port, d->searches[i]);
-	if (worth_state(&f) == RUN_FOUND && p.quiet)
+	if (p.quiet)
 		end_gone(port, d, &p);
 	else
 		diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
@@ -518,7 +530,7 @@ static int
 check(struct search_port *port, struct diagnosis *d, struct err *e)
 {
 	int64_t waited_ns = mono_since_ns(port->now, d->begun);
-	bool late = waited_ns > port->settings.cycle_max_ns, ended;
+	bool late = waited_ns > port->settings.cycle_max_ns, ended, looks;
 	int rc;
 
 	if (waited_ns < WATCH_MIN_NS)
@@ -533,12 +545,14 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	if (choose_tail(port, d) == TAIL_GATHER)
 		return 0;
 	ended = all_ended(d);
-	d->looks_on = ended && looks_on(port, d, late);
+	looks = ended && looks_on(port, d, late);
+	d->looks_on = looks || (ended && waited_ns < LATE_LOOKS * port->settings.cycle_max_ns &&
+				   !found_so_far(port, d));
 	if ((rc = watch(port, d, late, ended, e)) != 0)
 		return rc;
 	if (d->nsearches == 0 && late)
 		end_unfound(port, d, waited_ns);
-	else if (d->looks_on || !all_ended(d))
+	else if (looks || !all_ended(d))
 		return 0;
 	else if (forest_verdict(port->forest, d->run->id, 1) != NULL)
 		end_found(port, d);

@@ -85,12 +85,14 @@ enum verdict_step
 verdict_step(const struct verdict_facts *f)
 {
 	double least = DECIDE_OF_ROOT_MIN * f->root_share;
-	bool contradicted = f->share_high < least || (f->share < least && f->share_low <= 0);
+	bool less = f->share < least,
+	     contradicted = f->share_high < least ||
+	                    (less && (f->share_low <= 0 || f->traces >= DECIDE_MANY));
 	bool gone = f->carries < VERDICT_GONE_MAX * f->carried_found;
 
 	assert(f->share_low <= f->share_high);
 	/* 1 */
-	if ((contradicted || gone) && f->traces < DECIDE_MANY && !f->deadline_passed)
+	if ((less || contradicted || gone) && f->traces < DECIDE_MANY && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 2 */
 	if (contradicted && !f->can_take_back)
@@ -105,7 +107,7 @@ verdict_step(const struct verdict_facts *f)
 	if (!f->sure && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 6 */
-	if (f->worth_open && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)
+	if ((f->worth_open || f->calm) && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 7 */
 	if (f->effective < VERDICT_EFFECTIVE_MIN && f->traces < VERDICT_DEPENDENT_TRACES &&

@@ -133,7 +133,7 @@ enum verdict_step {
 /* A problem that is less than this share of what it was, as a covariance or a mean, went away. */
 #define VERDICT_GONE_MAX 0.1
 /* More traces than these are not waited for to see whether a verdict is worth mending. */
-enum { VERDICT_WORTH_TRACES = 500 };
+enum { VERDICT_WORTH_TRACES = 1000 };
 /* Traces that depend on each other are to be worth so many independent ones; and more than these are not waited
  * for. */
 enum { VERDICT_EFFECTIVE_MIN = 50, VERDICT_DEPENDENT_TRACES = 1000 };
@@ -145,6 +145,7 @@ struct verdict_facts {
 	bool can_take_back;
 	bool sure;        /* the interval does not hold 0 */
 	bool worth_open;  /* the interval does not say whether it is worth mending */
+	bool calm;        /* its requests vary much less than all since the diagnosis began */
 	uint64_t traces;  /* of the final edge */
 	double effective; /* how many independent ones these are worth */
 	bool deadline_passed;
@@ -152,18 +153,19 @@ struct verdict_facts {
 /*
  * What led to the edge was measured at other times, with other tracepoints enabled; the last
  * measurement decides. It contradicts the search when its interval lies below DECIDE_OF_ROOT_MIN of
- * what the search began with, or its share does and the interval holds 0.
+ * what the search began with, or its share does and the interval holds 0, or DECIDE_MANY traces say so.
  *
  * Shares alone do not show that a problem went away: what is left has shares, too. It is gone when
  * the edge carries less than VERDICT_GONE_MAX of what it carried.
  *
- * 1. Contradicted or gone by fewer than DECIDE_MANY traces, before the deadline: more traces.
+ * 1. Its share is below that, or it is contradicted or gone, by fewer than DECIDE_MANY traces, before the deadline: more traces.
  *    Requests that wait in the same queue depend on each other for longer than the interval knows.
  * 2. Contradicted, and there is no larger edge to go back to: end.
  * 3. Contradicted: take back.
  * 4. Gone: end.
  * 5. Not sure, and before the deadline: more traces.
- * 6. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, before the deadline: more.
+ * 6. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, or they have less of the problem than all
+ *    requests since the diagnosis began, before the deadline: more.
  * 7. By fewer than VERDICT_DEPENDENT_TRACES, they are worth fewer than VERDICT_EFFECTIVE_MIN independent ones,
  *    before the deadline: more. In so short a time one burst in one queue has most of what varies.
  * 8. Keep.

@@ -119,6 +119,44 @@ largest_with_edge(const struct measured *m, const struct gap *gap, uint32_t *edg
 	return best;
 }
 
+static int go_on(
+    struct search_port *port, struct search *s, struct next_facts *f, bool *again, struct err *e);
+
+/*
+ * The way to a smaller edge was contradicted by more requests, and the edge that it led from does have the problem: what was
+ * followed were requests that had none of it, or one that had something else. With what is known now of how much all of them
+ * vary, it is narrowed once more, by all tracepoints.
+ */
+static int
+narrow_again(struct search_port *port, struct search *s, const struct group *group, uint32_t edge,
+    struct err *e)
+{
+	const struct search_position *at = &s->at;
+	struct next_facts f = { 0 };
+	struct measure_input in;
+	struct measured m;
+	bool again;
+	int rc;
+
+	assert(!s->second.begun && s->task == TASK_FINAL_EDGE && edge < group->shape.nedges);
+	if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
+	    (rc = measure_gap(&m, &in, port->scratch, e)) != 0 ||
+	    (rc = remember_path(s, &group->shape, port->scratch, e)) != 0)
+		return rc;
+	s->second = (struct second_way){ true, s->final.kind, at->gap };
+	s->final = (struct final_edge){ 0 };
+	s->at.most = at->gap;
+	s->at.share = m.share;
+	s->at.carried = m.carries;
+	s->at.of_root = 1;
+	s->at.spreads = 0;
+	label_set_release(&s->enabled.tried);
+	label_set_release(&s->enabled.absent);
+	label_set_release(&s->enabled.beside);
+	search_set_task(s, TASK_NARROW);
+	return go_on(port, s, &f, &again, e);
+}
+
 /* Of this cycle's traces. A larger edge is measured in a cycle of its own. */
 static int
 conclude_cycle(struct search_port *port, struct search *s, const struct group *group, uint32_t edge,
@@ -126,7 +164,9 @@ conclude_cycle(struct search_port *port, struct search *s, const struct group *g
 {
 	int rc = conclude(port, s, s->cycle.groups, group, edge, kind, e);
 
-	return rc > 0 ? cycle_begin(port, s, SEARCH_SWITCHING, e) : rc;
+	if (rc == CONCLUDE_NARROW)
+		return narrow_again(port, s, group, edge, e);
+	return rc == CONCLUDE_MEASURE ? cycle_begin(port, s, SEARCH_SWITCHING, e) : rc;
 }
 
 static struct final_facts
@@ -154,6 +194,8 @@ finish(struct search_port *port, struct search *s, enum verdict_kind kind, struc
 	uint32_t edge;
 	int rc;
 
+	if (kind == VERDICT_PLACE && s->second.begun && gap_same(&s->at.gap, &s->second.gap))
+		kind = s->second.kind;
 	if (kind == VERDICT_SPREAD)
 		s->at.gap = s->at.most;
 	if (s->cycle.groups != NULL) {

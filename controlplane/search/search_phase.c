@@ -19,13 +19,13 @@ static const unsigned PHASE_WAYS[SEARCH_PHASES] = {
 	[SEARCH_ENDED] = 0,
 };
 
-/* The final edge is the last task. */
+/* The final edge is the last task, unless the way to it was contradicted: then what it led from is narrowed again. */
 static const unsigned TASK_WAYS[SEARCH_TASKS] = {
 	[TASK_NARROW] = TO(TASK_NARROW) | TO(TASK_EXPLORE) | TO(TASK_PROBE_LAYER) |
 	                TO(TASK_FINAL_EDGE),
 	[TASK_EXPLORE] = TO(TASK_EXPLORE) | TO(TASK_NARROW),
 	[TASK_PROBE_LAYER] = TO(TASK_PROBE_LAYER) | TO(TASK_NARROW) | TO(TASK_EXPLORE),
-	[TASK_FINAL_EDGE] = TO(TASK_FINAL_EDGE),
+	[TASK_FINAL_EDGE] = TO(TASK_FINAL_EDGE) | TO(TASK_NARROW),
 };
 
 bool

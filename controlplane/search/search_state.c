@@ -105,6 +105,18 @@ search_measure_input(struct measure_input *ret, const struct search_port *port,
 	return 0;
 }
 
+double
+search_usual_variance(const struct search *s)
+{
+	const struct group *root = s->diagnosis->groups != NULL
+	                               ? groups_find(s->diagnosis->groups, s->origin.group_id)
+	                               : NULL;
+
+	return root == NULL || s->at.by_latency || s->at.tail_ns > 0
+	           ? 0
+	           : moments_variance(&root->total);
+}
+
 struct decide_context
 search_decide_context(const struct search *s)
 {
@@ -113,6 +125,7 @@ search_decide_context(const struct search *s)
 		.share_found = s->at.share,
 		.root_share = s->origin.share,
 		.of_root = s->at.of_root,
+		.usual = search_usual_variance(s),
 		.slow_side = s->sides.followed == SIDE_SLOW,
 		.forced = s->sides.forced,
 		.tail = s->at.tail_ns > 0,

@@ -147,6 +147,15 @@ struct search_cycle {
 struct final_edge {
 	enum verdict_kind kind; /* that it is to end with */
 	uint64_t wanted;        /* traces, while its interval holds 0 */
+	bool again;             /* it is narrowed once more, if it has the problem */
+};
+
+/* Its first way was contradicted or hidden, and it narrows once more. */
+struct second_way {
+	bool begun;
+	enum verdict_kind
+	    kind;       /* of the edge that it begins with, if nothing smaller is found ... */
+	struct gap gap; /* ... which is this */
 };
 
 /* What threads did in the edge, below its tracepoints: see search_below.h. */
@@ -190,6 +199,7 @@ struct search {
 	struct layer_search layer;
 	struct search_cycle cycle;
 	struct final_edge final;
+	struct second_way second;
 	struct below_search below;
 	struct function_search
 	    *functions; /* in functions_kept; NULL: functions were not looked at */
@@ -266,5 +276,8 @@ int search_no_memory(const struct search *s, struct err *e);
 int search_measure_input(struct measure_input *ret, const struct search_port *port,
     const struct search *s, struct err *e);
 struct decide_context search_decide_context(const struct search *s);
+/* The variance, ns^2, of the response times of all requests of its group since the diagnosis began. 0: not known, or the search is not
+ * for a variance. */
+double search_usual_variance(const struct search *s);
 
 #endif

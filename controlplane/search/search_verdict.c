@@ -387,7 +387,7 @@ static void
 want_more(struct search *s, const struct verdict *v)
 {
 	search_set_task(s, TASK_FINAL_EDGE);
-	s->final = (struct final_edge){ v->kind, 2 * v->traces };
+	s->final = (struct final_edge){ v->kind, 2 * v->traces, s->final.again };
 }
 
 /* The smallest edge that had most of the problem, or the one that the search began with. */
@@ -419,6 +419,7 @@ take_back(struct search_port *port, struct search *s, enum verdict_kind kind, en
 	const struct gap back = s->layer.state == LAYER_FOUND    ? s->layer.above
 	                        : s->sides.followed == SIDE_SLOW ? s->sides.since
 	                                                         : *larger_gap(s);
+	bool again = !s->second.begun && s->layer.state != LAYER_FOUND;
 
 	if (s->layer.state == LAYER_FOUND) {
 		s->layer.state = LAYER_OPEN;
@@ -431,7 +432,7 @@ take_back(struct search_port *port, struct search *s, enum verdict_kind kind, en
 	s->at.most = s->at.gap = back;
 	disable_unneeded(port, s, reason);
 	search_set_task(s, TASK_FINAL_EDGE);
-	s->final = (struct final_edge){ kind, 0 };
+	s->final = (struct final_edge){ kind, 0, again };
 }
 
 static enum hypothesis_state
@@ -676,14 +677,22 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	return rc;
 }
 
-/* Whether the verdict is worth mending depends on where in its interval the share is. */
+static bool
+is_between(double x, double low, double high)
+{
+	return low < x && x <= high;
+}
+
+/* Whether the verdict is worth mending, alone or with others, depends on where in its interval the share is. */
 static bool
 is_worth_open(const struct verdict *v, double effect_min)
 {
 	double scale = v->share > 0 ? v->effect / v->share : 0;
 
-	return !v->handed_over && v->share_low * scale < effect_min &&
-	       v->share_high * scale >= effect_min;
+	return !v->handed_over &&
+	       (is_between(effect_min, v->share_low * scale, v->share_high * scale) ||
+		   is_between(
+		       VERDICT_ALONE * effect_min, v->share_low * scale, v->share_high * scale));
 }
 
 static struct verdict_facts
@@ -704,6 +713,7 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.can_take_back = can_take_back(s),
 		.sure = v->share_low > 0,
 		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
+		.calm = moments_variance(&all->total) < DECIDE_CALM_MAX * search_usual_variance(s),
 		.traces = v->traces,
 		.effective = v->effective_traces,
 		.deadline_passed = s->cycle.deadline_passed
@@ -767,13 +777,15 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		break;
 	case VERDICT_STEP_TAKE_BACK:
 		take_back(port, s, VERDICT_SPREAD, REASON_CONTRADICTED);
-		rc = 1;
+		rc = CONCLUDE_MEASURE;
 		break;
 	case VERDICT_STEP_MORE:
 		want_more(s, &v);
 		break;
 	case VERDICT_STEP_KEEP:
-		if (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)
+		if (s->final.again && v.share_low > 0)
+			rc = CONCLUDE_NARROW;
+		else if (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)
 			rc = complete(port, s, &v, &x, e);
 		break;
 	}

@@ -4,6 +4,8 @@
 
 #include "controlplane/search/search_state.h"
 
+enum { CONCLUDE_DONE, CONCLUDE_MEASURE, CONCLUDE_NARROW };
+
 /* Carries out verdict_step() for this edge of `group`, as measured over all requests in `groups`, of
  * which at least NEXT_FEW pass it: keeps the verdict and ends the search; or ends it without; or goes
  * on with TASK_FINAL_EDGE: 0 for more traces, 1 for a larger edge, for which the caller begins a new

@@ -11,20 +11,25 @@ pool_state(const struct pool_facts *f)
 	if (f->load.jobs < POOL_JOBS_MIN)
 		return POOL_NONE;
 	/* 2 */
-	if (f->load.utilisation >= POOL_SATURATED_MIN ||
-	    (f->load.utilisation >= POOL_BUSY_MIN && f->effect >= POOL_BUSY_EFFECT_MIN))
+	if (f->load.utilisation >= POOL_ALWAYS_MIN)
 		return POOL_SATURATED;
 	/* 3 */
-	if (f->load.service_cv >= POOL_LONG_CV_MIN)
-		return POOL_LONG;
+	if (f->effect < POOL_EFFECT_MIN)
+		return POOL_USUAL;
 	/* 4 */
-	if (f->still >= POOL_STILL_MIN ||
-	    f->load.wait_ns >= POOL_UNEXPLAINED_MIN * f->load.expected_ns)
-		return POOL_UNEXPLAINED;
+	if (f->load.utilisation >= POOL_BUSY_MIN &&
+	    f->load.utilisation + f->effect >= POOL_SATURATED_MIN)
+		return POOL_SATURATED;
 	/* 5 */
-	if (f->load.utilisation < POOL_IDLE_MAX && f->effect >= POOL_IDLE_EFFECT_MIN)
+	if (f->load.wait_ns >= POOL_UNEXPLAINED_MIN * f->load.expected_ns ||
+	    (f->still >= POOL_STILL_MIN &&
+		f->load.wait_ns >= POOL_LONGER_MIN * f->load.expected_ns))
 		return POOL_UNEXPLAINED;
 	/* 6 */
+	if (f->effect + POOL_OF_CV * f->load.service_cv - POOL_OF_LOAD * f->load.utilisation >=
+	    POOL_ODD_MIN)
+		return f->load.service_cv >= POOL_LONG_CV_MIN ? POOL_LONG : POOL_UNEXPLAINED;
+	/* 7 */
 	return POOL_USUAL;
 }
 

@@ -23,28 +23,36 @@ struct pool_facts {
 };
 
 enum { POOL_JOBS_MIN = 100 };
-#define POOL_SATURATED_MIN \
-	0.8 /* of the time its threads are held: the waits are 4 service times and more */
-#define POOL_LONG_CV_MIN 2.65 /* of the service times: the waits are 4 times those of M/M/c */
-#define POOL_UNEXPLAINED_MIN 4.0
-#define POOL_STILL_MIN 0.5
-#define POOL_BUSY_MIN 0.7         /* of the time its threads are held, and the waits carry ... */
-#define POOL_BUSY_EFFECT_MIN 0.9  /* ... nearly all of the variance */
-#define POOL_IDLE_MAX 0.4         /* of the time its threads are held: no queue should matter ... */
-#define POOL_IDLE_EFFECT_MIN 0.75 /* ... so much */
+#define POOL_ALWAYS_MIN 0.9 /* of the time its threads are held */
+#define POOL_EFFECT_MIN 0.4 /* of its waits, unless its threads are always held */
+/* Of the time its threads are held; with the effect, the sum of both. */
+#define POOL_BUSY_MIN 0.7
+#define POOL_SATURATED_MIN 1.66
+#define POOL_UNEXPLAINED_MIN 4.0 /* mean wait, by the expected one ... */
+#define POOL_LONGER_MIN 1.3      /* ... of processes that stand still for ... */
+#define POOL_STILL_MIN 0.5       /* ... this part of the waits */
+/* effect + POOL_OF_CV cv - POOL_OF_LOAD utilisation; with a CV of the service times of POOL_LONG_CV_MIN some are long. */
+#define POOL_OF_CV 0.1
+#define POOL_OF_LOAD 0.85
+#define POOL_ODD_MIN 0.6
+#define POOL_LONG_CV_MIN 1.5
 
 /*
- * What the waits for a pool come from.
+ * What the waits for a pool come from. In healthy applications each queue has a part of the variance, and a larger
+ * one the more its threads are held: the waits of threads that are held for half of the time mostly have
+ * three quarters of it or less, of such that are held for a quarter half of it. A fault that holds threads or stops them for long
+ * at times adds much to the waits, and little to the load. The limits separate the two in random applications
+ * (docs/evaluation.md).
  *
  * 1. Fewer jobs than POOL_JOBS_MIN: not known.
- * 2. The threads are held for POOL_SATURATED_MIN of the time, or for POOL_BUSY_MIN and the waits carry
- *    POOL_BUSY_EFFECT_MIN of the variance: saturated.
- * 3. The service times have a CV of POOL_LONG_CV_MIN or more: a few long units hold the threads.
- * 4. The processes stand still for POOL_STILL_MIN of the waits, or these are POOL_UNEXPLAINED_MIN times
- *    what the load leads to: unexplained.
- * 5. The threads are held for less than POOL_IDLE_MAX of the time, and the waits carry POOL_IDLE_EFFECT_MIN
- *    of the variance: unexplained, too.
- * 6. Usual: a consequence of the load.
+ * 2. The threads are held for POOL_ALWAYS_MIN of the time: saturated.
+ * 3. The waits carry less than POOL_EFFECT_MIN of the variance: usual.
+ * 4. The threads are held for POOL_BUSY_MIN of the time, and that with the effect is POOL_SATURATED_MIN: saturated.
+ * 5. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
+ *    still for POOL_STILL_MIN of them: unexplained.
+ * 6. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_ODD_MIN): with
+ *    a CV of POOL_LONG_CV_MIN a few long units hold the threads; else unexplained.
+ * 7. Usual: a consequence of the load.
  */
 enum pool_state pool_state(const struct pool_facts *f);
 

@@ -48,7 +48,9 @@ struct worth_facts {
 	double effect_min;
 	double most,
 	    certain; /* of these: the largest effect, and the largest lower bound of an effect */
-	double together; /* sum of the effects of all sure verdicts that are no wait for a pool */
+	double
+	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool,
+	                  * and have VERDICT_COUNTS of the least effect */
 };
 
 /*

@@ -214,13 +214,13 @@ play_verbose(const struct options *o, const char *strategy)
 
 	play(o, strategy, r.kind, r.seed, &r);
 	printf(
-	    "%s: %s%s; %u cycles, %u on in all, %u at once; %llu requests in %.1f s (%.1f s of ours)%s%s\n%s\n",
+	    "%s: %s%s (%s); %u cycles, %u on in all, %u at once; %llu requests in %.1f s (%.1f s of ours)%s%s\n%s\n",
 	    strategy,
 	    r.ncauses == 0 ? "none planted"
 	    : r.both       ? "both ends"
 	    : r.either     ? "ONE END"
 			   : "MISSED",
-	    r.found ? ", found" : ", nothing found", r.cycles, r.used, r.on_most,
+	    r.found ? ", found" : ", nothing found", r.state, r.cycles, r.used, r.on_most,
 	    (unsigned long long)r.requests, r.seconds, r.wall_s, r.ended ? "" : "; DID NOT END",
 	    r.quiet ? "" : "; NOT QUIET", r.outcome);
 }

@@ -426,6 +426,7 @@ struct result {
 	uint64_t requests;
 	double healthy_cv, cause_cv, cause_share, seconds, wall_s;
 	struct claims claims;
+	const char *state; /* of the run: its word */
 	char outcome[400]; /* kind of the first verdict, or the reason why there is none */
 };
 bool judge_edge(const struct made *m, const struct cause *c, const char *from, const char *to);

@@ -106,6 +106,7 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 	ret->ncauses = m->ncauses;
 	ret->ended = r->state != RUN_ACTIVE;
 	ret->quiet = quiet;
+	ret->state = run_word(r->state);
 	ret->size = m->size;
 	ret->cycles = r->cycles;
 	ret->used = m->used;
@@ -239,6 +240,18 @@ judge_verbose(const struct made *m, const struct run *r)
 			    v->pool_service_cv, v->pool_wait_ns / 1e6, v->pool_expected_ns / 1e6);
 		if (!isnan(v->new_part))
 			printf(", new %.3f (at least %.3f)", v->new_part, v->new_low);
+		printf(
+		    "; %llu requests, worth %.0f, %llu pass it, CV %.1f %% -> %.1f %% (%.1f to %.1f)",
+		    (unsigned long long)v->traces, v->effective_traces,
+		    (unsigned long long)v->passing, v->cv * 100, v->cv_then * 100,
+		    v->cv_then_low * 100, v->cv_then_high * 100);
+		if (v->wait_cause != WAIT_UNKNOWN)
+			printf("; waits: %s %s %s %.0f %% (%.0f to %.0f) of %u",
+			    wait_word(v->wait_cause), v->wait_type, v->wait_unit,
+			    v->wait_share * 100, v->wait_share_low * 100, v->wait_share_high * 100,
+			    v->waits);
+		printf("; %s%s", verdict_sure(v) ? "sure" : "not sure",
+		    verdict_worth(v, r->effect_min) ? ", worth mending" : "");
 		printf("\n");
 	}
 }

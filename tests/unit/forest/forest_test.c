@@ -276,6 +276,38 @@ verdicts_that_are_sure_come_before_those_that_are_not(void **state)
 	forest_free(f);
 }
 
+/* A place that has half of the variance comes before one that has a third, however long the requests of its group waited. */
+static void
+verdicts_that_are_worth_mending_are_ranked_by_effect(void **state)
+{
+	struct forest *f = forest_new();
+	struct verdict v = { .problem = PROBLEM_UNPREDICTABLE,
+		.share_low = 0.2,
+		.new_part = NAN,
+		.effect = 0.3,
+		.cost_ns = 50 };
+	(void)state;
+
+	v.run = forest_run_new(f, "A")->id;
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.effect = 0.5;
+	v.cost_ns = 5;
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.effect = 0.9;
+	v.new_part = 0.5; /* of which half was there before */
+	v.new_low = 0.4;
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 2);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.problem = PROBLEM_SLOW; /* an effect of something else: by cost */
+	v.new_part = NAN;
+	v.cost_ns = 60;
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	forest_free(f);
+}
+
 static void
 a_verdict_of_the_whole_request_that_names_nothing_is_not_sure(void **state)
 {
@@ -567,6 +599,7 @@ main(void)
 		cmocka_unit_test(putting_back_keeps_ids_and_refuses_what_cannot_be),
 		cmocka_unit_test(verdicts_are_ranked_by_cost_however_they_come),
 		cmocka_unit_test(verdicts_that_are_sure_come_before_those_that_are_not),
+		cmocka_unit_test(verdicts_that_are_worth_mending_are_ranked_by_effect),
 		cmocka_unit_test(a_verdict_of_the_whole_request_that_names_nothing_is_not_sure),
 		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
 		cmocka_unit_test(the_evidence_of_a_hypothesis_is_bounded),

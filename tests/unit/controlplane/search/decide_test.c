@@ -22,7 +22,9 @@ clear_case(void)
 		.ahead = 10,
 		.cover = 1,
 		.top_of_gap = 0.9,
-		.top_of_root = 0.9 };
+		.top_of_root = 0.9,
+		.all = 100,
+		.usual = 100 };
 }
 
 #define assert_decides(facts, a_what, a_reason)                     \
@@ -93,6 +95,28 @@ step_2_waits_while_the_gap_carries_nothing(void **state)
 	f.carries = -1;
 	f.deadline_passed = true;
 	assert_decides(&f, DECIDE_WAIT, DECIDE_NOTHING_CARRIED);
+}
+
+/* One request in a hundred has the problem, and none of these. */
+static void
+step_3_waits_while_requests_vary_much_less_than_all_that_came(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.all = 49;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOT_BACK);
+	f.traces = 1000;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.traces = 200;
+	f.deadline_passed = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.deadline_passed = false;
+	f.all = 50;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.all = 1;
+	f.usual = 0; /* not known */
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
 }
 
 static void
@@ -476,6 +500,7 @@ main(void)
 		cmocka_unit_test(a_tail_waits_for_slow_requests_not_for_traces),
 		cmocka_unit_test(step_2_waits_while_the_gap_carries_nothing),
 		cmocka_unit_test(step_3_waits_until_the_problem_is_back),
+		cmocka_unit_test(step_3_waits_while_requests_vary_much_less_than_all_that_came),
 		cmocka_unit_test(step_4_waits_for_the_smaller_side),
 		cmocka_unit_test(step_5_follows_a_much_slower_side),
 		cmocka_unit_test(step_6_asks_for_the_parts_once_they_matter),

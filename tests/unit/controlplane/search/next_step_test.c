@@ -266,7 +266,10 @@ a_verdict_is_not_kept_against_its_own_measurement(void **state)
 	f.share_low = 0.1;
 	f.share_high = 0.19; /* less than a quarter of 0.8 */
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
-	f.share_high = 0.2;
+	f.share_high = 0.2; /* but 1,000 requests say so, too */
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
+	f.traces = 150;
+	f.deadline_passed = true;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
 	f.share_low = 0;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
@@ -289,6 +292,9 @@ few_traces_do_not_contradict_before_the_deadline(void **state)
 	(void)state;
 
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.share_high = 0.3; /* nor are they enough to keep it */
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.share_high = 0.19;
 	f.traces = 1000;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_TAKE_BACK);
 	f.traces = 150;
@@ -376,6 +382,26 @@ a_verdict_waits_until_it_is_known_whether_it_is_worth_mending(void **state)
 }
 
 static void
+a_verdict_waits_while_its_requests_vary_much_less_than_all(void **state)
+{
+	struct verdict_facts f = { .share = 0.5,
+		.share_low = 0.4,
+		.share_high = 0.6,
+		.sure = true,
+		.calm = true,
+		.effective = VERDICT_EFFECTIVE_MIN,
+		.traces = VERDICT_WORTH_TRACES - 1 };
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.deadline_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.deadline_passed = false;
+	f.traces++;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+}
+
+static void
 a_verdict_waits_while_its_traces_are_worth_few_independent_ones(void **state)
 {
 	struct verdict_facts f = { .share = 0.3,
@@ -402,6 +428,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_waits_until_it_is_known_whether_it_is_worth_mending),
+		cmocka_unit_test(a_verdict_waits_while_its_requests_vary_much_less_than_all),
 		cmocka_unit_test(a_verdict_waits_while_its_traces_are_worth_few_independent_ones),
 		cmocka_unit_test(what_can_be_enabled_is_tried_in_its_order),
 		cmocka_unit_test(what_was_enabled_is_a_new_cycle),

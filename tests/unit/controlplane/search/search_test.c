@@ -528,7 +528,8 @@ a_gap_that_does_not_come_back_without_its_cuts_is_told_by_a_larger_one(void **st
 	(void)state;
 
 	s = play_until_hidden(&f, -1);
-	fake_play(&f, "()", 0, 6000, ends_soon);
+	fake_play(&f, "()", 0, 30000, ends_soon); /* it is narrowed once more, and hidden again */
+	assert_true(s->second.begun);
 	assert_non_null(v = s->outcome.verdict);
 	assert_int_equal(v->kind, VERDICT_HIDDEN);
 	assert_true(gap_same(&s->at.gap, &s->origin.gap));

@@ -31,16 +31,13 @@ step_1_of_few_jobs_nothing_is_known(void **state)
 }
 
 static void
-step_2_threads_that_are_nearly_always_held_are_saturated(void **state)
+step_2_threads_that_are_always_held_are_saturated(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
 
-	f.load.utilisation = 0.8;
-	assert_int_equal(pool_state(&f), POOL_SATURATED);
-	f.load.utilisation = 0.75;
-	assert_int_equal(pool_state(&f), POOL_USUAL);
-	f.effect = 0.95;
+	f.load.utilisation = 0.9;
+	f.effect = 0.1;
 	assert_int_equal(pool_state(&f), POOL_SATURATED);
 	f.load.expected_ns = INFINITY;
 	f.load.utilisation = 1;
@@ -48,17 +45,38 @@ step_2_threads_that_are_nearly_always_held_are_saturated(void **state)
 }
 
 static void
-step_3_a_few_long_units_are_a_cause(void **state)
+step_3_waits_that_carry_little_are_usual(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
 
-	f.load.service_cv = 3;
-	assert_int_equal(pool_state(&f), POOL_LONG);
+	f.effect = 0.39;
+	f.load.service_cv = 9;
+	f.load.wait_ns = 5e6;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect = 0.4;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
 }
 
 static void
-step_4_waits_that_the_load_does_not_explain_are_a_cause(void **state)
+step_4_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.utilisation = 0.82;
+	f.effect = 0.75;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect = 0.85;
+	assert_int_equal(pool_state(&f), POOL_SATURATED);
+	f.load.utilisation = 0.71;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect = 0.96;
+	assert_int_equal(pool_state(&f), POOL_SATURATED);
+}
+
+static void
+step_5_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -67,23 +85,33 @@ step_4_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
 	f = HEALTHY;
 	f.still = 0.6;
+	assert_int_equal(pool_state(&f), POOL_USUAL); /* no longer than expected */
+	f.load.wait_ns = 1.4e6;
 	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+	f.still = 0.4;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
 }
 
 static void
-step_5_threads_that_are_mostly_idle_carry_no_large_part(void **state)
+step_6_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
 
 	f.load.utilisation = 0.2;
+	f.effect = 0.5;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
-	f.effect = 0.8;
+	f.effect = 0.66;
 	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+	f.load.utilisation = 0.5;
+	f.effect = 0.75;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.load.service_cv = 3;
+	assert_int_equal(pool_state(&f), POOL_LONG);
 }
 
 static void
-step_6_other_waits_are_what_the_load_leads_to(void **state)
+step_7_other_waits_are_what_the_load_leads_to(void **state)
 {
 	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = NAN };
 	(void)state;
@@ -154,11 +182,13 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(step_1_of_few_jobs_nothing_is_known),
-		cmocka_unit_test(step_2_threads_that_are_nearly_always_held_are_saturated),
-		cmocka_unit_test(step_3_a_few_long_units_are_a_cause),
-		cmocka_unit_test(step_4_waits_that_the_load_does_not_explain_are_a_cause),
-		cmocka_unit_test(step_5_threads_that_are_mostly_idle_carry_no_large_part),
-		cmocka_unit_test(step_6_other_waits_are_what_the_load_leads_to),
+		cmocka_unit_test(step_2_threads_that_are_always_held_are_saturated),
+		cmocka_unit_test(step_3_waits_that_carry_little_are_usual),
+		cmocka_unit_test(
+		    step_4_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated),
+		cmocka_unit_test(step_5_waits_that_the_load_does_not_explain_are_a_cause),
+		cmocka_unit_test(step_6_an_effect_that_is_large_for_its_load_is_a_cause),
+		cmocka_unit_test(step_7_other_waits_are_what_the_load_leads_to),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 	};

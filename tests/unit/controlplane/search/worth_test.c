@@ -98,19 +98,19 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	struct worth_facts f = { .sure = 2, .worth = 1, .effect_min = 0.25 };
 	(void)state;
 
-	f.most = 0.34;
-	f.certain = 0.29;
-	f.together = 0.49;
-	assert_int_equal(worth_state(&f), RUN_NOTHING);
-	f.most = 0.36;
-	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.most = 0.34;
+	f.most = 0.39;
 	f.certain = 0.31;
+	f.together = 0.39;
+	assert_int_equal(worth_state(&f), RUN_NOTHING);
+	f.most = 0.41;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.certain = 0.29;
-	f.together = 0.51;
+	f.most = 0.39;
+	f.certain = 0.33;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.together = 0.49;
+	f.certain = 0.31;
+	f.together = 0.41;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+	f.together = 0.39;
 	f.apart = true;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 }
