@@ -117,7 +117,8 @@ static void
 end(struct agent *a, const struct source_below_status *s, struct mono now)
 {
 	source_below_end(a->below.source, now);
-	a->below.retry_ns = 0; /* an orderly end: the deaths before it say nothing about the next one */
+	a->below
+	    .retry_ns = 0; /* an orderly end: the deaths before it say nothing about the next one */
 	forget_processes(&a->below);
 	probes_ended(a, now);
 	a->report.due = true;

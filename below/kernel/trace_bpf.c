@@ -516,7 +516,8 @@ number_and_take(void *of, uint32_t queue, void *record, size_t len)
 	if (len < sizeof *head)
 		return;
 	record_numbers_take(t->numbers, head->cpu, head->number,
-	    head->kind == RAW_BEGUN && len >= sizeof *begun ? begun->time_ns : time_of(record, len));
+	    head->kind == RAW_BEGUN && len >= sizeof *begun ? begun->time_ns
+							    : time_of(record, len));
 	t->take(t->take_of, queue, record, len);
 }
 

@@ -28,7 +28,7 @@ struct agent_helper {
 	    read;           /* when it ends; when the cost was told; when records were handed on */
 	struct mono marked; /* when the last mark was sent, and what it said; 0: there was none */
 	int64_t mark_ns;
-	uint64_t number; /* of the last message */
+	uint64_t number;                       /* of the last message */
 	struct below_lost lost;                /* messages that the socket did not take */
 	struct below_hit hits[BELOW_HITS_MAX]; /* that wait for more, or for another message */
 	uint32_t nhits;

@@ -312,7 +312,6 @@ take_record(void *of, uint32_t cpu, void *record, size_t len)
 	uint32_t kind = ((const struct raw_head *)record)->kind;
 	(void)cpu;
 
-
 	if (kind == RAW_STACK && len >= offsetof(struct raw_stack, bytes)) {
 		take_stack(x, record);
 	} else if (kind == RAW_BEGUN && len >= sizeof(struct raw_begun)) {
