@@ -515,7 +515,8 @@ follow_holder(struct task_struct *waiter, const struct raw_process *p, struct ra
 				w->holder_of = tid;
 			if (w != 0 && w->out_ns == 0) {
 				note_out(w, h, now);
-				w->turns = 0; /* it may be coming back on another CPU at this moment, past on_switch() */
+				w->turns =
+				    0; /* it may be coming back on another CPU at this moment, past on_switch() */
 				w->followed = 0;
 				w->preempted = 0;
 				w->state = h->__state;
