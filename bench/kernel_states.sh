@@ -33,7 +33,7 @@ slow_function    shop-price:GET./quote     timer
 lock_contention  shop-cart:POST./add       lock
 journal_fsync    shop-cart:POST./add       lock
 slow_disk        shop-order:POST./place    timer
-slow_node        shop-catalog:GET./featured timer
+slow_node        shop-catalog:GET./(featured|product) timer
 input_dependent  shop-catalog:GET./search  timer
 cpu_function     shop-price:GET./quote     running
 noisy_neighbour  shop-catalog:GET./search  ready

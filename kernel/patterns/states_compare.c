@@ -557,6 +557,23 @@ same_state(const struct states_finding *list, uint32_t n, const struct states_fi
 	return false;
 }
 
+/* Whether one of the states of a pattern that some operations lack takes so much less time or more. */
+static bool
+absence_matters(const struct states_place *p, const struct compared_place *from, uint32_t interval,
+    const struct states_pattern *q)
+{
+	double of = from->operations;
+
+	for (uint32_t i = 0; i < q->len; i++) {
+		uint32_t m = states_measure(interval, (enum below_state)q->states[i]);
+
+		if (fabs(from->measures[m].sum / of - p->means[m]) >=
+		    STATES_EFFECT * from->sum_ns / of)
+			return true;
+	}
+	return false;
+}
+
 /* Patterns that more operations lack than usual. */
 static uint32_t
 find_absent(struct states_finding *list, const struct states_place *p,
@@ -579,7 +596,8 @@ find_absent(struct states_finding *list, const struct states_place *p,
 				.mean = (double)absent / from->operations,
 				.usual = (double)usual / p->limits.samples };
 
-			if (absent == 0 || f.mean < f.usual + STATES_SHARE_MIN)
+			if (absent == 0 || f.mean < f.usual + STATES_SHARE_MIN ||
+			    !absence_matters(p, from, i, q))
 				continue;
 			f.chance = limits_chance(
 			    absent, from->operations, usual, p->limits.samples);

@@ -17,7 +17,8 @@
  *			(limits_chance()). So a change that each single operation might have by chance is found in many of them. The chance of any
  *			finding in a window like the baseline is at most STATES_CHANCE, divided among all measures of all places; a finding
  *			must also be more than the resolution, in STATES_SHARE_MIN of the operations, and change those that depart by STATES_EFFECT of the
- *			mean length (that of operations below them included, without waits for a processor).
+ *			mean length (that of operations below them included, without waits for a processor). Of a number the mean time of its
+ *			state changes so, of a lacking pattern that of one of its states.
  *
  * Waits for a processor follow from other things. They are no finding of an operation if they come of
  *	- the machine: threads of all services wait longer than usual, by the median of the services. That is said of the machine. Of one place it
