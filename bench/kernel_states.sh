@@ -92,7 +92,7 @@ if [ -z "$again" ]; then
   done
 fi
 
-memory=${MEMORY:-512}
+memory=${MEMORY:-2048}
 "$O/bin/hone" baseline save --states healthy "$folder"/baseline-? --memory "$memory" > "$folder/baseline.txt" 2> "$folder/baseline.log" ||
   { cat "$folder/baseline.log" >&2; exit 1; }
 for round in $(seq "$rounds"); do
