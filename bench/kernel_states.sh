@@ -73,7 +73,7 @@ rounds=${ROUNDS:-1}
 record() { nice -n -10 "$O/bin/hone" kernel record --texts --seconds "$2" "$folder/$1" > "$folder/$1.log" 2>&1 || { tail -n 3 "$folder/$1.log" >&2; return 1; }; }
 if [ -z "$again" ]; then
   shop start
-  shop load --seconds 3600 --rate "${RATE:-120}" --seed 7 > "$folder/load.log" 2>&1 &
+  examples/shop/shop.sh load "$folder/shop" --seconds 3600 --rate "${RATE:-120}" --seed 7 > "$folder/load.log" 2>&1 &
   load=$!
   sleep 2
   for part in 1 2; do
