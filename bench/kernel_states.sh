@@ -73,7 +73,7 @@ rounds=${ROUNDS:-1}
 record() { nice -n -10 "$O/bin/hone" kernel record --texts --seconds "$2" "$folder/$1" > "$folder/$1.log" 2>&1 || { tail -n 3 "$folder/$1.log" >&2; return 1; }; }
 if [ -z "$again" ]; then
   shop start
-  shop load --seconds 3600 --rate "${RATE:-120}" --seed 7 > "$folder/load.log" 2>&1 &
+  examples/shop/shop.sh load "$folder/shop" --seconds 3600 --rate "${RATE:-120}" --seed 7 > "$folder/load.log" 2>&1 &
   load=$!
   sleep 2
   for part in 1 2; do
@@ -92,7 +92,7 @@ if [ -z "$again" ]; then
   done
 fi
 
-memory=${MEMORY:-512}
+memory=${MEMORY:-2048}
 "$O/bin/hone" baseline save --states healthy "$folder"/baseline-? --memory "$memory" > "$folder/baseline.txt" 2> "$folder/baseline.log" ||
   { cat "$folder/baseline.log" >&2; exit 1; }
 for round in $(seq "$rounds"); do

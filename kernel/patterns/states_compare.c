@@ -453,8 +453,8 @@ factors_of_places(double *v, const struct states_comparer *c)
 }
 
 /*
- * By which factor threads of all services wait longer for a processor: the median of the services, of two the smaller one; 1: they do not, or there is
- * one service only. And up to which factor that is so for a single place: half of what is more is that of the machine, or it is within three
+ * By which factor threads of all services wait longer for a processor: the median of the services; 1: they do not, or there are
+ * fewer than STATES_SERVICES_MIN, since a caller waits until the thread that it calls has a processor, too. And up to which factor that is so for a single place: half of what is more is that of the machine, or it is within three
  * robust sigmas of the places (1.4826 times the median of the distances from their median; Rousseeuw and Croux, JASA 88, 1993).
  */
 static bool
@@ -471,12 +471,12 @@ find_machine(struct states_comparison *to, const struct states_comparer *c, uint
 		for (uint32_t i = 0; t->type != NULL && i < t->type->nplaces; i++)
 			if (t->places[i].operations > 0)
 				add_growth(list, &n, &t->type->places[i], &t->places[i]);
-	if (n > 1) {
+	if (n >= STATES_SERVICES_MIN) {
 		qsort(list, n, sizeof *list, by_growth);
 		to->machine = fmax(1, list[(n - 1) / 2].now_ns / list[(n - 1) / 2].usual_ns);
 		to->machine_most = 2 * to->machine - 1;
 	}
-	if (n > 1 && (n = factors_of_places(v, c)) >= STATES_PLACES_MIN) {
+	if (n >= STATES_SERVICES_MIN && (n = factors_of_places(v, c)) >= STATES_PLACES_MIN) {
 		middle = median(v, n);
 		for (uint32_t i = 0; i < n; i++)
 			v[i] = fabs(v[i] - middle);

@@ -41,8 +41,9 @@
 #define STATES_RATE_R2 0.5 /* of the variance of waits for a processor, what other work explains */
 
 enum {
-	STATES_RATE_MIN = 20,  /* operations */
-	STATES_PLACES_MIN = 6, /* places of which the spread is known */
+	STATES_RATE_MIN = 20,    /* operations */
+	STATES_SERVICES_MIN = 3, /* of which a median says something of the machine */
+	STATES_PLACES_MIN = 6,   /* places of which the spread is known */
 };
 
 enum { STATES_EXAMPLES_MAX = 3 };
