@@ -9,15 +9,12 @@
 #include "agent/reader/source_losses.h"
 #include "base/hash.h"
 
-enum {
-	VALUES_MAX = 12,
-	TEXTS_MAX = 300
-}; /* the texts of a wait: a word, and a place of 240 bytes */
+enum { TEXTS_MAX = 300 }; /* the texts of a wait: words, and a place of 240 bytes */
 
 struct held_record { /* a wait or a sample */
 	int64_t time_ns;
 	uint32_t label, nvalues;
-	struct value values[VALUES_MAX];
+	struct value values[BEFORE_VALUES_MAX];
 	char texts[TEXTS_MAX]; /* of values */
 };
 
@@ -67,7 +64,7 @@ hold(struct before_source *s, const struct record *r)
 		t->tid = r->tid;
 		t->count = 0;
 	}
-	if (r->nvalues > VALUES_MAX)
+	if (r->nvalues > BEFORE_VALUES_MAX)
 		return;
 	h = &t->held[t->count++ % BEFORE_EACH_MAX];
 	h->time_ns = r->time_ns;

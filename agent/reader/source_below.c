@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/reader/source_before.h"
 #include "agent/reader/record_list.h"
 #include "agent/reader/source_labels.h"
 #include "agent/reader/source_losses.h"
@@ -36,6 +37,8 @@ enum {
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "lock", "owner", "owner_state",
 	"owner_place", "waker", "waker_trace", "waker_type", "owner_name", "owner_trace",
 	"owner_type", "waker_name", "before_ns" };
+_Static_assert(sizeof WAIT_FIELDS / sizeof *WAIT_FIELDS <= BEFORE_VALUES_MAX,
+    "a wait before a unit is remembered");
 static const char *SAMPLE_FIELDS[] = { "weight_ns", "before_ns" };
 static const char *HIT_FIELDS[BELOW_VALUES_MAX] = { "arg0", "arg1", "arg2", "arg3", "arg4",
 	"arg5" };

@@ -564,11 +564,9 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 	inner = note_inner(prev);
 	if (!find_context(p))
 		return;
-	if (!read_request(prev, p, &request)) {
-		if ((prev->flags & EXITING) == 0) /* else its memory is gone */
-			lose(now);
+	if (!read_request(
+		prev, p, &request)) /* it never wrote its context, so it is in no request */
 		return;
-	}
 	holds = bpf_map_lookup_elem(&holders, &tid);
 	if (!knows_threads())
 		note_left(prev); /* and its wait: it may be waited for before that ends */
