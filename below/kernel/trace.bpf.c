@@ -513,10 +513,11 @@ follow_holder(struct task_struct *waiter, const struct raw_process *p, struct ra
 
 			if (w != 0 && w->out_ns != 0 && w->holder_of == 0)
 				w->holder_of = tid;
-			if (w != 0 && w->out_ns == 0) {
+			/* One that is ready may be coming back on another CPU, and leave again, while this is written. */
+			if (w != 0 && w->out_ns == 0 && h->__state != 0) {
 				note_out(w, h, now);
-				w->turns =
-				    0; /* it may be coming back on another CPU at this moment, past on_switch() */
+				w->turns = h->nvcsw + h->nivcsw;
+				w->seen_ns = now;
 				w->followed = 0;
 				w->preempted = 0;
 				w->state = h->__state;

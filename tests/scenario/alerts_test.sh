@@ -60,7 +60,7 @@ check "the log says where alerts go" grep -q "alerts at http://$manager_at/, htt
 healthy() { answers '.watched[0] | .type == "GET_PRODUCT" and .healthy_windows >= '"$1"' and .answer == "inside"' alerts; }
 check "what is usual is learned, and is no alert" wait_for 150 healthy 64
 check "no alert began meanwhile" answers '.alerts == []' alerts
-fault slow_function 12
+fault slow_function 60
 firing() { answers '.alerts[0] | .ended == null and .kind == "range" and .type == "GET_PRODUCT" and .range.cost_share > 0.05' alerts; }
 check "a fault is an alert" wait_for 30 firing
 check "its diagnosis was started by itself" answers '.alerts[0] | .started == "started" and .run != null' alerts
