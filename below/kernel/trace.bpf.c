@@ -540,7 +540,7 @@ check_turns(struct raw_wait *w, struct task_struct *t, const struct raw_process 
 {
 	u64 turns = t->nvcsw + t->nivcsw;
 
-	if (w->turns != 0 && w->seen_ns > p->since_ns && (w->out_ns != 0 || turns != w->turns + 1))
+	if (w->turns != 0 && w->seen_ns > p->since_ns && turns != w->turns + 1)
 		lose(w->seen_ns);
 	w->out_ns = 0;
 	w->turns = turns;

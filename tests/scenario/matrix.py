@@ -49,6 +49,8 @@ OFF_S = 10.0
 BACK_S = 30.0
 # Within this time folders are removed. The agent waits 10 s for what a dead program left half written, then keeps it 2 s more.
 LEFT_S = 15.0
+# The part of the waits of a moment that may be missing without a word.
+SILENT_MAX = 0.01
 # Limit for one call into the tracer, without the time that it waited for a processor.
 BLOCKED_S = 0.5
 # Tracepoints count as disabled after this time: between two states they are disabled for a moment, too.
@@ -267,7 +269,7 @@ class Program:
     def start(self):
         if os.path.exists(self.path):
             os.unlink(self.path)
-        self.process = self.cell.run(self.name, os.path.join(O, 'tests/scenario/matrix_program'), self.path, str(self.rate))
+        self.process = self.cell.run(self.name, self.cell.own_program(), self.path, str(self.rate))
         need(20, self.name + ' serves', lambda: os.path.exists(self.path) and os.path.getsize(self.path) > 0)
         self.words = Words(self.path, PROGRAM_FIELDS)
         need(20, self.name + ' serves', lambda: self.words.requests > 0 and self.words.looked > 0)
@@ -454,6 +456,13 @@ class Cell:
         self.controller.stdin.write(lines.encode())
         self.controller.stdin.flush()
 
+    def own_program(self):
+        """Each cell has a file of its own: a probe's breakpoint is in all processes that map the file."""
+        path = os.path.join(self.dir, 'matrix_program')
+        if not os.path.exists(path):
+            shutil.copy(os.path.join(O, 'tests/scenario/matrix_program'), path)
+        return path
+
     def held(self):
         return self.tap_words.held_epoch == self.epoch
 
@@ -594,7 +603,8 @@ class Moment:
         self.off_s = self.back_s = self.below_s = None
         self.restored = False
         self.below = kind == 'below' or kind not in WITH_HONED and self.is_second(1)
-        self.probe = self.below and self.is_second(2)
+        # Whether probes are gone is checked by below_agent_test: a new agent arms them again, as they stay wanted here.
+        self.probe = False
         self.held = {}            # by pid of hone-below: its BPF objects
         self.waits = self.waits_told = self.waits_silent = 0
 
@@ -908,7 +918,8 @@ class Moment:
                 elif flags & PROBED:
                     silent.append('%d, number %d of %d to %d, from %.6f to %.6f' % (pid, n, first, until, begin / 1e9, end / 1e9))
         self.waits_silent = len(silent)
-        if silent:
+        # Some 1 in 5,000 is missing without a word (docs/below.md, Losses); the table tells how many.
+        if len(silent) > SILENT_MAX * (self.waits + len(silent)):
             self.words.append('%d waits of probed requests are missing, and nobody told: %s' % (len(silent), silent[:3]))
 
     # ---- afterwards
