@@ -532,9 +532,8 @@ follow_holder(struct task_struct *waiter, const struct raw_process *p, struct ra
 	return is_thread;
 }
 
-/* The kernel counts how often a thread leaves a CPU. It was seen not to call the program at each switch: on a loaded machine (Linux 6.18) at one of
- * some 1,000, why is not known. Then the thread came back, or left and came back, without a record of it, and what it did since it left a CPU
- * last is lost. */
+/* The kernel counts how often a thread leaves a CPU. Where that is more than what was seen, the thread left and came back without a record of
+ * it, and what it did since it left a CPU last is lost. */
 static __always_inline void
 check_turns(struct raw_wait *w, struct task_struct *t, const struct raw_process *p, u64 now)
 {
