@@ -3,26 +3,7 @@
 
 #include <stdlib.h>
 
-/* Length of the UTF-8 character at s, by RFC 3629; 0: there is none. */
-static size_t
-character(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80                   ? 1
-	           : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-	           : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-	           : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-	                                         : 0;
-
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
+#include "base/utf8.h"
 
 void
 json_put_characters(FILE *to, const char *s, size_t len)
@@ -30,7 +11,7 @@ json_put_characters(FILE *to, const char *s, size_t len)
 	for (size_t i = 0, n; i < len; i += n) {
 		unsigned char c = (unsigned char)s[i];
 
-		n = character((const unsigned char *)s + i, len - i);
+		n = utf8_character((const unsigned char *)s + i, len - i);
 		if (n == 0) {
 			fputs("\xef\xbf\xbd", to);
 			n = 1;

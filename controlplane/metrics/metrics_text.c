@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static const char *
 kind_word(enum metric_kind kind)
 {
@@ -27,33 +29,12 @@ metric_begin(struct metric_lines *m, const char *name, enum metric_kind kind, co
 	buf_printf(m->out, "# TYPE %s%s %s\n", name, family_suffix(m), kind_word(kind));
 }
 
-/* The length of the UTF-8 character at s, of at most len bytes; 0: it is none. */
-static size_t
-character_len(const unsigned char *s, size_t len)
-{
-	size_t n = s[0] < 0x80                   ? 1
-	           : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-	           : (s[0] & 0xf0) == 0xe0       ? 3
-	           : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-	                                         : 0;
-
-	if (n == 0 || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 /* Bytes that are no UTF-8 become U+FFFD: one such byte would make the whole page unreadable. */
 static void
 put_value(struct buf *out, const char *s, size_t len)
 {
 	for (size_t i = 0, n; i < len; i += n) {
-		n = character_len((const unsigned char *)&s[i], len - i);
+		n = utf8_character((const unsigned char *)&s[i], len - i);
 		if (s[i] == '\n')
 			buf_bytes(out, "\\n", 2);
 		else if (n == 0)
