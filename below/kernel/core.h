@@ -109,8 +109,20 @@ struct irqaction {
 	const char *name;
 } BY_BTF;
 
+struct
+    sched_info { /* pcount: how often it got a CPU; run_delay: how long it was ready, until it got one last */
+	unsigned long pcount;
+	unsigned long long run_delay;
+} BY_BTF;
+
+struct sched_entity {
+	unsigned long long sum_exec_runtime;
+} BY_BTF;
+
 struct task_struct {
 	unsigned long nvcsw, nivcsw;
+	struct sched_entity se;
+	struct sched_info sched_info;
 	struct pid *thread_pid;
 	int pid, tgid, on_cpu;
 	unsigned int __state, flags;

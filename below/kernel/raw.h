@@ -22,8 +22,8 @@ enum raw_kind { RAW_WAIT = 1, RAW_STACK, RAW_HIT, RAW_BEGUN };
 /* When a stack was copied. A sample is one at RAW_CLOCK. */
 enum raw_when { RAW_OUT, RAW_HOLDER, RAW_CLOCK, RAW_WHENS };
 
-/* What the CPU was doing: the top of its interrupts. */
-enum raw_context { RAW_TASK, RAW_KERNEL_TASK, RAW_IRQ, RAW_SOFTIRQ, RAW_HRTIMER };
+/* What the CPU was doing: the top of its interrupts. RAW_UNSEEN: the kernel did not report it. */
+enum raw_context { RAW_TASK, RAW_KERNEL_TASK, RAW_IRQ, RAW_SOFTIRQ, RAW_HRTIMER, RAW_UNSEEN };
 
 enum {
 	RAW_STACK_PIECE = 1024,
@@ -93,6 +93,8 @@ struct raw_wait {
 	u8 waker_name[RAW_NAME_BYTES]; /* its thread's (comm) */
 	u64 turns; /* how often it had left a CPU when it was seen to leave one last: the kernel's count */
 	u64 seen_ns; /* when that was, or it came back from a wait that was recorded */
+	u64 arrivals, ready_ns,
+	    ran_ns; /* the kernel's counts when it left: how often it had got a CPU, how long it had been ready and had run */
 };
 
 struct raw_stack {

@@ -371,6 +371,18 @@ note_call(struct raw_wait *w, struct task_struct *t)
 	w->arguments[2] = r.dx;
 }
 
+/* What the kernel counts of the thread; not all kernels do. */
+static __always_inline void
+note_counts(struct raw_wait *w, struct task_struct *t)
+{
+	w->arrivals = w->ready_ns = 0;
+	w->ran_ns = t->se.sum_exec_runtime;
+	if (!bpf_core_field_exists(t->sched_info.pcount))
+		return;
+	w->arrivals = t->sched_info.pcount;
+	w->ready_ns = t->sched_info.run_delay;
+}
+
 static __always_inline void
 note_out(struct raw_wait *w, struct task_struct *t, u64 now)
 {
@@ -385,6 +397,7 @@ note_out(struct raw_wait *w, struct task_struct *t, u64 now)
 	w->waker_trace_id = w->owner_trace_id = 0;
 	w->woken_ns = 0;
 	w->out_ns = now;
+	note_counts(w, t);
 }
 
 /* The id that a thread has in its own pid namespace, and knows itself by; 0: it has none of its own. */
@@ -545,6 +558,31 @@ check_turns(struct raw_wait *w, struct task_struct *t, const struct raw_process 
 	w->seen_ns = now;
 }
 
+/* A thread that leaves a CPU, and whose last wait is still open, came back by a switch that the kernel did not report (docs/below.md, Losses). When
+ * that was follows from how long it has run since, and when it was woken from how long it was ready. */
+static __always_inline void
+close_unseen(struct raw_wait *w, struct task_struct *t, u64 now)
+{
+	u64 arrivals = w->arrivals, ready_ns = w->ready_ns, ran_ns = w->ran_ns;
+
+	if (w->out_ns == 0 || (!w->followed && w->holder_of == 0))
+		return;
+	note_counts(w, t);
+	if (arrivals != 0 && w->arrivals == arrivals)
+		return; /* follow_holder() wrote it just when the thread came back */
+	w->in_ns = now - (w->ran_ns - ran_ns);
+	if (arrivals == 0 || w->arrivals != arrivals + 1 || w->in_ns < w->out_ns ||
+	    w->in_ns < w->woken_ns) {
+		lose(w->out_ns);
+		return;
+	}
+	if (w->woken_ns == 0 && !w->preempted) {
+		w->woken_ns = w->in_ns - (w->ready_ns - ready_ns);
+		w->woken_by = RAW_UNSEEN;
+	}
+	put(&w->head, sizeof *w, w->out_ns);
+}
+
 static __always_inline void
 leave(struct task_struct *prev, bool preempted, u32 state)
 {
@@ -558,8 +596,10 @@ leave(struct task_struct *prev, bool preempted, u32 state)
 		return;
 	now = bpf_ktime_get_ns();
 	w = bpf_task_storage_get(&waits, prev, 0, 0);
-	if (w != 0)
+	if (w != 0) {
+		close_unseen(w, prev, now);
 		check_turns(w, prev, p, now);
+	}
 	inner = note_inner(prev);
 	if (!find_context(p))
 		return;

@@ -146,6 +146,8 @@ woken_by(const struct raw_wait *w)
 		return WAKE_TIMER;
 	case RAW_SOFTIRQ:
 		return wake_by_softirq(w->vector);
+	case RAW_UNSEEN:
+		return WAKE_UNKNOWN;
 	}
 	return WAKE_INTERRUPT;
 }

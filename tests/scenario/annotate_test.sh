@@ -69,7 +69,7 @@ right() {
 	jq -n -e --slurpfile d "$D/live.json" --rawfile truth "$D/live.truth" --arg phase "$1" "
 		# without what LTTng-UST calls once in each thread
 		def own: [.calls[] | select(.name | IN(\"gettid\", \"rt_sigprocmask\", \"getrandom\", \"mremap\") or (\$phase != \"touch\" and . == \"mmap\") | not)];
-		def missed: (.states.unknown // 0) > 1; # the kernel did not run the recorder's program at a wake-up: said, not guessed
+		def missed: (.states.unknown // 0) > 1; # the kernel did not report the switch (docs/below.md, Losses): said, not guessed
 		# The answer takes 5 ms from when the question came. If something else had the processor meanwhile, less of it is left to wait for.
 		def sent_ms: own[2].at_ms;
 		def answered_ms: own[3].at_ms + own[3].ms - sent_ms;

@@ -42,7 +42,7 @@ wait $BELOW
 check "hone-below ends when the program has" test -s "$D/seen.json"
 # Switches that the kernel does not call hone-below's program for are losses, too (docs/below.md, Losses).
 echo "# lost, and seen: $(jq -c '[.lost, (.rows | map(.count) | add)]' "$D/seen.json")"
-check "less than 1 % was lost" jq -e '.lost < 0.01 * (.rows | map(.count) | add)' "$D/seen.json"
+check "nothing was lost" jq -e '.lost == 0' "$D/seen.json"
 
 # waits FUNCTION: those in that function, as {state: times}
 waits() { jq -c --arg f "$1" '[.rows[] | select((.place | startswith($f + "()")) and .state != "running" and .state != "ready")]

@@ -49,8 +49,6 @@ OFF_S = 10.0
 BACK_S = 30.0
 # Within this time folders are removed. The agent waits 10 s for what a dead program left half written, then keeps it 2 s more.
 LEFT_S = 15.0
-# The part of the waits of a moment that may be missing without a word.
-SILENT_MAX = 0.01
 # Limit for one call into the tracer, without the time that it waited for a processor.
 BLOCKED_S = 0.5
 # Tracepoints count as disabled after this time: between two states they are disabled for a moment, too.
@@ -918,8 +916,7 @@ class Moment:
                 elif flags & PROBED:
                     silent.append('%d, number %d of %d to %d, from %.6f to %.6f' % (pid, n, first, until, begin / 1e9, end / 1e9))
         self.waits_silent = len(silent)
-        # Some 1 in 5,000 is missing without a word (docs/below.md, Losses); the table tells how many.
-        if len(silent) > SILENT_MAX * (self.waits + len(silent)):
+        if silent:
             self.words.append('%d waits of probed requests are missing, and nobody told: %s' % (len(silent), silent[:3]))
 
     # ---- afterwards
