@@ -26,7 +26,10 @@ end() {
 	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
 }
 trap end EXIT
-why() { hone status; hone agents; hone forest UPDATE; tail -n 12 "$D/agent.log" "$D/honed.log"; }
+why() {
+	hone status; hone agents; hone forest UPDATE; tail -n 12 "$D/agent.log" "$D/honed.log"
+	jq -c '[.lost, [.probes[] | [.name, .hits, .failed]]]' "$D"/*.json; cat "$D/few.log"
+}
 
 mkdir "$D/run" "$D/home" "$D/data" "$D/maps"
 chown postgres "$D/run" "$D/home" "$D/data"
