@@ -3,13 +3,13 @@
 # tools/scenarios.sh OUT JOBS BESIDE PAIRED ALONE: runs scenarios (three lists of files) under prove: those of BESIDE, JOBS at a
 # time; those of PAIRED, two at a time; then those of ALONE, which measure, one by one. PAIRED and ALONE begin when what else
 # `make check` runs has ended (it locks the file HONE_QUIET: tools/check.sh). Failed scenarios are run once more at the end, to distinguish a
-# fault from a busy machine; both results are reported. If more than AGAIN scenarios fail, none is run again. Their
+# fault from a busy machine; both results are reported. If more than AGAIN of the 60 fail, none is run again. Their
 # output is in OUT/scenarios, and is printed again at the end if a check failed. TAP: the folder for tools/tap.sh; the
 # second runs are in its folder "retry", so that the summary of `make check` names them: each of them deserves
 # attention.
 [ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
 set -u
-out=$1 jobs=$2 beside=$3 paired=$4 alone=$5 AGAIN=3
+out=$1 jobs=$2 beside=$3 paired=$4 alone=$5 AGAIN=6
 tap=${TAP:-$out/tap/scenario} first=$out/scenarios second=$out/scenarios.again state=$out/scenarios.state
 export O="$out"
 rm -f "$first" "$second" "$state"

@@ -19,7 +19,12 @@ export HONE_SOCKET="ipc://$stage/honed.sock"
 . examples/node.sh
 good= other= honed= tap= program=
 hone() { "$O/bin/hone" "$@"; }
-why() { grep -h -A 25 -e ERROR -e 'runtime error' "$stage"/*.log || tail -n 5 "$stage"/*.log; cat "$stage"/play-*; }
+why() {
+  grep -h -A 25 -e ERROR -e 'runtime error' "$stage"/*.log || tail -n 5 "$stage"/*.log
+  cat "$stage"/play-*
+  local pid
+  for pid in $other $honed; do ls -l "/proc/$pid/fd"; cat "/proc/$pid/task"/*/comm; done
+}
 in_node() { local node=$1; shift; exec examples/node.sh exec "$stage" "$node" "$@"; }
 late=$O/tests/scenario/soak_late.so
 mkfifo "$stage/fifo" && head -c 10000 /dev/urandom >"$stage/rubbish"
@@ -139,7 +144,10 @@ kill $honed; wait $honed; honed=
 "$O/tests/scenario/bad_peer" controller "$stage/bad.sock" 77 0 20 "$stage" >>"$stage/play-first"
 good_controller
 wait_for 60 connected n2
-sleep 3
+# unchanged for 100 looks, 2 s or more
+settled() { local now; now=$(held "$1"); [ "$now" = "$last" ] && same=$((same + 1)) || same=0; last=$now; [ $same -ge 100 ]; }
+last= same=0
+wait_for 30 settled $other
 before=$(held $other) resident=$(resident $other)
 kill $honed; wait $honed; honed=
 check "a malicious controller plays all its cases" played controller "$stage/bad.sock" held_up

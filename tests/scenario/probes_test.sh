@@ -81,11 +81,11 @@ verdict_is_the_wait() {
 }
 
 backend() { pgrep -P "$SERVER" -f ': postgres postgres' | head -n 1; } # of pgbench, which began first
-# As on Linux 6.1: a link for each place, 8 at a time.
+# As on Linux 6.1: a link for each place, 8 at a time. The kernel counts the hits; stacks of all waits, 16 KiB each, may be lost on a busy machine.
 one_by_one() { # PATTERN TRUTH
-	"$O/lib/hone/hone-below" --without uprobe_multi --pid "$(backend)" --all --seconds 1 --json \
+	"$O/lib/hone/hone-below" --without uprobe_multi --pid "$(backend)" --all --seconds 3 --json \
 		--probes "usdt.postgresql:$1" > "$D/few.json" 2> "$D/few.log"
-	jq -e ".lost == 0 and ([.probes[] | select(.failed == null)] | $2) and all(.probes[].failed; . == null or test(\"places that can be probed at a time here\"))" "$D/few.json"
+	jq -e "([.probes[] | select(.failed == null)] | $2) and all(.probes[].failed; . == null or test(\"places that can be probed at a time here\"))" "$D/few.json"
 }
 check "without links to many places some are probed all the same" one_by_one 'transaction__*' 'length == 3 and any(.hits > 20)'
 check "at most 8 at a time, and of the others that is said" one_by_one '*' 'length == 8'
@@ -107,8 +107,8 @@ kill $HONED
 wait_for 20 gone $HONED
 # By reading its code from the file, not from a mapping into which the kernel has written breakpoints.
 twice() {
-	"$O/lib/hone/hone-below" --pid "$(backend)" --all --seconds 1 --json --probes 'usdt.postgresql:query__start' > "$D/twice.json" 2> "$D/few.log"
-	jq -e '.lost == 0 and any(.probes[]; .failed == null and .hits > 20)' "$D/twice.json"
+	"$O/lib/hone/hone-below" --pid "$(backend)" --all --seconds 3 --json --probes 'usdt.postgresql:query__start' > "$D/twice.json" 2> "$D/few.log"
+	jq -e 'any(.probes[]; .failed == null and .hits > 20)' "$D/twice.json"
 }
 check "what is probed can be probed by another one, too" twice
 check "when the controller is gone, no probe is on" wait_for 20 nothing_attached
