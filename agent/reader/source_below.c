@@ -633,6 +633,7 @@ source_below_probe(struct source_below *s, const struct below_probe *p)
 		    (known->name = arena_text(&s->names, p->name, strlen(p->name))) == NULL ||
 		    !map_put(&s->probes, p->id, known))
 			return false;
+		known->asked = 0;
 	}
 	known->word = p->word;
 	if (!source_below_send(s, &m))
