@@ -13,14 +13,15 @@
  *    e. PROGRAM_UNSEEN.
  * 3. Enough units by a fork that had begun another one: FORK_REUSED.
  * 4. Enough forks are joined unless a unit of another trace began on the thread meanwhile; their share
- *    lies above that of forks without a join when the thread was not shared: DETACH_MISSING, of the
- *    unit that forks.
+ *    lies above that of forks without a join when the thread was not shared, or no thread is ever given back
+ *    (7): DETACH_MISSING, of the unit that forks.
  * 5. Enough forks without a join whose unit ended while the forking unit recorded nothing, and
  *    nearly all of that time had passed by then: it waited. JOIN_MISSING. Time that has nothing to do
  *    with the unit would be over by half at its end, on average.
  * 6. Enough units whose fork is not in the trace: FORK_UNSEEN.
  * 7. Enough requests without an end: DETACH_MISSING, if enough of them shared their thread while they
- *    waited; REQUEST_OPEN otherwise.
+ *    waited, and none of the others that did was joined: a request that stays on its thread loses what comes
+ *    after the next one has begun there. REQUEST_OPEN otherwise: an answer may never have come.
  * 8. Enough requests with two ends, or the end first: ENDS_AGAIN.
  * 9. Enough requests inside of a request: REQUEST_INSIDE.
  * 10. Enough traces without a request_begin, of all traces: REQUEST_UNSEEN.
@@ -190,6 +191,14 @@ find_lost(struct mistake_search *s, const struct place_facts *f)
 
 /* ---- rule 4 ---- */
 
+/* Enough forks are joined although their thread served others meanwhile: it was given back. */
+static bool
+is_detached(const struct mistake_search *s, const struct place_facts *f)
+{
+	return is_enough(s, f->shared_joined, f->shared_joined + f->shared_unjoined,
+	    s->limits->share_min);
+}
+
 static bool
 is_detached_never(const struct mistake_search *s, const struct place_facts *f)
 {
@@ -202,7 +211,7 @@ is_detached_never(const struct mistake_search *s, const struct place_facts *f)
 		return false;
 	wilson_interval((double)f->shared_unjoined, (double)shared, s->limits->z, &low, &unused);
 	wilson_interval((double)f->alone_unjoined, (double)alone, s->limits->z, &unused, &high);
-	return alone == 0 || low > high;
+	return alone == 0 ? !is_detached(s, f) : low > high;
 }
 
 /* ---- all rules of one place ---- */
@@ -264,6 +273,19 @@ find_at_unit(struct mistake_search *s, const struct place_facts *f)
 			   .of = f->units });
 }
 
+/* The threads of requests that begin there are given back while these wait. */
+static bool
+detaches(const struct mistake_search *s, const struct place_facts *request)
+{
+	for (uint32_t i = 0; i < s->facts->n; i++) {
+		const struct place_facts *f = &s->facts->items[i];
+
+		if (f->type == request->type && f->forker == request->label && is_detached(s, f))
+			return true;
+	}
+	return false;
+}
+
 static void
 find_at_request(struct mistake_search *s, const struct place_facts *f)
 {
@@ -272,7 +294,8 @@ find_at_request(struct mistake_search *s, const struct place_facts *f)
 
 	/* 7 */
 	if (is_enough(s, f->open, f->requests, least)) {
-		bool waits = is_enough(s, f->open_shared, f->open, WAITING_MIN);
+		bool waits = is_enough(s, f->open_shared, f->open, WAITING_MIN) &&
+		             !detaches(s, f);
 
 		m.kind = waits ? MISTAKE_DETACH_MISSING : MISTAKE_REQUEST_OPEN;
 		m.count = f->open;

@@ -281,6 +281,22 @@ a_loop_that_detaches_and_joins_has_no_mistake(void **state)
 	play_free(&p);
 }
 
+static void
+an_answer_that_never_comes_is_no_missing_detach(void **state)
+{
+	struct play p;
+	(void)state;
+
+	play_begin(&p, 2);
+	TIMES(&p, 37, BEGIN, UNIT, { 1000, 0, 11, 'B', 0, "R", 2 }, { 1100, 0, 11, 'E', 0, "R", 2 },
+	    UNIT_ENDS, JOIN, END);
+	TIMES(&p, 27, BEGIN, { 1000, 0, 11, 'B', 0, "R", 2 }, { 1100, 0, 11, 'E', 0, "R", 2 });
+	play_end(&p, NULL);
+	assert_int_equal(p.n, 1);
+	expect(&p, 0, MISTAKE_REQUEST_OPEN, "s/hone:request_begin(R)", "");
+	play_free(&p);
+}
+
 /* 5 */
 static void
 a_wait_without_a_join_is_named(void **state)
@@ -555,6 +571,7 @@ main(void)
 		cmocka_unit_test(a_carrier_that_begins_two_units_is_named),
 		cmocka_unit_test(a_missing_detach_is_named),
 		cmocka_unit_test(a_loop_that_detaches_and_joins_has_no_mistake),
+		cmocka_unit_test(an_answer_that_never_comes_is_no_missing_detach),
 		cmocka_unit_test(a_wait_without_a_join_is_named),
 		cmocka_unit_test(work_that_is_not_waited_for_needs_no_join),
 		cmocka_unit_test(a_missing_join_of_work_side_by_side_is_named),
