@@ -5,7 +5,8 @@
  *
  *	TracesData, ExportTraceServiceRequest    1 ResourceSpans
  *	ResourceSpans    1 Resource { 1 KeyValue }    2, 1000 ScopeSpans { 2 Span }
- *	Span             1 trace, 2 id, 4 parent: bytes; 3 tracestate; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code }
+ *	Span             1 trace, 2 id, 4 parent: bytes; 3 tracestate; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code };
+ *	                 where spans are not gathered, 11 Event { 1 time: fixed64; 2 name; 3 KeyValue }; 13 Link { 1 trace, 2 id: bytes }
  *	KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4 double }
  *
  * A file is one such message, of which ResourceSpans after ResourceSpans is read; or
@@ -41,6 +42,7 @@ struct otlp_proto {
 	struct otlp_resource resource;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
+	struct otlp_extras extras;
 	bool truncated; /* the current message is truncated, and counted */
 };
 
@@ -165,6 +167,52 @@ decode_id(const struct proto_field *f, uint8_t *to, uint32_t max, uint32_t *len)
 }
 
 static bool
+decode_event(const struct proto_field *message, struct otlp_extras *x)
+{
+	struct reader r = reader_of(message->bytes, message->len);
+	struct span_event *e = otlp_extras_event(x);
+	struct proto_field f = { 0 };
+	bool ok = true;
+
+	while (e != NULL && ok && next_field(&r, &f)) {
+		if (is(&f, 1, WIRE_FIXED64)) {
+			e->time_ns = f.n <= INT64_MAX ? (int64_t)f.n : 0;
+		} else if (is(&f, 2, WIRE_BYTES)) {
+			e->name = text_of(&f);
+		} else if (is(&f, 3, WIRE_BYTES) && x->nattributes < OTLP_EVENT_ATTRIBUTES_MAX) {
+			struct attribute *to = &x->attributes[x->nattributes];
+
+			if ((ok = decode_key_value(&f, to)) && to->key_len > 0 &&
+			    to->value.type != VALUE_NONE) {
+				x->nattributes++;
+				e->nattributes++;
+			}
+		}
+	}
+	return ok && (e == NULL || !malformed(&r, &f));
+}
+
+static bool
+decode_link(const struct proto_field *message, struct otlp_extras *x)
+{
+	struct reader r = reader_of(message->bytes, message->len);
+	uint8_t trace[16] = { 0 }, id[8] = { 0 };
+	uint32_t trace_len = 0, id_len = 0;
+	struct proto_field f = { 0 };
+
+	while (next_field(&r, &f)) {
+		if (is(&f, 1, WIRE_BYTES))
+			decode_id(&f, trace, sizeof trace, &trace_len);
+		else if (is(&f, 2, WIRE_BYTES))
+			decode_id(&f, id, sizeof id, &id_len);
+	}
+	if (malformed(&r, &f))
+		return false;
+	otlp_extras_link(x, trace, trace_len, id, id_len);
+	return true;
+}
+
+static bool
 decode_span(const struct proto_field *message, struct otlp_span *s)
 {
 	struct reader r = reader_of(message->bytes, message->len);
@@ -173,6 +221,9 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 
 	s->span = (struct span){ 0 };
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
+	if (s->extras != NULL)
+		s->extras->nevents = s->extras->nattributes = s->extras->nlinks = s->extras
+		                                                                      ->links = 0;
 	while (ok && next_field(&r, &f)) {
 		if (is(&f, 1, WIRE_BYTES)) {
 			decode_id(&f, s->trace, sizeof s->trace, &s->trace_len);
@@ -196,6 +247,10 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 
 			ok = decode_key_value(&f, to);
 			s->nattributes += ok && to->key_len > 0 && to->value.type != VALUE_NONE;
+		} else if (is(&f, 11, WIRE_BYTES) && s->extras != NULL) {
+			ok = decode_event(&f, s->extras);
+		} else if (is(&f, 13, WIRE_BYTES) && s->extras != NULL) {
+			ok = decode_link(&f, s->extras);
 		} else if (is(&f, 15, WIRE_BYTES)) {
 			ok = decode_status(&f, &s->span.failed);
 		}
@@ -491,6 +546,7 @@ read_otlp_proto(struct reading *r, struct input *in, struct err *e)
 	x->r = r;
 	x->in = in;
 	x->span.attributes = x->attributes;
+	x->span.extras = reading_options(r)->span != NULL ? &x->extras : NULL;
 	rc = need(x, HEAD_BYTES, e);
 	framing = reading_options(r)->message
 	              ? FRAME_NONE

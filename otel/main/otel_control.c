@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "otel/spans/event_names.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/toggle.h"
@@ -147,10 +148,19 @@ static void
 recheck(struct otel *o)
 {
 	struct otel_control *c = &o->control;
-	uint64_t changes = gate_table_changes(o->gates);
+	uint64_t changes = gate_table_changes(o->gates) +
+	                   event_names_changes(otel_source_events(o->source));
 
-	c->done_due |= changes != c->gates && c->has_want && c->ntoggles > 0;
-	c->gates = changes;
+	c->done_due |= changes != c->places && c->has_want && c->ntoggles > 0;
+	c->places = changes;
+}
+
+/* Events are always on: to turn one on is to use it. */
+static bool
+has_tracepoint(const struct otel *o, const char *name)
+{
+	return gate_table_has(o->gates, name) ||
+	       event_names_has(otel_source_events(o->source), name);
 }
 
 static void
@@ -167,7 +177,7 @@ post_done(struct otel *o, struct mono now)
 	if (done.results == NULL)
 		return;
 	for (uint32_t i = 0; i < c->ntoggles; i++)
-		done.results[i] = gate_table_has(o->gates, c->toggles[i]) ? DONE_ON : DONE_NO_SUCH;
+		done.results[i] = has_tracepoint(o, c->toggles[i]) ? DONE_ON : DONE_NO_SUCH;
 	done_encode(&done, &b);
 	free(done.results);
 	link_post(o->link, FRAME_DONE, &b);

@@ -30,7 +30,7 @@ struct otel_control { /* otel_control.c: what the controller wants */
 	struct arena arena; /* of the toggles */
 	uint32_t ntoggles;
 	const char **toggles;     /* tracepoints of the want */
-	uint64_t gates;           /* gate_table_changes() */
+	uint64_t places;          /* gate_table_changes() and event_names_changes() */
 	bool shed;                /* since memory was full; until another want comes */
 	struct mono heard, since; /* since: the epoch is in effect */
 	char trouble[400];
@@ -44,8 +44,9 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	uint64_t said_full;
 };
 
-struct otel_told {                 /* otel_services.c: of which services the controller was told */
-	uint64_t told, told_gates; /* services_changes(), gate_table_changes() */
+struct otel_told { /* otel_services.c: of which services the controller was told */
+	uint64_t told,
+	    told_gates; /* services_changes() and event_names_changes(), gate_table_changes() */
 	struct mono told_at;
 	uint32_t programs; /* that were told of */
 };

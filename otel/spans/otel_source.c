@@ -9,7 +9,9 @@
 
 #include "analysis/label.h"
 #include "base/arena.h"
+#include "formats/otlp.h"
 #include "formats/reading.h"
+#include "otel/spans/event_names.h"
 #include "otel/spans/services.h"
 #include "otel/spans/shares.h"
 #include "otel/spans/trace_draw.h"
@@ -21,6 +23,7 @@ struct otel_source {
 	struct otel_source_options o;
 	struct gather *gather;
 	struct services *services;
+	struct event_names *events;
 	struct span_records *records;
 	struct labels *labels; /* that readings need; no spans become traces there */
 	struct reading *readings[SPAN_FORMATS]; /* made when the first body of that format comes */
@@ -129,7 +132,8 @@ otel_source_new(struct otel_source **ret, const struct otel_source_options *o, s
 	s->o = *o;
 	s->watermark_ns = INT64_MIN;
 	shares_add(&s->shares, 1, INT64_MIN);
-	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL)
+	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL ||
+	    (s->events = event_names_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
 		rc = span_records_new(&s->records, &r, e);
@@ -148,6 +152,7 @@ otel_source_free(struct otel_source *s)
 		return;
 	gather_free(s->gather);
 	services_free(s->services);
+	event_names_free(s->events);
 	span_records_free(s->records);
 	for (int i = 0; i < SPAN_FORMATS; i++)
 		reading_free(s->readings[i]);
@@ -211,11 +216,29 @@ reject(struct otel_source *s, const struct span *span, const char *why)
 	return 0;
 }
 
+/* The events whose names are known, or are made so, on the clock of this node. */
+static uint32_t
+take_events(struct otel_source *s, const struct span *from, struct span_event to[OTLP_EVENTS_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < from->nevents && n < OTLP_EVENTS_MAX; i++) {
+		const struct span_event *e = &from->events[i];
+
+		if (event_names_note(s->events, from->service, e->name) == NULL)
+			continue;
+		to[n] = *e;
+		to[n++].time_ns = wall_offset_mono_ns(&s->clock, e->time_ns);
+	}
+	return n;
+}
+
 /* From the reading of a body. */
 static int
 take_span(void *ctx, const struct span *from, struct err *e)
 {
 	struct otel_source *s = ctx;
+	struct span_event events[OTLP_EVENTS_MAX];
 	struct span span = *from;
 	struct receipt *r = s->receipt;
 	(void)e;
@@ -233,6 +256,8 @@ take_span(void *ctx, const struct span *from, struct err *e)
 		    s, from, "it is too old: it ended, or this machine started, long ago");
 	if (s->now.ns - span.end_ns > s->o.delay_ns)
 		s->stats.delayed++;
+	span.nevents = take_events(s, from, events);
+	span.events = events;
 	switch (gather_add(s->gather, &span, s->now)) {
 	case GATHERED:
 		r->taken++;
@@ -414,6 +439,12 @@ struct services *
 otel_source_services(const struct otel_source *s)
 {
 	return s->services;
+}
+
+struct event_names *
+otel_source_events(const struct otel_source *s)
+{
+	return s->events;
 }
 
 const struct batch_label *

@@ -26,6 +26,7 @@
 
 struct otel_source;
 struct services;
+struct event_names;
 
 struct otel_source_options {
 	struct gather_options gather;
@@ -84,6 +85,8 @@ int otel_source_poll(
     struct otel_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
 /* The services that spans came from, until otel_source_free(). */
 struct services *otel_source_services(const struct otel_source *s);
+/* The names of events of spans, until otel_source_free(). */
+struct event_names *otel_source_events(const struct otel_source *s);
 const struct batch_label *otel_source_labels(const struct otel_source *s, uint32_t *count);
 
 /* Share of the memory for spans that is used, 0 to 1; and the time until a trace is due. */
