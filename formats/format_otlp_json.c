@@ -22,6 +22,7 @@ enum { WAITING_MAX_BYTES = 16 << 20 }; /* spans beyond this do not wait for thei
 
 struct waiting_span {
 	struct otlp_span span;
+	struct text_view scope; /* in the resource's arena */
 	struct waiting_span *next;
 };
 
@@ -333,8 +334,10 @@ end_waiting(struct otlp_json *x, struct err *e)
 {
 	int rc = 0;
 
-	for (struct waiting_span *w = x->waiting; w != NULL && rc == 0; w = w->next)
+	for (struct waiting_span *w = x->waiting; w != NULL && rc == 0; w = w->next) {
+		x->resource.scope = w->scope;
 		rc = hand_on(x, &w->span, e);
+	}
 	x->waiting = NULL;
 	x->waiting_end = &x->waiting;
 	arena_reset(&x->arena);
@@ -385,7 +388,7 @@ wait_for_resource(struct otlp_json *x, struct err *e)
 		return hand_on(x, &x->span, e);
 	if ((w = arena_alloc(&x->arena, sizeof *w)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
-	*w = (struct waiting_span){ .span = x->span };
+	*w = (struct waiting_span){ .span = x->span, .scope = x->resource.scope };
 	/* One more than it has: that of its links. */
 	w->span.attributes = arena_calloc(
 	    &x->arena, x->span.nattributes + 1, sizeof *w->span.attributes);
@@ -443,16 +446,40 @@ for_all(struct otlp_json *x, int (*take)(struct otlp_json *x, struct err *e), st
 	return rc < 0 ? rc : 0;
 }
 
+/* {"name":"..."}: the name is copied, since it is read before its spans. */
+static int
+read_scope(struct otlp_json *x, struct err *e)
+{
+	struct text_view key, name = { 0 };
+	char *copy;
+
+	if (!json_enter_object(&x->j))
+		return 0;
+	json_hold(&x->j);
+	while (json_key(&x->j, &key))
+		if (text_is(key, "name"))
+			json_text(&x->j, &name);
+	copy = name.len > 0 ? arena_text(&x->resource.arena, name.s, name.len) : NULL;
+	json_release(&x->j);
+	if (name.len > 0 && copy == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for the name of a scope");
+	x->resource.scope = (struct text_view){ copy, name.len };
+	return 0;
+}
+
 static int
 take_scope(struct otlp_json *x, struct err *e)
 {
 	struct text_view key;
 	int rc = 0;
 
+	x->resource.scope = (struct text_view){ 0 };
 	if (!json_enter_object(&x->j))
 		return 0;
 	while (rc == 0 && json_key(&x->j, &key))
-		if (text_is(key, "spans"))
+		if (text_is(key, "scope") && reading_options(x->r)->span != NULL)
+			rc = read_scope(x, e);
+		else if (text_is(key, "spans"))
 			rc = for_all(x, take_span, e);
 	return rc;
 }

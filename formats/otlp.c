@@ -105,6 +105,7 @@ otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource 
 	span->no_begin = span->begin_ns <= 0;
 	span->no_end = span->end_ns <= 0;
 	span->service = o->service;
+	span->scope = o->scope;
 	for (int i = 0; i < OTLP_NODES && span->node.len == 0; i++)
 		span->node = o->nodes[i];
 	take_extras(s);

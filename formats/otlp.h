@@ -24,6 +24,8 @@ enum otlp_node { OTLP_POD, OTLP_HOST, OTLP_INSTANCE, OTLP_NODES };
 
 struct otlp_resource { /* all zeroes: nothing is known */
 	struct text_view service, nodes[OTLP_NODES];
+	struct text_view
+	    scope; /* of the spans at hand, as far as it stands before them; the caller's */
 	struct arena arena;
 };
 

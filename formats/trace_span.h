@@ -57,6 +57,7 @@ struct span {
 	int64_t begin_ns, end_ns;
 	struct text_view service, name; /* "" becomes "unknown" */
 	struct text_view node;          /* host, pod or instance; "": not known */
+	struct text_view scope;         /* OTLP: the instrumentation it is of; "": not known */
 	struct text_view state;         /* tracestate (W3C Trace Context); "": not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;

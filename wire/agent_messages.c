@@ -350,6 +350,40 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 
 /* ---- programs ---- */
 
+const char *
+lever_word(enum lever l)
+{
+	static const char *const words[LEVERS] = {
+#define LEVER(name, word) [LEVER_##name] = word,
+#include "wire/levers.tbl.h"
+#undef LEVER
+	};
+
+	assert(l < LEVERS);
+	return words[l];
+}
+
+/* The levers follow the programs where one is another than TRACER, so other agents' messages are as those of earlier versions. */
+static void
+put_levers(const struct programs *p, struct buf *b)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->nprograms; i++)
+		any |= p->programs[i].lever != LEVER_TRACER;
+	for (uint32_t i = 0; i < p->nprograms && any; i++)
+		buf_u8(b, p->programs[i].lever);
+}
+
+static int
+take_levers(struct programs *p, struct reader *r, struct err *e)
+{
+	for (uint32_t i = 0; i < p->nprograms && reader_left(r) > 0; i++)
+		if ((p->programs[i].lever = read_u8(r)) >= LEVERS)
+			return err_set(e, ERR_INPUT, "programs: program %u has no known lever", i);
+	return 0;
+}
+
 void
 programs_encode(const struct programs *p, struct buf *b)
 {
@@ -365,6 +399,7 @@ programs_encode(const struct programs *p, struct buf *b)
 		buf_uint(b, p->programs[i].first);
 		buf_uint(b, p->programs[i].count);
 	}
+	put_levers(p, b);
 }
 
 static int
@@ -400,6 +435,7 @@ read_program(struct program *ret, uint32_t nnames, struct reader *r, struct aren
 	ret->pid = (uint32_t)pid;
 	ret->first = (uint32_t)first;
 	ret->count = (uint32_t)count;
+	ret->lever = LEVER_TRACER;
 	return 0;
 }
 
@@ -428,7 +464,7 @@ programs_decode(struct programs *ret, struct arena *a, const void *data, size_t 
 	for (uint32_t i = 0; i < p.nprograms; i++)
 		if ((rc = read_program(&p.programs[i], p.nnames, &r, a)) != 0)
 			return err_set(e, rc, "programs: program %u is malformed or cut off", i);
-	if ((rc = take_end(&r, "programs", e)) != 0)
+	if ((rc = take_levers(&p, &r, e)) != 0 || (rc = take_end(&r, "programs", e)) != 0)
 		return rc;
 	*ret = p;
 	return 0;

@@ -14,6 +14,7 @@
 #include "otel/spans/event_names.h"
 #include "otel/spans/services.h"
 #include "otel/spans/shares.h"
+#include "otel/spans/span_points.h"
 #include "otel/spans/trace_draw.h"
 
 /* POLL_RECORDS: after so many, a poll says that there are more. LOSSES: kept apart until the next poll. */
@@ -33,6 +34,7 @@ struct otel_source {
 	struct mono probe_until, now;
 	bool sampling;
 	struct shares shares;
+	struct otel_levers levers;
 	struct loss losses[LOSSES], given[LOSSES];
 	uint32_t nlosses;
 	int64_t watermark_ns;
@@ -44,7 +46,8 @@ struct otel_source {
 
 /* By a hash of the id, so that all parts of a trace are chosen alike. */
 static struct span_choice
-choose(void *ctx, const char *type, size_t len, uint64_t trace_id, int64_t begin_ns, int64_t end_ns)
+choose(void *ctx, struct text_view service, struct text_view type, uint64_t trace_id,
+    int64_t begin_ns, int64_t end_ns)
 {
 	const struct otel_source *s = ctx;
 	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0;
@@ -52,12 +55,15 @@ choose(void *ctx, const char *type, size_t len, uint64_t trace_id, int64_t begin
 	for (uint32_t i = 0; i < s->want.nrates; i++) {
 		const struct rate *r = &s->want.rates[i];
 
-		if (strlen(r->request_type) == len && memcmp(r->request_type, type, len) == 0) {
+		if (strlen(r->request_type) == type.len &&
+		    memcmp(r->request_type, type.s, type.len) == 0) {
 			sampled = r->sampled;
 			probed = s->now.ns < s->probe_until.ns ? r->probed : 0;
 			break;
 		}
 	}
+	if (sampled > 0 && s->levers.thins != NULL && s->levers.thins(s->levers.ctx, service))
+		sampled = 1;
 	if (probed > 0)
 		probed = fmin(probed, shares_least(&s->shares, begin_ns, end_ns));
 	return (struct span_choice){ s->sampling && draw < sampled, s->sampling && draw < probed };
@@ -69,6 +75,12 @@ whole(void *ctx, int64_t begin_ns, int64_t end_ns)
 	const struct otel_source *s = ctx;
 
 	return shares_least(&s->shares, begin_ns, end_ns) > 0;
+}
+
+void
+otel_source_levers(struct otel_source *s, const struct otel_levers *levers)
+{
+	s->levers = *levers;
 }
 
 void
@@ -233,12 +245,43 @@ take_events(struct otel_source *s, const struct span *from, struct span_event to
 	return n;
 }
 
+/* A span of an instrumentation that Hone switches is a point, as one that a gate has marked, with its name as a field; except where it begins the request
+ * or takes it over from another program: that is never off. */
+static void
+mark_point(struct otel_source *s, struct span *span, struct attribute to[OTLP_ATTRIBUTES_MAX + 2],
+    char name[POINT_NAME_MAX])
+{
+	struct text_view scope;
+	int len;
+
+	if (s->levers.scope == NULL || span->scope.len == 0 || !span->has_parent ||
+	    span->kind == SPAN_KIND_SERVER || span->kind == SPAN_KIND_CONSUMER ||
+	    span_point(span).len > 0)
+		return;
+	scope = s->levers.scope(s->levers.ctx, span->service, span->scope);
+	len = snprintf(
+	    name, POINT_NAME_MAX, "%.*s", (int)scope.len, scope.s != NULL ? scope.s : "");
+	if (len <= 0 || len >= POINT_NAME_MAX)
+		return;
+	to[0] = (struct attribute){ POINT_ATTRIBUTE, sizeof POINT_ATTRIBUTE - 1,
+		{ .type = VALUE_TEXT, .text = name, .len = (uint32_t)len } };
+	to[1] = (struct attribute){ "span.name", 9,
+		{ .type = VALUE_TEXT,
+		    .text = span->name.s,
+		    .len = span->name.len < VALUE_TEXT_MAX ? span->name.len : VALUE_TEXT_MAX } };
+	memcpy(&to[2], span->attributes, span->nattributes * sizeof *to);
+	span->attributes = to;
+	span->nattributes += 2;
+}
+
 /* From the reading of a body. */
 static int
 take_span(void *ctx, const struct span *from, struct err *e)
 {
 	struct otel_source *s = ctx;
 	struct span_event events[OTLP_EVENTS_MAX];
+	struct attribute attributes[OTLP_ATTRIBUTES_MAX + 2];
+	char point[POINT_NAME_MAX];
 	struct span span = *from;
 	struct receipt *r = s->receipt;
 	(void)e;
@@ -256,6 +299,8 @@ take_span(void *ctx, const struct span *from, struct err *e)
 		    s, from, "it is too old: it ended, or this machine started, long ago");
 	if (s->now.ns - span.end_ns > s->o.delay_ns)
 		s->stats.delayed++;
+	if (span.nattributes <= OTLP_ATTRIBUTES_MAX)
+		mark_point(s, &span, attributes, point);
 	span.nevents = take_events(s, from, events);
 	span.events = events;
 	switch (gather_add(s->gather, &span, s->now)) {

@@ -37,6 +37,15 @@ struct otel_source_options {
 	int64_t past_ns; /* one that ended this long ago, too */
 };
 
+/* What is switched in programs by other means than gates; functions may be NULL. */
+struct otel_levers {
+	/* The name "PROVIDER:NAME" of the point that a span of this service and scope is, valid until the next call; length 0: it is none. */
+	struct text_view (*scope)(void *ctx, struct text_view service, struct text_view scope);
+	/* Whether the requests that begin in this service are thinned there by the rates of the want, so not here again. */
+	bool (*thins)(void *ctx, struct text_view service);
+	void *ctx;
+};
+
 enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN, SPAN_FORMATS };
 
 struct receipt {           /* what became of the spans of one body */
@@ -76,6 +85,7 @@ int otel_source_want(
 /* From now on spans that Hone turns on are on in this share of all traces, in every program: 1 at the begin, and where no program can
  * turn spans on. A trace is probed only if it was chosen by the least share of its time (shares.h). O(1). */
 void otel_source_share(struct otel_source *s, double share, struct mono now);
+void otel_source_levers(struct otel_source *s, const struct otel_levers *levers);
 /* Whether requests are sampled at all. At the begin they are not. */
 void otel_source_sample(struct otel_source *s, bool on);
 

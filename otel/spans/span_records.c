@@ -576,7 +576,8 @@ choose(const struct span_records *s, const struct trace *t)
 	if (s->entry != NULL)
 		return (struct span_choice){ s->entry->caller.sampled,
 			s->entry->caller.probed && s->o.whole(s->o.ctx, t->begin_ns, t->end_ns) };
-	return s->o.choose(s->o.ctx, type->name, type->name_len, t->id, t->begin_ns, t->end_ns);
+	return s->o.choose(s->o.ctx, (struct text_view){ type->text, type->service_len },
+	    (struct text_view){ type->name, type->name_len }, t->id, t->begin_ns, t->end_ns);
 }
 
 /* From the reading: the trace of the spans of the tree at hand. */

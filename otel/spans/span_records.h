@@ -37,8 +37,8 @@ struct span_choice {
 struct span_records_options {
 	size_t
 	    names_max_bytes; /* of names of spans and their fields; beyond it spans are "(other)" */
-	/* Whether a request of this type, trace id and time is sampled. The text is valid during the call. */
-	struct span_choice (*choose)(void *ctx, const char *request_type, size_t len,
+	/* Whether a request of this type, which began in this service, of this trace id and time is sampled. Texts are valid during the call. */
+	struct span_choice (*choose)(void *ctx, struct text_view service, struct text_view type,
 	    uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
 	/* Of one whose caller has chosen it: whether all points that are on were on for it. */
 	bool (*whole)(void *ctx, int64_t begin_ns, int64_t end_ns);

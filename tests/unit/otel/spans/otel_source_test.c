@@ -476,6 +476,64 @@ find_event(struct kit *k, const struct trace *t, const char *label)
 	return NULL;
 }
 
+static struct text_view
+switch_express(void *ctx, struct text_view service, struct text_view scope)
+{
+	static const char is[] = "@opentelemetry/instrumentation-express";
+
+	++*(int *)ctx;
+	assert_memory_equal(service.s, "shop", 4);
+	return scope.len == sizeof is - 1 && memcmp(scope.s, is, scope.len) == 0
+	           ? (struct text_view){ "opamp:express", 13 }
+	           : (struct text_view){ 0 };
+}
+
+/* Of the scope that is switched, spans are points of probed requests, with their names as a field; but not those that begin or take over a request. */
+static void
+spans_of_a_switched_scope_are_points(void **state)
+{
+	struct rate rate = { .request_type = "GET /", .sampled = 1, .probed = 1 };
+	struct want w = { .sampled = 1, .rates = &rate, .nrates = 1 };
+	struct kit k;
+	struct trace *t;
+	const struct event *e;
+	int asked = 0;
+	const struct otel_levers levers = { switch_express, NULL, &asked };
+	char text[600], root[600], all[3000];
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	otel_source_levers(k.s, &levers);
+	assert_int_equal(otel_source_want(k.s, &w, (struct mono){ 100 * S }, &k.e), 0);
+	buf_reset(&k.body);
+	snprintf(all, sizeof all,
+	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"shop\"}}]},\"scopeSpans\":["
+	    "{\"scope\":{\"version\":\"1\",\"name\":\"@opentelemetry/instrumentation-express\"},\"spans\":[%s,%s]},",
+	    span_text(text, 1, 2, 1, "middleware", 10010, 10050, ""),
+	    span_text(root, 1, 1, 0, "GET /", 10000, 10100, ""));
+	buf_printf(&k.body, "%s", all);
+	buf_printf(
+	    &k.body, "{\"spans\":[%s]}]}]}", span_text(text, 1, 3, 2, "query", 10020, 10030, ""));
+	assert_int_equal(otel_source_receive(k.s, SPANS_OTLP_JSON, k.body.data, k.body.len,
+			     (struct mono){ 10200 * MS }, &k.receipt, &k.e),
+	    0);
+	assert_int_equal(asked, 1); /* not of spans without a scope, nor of the root */
+	poll_all(&k, 13000);
+	poll_all(&k, 16000);
+	t = assemble_next(k.a);
+	assert_non_null(t);
+	assert_true(trace_is_evidence(t) && t->probed);
+	assert_int_equal(t->nunits, 2);
+	e = find_event(&k, t, "shop/opamp:express_begin");
+	assert_non_null(e);
+	assert_int_equal(t->units[e->unit].id, 1);
+	assert_string_equal(labels_get(k.labels, e->label)->fields[0], "span.name");
+	assert_memory_equal(e->values[0].text, "middleware", 10);
+	assert_non_null(find_event(&k, t, "shop/opamp:express_end"));
+	trace_free(t);
+	kit_end(&k);
+}
+
 /* In the span's unit, between its first and its last record, with their attributes as fields; a tracepoint that is on. */
 static void
 events_of_spans_are_points_with_keys(void **state)
@@ -630,6 +688,7 @@ main(void)
 		cmocka_unit_test(rates_choose_by_type),
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(events_of_spans_are_points_with_keys),
+		cmocka_unit_test(spans_of_a_switched_scope_are_points),
 		cmocka_unit_test(names_of_events_are_bounded),
 		cmocka_unit_test(a_link_to_a_span_that_ended_before_is_the_cause),
 	};
