@@ -22,7 +22,7 @@
 #include "wire/message_fields.h"
 
 enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
-enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };
+enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 6 };
 enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2, FLAG_GUARD_OK = 4, FLAGS_ALL = 7 };
 
 const char *
@@ -363,27 +363,6 @@ lever_word(enum lever l)
 	return words[l];
 }
 
-/* The levers follow the programs where one is another than TRACER, so other agents' messages are as those of earlier versions. */
-static void
-put_levers(const struct programs *p, struct buf *b)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < p->nprograms; i++)
-		any |= p->programs[i].lever != LEVER_TRACER;
-	for (uint32_t i = 0; i < p->nprograms && any; i++)
-		buf_u8(b, p->programs[i].lever);
-}
-
-static int
-take_levers(struct programs *p, struct reader *r, struct err *e)
-{
-	for (uint32_t i = 0; i < p->nprograms && reader_left(r) > 0; i++)
-		if ((p->programs[i].lever = read_u8(r)) >= LEVERS)
-			return err_set(e, ERR_INPUT, "programs: program %u has no known lever", i);
-	return 0;
-}
-
 void
 programs_encode(const struct programs *p, struct buf *b)
 {
@@ -398,8 +377,8 @@ programs_encode(const struct programs *p, struct buf *b)
 		buf_uint(b, p->programs[i].pid);
 		buf_uint(b, p->programs[i].first);
 		buf_uint(b, p->programs[i].count);
+		buf_u8(b, p->programs[i].lever);
 	}
-	put_levers(p, b);
 }
 
 static int
@@ -422,6 +401,7 @@ static int
 read_program(struct program *ret, uint32_t nnames, struct reader *r, struct arena *a)
 {
 	uint64_t pid, first, count;
+	uint8_t lever;
 	int rc = take_name(&ret->service, r, a, NAME_MAX_BYTES);
 
 	assert(ret != NULL);
@@ -430,12 +410,14 @@ read_program(struct program *ret, uint32_t nnames, struct reader *r, struct aren
 	pid = read_uint(r);
 	first = read_uint(r);
 	count = read_uint(r);
-	if (r->failed || pid > UINT32_MAX || first > nnames || count > nnames - first)
+	lever = read_u8(r);
+	if (r->failed || pid > UINT32_MAX || first > nnames || count > nnames - first ||
+	    lever >= LEVERS)
 		return ERR_INPUT;
 	ret->pid = (uint32_t)pid;
 	ret->first = (uint32_t)first;
 	ret->count = (uint32_t)count;
-	ret->lever = LEVER_TRACER;
+	ret->lever = lever;
 	return 0;
 }
 
@@ -464,7 +446,7 @@ programs_decode(struct programs *ret, struct arena *a, const void *data, size_t 
 	for (uint32_t i = 0; i < p.nprograms; i++)
 		if ((rc = read_program(&p.programs[i], p.nnames, &r, a)) != 0)
 			return err_set(e, rc, "programs: program %u is malformed or cut off", i);
-	if ((rc = take_levers(&p, &r, e)) != 0 || (rc = take_end(&r, "programs", e)) != 0)
+	if ((rc = take_end(&r, "programs", e)) != 0)
 		return rc;
 	*ret = p;
 	return 0;

@@ -46,7 +46,7 @@ const struct ini_key otel_config_keys[] = {
 	{ "listen", "bodies", INI_BYTES, AT(bodies_bytes), "64MiB", 1 << 10, 1e11,
 	    "Limit of all bodies that are being received; above it requests are refused, to be repeated." },
 	{ "opamp", "off", INI_TEXT, AT(off), "", 0, 0,
-	    "Instrumentations that agents of OpAMP turn off unless Hone wants them, with commas between: express,fs; empty: none." },
+	    "Instrumentations that agents of OpAMP turn off unless Hone wants them, with commas between: pg,undici; empty: none. Those that a program cannot turn on again stay off: docs/otel.md." },
 	{ "opamp", "poll", INI_TIME, AT(poll_ns), "1s", 0.1 * SECOND, 60 * SECOND,
 	    "How often agents of OpAMP are to ask, if opamp.off names something." },
 	{ "sampling", "rate", INI_SHARE, AT(rate), "100%", 0, 1,

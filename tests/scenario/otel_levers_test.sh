@@ -16,7 +16,7 @@ end() {
 trap end EXIT
 why() { tail -n 20 "$D/otel.log" "$D/honed.log" "$D/programs.log"; hone status; hone tracepoints; cat "$D/told"; }
 otel_up() {
-  hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o spans.hold=300ms -o spans.delay=700ms -o listen.grpc= -o listen.zipkin= \
+  hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o spans.hold=100ms -o spans.delay=300ms -o listen.grpc= -o listen.zipkin= \
     -o opamp.off=express,fs -o opamp.poll=200ms -o sampling.rate=25% 2>> "$D/otel.log" &
   otel=$!
 }
@@ -36,11 +36,11 @@ check "also as text" bash -c "hone agents | grep -q '^n1 .*levers: .*shop opamp'
 check "what opamp.off names is off" wait_for 10 off "express,fs"
 check "and is the search space" wait_for 10 bash -c "hone tracepoints --json | jq -e '[.tracepoints[].tracepoint] == [\"opamp:express_begin\", \"opamp:express_end\", \"opamp:fs_begin\", \"opamp:fs_end\"]'"
 check "an SDK is told the rates of the controller, by all three paths" wait_for 10 rate 1.0
-count() { hone report --json | jq -e 'any(.types[]; .type == "GET /order" and .count > 100)'; }
+count() { hone report --json | jq -e 'any(.types[]; .type == "GET /order" and .count > 20)'; }
 check "requests come" wait_for 20 count
 
 # ---- a diagnosis -------------------------------------------------------------------
-hone learn --seconds 3 > /dev/null
+hone learn --seconds 2 > /dev/null
 check "learning turns instrumentations on" wait_for 10 off ""
 check "and off" wait_for 20 off "express,fs"
 check "a diagnosis finds the fault" timeout 60 hone start "GET /order" --wait

@@ -124,9 +124,9 @@ def span(trace, parent, name, begin, end, kind=1):
 
 
 def requests(n):
-    """The spans of a request: 2 ms before the instrumented part, 2 or 40 ms in it, in which it asks the database."""
+    """The spans of a request: 2 ms before the instrumented part, 2 or 20 ms in it, in which it asks the database."""
     trace, now, ms = "%032x" % random.getrandbits(128), time.time_ns(), 1000000
-    slow = 40 if n % 2 else 2
+    slow = 20 if n % 2 else 2
     root, whole = span(trace, "", "GET /order", now - (slow + 8) * ms, now, 2)
     web, express, above = [whole], [], root
     if "express" not in told["config"].get("deactivate_instrumentations", "").split(","):
@@ -160,7 +160,7 @@ def main():
             call(OTLP, "POST", "/v1/traces", body, "application/json")
         except OSError:
             pass
-        time.sleep(0.1)
+        time.sleep(0.05)
 
 
 main()
