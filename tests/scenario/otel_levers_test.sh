@@ -24,7 +24,7 @@ off() { grep -q "^config .*\"deactivate_instrumentations\": \"$1\"" "$D/told"; }
 rate() { grep -q "^rate $1\$" "$D/told"; }
 levers() { hone agents --json | jq -e '.agents[0].levers == {"shop": "opamp", "cart": "sampling"}'; }
 
-echo 1..18
+echo 1..19
 honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" -o learn.budget=90% -o search.budget=90% "${ALL_TRACED[@]}" 2>> "$D/honed.log" &
 honed=$!
@@ -34,7 +34,7 @@ programs=$!
 check "hone agents has the lever of each service" wait_for 30 levers
 check "also as text" bash -c "hone agents | grep -q '^n1 .*levers: .*shop opamp'"
 check "what opamp.off names is off" wait_for 10 off "express,fs"
-check "and is the search space" wait_for 10 bash -c "hone tracepoints --json | jq -e '[.tracepoints[].tracepoint] == [\"opamp:express_begin\", \"opamp:express_end\", \"opamp:fs_begin\", \"opamp:fs_end\"]'"
+check "and is the search space, with events of spans" wait_for 10 bash -c "hone tracepoints --json | jq -e '[.tracepoints[].tracepoint] | sort == [\"event:answered\", \"opamp:express_begin\", \"opamp:express_end\", \"opamp:fs_begin\", \"opamp:fs_end\"]'"
 check "an SDK is told the rates of the controller, by all three paths" wait_for 10 rate 1.0
 count() { hone report --json | jq -e 'any(.types[]; .type == "GET /order" and .count > 20)'; }
 check "requests come" wait_for 20 count
@@ -43,6 +43,8 @@ check "requests come" wait_for 20 count
 hone learn --seconds 2 > /dev/null
 check "learning turns instrumentations on" wait_for 10 off ""
 check "and off" wait_for 20 off "express,fs"
+learned() { hone space show "GET /order" > "$D/space.txt" && grep -q 'opamp:express_begin .*span.name' "$D/space.txt" && grep -q event:answered "$D/space.txt"; }
+check "both are learned" wait_for 10 learned
 check "a diagnosis finds the fault" timeout 60 hone start "GET /order" --wait
 found() {
   hone forest "GET /order" --json > "$D/forest.json" && jq -c '.runs[0] | {state, verdict: (.verdict | {edge, key})}' "$D/forest.json" &&

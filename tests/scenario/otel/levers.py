@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Two programs as hone-otel sees them, until they are ended. `shop` has an agent of OpAMP as Elastic's distribution for Node has: it asks each 200 ms, applies
 # the file `elastic` and says so once; its requests have a span of the instrumentation express while that is on. Half of the requests are
-# slow in it: the planted fault. `cart` has an SDK with Jaeger's remote sampling, which asks each 200 ms.
+# slow in it: the planted fault. After it they have an event. `cart` has an SDK with Jaeger's remote sampling, which asks each 200 ms.
 #
 #	levers.py STATE		STATE: a file with what they were told last: "config JSON", and "rate NUMBER"
 import http.client
@@ -128,6 +128,7 @@ def requests(n):
     trace, now, ms = "%032x" % random.getrandbits(128), time.time_ns(), 1000000
     slow = 20 if n % 2 else 2
     root, whole = span(trace, "", "GET /order", now - (slow + 8) * ms, now, 2)
+    whole["events"] = [{"timeUnixNano": str(now - 2 * ms), "name": "answered"}]
     web, express, above = [whole], [], root
     if "express" not in told["config"].get("deactivate_instrumentations", "").split(","):
         above, part = span(trace, root, "router", now - (slow + 6) * ms, now - 4 * ms)
