@@ -31,7 +31,7 @@ struct otel_control { /* otel_control.c: what the controller wants */
 	struct arena arena; /* of the toggles */
 	uint32_t ntoggles;
 	const char **toggles;     /* tracepoints of the want */
-	uint64_t places; /* changes of gates, agents of OpAMP and events */
+	uint64_t places;          /* changes of gates, agents of OpAMP and events */
 	bool shed;                /* since memory was full; until another want comes */
 	struct mono heard, since; /* since: the epoch is in effect */
 	char trouble[400];
