@@ -361,6 +361,29 @@ print_kernel(struct pen *p, const json_t *o)
 	putc('\n', p->out);
 }
 
+/* What switches the spans of each service on that node. Nothing if all have tracepoints. */
+static void
+print_levers(struct pen *p, const json_t *o)
+{
+	const json_t *levers = json_object_get(o, "levers");
+	json_t *lever;
+	const char *service, *between = "";
+	bool any = false;
+
+	json_object_foreach ((json_t *)levers, service, lever)
+		any |= strcmp(text_of(p, levers, service), "tracer") != 0;
+	if (!any)
+		return;
+	head(p, text_of(p, o, "node"));
+	fputs(" levers: ", p->out);
+	json_object_foreach ((json_t *)levers, service, lever) {
+		fprintf(
+		    p->out, "%s%s %s", between, pen_clean(p, service), text_of(p, levers, service));
+		between = ", ";
+	}
+	putc('\n', p->out);
+}
+
 static void
 print_agents(struct pen *p, const json_t *a)
 {
@@ -398,6 +421,7 @@ print_agents(struct pen *p, const json_t *a)
 			    pen_printf(p, " %s",
 				text_of_put(p, trouble_text_put, json_object_get(o, "trouble"))));
 	json_array_foreach (agents, i, o) {
+		print_levers(p, o);
 		print_below(p, o);
 		print_kernel(p, o);
 	}

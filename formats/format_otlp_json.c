@@ -22,6 +22,7 @@ enum { WAITING_MAX_BYTES = 16 << 20 }; /* spans beyond this do not wait for thei
 
 struct waiting_span {
 	struct otlp_span span;
+	struct text_view scope; /* in the resource's arena */
 	struct waiting_span *next;
 };
 
@@ -36,6 +37,7 @@ struct otlp_json {
 	struct arena arena;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
+	struct otlp_extras extras;
 };
 
 static bool
@@ -233,12 +235,64 @@ read_status(struct json *j)
 }
 
 static void
+read_event(struct json *j, struct otlp_extras *x)
+{
+	struct span_event *e = otlp_extras_event(x);
+	struct text_view key;
+
+	if (e == NULL || !json_enter_object(j))
+		return;
+	while (json_key(j, &key)) {
+		if (is_either(key, "timeUnixNano", "time_unix_nano"))
+			json_int(j, &e->time_ns);
+		else if (text_is(key, "name"))
+			json_text(j, &e->name);
+		else if (text_is(key, "attributes") && e->nattributes == 0)
+			e->nattributes = read_attributes(j, &x->attributes[x->nattributes],
+			    OTLP_EVENT_ATTRIBUTES_MAX - x->nattributes);
+	}
+	x->nattributes += e->nattributes;
+}
+
+static void
+read_link(struct json *j, struct otlp_extras *x)
+{
+	uint8_t trace[16] = { 0 }, id[8] = { 0 };
+	uint32_t trace_len = 0, id_len = 0;
+	struct text_view key;
+
+	if (!json_enter_object(j))
+		return;
+	while (json_key(j, &key)) {
+		if (is_either(key, "traceId", "trace_id"))
+			trace_len = take_id(j, trace, sizeof trace);
+		else if (is_either(key, "spanId", "span_id"))
+			id_len = take_id(j, id, sizeof id);
+	}
+	otlp_extras_link(x, trace, trace_len, id, id_len);
+}
+
+/* Events or links. */
+static void
+read_extras(
+    struct json *j, struct otlp_extras *x, void (*read)(struct json *j, struct otlp_extras *x))
+{
+	if (x == NULL || !json_enter_array(j))
+		return;
+	while (json_element(j))
+		read(j, x);
+}
+
+static void
 read_span(struct json *j, struct otlp_span *s)
 {
 	struct text_view key;
 
 	s->span = (struct span){ .offset = input_offset(j->in) - 1 }; /* of the bracket */
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
+	if (s->extras != NULL)
+		s->extras->nevents = s->extras->nattributes = s->extras->nlinks = s->extras
+		                                                                      ->links = 0;
 	while (json_key(j, &key)) {
 		if (is_either(key, "traceId", "trace_id"))
 			s->trace_len = take_id(j, s->trace, sizeof s->trace);
@@ -258,6 +312,10 @@ read_span(struct json *j, struct otlp_span *s)
 			json_text(j, &s->span.state);
 		else if (text_is(key, "attributes"))
 			s->nattributes = read_attributes(j, s->attributes, OTLP_ATTRIBUTES_MAX);
+		else if (text_is(key, "events"))
+			read_extras(j, s->extras, read_event);
+		else if (text_is(key, "links"))
+			read_extras(j, s->extras, read_link);
 		else if (text_is(key, "status"))
 			s->span.failed = read_status(j);
 	}
@@ -276,8 +334,10 @@ end_waiting(struct otlp_json *x, struct err *e)
 {
 	int rc = 0;
 
-	for (struct waiting_span *w = x->waiting; w != NULL && rc == 0; w = w->next)
+	for (struct waiting_span *w = x->waiting; w != NULL && rc == 0; w = w->next) {
+		x->resource.scope = w->scope;
 		rc = hand_on(x, &w->span, e);
+	}
 	x->waiting = NULL;
 	x->waiting_end = &x->waiting;
 	arena_reset(&x->arena);
@@ -290,11 +350,37 @@ own(struct arena *a, const char **s, size_t len)
 	return len == 0 || (*s = arena_text(a, *s, len)) != NULL;
 }
 
+static bool
+own_attributes(struct arena *a, struct attribute *all, uint32_t n)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; ok && i < n; i++)
+		ok = own(a, &all[i].key, all[i].key_len) &&
+		     (all[i].value.type != VALUE_TEXT ||
+			 own(a, &all[i].value.text, all[i].value.len));
+	return ok;
+}
+
+/* A copy of the events and links in the arena; NULL: out of memory. */
+static struct otlp_extras *
+own_extras(struct arena *a, const struct otlp_extras *from)
+{
+	struct otlp_extras *x = arena_copy(a, from, sizeof *from);
+	bool ok = x != NULL && own_attributes(a, x->attributes, x->nattributes);
+
+	for (uint32_t i = 0; ok && i < x->nevents; i++) {
+		x->events[i]
+		    .attributes = &x->attributes[from->events[i].attributes - from->attributes];
+		ok = own(a, &x->events[i].name.s, x->events[i].name.len);
+	}
+	return ok ? x : NULL;
+}
+
 /* Keeps the span at hand until its resource is known. */
 static int
 wait_for_resource(struct otlp_json *x, struct err *e)
 {
-	size_t size = x->span.nattributes * sizeof *x->span.attributes;
 	struct waiting_span *w;
 	bool ok;
 
@@ -302,18 +388,21 @@ wait_for_resource(struct otlp_json *x, struct err *e)
 		return hand_on(x, &x->span, e);
 	if ((w = arena_alloc(&x->arena, sizeof *w)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
-	*w = (struct waiting_span){ .span = x->span };
-	w->span.attributes = arena_copy(&x->arena, x->attributes, size);
+	*w = (struct waiting_span){ .span = x->span, .scope = x->resource.scope };
+	/* One more than it has: that of its links. */
+	w->span.attributes = arena_calloc(
+	    &x->arena, x->span.nattributes + 1, sizeof *w->span.attributes);
 	ok = w->span.attributes != NULL &&
 	     own(&x->arena, &w->span.span.name.s, w->span.span.name.len) &&
 	     own(&x->arena, &w->span.span.state.s, w->span.span.state.len);
-	for (uint32_t i = 0; ok && i < x->span.nattributes; i++) {
-		struct attribute *to = &w->span.attributes[i];
-
-		ok = own(&x->arena, &to->key, to->key_len) &&
-		     (to->value.type != VALUE_TEXT ||
-			 own(&x->arena, &to->value.text, to->value.len));
-	}
+	if (ok && x->span.nattributes > 0)
+		memcpy(
+		    w->span.attributes, x->attributes, x->span.nattributes * sizeof *x->attributes);
+	ok = ok && own_attributes(&x->arena, w->span.attributes, x->span.nattributes);
+	if (ok && x->span.extras != NULL && x->extras.nevents + x->extras.links > 0)
+		ok = (w->span.extras = own_extras(&x->arena, &x->extras)) != NULL;
+	else
+		w->span.extras = NULL;
 	if (!ok)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
 	*x->waiting_end = w;
@@ -357,16 +446,40 @@ for_all(struct otlp_json *x, int (*take)(struct otlp_json *x, struct err *e), st
 	return rc < 0 ? rc : 0;
 }
 
+/* {"name":"..."}: the name is copied, since it is read before its spans. */
+static int
+read_scope(struct otlp_json *x, struct err *e)
+{
+	struct text_view key, name = { 0 };
+	char *copy;
+
+	if (!json_enter_object(&x->j))
+		return 0;
+	json_hold(&x->j);
+	while (json_key(&x->j, &key))
+		if (text_is(key, "name"))
+			json_text(&x->j, &name);
+	copy = name.len > 0 ? arena_text(&x->resource.arena, name.s, name.len) : NULL;
+	json_release(&x->j);
+	if (name.len > 0 && copy == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for the name of a scope");
+	x->resource.scope = (struct text_view){ copy, name.len };
+	return 0;
+}
+
 static int
 take_scope(struct otlp_json *x, struct err *e)
 {
 	struct text_view key;
 	int rc = 0;
 
+	x->resource.scope = (struct text_view){ 0 };
 	if (!json_enter_object(&x->j))
 		return 0;
 	while (rc == 0 && json_key(&x->j, &key))
-		if (text_is(key, "spans"))
+		if (text_is(key, "scope") && reading_options(x->r)->span != NULL)
+			rc = read_scope(x, e);
+		else if (text_is(key, "spans"))
 			rc = for_all(x, take_span, e);
 	return rc;
 }
@@ -424,6 +537,7 @@ read_otlp_json(struct reading *r, struct input *in, struct err *e)
 	x->r = r;
 	x->in = in;
 	x->span.attributes = x->attributes;
+	x->span.extras = reading_options(r)->span != NULL ? &x->extras : NULL;
 	x->waiting_end = &x->waiting;
 	json_begin(&x->j, in);
 	while (rc >= 0 && ((kind = json_next(&x->j)) != JSON_OVER || x->j.code != 0)) {

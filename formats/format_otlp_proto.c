@@ -5,7 +5,8 @@
  *
  *	TracesData, ExportTraceServiceRequest    1 ResourceSpans
  *	ResourceSpans    1 Resource { 1 KeyValue }    2, 1000 ScopeSpans { 2 Span }
- *	Span             1 trace, 2 id, 4 parent: bytes; 3 tracestate; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code }
+ *	Span             1 trace, 2 id, 4 parent: bytes; 3 tracestate; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code };
+ *	                 where spans are not gathered, 11 Event { 1 time: fixed64; 2 name; 3 KeyValue }; 13 Link { 1 trace, 2 id: bytes }
  *	KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4 double }
  *
  * A file is one such message, of which ResourceSpans after ResourceSpans is read; or
@@ -16,6 +17,7 @@
 
 #include "base/buf.h"
 #include "formats/otlp.h"
+#include "formats/protobuf.h"
 
 enum framing { FRAME_NONE, FRAME_FIXED, FRAME_VARINT, FRAMINGS, FRAME_UNKNOWN = FRAMINGS };
 
@@ -24,73 +26,17 @@ enum {
 	PIECE_MAX_BYTES = INPUT_WINDOW_MAX_BYTES / 2 /* larger messages are skipped */
 };
 
-enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
-
-struct proto_field {
-	uint32_t number;
-	uint8_t wire;
-	uint64_t n;           /* of numbers */
-	const uint8_t *bytes; /* of WIRE_BYTES */
-	size_t len;
-	bool cut; /* it exceeds the message that contains it */
-};
-
 struct otlp_proto {
 	struct reading *r;
 	struct input *in;
 	struct otlp_resource resource;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
+	struct otlp_extras extras;
 	bool truncated; /* the current message is truncated, and counted */
 };
 
 /* ---- fields ---- */
-
-/* Decodes the next field of a message. False: the end, or malformed (r->failed). A cut field is no
- * failure: in a truncated file all messages around the last complete span are cut. */
-static bool
-next_field(struct reader *r, struct proto_field *f)
-{
-	uint64_t tag;
-
-	if (r->failed || reader_left(r) == 0)
-		return false;
-	tag = read_uint(r);
-	*f = (struct proto_field){ .number = (uint32_t)(tag >> 3), .wire = tag & 7 };
-	r->failed |= f->number == 0 || tag >> 3 > 0x1fffffff;
-	switch (f->wire) {
-	case WIRE_VARINT:
-		f->n = read_uint(r);
-		break;
-	case WIRE_FIXED64:
-		f->n = read_u64(r);
-		break;
-	case WIRE_BYTES:
-		f->n = read_uint(r);
-		f->cut = f->n > reader_left(r);
-		f->len = f->cut ? reader_left(r) : (size_t)f->n;
-		f->bytes = read_bytes(r, f->len);
-		break;
-	case WIRE_FIXED32:
-		f->n = read_u32(r);
-		break;
-	default: /* groups, which proto3 does not have */
-		r->failed = true;
-	}
-	return !r->failed;
-}
-
-static bool
-malformed(const struct reader *r, const struct proto_field *last)
-{
-	return r->failed || last->cut;
-}
-
-static inline bool
-is(const struct proto_field *f, uint32_t number, enum wire wire)
-{
-	return f->number == number && f->wire == wire;
-}
 
 static inline struct text_view
 text_of(const struct proto_field *f)
@@ -106,21 +52,21 @@ decode_any_value(const struct proto_field *message, struct value *v)
 	struct reader r = reader_of(message->bytes, message->len);
 	struct proto_field f = { 0 };
 
-	while (next_field(&r, &f)) {
-		if (is(&f, 1, WIRE_BYTES)) {
+	while (proto_next(&r, &f)) {
+		if (proto_is(&f, 1, PROTO_BYTES)) {
 			*v = (struct value){ .type = VALUE_TEXT,
 				.text = (const char *)f.bytes,
 				.len = f.len < VALUE_TEXT_MAX ? (uint32_t)f.len : VALUE_TEXT_MAX };
-		} else if (is(&f, 2, WIRE_VARINT)) {
+		} else if (proto_is(&f, 2, PROTO_VARINT)) {
 			*v = (struct value){ .type = VALUE_UINT, .u = f.n != 0 };
-		} else if (is(&f, 3, WIRE_VARINT)) {
+		} else if (proto_is(&f, 3, PROTO_VARINT)) {
 			*v = (struct value){ .type = VALUE_INT, .i = (int64_t)f.n };
-		} else if (is(&f, 4, WIRE_FIXED64)) {
+		} else if (proto_is(&f, 4, PROTO_FIXED64)) {
 			v->type = VALUE_REAL;
 			memcpy(&v->d, &f.n, sizeof v->d);
 		}
 	}
-	return !malformed(&r, &f);
+	return !proto_malformed(&r, &f);
 }
 
 static bool
@@ -131,15 +77,15 @@ decode_key_value(const struct proto_field *message, struct attribute *to)
 	bool ok = true;
 
 	*to = (struct attribute){ .value.type = VALUE_NONE };
-	while (ok && next_field(&r, &f)) {
-		if (is(&f, 1, WIRE_BYTES)) {
+	while (ok && proto_next(&r, &f)) {
+		if (proto_is(&f, 1, PROTO_BYTES)) {
 			to->key = text_of(&f).s;
 			to->key_len = text_of(&f).len;
-		} else if (is(&f, 2, WIRE_BYTES)) {
+		} else if (proto_is(&f, 2, PROTO_BYTES)) {
 			ok = decode_any_value(&f, &to->value);
 		}
 	}
-	return ok && !malformed(&r, &f);
+	return ok && !proto_malformed(&r, &f);
 }
 
 /* ---- messages ---- */
@@ -150,10 +96,10 @@ decode_status(const struct proto_field *message, bool *failed)
 	struct reader r = reader_of(message->bytes, message->len);
 	struct proto_field f = { 0 };
 
-	while (next_field(&r, &f))
-		if (is(&f, 3, WIRE_VARINT))
+	while (proto_next(&r, &f))
+		if (proto_is(&f, 3, PROTO_VARINT))
 			*failed = f.n == OTLP_STATUS_ERROR;
-	return !malformed(&r, &f);
+	return !proto_malformed(&r, &f);
 }
 
 /* An id that is too long has length 0. */
@@ -165,6 +111,53 @@ decode_id(const struct proto_field *f, uint8_t *to, uint32_t max, uint32_t *len)
 }
 
 static bool
+decode_event(const struct proto_field *message, struct otlp_extras *x)
+{
+	struct reader r = reader_of(message->bytes, message->len);
+	struct span_event *e = otlp_extras_event(x);
+	struct proto_field f = { 0 };
+	bool ok = true;
+
+	while (e != NULL && ok && proto_next(&r, &f)) {
+		if (proto_is(&f, 1, PROTO_FIXED64)) {
+			e->time_ns = f.n <= INT64_MAX ? (int64_t)f.n : 0;
+		} else if (proto_is(&f, 2, PROTO_BYTES)) {
+			e->name = text_of(&f);
+		} else if (proto_is(&f, 3, PROTO_BYTES) &&
+			   x->nattributes < OTLP_EVENT_ATTRIBUTES_MAX) {
+			struct attribute *to = &x->attributes[x->nattributes];
+
+			if ((ok = decode_key_value(&f, to)) && to->key_len > 0 &&
+			    to->value.type != VALUE_NONE) {
+				x->nattributes++;
+				e->nattributes++;
+			}
+		}
+	}
+	return ok && (e == NULL || !proto_malformed(&r, &f));
+}
+
+static bool
+decode_link(const struct proto_field *message, struct otlp_extras *x)
+{
+	struct reader r = reader_of(message->bytes, message->len);
+	uint8_t trace[16] = { 0 }, id[8] = { 0 };
+	uint32_t trace_len = 0, id_len = 0;
+	struct proto_field f = { 0 };
+
+	while (proto_next(&r, &f)) {
+		if (proto_is(&f, 1, PROTO_BYTES))
+			decode_id(&f, trace, sizeof trace, &trace_len);
+		else if (proto_is(&f, 2, PROTO_BYTES))
+			decode_id(&f, id, sizeof id, &id_len);
+	}
+	if (proto_malformed(&r, &f))
+		return false;
+	otlp_extras_link(x, trace, trace_len, id, id_len);
+	return true;
+}
+
+static bool
 decode_span(const struct proto_field *message, struct otlp_span *s)
 {
 	struct reader r = reader_of(message->bytes, message->len);
@@ -173,34 +166,41 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 
 	s->span = (struct span){ 0 };
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
-	while (ok && next_field(&r, &f)) {
-		if (is(&f, 1, WIRE_BYTES)) {
+	if (s->extras != NULL)
+		s->extras->nevents = s->extras->nattributes = s->extras->nlinks = s->extras
+		                                                                      ->links = 0;
+	while (ok && proto_next(&r, &f)) {
+		if (proto_is(&f, 1, PROTO_BYTES)) {
 			decode_id(&f, s->trace, sizeof s->trace, &s->trace_len);
-		} else if (is(&f, 2, WIRE_BYTES)) {
+		} else if (proto_is(&f, 2, PROTO_BYTES)) {
 			decode_id(&f, s->id, sizeof s->id, &s->id_len);
-		} else if (is(&f, 3, WIRE_BYTES)) {
+		} else if (proto_is(&f, 3, PROTO_BYTES)) {
 			s->span.state = text_of(&f);
-		} else if (is(&f, 4, WIRE_BYTES)) {
+		} else if (proto_is(&f, 4, PROTO_BYTES)) {
 			decode_id(&f, s->parent, sizeof s->parent, &s->parent_len);
-		} else if (is(&f, 5, WIRE_BYTES)) {
+		} else if (proto_is(&f, 5, PROTO_BYTES)) {
 			s->span.name = text_of(&f);
-		} else if (is(&f, 6, WIRE_VARINT)) {
+		} else if (proto_is(&f, 6, PROTO_VARINT)) {
 			s->span.kind = f.n < SPAN_KINDS ? (uint8_t)f.n : SPAN_KIND_NONE;
 			s->span.follows = s->span.kind == SPAN_KIND_CONSUMER;
-		} else if (is(&f, 7, WIRE_FIXED64)) {
+		} else if (proto_is(&f, 7, PROTO_FIXED64)) {
 			s->span.begin_ns = f.n <= INT64_MAX ? (int64_t)f.n : 0;
-		} else if (is(&f, 8, WIRE_FIXED64)) {
+		} else if (proto_is(&f, 8, PROTO_FIXED64)) {
 			s->span.end_ns = f.n <= INT64_MAX ? (int64_t)f.n : 0;
-		} else if (is(&f, 9, WIRE_BYTES) && s->nattributes < OTLP_ATTRIBUTES_MAX) {
+		} else if (proto_is(&f, 9, PROTO_BYTES) && s->nattributes < OTLP_ATTRIBUTES_MAX) {
 			struct attribute *to = &s->attributes[s->nattributes];
 
 			ok = decode_key_value(&f, to);
 			s->nattributes += ok && to->key_len > 0 && to->value.type != VALUE_NONE;
-		} else if (is(&f, 15, WIRE_BYTES)) {
+		} else if (proto_is(&f, 11, PROTO_BYTES) && s->extras != NULL) {
+			ok = decode_event(&f, s->extras);
+		} else if (proto_is(&f, 13, PROTO_BYTES) && s->extras != NULL) {
+			ok = decode_link(&f, s->extras);
+		} else if (proto_is(&f, 15, PROTO_BYTES)) {
 			ok = decode_status(&f, &s->span.failed);
 		}
 	}
-	return ok && !malformed(&r, &f);
+	return ok && !proto_malformed(&r, &f);
 }
 
 static void
@@ -223,6 +223,19 @@ take_span(struct otlp_proto *x, const struct proto_field *message, struct err *e
 	return otlp_hand_on(x->r, &x->span, &x->resource, e);
 }
 
+/* Its name. What is malformed in it is left out: its spans can be read. */
+static void
+take_scope(struct otlp_proto *x, const struct proto_field *message)
+{
+	struct reader r = reader_of(message->bytes, message->len);
+	struct proto_field f = { 0 };
+
+	while (proto_next(&r, &f))
+		if (proto_is(&f, 1, PROTO_BYTES) && !f.cut)
+			x->resource.scope = text_of(&f);
+}
+
+/* The scope is the first field in what all SDKs write; spans before it are of no known one. */
 static int
 take_scope_spans(struct otlp_proto *x, const struct proto_field *message, struct err *e)
 {
@@ -230,9 +243,12 @@ take_scope_spans(struct otlp_proto *x, const struct proto_field *message, struct
 	struct proto_field f;
 	int rc = 0;
 
-	while (rc == 0 && next_field(&r, &f))
-		if (is(&f, 2, WIRE_BYTES))
+	x->resource.scope = (struct text_view){ 0 };
+	while (rc == 0 && proto_next(&r, &f))
+		if (proto_is(&f, 2, PROTO_BYTES))
 			rc = take_span(x, &f, e);
+		else if (proto_is(&f, 1, PROTO_BYTES))
+			take_scope(x, &f);
 	if (r.failed && !x->truncated)
 		fail(x, SKIP_MALFORMED, "ScopeSpans that are not valid protobuf");
 	return rc;
@@ -246,8 +262,8 @@ take_resource(struct otlp_proto *x, const struct proto_field *message, struct er
 	struct proto_field f;
 	int rc = 0;
 
-	while (rc == 0 && next_field(&r, &f))
-		if (is(&f, 1, WIRE_BYTES) && decode_key_value(&f, &a))
+	while (rc == 0 && proto_next(&r, &f))
+		if (proto_is(&f, 1, PROTO_BYTES) && decode_key_value(&f, &a))
 			rc = otlp_resource_attribute(
 			    &x->resource, (struct text_view){ a.key, a.key_len }, &a.value, e);
 	return rc;
@@ -262,11 +278,11 @@ take_resource_spans(struct otlp_proto *x, const struct proto_field *message, str
 	int rc = 0;
 
 	otlp_resource_reset(&x->resource);
-	while (rc == 0 && next_field(&first, &f))
-		if (is(&f, 1, WIRE_BYTES))
+	while (rc == 0 && proto_next(&first, &f))
+		if (proto_is(&f, 1, PROTO_BYTES))
 			rc = take_resource(x, &f, e);
-	while (rc == 0 && next_field(&r, &f))
-		if (is(&f, 2, WIRE_BYTES) || is(&f, 1000, WIRE_BYTES))
+	while (rc == 0 && proto_next(&r, &f))
+		if (proto_is(&f, 2, PROTO_BYTES) || proto_is(&f, 1000, PROTO_BYTES))
 			rc = take_scope_spans(x, &f, e);
 	if (r.failed && !x->truncated)
 		fail(x, SKIP_MALFORMED, "ResourceSpans that are not valid protobuf");
@@ -280,8 +296,8 @@ take_message(struct otlp_proto *x, const void *data, size_t len, struct err *e)
 	struct proto_field f;
 	int rc = 0;
 
-	while (rc == 0 && next_field(&r, &f))
-		if (is(&f, 1, WIRE_BYTES))
+	while (rc == 0 && proto_next(&r, &f))
+		if (proto_is(&f, 1, PROTO_BYTES))
 			rc = take_resource_spans(x, &f, e);
 	if (r.failed && !x->truncated)
 		fail(x, SKIP_MALFORMED, "a message that is not valid protobuf");
@@ -311,7 +327,7 @@ bytes_head(const uint8_t *s, size_t have, uint64_t *number, uint64_t *len)
 
 	if (tag <= 0)
 		return tag;
-	if ((*number & 7) != WIRE_BYTES || *number >> 3 == 0)
+	if ((*number & 7) != PROTO_BYTES || *number >> 3 == 0)
 		return -1;
 	*number >>= 3;
 	size = short_varint(s + tag, have - (size_t)tag, len);
@@ -439,7 +455,7 @@ pass_over(struct otlp_proto *x, uint64_t n, struct err *e)
 static int
 take_piece(struct otlp_proto *x, enum framing framing, size_t size, uint64_t len, struct err *e)
 {
-	struct proto_field f = { .number = 1, .wire = WIRE_BYTES };
+	struct proto_field f = { .number = 1, .wire = PROTO_BYTES };
 	int rc;
 
 	if (len > PIECE_MAX_BYTES)
@@ -491,6 +507,7 @@ read_otlp_proto(struct reading *r, struct input *in, struct err *e)
 	x->r = r;
 	x->in = in;
 	x->span.attributes = x->attributes;
+	x->span.extras = reading_options(r)->span != NULL ? &x->extras : NULL;
 	rc = need(x, HEAD_BYTES, e);
 	framing = reading_options(r)->message
 	              ? FRAME_NONE

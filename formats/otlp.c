@@ -45,22 +45,70 @@ number_of(const uint8_t *b, uint32_t len)
 	return v;
 }
 
+struct span_event *
+otlp_extras_event(struct otlp_extras *x)
+{
+	struct span_event *e;
+
+	if (x->nevents == OTLP_EVENTS_MAX)
+		return NULL;
+	e = &x->events[x->nevents++];
+	*e = (struct span_event){ .attributes = &x->attributes[x->nattributes] };
+	return e;
+}
+
+static struct trace_id
+trace_of(const uint8_t *bytes, uint32_t len)
+{
+	uint32_t high = len > 8 ? len - 8 : 0;
+
+	return (struct trace_id){ .high = number_of(bytes, high),
+		.low = number_of(bytes + high, len - high) };
+}
+
+void
+otlp_extras_link(struct otlp_extras *x, const uint8_t *trace, uint32_t trace_len, const uint8_t *id,
+    uint32_t id_len)
+{
+	x->links++;
+	if (x->nlinks < OTLP_LINKS_MAX)
+		x->kept[x->nlinks++] = (struct span_link){ trace_of(trace, trace_len),
+			number_of(id, id_len) };
+}
+
+/* How many links the span has is an attribute of it, so a key, as far as there is room. */
+static void
+take_extras(struct otlp_span *s)
+{
+	struct otlp_extras *x = s->extras;
+
+	if (x == NULL)
+		return;
+	s->span.events = x->events;
+	s->span.nevents = x->nevents;
+	s->span.links = x->kept;
+	s->span.nlinks = x->nlinks;
+	if (x->links > 0 && s->nattributes < OTLP_ATTRIBUTES_MAX)
+		s->attributes[s->nattributes++] = (struct attribute){ OTLP_LINKS_ATTRIBUTE,
+			sizeof OTLP_LINKS_ATTRIBUTE - 1, { .type = VALUE_UINT, .u = x->links } };
+}
+
 int
 otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource *o, struct err *e)
 {
 	struct span *span = &s->span;
-	uint32_t high = s->trace_len > 8 ? s->trace_len - 8 : 0;
 
-	span->trace.high = number_of(s->trace, high);
-	span->trace.low = number_of(s->trace + high, s->trace_len - high);
+	span->trace = trace_of(s->trace, s->trace_len);
 	span->id = number_of(s->id, s->id_len);
 	span->parent = number_of(s->parent, s->parent_len);
 	span->has_parent = span->parent != 0;
 	span->no_begin = span->begin_ns <= 0;
 	span->no_end = span->end_ns <= 0;
 	span->service = o->service;
+	span->scope = o->scope;
 	for (int i = 0; i < OTLP_NODES && span->node.len == 0; i++)
 		span->node = o->nodes[i];
+	take_extras(s);
 	span->attributes = s->attributes;
 	span->nattributes = s->nattributes;
 	return reading_span(r, span, e);

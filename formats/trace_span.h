@@ -37,6 +37,11 @@ struct span_event { /* something that happened during a span */
 	const struct attribute *attributes;
 };
 
+struct span_link { /* another span that this one names as a cause, of any trace */
+	struct trace_id trace;
+	uint64_t id;
+};
+
 struct span {
 	struct trace_id trace; /* 0, 0: none; the span is counted as incomplete */
 	uint64_t id;           /* 0: none; the span is counted as incomplete */
@@ -52,11 +57,15 @@ struct span {
 	int64_t begin_ns, end_ns;
 	struct text_view service, name; /* "" becomes "unknown" */
 	struct text_view node;          /* host, pod or instance; "": not known */
+	struct text_view scope;         /* OTLP: the instrumentation it is of; "": not known */
 	struct text_view state;         /* tracestate (W3C Trace Context); "": not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;
-	uint32_t nevents; /* for writers; readers leave events out */
+	/* For writers, and of OTLP where spans are not gathered (reading_options.span); else readers leave events
+	 * and links out. */
+	uint32_t nevents, nlinks;
 	const struct span_event *events;
+	const struct span_link *links;
 	uint64_t offset; /* of its begin in the file, in decompressed bytes */
 };
 

@@ -22,7 +22,7 @@
 #include "wire/message_fields.h"
 
 enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
-enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };
+enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 6 };
 enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2, FLAG_GUARD_OK = 4, FLAGS_ALL = 7 };
 
 const char *
@@ -350,6 +350,19 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 
 /* ---- programs ---- */
 
+const char *
+lever_word(enum lever l)
+{
+	static const char *const words[LEVERS] = {
+#define LEVER(name, word) [LEVER_##name] = word,
+#include "wire/levers.tbl.h"
+#undef LEVER
+	};
+
+	assert(l < LEVERS);
+	return words[l];
+}
+
 void
 programs_encode(const struct programs *p, struct buf *b)
 {
@@ -364,6 +377,7 @@ programs_encode(const struct programs *p, struct buf *b)
 		buf_uint(b, p->programs[i].pid);
 		buf_uint(b, p->programs[i].first);
 		buf_uint(b, p->programs[i].count);
+		buf_u8(b, p->programs[i].lever);
 	}
 }
 
@@ -387,6 +401,7 @@ static int
 read_program(struct program *ret, uint32_t nnames, struct reader *r, struct arena *a)
 {
 	uint64_t pid, first, count;
+	uint8_t lever;
 	int rc = take_name(&ret->service, r, a, NAME_MAX_BYTES);
 
 	assert(ret != NULL);
@@ -395,11 +410,14 @@ read_program(struct program *ret, uint32_t nnames, struct reader *r, struct aren
 	pid = read_uint(r);
 	first = read_uint(r);
 	count = read_uint(r);
-	if (r->failed || pid > UINT32_MAX || first > nnames || count > nnames - first)
+	lever = read_u8(r);
+	if (r->failed || pid > UINT32_MAX || first > nnames || count > nnames - first ||
+	    lever >= LEVERS)
 		return ERR_INPUT;
 	ret->pid = (uint32_t)pid;
 	ret->first = (uint32_t)first;
 	ret->count = (uint32_t)count;
+	ret->lever = lever;
 	return 0;
 }
 

@@ -116,10 +116,19 @@ struct status {
 	const char *kernel_missing;
 };
 
+enum lever {
+#define LEVER(name, word) LEVER_##name,
+#include "wire/levers.tbl.h"
+#undef LEVER
+	LEVERS
+};
+const char *lever_word(enum lever l); /* "gate" */
+
 struct program {
 	const char *service; /* the process' name */
 	uint32_t pid;
 	uint32_t first, count; /* its tracepoints, in programs.names */
+	uint8_t lever;         /* enum lever */
 };
 
 /* Programs of the same service with the same tracepoints share one range of names. */

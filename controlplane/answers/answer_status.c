@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -279,6 +280,33 @@ services_json(const struct programs *p)
 	return ret;
 }
 
+/* By what the tracepoints of each service are switched, its strongest lever: {"price": "gate"}. O(programs). */
+static json_t *
+levers_json(const struct programs *p)
+{
+	struct texts *seen = texts_new();
+	uint8_t *levers = calloc(p->nprograms + 1, 1);
+	json_t *ret = json_object();
+
+	for (uint32_t i = 0; i < p->nprograms && seen != NULL && levers != NULL; i++) {
+		const struct program *x = &p->programs[i];
+		uint32_t at = texts_intern(seen, x->service, strlen(x->service));
+
+		if (at != UINT32_MAX && x->lever > levers[at])
+			levers[at] = x->lever;
+	}
+	for (uint32_t i = 0; levers != NULL && seen != NULL && i < texts_count(seen); i++) {
+		json_t *service = answer_text(texts_get(seen, i));
+
+		json_object_set_new(ret, json_string_value(service),
+		    json_string(lever_word((enum lever)levers[i])));
+		json_decref(service);
+	}
+	texts_free(seen);
+	free(levers);
+	return ret;
+}
+
 static json_t *
 agent_json(const struct node *n, const struct answer_context *c)
 {
@@ -287,7 +315,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 
 	return json_pack(
 	    "{s:o, s:b, s:o, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
-	    " s:o, s:f, s:f, s:b, s:s, s:f, s:o}",
+	    " s:o, s:f, s:f, s:b, s:s, s:f, s:o, s:o}",
 	    "node", answer_text(n->name), "connected", n->connected, "version",
 	    answer_text(n->version), "programs", (int)s->programs, "services",
 	    services_json(&n->programs), "fill_ring", s->fill[QUEUE_RING], "fill_files",
@@ -307,7 +335,8 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    "fill_ring_of",
 	    n->fullest[0] != '\0' ? json_pack("{s:o, s:I}", "program", answer_text(n->fullest),
 					"pid", (json_int_t)s->fullest_pid)
-				  : json_null());
+				  : json_null(),
+	    "levers", levers_json(&n->programs));
 }
 
 /* What hone-below can do on that node, and why not more. */

@@ -9,6 +9,7 @@
 
 #include "base/listen_address.h"
 #include "agent/link/link_settings.h"
+#include "otel/control/opamp_table.h"
 #include "wire/agent_messages.h"
 
 #define AT(member) offsetof(struct otel_config, member)
@@ -32,6 +33,10 @@ const struct ini_key otel_config_keys[] = {
 	    "Where OTLP/gRPC is taken, without TLS; empty: nowhere." },
 	{ "listen", "zipkin", INI_TEXT, AT(zipkin), "127.0.0.1:9411", 0, 0,
 	    "Where Zipkin's API is taken, version 2; empty: nowhere." },
+	{ "listen", "opamp", INI_TEXT, AT(opamp), "127.0.0.1:4320", 0, 0,
+	    "Where agents of OpAMP ask, at /v1/opamp by HTTP; empty: nowhere." },
+	{ "listen", "sampling", INI_TEXT, AT(sampling), "127.0.0.1:5778", 0, 0,
+	    "Where SDKs with Jaeger's remote sampling ask, at /sampling, /api/sampling and /api/sampling/sampling; empty: nowhere." },
 	{ "listen", "connections", INI_COUNT, AT(connections), "512", 1, 65536,
 	    "Connections at each of these addresses; further ones wait in the kernel's queue, or at listen.grpc take the place of a silent one." },
 	{ "listen", "idle", INI_TIME, AT(idle_ns), "30s", SECOND, 3600 * SECOND,
@@ -40,6 +45,12 @@ const struct ini_key otel_config_keys[] = {
 	    "Largest body of a request, before and after it is inflated." },
 	{ "listen", "bodies", INI_BYTES, AT(bodies_bytes), "64MiB", 1 << 10, 1e11,
 	    "Limit of all bodies that are being received; above it requests are refused, to be repeated." },
+	{ "opamp", "off", INI_TEXT, AT(off), "", 0, 0,
+	    "Instrumentations that agents of OpAMP turn off unless Hone wants them, with commas between: pg,undici; empty: none. Those that a program cannot turn on again stay off: docs/otel.md." },
+	{ "opamp", "poll", INI_TIME, AT(poll_ns), "1s", 0.1 * SECOND, 60 * SECOND,
+	    "How often agents of OpAMP are to ask, if opamp.off names something." },
+	{ "sampling", "rate", INI_SHARE, AT(rate), "100%", 0, 1,
+	    "Share of requests that SDKs with remote sampling sample while no controller wants another, and when hone-otel has ended." },
 	{ "spans", "hold", INI_TIME, AT(hold_ns), "5s", 0.01 * SECOND, 600 * SECOND,
 	    "A trace is held for this long after its first span came, which is the last to end; without that, after its last span came." },
 	{ "spans", "delay", INI_TIME, AT(delay_ns), "6s", 0.01 * SECOND, 600 * SECOND,
@@ -84,8 +95,14 @@ check(const struct otel_config *c, struct err *e)
 	if ((rc = link_settings_check(&link, e)) != 0 ||
 	    (rc = check_address("listen.otlp", c->otlp, e)) != 0 ||
 	    (rc = check_address("listen.grpc", c->grpc, e)) != 0 ||
-	    (rc = check_address("listen.zipkin", c->zipkin, e)) != 0)
+	    (rc = check_address("listen.zipkin", c->zipkin, e)) != 0 ||
+	    (rc = check_address("listen.opamp", c->opamp, e)) != 0 ||
+	    (rc = check_address("listen.sampling", c->sampling, e)) != 0)
 		return rc;
+	if (!opamp_off_fits(c->off))
+		return err_set(e, ERR_INPUT,
+		    "opamp.off: \"%s\": it is a list of at most %d names of at most %d letters, digits, -, _ and ., with commas between",
+		    c->off, OPAMP_OFF_MAX, OPAMP_OFF_NAME_MAX);
 	if (c->otlp[0] == '\0' && c->grpc[0] == '\0' && c->zipkin[0] == '\0')
 		return err_set(
 		    e, ERR_INPUT, "listen.otlp, listen.grpc and listen.zipkin are all empty");

@@ -19,7 +19,10 @@ struct otel_config {
 	char *ca, *certificate, *key, *revoked; /* for tls:// */
 	int64_t silence_ns, retry_ns, refused_ns, sampling_without_ns;
 	int64_t memory_bytes, batch_bytes, batch_ns, watermark_ns, window;
-	char *otlp, *grpc, *zipkin; /* addresses; "": not listened at */
+	char *otlp, *grpc, *zipkin, *opamp, *sampling; /* addresses; "": not listened at */
+	char *off; /* instrumentations, see otel/control/opamp_table.h */
+	int64_t poll_ns;
+	double rate;
 	int64_t connections, body_bytes, bodies_bytes, idle_ns;
 	int64_t hold_ns, delay_ns, age_ns, past_ns, spans_bytes, trace_spans;
 	int64_t status_ns;

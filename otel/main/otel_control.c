@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "otel/spans/event_names.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/toggle.h"
@@ -70,6 +71,8 @@ want_points(struct otel *o, const struct want *w, struct mono until)
 		otel_log(o, LOG_ERROR, "no memory for %u tracepoints", w->ntoggles);
 	else if (gate_table_want(o->gates, w, until, &e) != 0)
 		otel_log(o, LOG_ERROR, "%s", e.text);
+	else
+		opamp_table_want(o->opamp, w, until);
 }
 
 static void
@@ -86,7 +89,8 @@ take_want(struct otel *o, struct mono now)
 	if (w->connection == c->connection) {
 		until.ns += w->want.lease_ms < INT64_C(86400000) ? w->want.lease_ms * 1000000
 		                                                 : 86400 * SECOND;
-		if (otel_source_want(o->source, &w->want, until, &e) != 0)
+		if (otel_source_want(o->source, &w->want, until, &e) != 0 ||
+		    remote_sampling_want(o->rates, &w->want, until, &e) != 0)
 			otel_log(o, LOG_ERROR, "%s", e.text);
 		want_points(o, &w->want, until);
 		if (!c->has_want || w->want.epoch != c->epoch) {
@@ -129,17 +133,21 @@ shed(struct otel *o, struct mono now)
 {
 	struct otel_control *c = &o->control;
 	struct gate_table_stats g;
+	struct opamp_table_stats opamp;
 	const struct want none = { 0 };
 	struct err e;
 
 	if (c->shed || otel_source_fill(o->source) < SHED_AT)
 		return;
 	gate_table_stats(o->gates, &g);
-	if (g.on == 0 || gate_table_want(o->gates, &none, now, &e) != 0)
+	opamp_table_stats(o->opamp, &opamp);
+	if (g.on + opamp.on == 0 || gate_table_want(o->gates, &none, now, &e) != 0)
 		return;
+	opamp_table_want(o->opamp, &none, now);
 	c->shed = true;
 	o->report.due = true;
-	otel_log(o, LOG_WARN, "the memory for spans is full: %u spans are turned off", g.on);
+	otel_log(
+	    o, LOG_WARN, "the memory for spans is full: %u spans are turned off", g.on + opamp.on);
 }
 
 /* Tracepoints of the want may exist only now, or no more. */
@@ -147,10 +155,19 @@ static void
 recheck(struct otel *o)
 {
 	struct otel_control *c = &o->control;
-	uint64_t changes = gate_table_changes(o->gates);
+	uint64_t changes = gate_table_changes(o->gates) + opamp_table_changes(o->opamp) +
+	                   event_names_changes(otel_source_events(o->source));
 
-	c->done_due |= changes != c->gates && c->has_want && c->ntoggles > 0;
-	c->gates = changes;
+	c->done_due |= changes != c->places && c->has_want && c->ntoggles > 0;
+	c->places = changes;
+}
+
+/* Events are always on: to turn one on is to use it. */
+static bool
+has_tracepoint(const struct otel *o, const char *name)
+{
+	return gate_table_has(o->gates, name) || opamp_table_has(o->opamp, name) ||
+	       event_names_has(otel_source_events(o->source), name);
 }
 
 static void
@@ -160,14 +177,15 @@ post_done(struct otel *o, struct mono now)
 	struct done done = { .epoch = c->epoch, .from_ns = now.ns, .failure = "" };
 	struct buf b = { 0 };
 
-	if (!c->done_due || !c->connected || c->shed || !gate_table_confirmed(o->gates))
+	if (!c->done_due || !c->connected || c->shed || !gate_table_confirmed(o->gates) ||
+	    !opamp_table_confirmed(o->opamp))
 		return;
 	done.nresults = c->ntoggles;
 	done.results = malloc(c->ntoggles > 0 ? c->ntoggles : 1);
 	if (done.results == NULL)
 		return;
 	for (uint32_t i = 0; i < c->ntoggles; i++)
-		done.results[i] = gate_table_has(o->gates, c->toggles[i]) ? DONE_ON : DONE_NO_SUCH;
+		done.results[i] = has_tracepoint(o, c->toggles[i]) ? DONE_ON : DONE_NO_SUCH;
 	done_encode(&done, &b);
 	free(done.results);
 	link_post(o->link, FRAME_DONE, &b);
@@ -179,6 +197,8 @@ otel_control_points(struct otel *o, struct mono now)
 {
 	shed(o, now);
 	gate_table_turn(o->gates, now);
+	opamp_table_turn(o->opamp, now);
+	remote_sampling_turn(o->rates, now);
 	otel_source_share(o->source, gate_table_share(o->gates, now), now);
 	recheck(o);
 	post_done(o, now);

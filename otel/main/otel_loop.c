@@ -20,6 +20,10 @@ enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 300, GOODBYE_STEP_MS = 5 };
 #define NAMES_BYTES (2 << 20)
 #define GATE_LEASE_NS (5 * SECOND)
 #define GATE_BUSY_NS (SECOND / 4)
+#define LEVER_QUIET_NS \
+	(150 * SECOND) /* more than twice the longest usual time between two questions, 60 s */
+/* Before the end: what has no lease is set back by those that ask within this time. */
+#define SET_BACK_NS (3 * SECOND)
 #define MICROSECOND 1000
 
 void
@@ -76,13 +80,16 @@ wait_ms(const struct otel *o, struct mono now)
 	for (int i = 0; i < DOORS; i++)
 		if (o->doors[i] != NULL)
 			ms = span_door_wait_ms(o->doors[i], ms);
+	for (int i = 0; i < LEVER_DOORS; i++)
+		if (o->levers[i] != NULL)
+			ms = lever_door_wait_ms(o->levers[i], ms);
 	return ms;
 }
 
 static void
 wait_for_work(struct otel *o)
 {
-	struct pollfd fds[2 + DOORS] = { { .fd = o->wake, .events = POLLIN } };
+	struct pollfd fds[2 + DOORS + LEVER_DOORS] = { { .fd = o->wake, .events = POLLIN } };
 	eventfd_t ignored;
 
 	for (int i = 0; i < DOORS; i++) /* a negative one is ignored */
@@ -93,7 +100,13 @@ wait_for_work(struct otel *o)
 	fds[1 + DOORS] = (struct pollfd){
 		.fd = o->grpc != NULL ? grpc_door_descriptor(o->grpc) : -1, .events = POLLIN
 	};
-	if (poll(fds, 2 + DOORS, wait_ms(o, clock_mono())) > 0 && (fds[0].revents & POLLIN) != 0)
+	for (int i = 0; i < LEVER_DOORS; i++)
+		fds[2 + DOORS + i] = (struct pollfd){
+			.fd = o->levers[i] != NULL ? lever_door_descriptor(o->levers[i]) : -1,
+			.events = POLLIN
+		};
+	if (poll(fds, 2 + DOORS + LEVER_DOORS, wait_ms(o, clock_mono())) > 0 &&
+	    (fds[0].revents & POLLIN) != 0)
 		eventfd_read(o->wake, &ignored);
 }
 
@@ -107,6 +120,9 @@ otel_turn(struct otel *o)
 	for (int i = 0; i < DOORS; i++)
 		if (o->doors[i] != NULL)
 			span_door_step(o->doors[i]);
+	for (int i = 0; i < LEVER_DOORS; i++)
+		if (o->levers[i] != NULL)
+			lever_door_step(o->levers[i]);
 	if (o->grpc != NULL)
 		grpc_door_step(o->grpc, clock_mono());
 	otel_report_look(o);
@@ -132,15 +148,31 @@ queues_make(struct otel *o, struct err *e)
 		NAMES_BYTES, c->delay_ns, FUTURE_NS, c->past_ns };
 
 	/* Later than any version that an earlier hone-otel gave, which counted up from an earlier time; exact in JavaScript, too. */
+	const struct opamp_table_options opamp = { c->off, c->poll_ns, LEVER_QUIET_NS };
+	const struct remote_sampling_options rates = { c->rate, LEVER_QUIET_NS };
 	const struct gate_table_options g = { GATE_LEASE_NS, GATE_BUSY_NS, SECOND,
 		(uint64_t)(clock_mono().ns / MICROSECOND) };
 
 	if ((o->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
-	    (o->pack = pack_new(&p, o->out)) == NULL || (o->gates = gate_table_new(&g)) == NULL)
+	    (o->pack = pack_new(&p, o->out)) == NULL || (o->gates = gate_table_new(&g)) == NULL ||
+	    (o->opamp = opamp_table_new(&opamp)) == NULL ||
+	    (o->rates = remote_sampling_new(&rates)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if ((o->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
 		return err_errno(e, "eventfd");
 	return otel_source_new(&o->source, &s, e);
+}
+
+static struct text_view
+point_of_scope(void *of, struct text_view service, struct text_view scope)
+{
+	return opamp_table_scope(((struct otel *)of)->opamp, service, scope);
+}
+
+static bool
+is_thinned(void *of, struct text_view service)
+{
+	return remote_sampling_is_followed(((struct otel *)of)->rates, service);
 }
 
 static void
@@ -167,24 +199,57 @@ grpc_open(struct otel *o, struct err *e)
 }
 
 static int
+levers_open(struct otel *o, struct err *e)
+{
+	const struct otel_config *c = o->config;
+	const struct lever_door_options all[LEVER_DOORS] = { { c->opamp, (unsigned)c->connections,
+								 (unsigned)(c->idle_ns / SECOND),
+								 o->opamp, NULL, o->log },
+		{ c->sampling, (unsigned)c->connections, (unsigned)(c->idle_ns / SECOND), NULL,
+		    o->rates, o->log } };
+	const struct otel_levers levers = { point_of_scope, is_thinned, o };
+	int rc;
+
+	for (int i = 0; i < LEVER_DOORS; i++) {
+		if (all[i].address[0] == '\0')
+			continue;
+		if ((rc = lever_door_open(&o->levers[i], &all[i], e)) != 0) {
+			err_prefix(
+			    e, "%s in hone-otel.conf", i == 0 ? "listen.opamp" : "listen.sampling");
+			return rc;
+		}
+		otel_log(o, LOG_INFO, "listens at %s%s", lever_door_url(o->levers[i]),
+		    lever_door_local(o->levers[i])
+			? ": reached from this machine only, not from containers"
+			: ": everybody who reaches it can ask what to do");
+	}
+	otel_source_levers(o->source, &levers);
+	return 0;
+}
+
+static int
 doors_open(struct otel *o, struct err *e)
 {
 	const struct otel_config *c = o->config;
 	const char *addresses[DOORS] = { c->otlp, c->zipkin };
 	static const char *const keys[DOORS] = { "listen.otlp", "listen.zipkin" };
+	int rc;
 
 	o->bodies.bytes_max = (size_t)c->bodies_bytes;
 	for (int i = 0; i < DOORS; i++) {
 		struct span_door_options d = { addresses[i], i == 1, (unsigned)c->connections,
 			(unsigned)(c->idle_ns / SECOND), (size_t)c->body_bytes, &o->bodies,
 			o->source, i == 0 ? o->gates : NULL, o->log };
-		int rc = addresses[i][0] != '\0' ? span_door_open(&o->doors[i], &d, e) : 0;
+
+		rc = addresses[i][0] != '\0' ? span_door_open(&o->doors[i], &d, e) : 0;
 
 		if (rc != 0)
 			return err_prefix(e, "%s in hone-otel.conf", keys[i]);
 		if (o->doors[i] != NULL)
 			say_address(o, span_door_url(o->doors[i]), span_door_local(o->doors[i]));
 	}
+	if ((rc = levers_open(o, e)) != 0)
+		return rc;
 	return grpc_open(o, e);
 }
 
@@ -248,11 +313,40 @@ send_rest(struct otel *o)
 	}
 }
 
+/* Waits for those that ask, so that what has no lease does not stay as Hone wanted it. */
+static void
+set_back(struct otel *o)
+{
+	struct mono begin = clock_mono(), now = begin;
+	bool left = true;
+
+	if (o->opamp == NULL || o->rates == NULL)
+		return;
+	opamp_table_set_back(o->opamp);
+	remote_sampling_set_back(o->rates);
+	for (; left && mono_since_ns(now, begin) < SET_BACK_NS; now = clock_mono()) {
+		for (int i = 0; i < LEVER_DOORS; i++)
+			if (o->levers[i] != NULL)
+				lever_door_step(o->levers[i]);
+		left = (o->levers[0] != NULL && !opamp_table_confirmed(o->opamp)) ||
+		       (o->levers[1] != NULL &&
+			   !remote_sampling_is_set_back(o->rates, now, SET_BACK_NS));
+		if (left)
+			poll(NULL, 0, GOODBYE_STEP_MS);
+	}
+	if (left)
+		otel_log(o, LOG_WARN,
+		    "not all programs have asked before the end: what they were told stays until hone-otel starts again");
+}
+
 void
 otel_close(struct otel *o)
 {
 	if (o == NULL)
 		return;
+	set_back(o);
+	for (int i = 0; i < LEVER_DOORS; i++)
+		lever_door_close(o->levers[i]);
 	for (int i = 0; i < DOORS; i++)
 		span_door_close(o->doors[i]);
 	grpc_door_close(o->grpc);
@@ -264,6 +358,8 @@ otel_close(struct otel *o)
 	outbox_free(o->out);
 	otel_source_free(o->source);
 	gate_table_free(o->gates);
+	opamp_table_free(o->opamp);
+	remote_sampling_free(o->rates);
 	arena_release(&o->control.arena);
 	if (o->wake >= 0)
 		close(o->wake);

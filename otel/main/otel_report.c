@@ -83,6 +83,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 {
 	struct outbox_stats out;
 	struct gate_table_stats gates;
+	struct opamp_table_stats opamp;
 	struct link_stats link;
 	struct status st = { 0 };
 	struct buf b = { 0 };
@@ -90,6 +91,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	outbox_stats(o->out, &out);
 	link_stats(o->link, &link);
 	gate_table_stats(o->gates, &gates);
+	opamp_table_stats(o->opamp, &opamp);
 	memcpy(st.fill, o->report.peak, sizeof st.fill);
 	for (int i = 0; i < LOSS_REASONS; i++)
 		st.lost[i] = o->lost[i];
@@ -103,7 +105,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.sent_bytes = link.sent_bytes;
 	st.epoch = o->control.epoch;
 	st.programs = o->services.programs;
-	st.added = gates.on;
+	st.added = gates.on + opamp.on;
 	st.shed = o->control.shed;
 	st.shed_by = QUEUE_RING;
 	st.record_ns = gates.on_ns / 2; /* a span is two records */
@@ -111,7 +113,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.inherent = s->records.records - s->records.point_records;
 	st.tracer_ok = true;
 	st.guard_ok =
-	    true; /* there is nothing to guard: what gates turn on ends with their lease */
+	    true; /* what gates turn on ends with their lease; hone-otel itself is the guardian of what has none */
 	status_encode(&st, &b);
 	link_post(o->link, FRAME_STATUS, &b);
 	memset(o->report.peak, 0, sizeof o->report.peak);

@@ -14,13 +14,14 @@
 #include "otel/control/gate_table.h"
 #include "otel/grpc/grpc_door.h"
 #include "otel/main/otel_config.h"
+#include "otel/main/lever_door.h"
 #include "otel/main/span_door.h"
 #include "otel/spans/otel_source.h"
 #include "wire/agent_messages.h"
 
 #define SECOND INT64_C(1000000000)
 
-enum { DOORS = 2 };
+enum { DOORS = 2, LEVER_DOORS = 2 };
 
 struct tls;
 
@@ -30,7 +31,7 @@ struct otel_control { /* otel_control.c: what the controller wants */
 	struct arena arena; /* of the toggles */
 	uint32_t ntoggles;
 	const char **toggles;     /* tracepoints of the want */
-	uint64_t gates;           /* gate_table_changes() */
+	uint64_t places;          /* changes of gates, agents of OpAMP and events */
 	bool shed;                /* since memory was full; until another want comes */
 	struct mono heard, since; /* since: the epoch is in effect */
 	char trouble[400];
@@ -44,8 +45,8 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	uint64_t said_full;
 };
 
-struct otel_told {                 /* otel_services.c: of which services the controller was told */
-	uint64_t told, told_gates; /* services_changes(), gate_table_changes() */
+struct otel_told {                  /* otel_services.c: of which services the controller was told */
+	uint64_t told, told_levers; /* changes of services and events, and of what switches spans */
 	struct mono told_at;
 	uint32_t programs; /* that were told of */
 };
@@ -63,6 +64,9 @@ struct otel {
 	struct gate_table *gates;
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
 	struct grpc_door *grpc;         /* NULL: so, too */
+	struct opamp_table *opamp;
+	struct remote_sampling *rates;
+	struct lever_door *levers[LEVER_DOORS]; /* of these; NULL: so, too */
 	struct mono clocks_at;
 	bool more;
 	uint64_t lost[LOSS_REASONS]; /* told as losses */

@@ -9,9 +9,12 @@
 
 #include "analysis/label.h"
 #include "base/arena.h"
+#include "formats/otlp.h"
 #include "formats/reading.h"
+#include "otel/spans/event_names.h"
 #include "otel/spans/services.h"
 #include "otel/spans/shares.h"
+#include "otel/spans/span_points.h"
 #include "otel/spans/trace_draw.h"
 
 /* POLL_RECORDS: after so many, a poll says that there are more. LOSSES: kept apart until the next poll. */
@@ -21,6 +24,7 @@ struct otel_source {
 	struct otel_source_options o;
 	struct gather *gather;
 	struct services *services;
+	struct event_names *events;
 	struct span_records *records;
 	struct labels *labels; /* that readings need; no spans become traces there */
 	struct reading *readings[SPAN_FORMATS]; /* made when the first body of that format comes */
@@ -30,6 +34,7 @@ struct otel_source {
 	struct mono probe_until, now;
 	bool sampling;
 	struct shares shares;
+	struct otel_levers levers;
 	struct loss losses[LOSSES], given[LOSSES];
 	uint32_t nlosses;
 	int64_t watermark_ns;
@@ -41,7 +46,8 @@ struct otel_source {
 
 /* By a hash of the id, so that all parts of a trace are chosen alike. */
 static struct span_choice
-choose(void *ctx, const char *type, size_t len, uint64_t trace_id, int64_t begin_ns, int64_t end_ns)
+choose(void *ctx, struct text_view service, struct text_view type, uint64_t trace_id,
+    int64_t begin_ns, int64_t end_ns)
 {
 	const struct otel_source *s = ctx;
 	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0;
@@ -49,12 +55,15 @@ choose(void *ctx, const char *type, size_t len, uint64_t trace_id, int64_t begin
 	for (uint32_t i = 0; i < s->want.nrates; i++) {
 		const struct rate *r = &s->want.rates[i];
 
-		if (strlen(r->request_type) == len && memcmp(r->request_type, type, len) == 0) {
+		if (strlen(r->request_type) == type.len &&
+		    memcmp(r->request_type, type.s, type.len) == 0) {
 			sampled = r->sampled;
 			probed = s->now.ns < s->probe_until.ns ? r->probed : 0;
 			break;
 		}
 	}
+	if (sampled > 0 && s->levers.thins != NULL && s->levers.thins(s->levers.ctx, service))
+		sampled = 1;
 	if (probed > 0)
 		probed = fmin(probed, shares_least(&s->shares, begin_ns, end_ns));
 	return (struct span_choice){ s->sampling && draw < sampled, s->sampling && draw < probed };
@@ -66,6 +75,12 @@ whole(void *ctx, int64_t begin_ns, int64_t end_ns)
 	const struct otel_source *s = ctx;
 
 	return shares_least(&s->shares, begin_ns, end_ns) > 0;
+}
+
+void
+otel_source_levers(struct otel_source *s, const struct otel_levers *levers)
+{
+	s->levers = *levers;
 }
 
 void
@@ -129,7 +144,8 @@ otel_source_new(struct otel_source **ret, const struct otel_source_options *o, s
 	s->o = *o;
 	s->watermark_ns = INT64_MIN;
 	shares_add(&s->shares, 1, INT64_MIN);
-	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL)
+	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL ||
+	    (s->events = event_names_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
 		rc = span_records_new(&s->records, &r, e);
@@ -148,6 +164,7 @@ otel_source_free(struct otel_source *s)
 		return;
 	gather_free(s->gather);
 	services_free(s->services);
+	event_names_free(s->events);
 	span_records_free(s->records);
 	for (int i = 0; i < SPAN_FORMATS; i++)
 		reading_free(s->readings[i]);
@@ -211,11 +228,60 @@ reject(struct otel_source *s, const struct span *span, const char *why)
 	return 0;
 }
 
+/* The events whose names are known, or are made so, on the clock of this node. */
+static uint32_t
+take_events(struct otel_source *s, const struct span *from, struct span_event to[OTLP_EVENTS_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < from->nevents && n < OTLP_EVENTS_MAX; i++) {
+		const struct span_event *e = &from->events[i];
+
+		if (event_names_note(s->events, from->service, e->name) == NULL)
+			continue;
+		to[n] = *e;
+		to[n++].time_ns = wall_offset_mono_ns(&s->clock, e->time_ns);
+	}
+	return n;
+}
+
+/* A span of an instrumentation that Hone switches is a point, as one that a gate has marked, with its name as a field; except where it begins the request
+ * or takes it over from another program: that is never off. */
+static void
+mark_point(struct otel_source *s, struct span *span, struct attribute to[OTLP_ATTRIBUTES_MAX + 2],
+    char name[POINT_NAME_MAX])
+{
+	struct text_view scope;
+	int len;
+
+	if (s->levers.scope == NULL || span->scope.len == 0 || !span->has_parent ||
+	    span->kind == SPAN_KIND_SERVER || span->kind == SPAN_KIND_CONSUMER ||
+	    span_point(span).len > 0)
+		return;
+	scope = s->levers.scope(s->levers.ctx, span->service, span->scope);
+	len = snprintf(
+	    name, POINT_NAME_MAX, "%.*s", (int)scope.len, scope.s != NULL ? scope.s : "");
+	if (len <= 0 || len >= POINT_NAME_MAX)
+		return;
+	to[0] = (struct attribute){ POINT_ATTRIBUTE, sizeof POINT_ATTRIBUTE - 1,
+		{ .type = VALUE_TEXT, .text = name, .len = (uint32_t)len } };
+	to[1] = (struct attribute){ "span.name", 9,
+		{ .type = VALUE_TEXT,
+		    .text = span->name.s,
+		    .len = span->name.len < VALUE_TEXT_MAX ? span->name.len : VALUE_TEXT_MAX } };
+	memcpy(&to[2], span->attributes, span->nattributes * sizeof *to);
+	span->attributes = to;
+	span->nattributes += 2;
+}
+
 /* From the reading of a body. */
 static int
 take_span(void *ctx, const struct span *from, struct err *e)
 {
 	struct otel_source *s = ctx;
+	struct span_event events[OTLP_EVENTS_MAX];
+	struct attribute attributes[OTLP_ATTRIBUTES_MAX + 2];
+	char point[POINT_NAME_MAX];
 	struct span span = *from;
 	struct receipt *r = s->receipt;
 	(void)e;
@@ -233,6 +299,10 @@ take_span(void *ctx, const struct span *from, struct err *e)
 		    s, from, "it is too old: it ended, or this machine started, long ago");
 	if (s->now.ns - span.end_ns > s->o.delay_ns)
 		s->stats.delayed++;
+	if (span.nattributes <= OTLP_ATTRIBUTES_MAX)
+		mark_point(s, &span, attributes, point);
+	span.nevents = take_events(s, from, events);
+	span.events = events;
 	switch (gather_add(s->gather, &span, s->now)) {
 	case GATHERED:
 		r->taken++;
@@ -414,6 +484,12 @@ struct services *
 otel_source_services(const struct otel_source *s)
 {
 	return s->services;
+}
+
+struct event_names *
+otel_source_events(const struct otel_source *s)
+{
+	return s->events;
 }
 
 const struct batch_label *

@@ -26,6 +26,7 @@
 
 struct otel_source;
 struct services;
+struct event_names;
 
 struct otel_source_options {
 	struct gather_options gather;
@@ -34,6 +35,15 @@ struct otel_source_options {
 	int64_t
 	    future_ns; /* a span that ends this much after now is refused: its host's clock is off */
 	int64_t past_ns; /* one that ended this long ago, too */
+};
+
+/* What is switched in programs by other means than gates; functions may be NULL. */
+struct otel_levers {
+	/* The name "PROVIDER:NAME" of the point that a span of this service and scope is, valid until the next call; length 0: it is none. */
+	struct text_view (*scope)(void *ctx, struct text_view service, struct text_view scope);
+	/* Whether the requests that begin in this service are thinned there by the rates of the want, so not here again. */
+	bool (*thins)(void *ctx, struct text_view service);
+	void *ctx;
 };
 
 enum span_format { SPANS_OTLP_JSON, SPANS_OTLP_PROTO, SPANS_ZIPKIN, SPAN_FORMATS };
@@ -75,6 +85,7 @@ int otel_source_want(
 /* From now on spans that Hone turns on are on in this share of all traces, in every program: 1 at the begin, and where no program can
  * turn spans on. A trace is probed only if it was chosen by the least share of its time (shares.h). O(1). */
 void otel_source_share(struct otel_source *s, double share, struct mono now);
+void otel_source_levers(struct otel_source *s, const struct otel_levers *levers);
 /* Whether requests are sampled at all. At the begin they are not. */
 void otel_source_sample(struct otel_source *s, bool on);
 
@@ -84,6 +95,8 @@ int otel_source_poll(
     struct otel_source *s, struct mono now, bool all, struct source_output *ret, struct err *e);
 /* The services that spans came from, until otel_source_free(). */
 struct services *otel_source_services(const struct otel_source *s);
+/* The names of events of spans, until otel_source_free(). */
+struct event_names *otel_source_events(const struct otel_source *s);
 const struct batch_label *otel_source_labels(const struct otel_source *s, uint32_t *count);
 
 /* Share of the memory for spans that is used, 0 to 1; and the time until a trace is due. */

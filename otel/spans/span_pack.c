@@ -8,11 +8,27 @@
 #include "base/texts.h"
 #include "wire/record.h"
 
-enum { HAS_PARENT = 1, FOLLOWS = 2, FAILED = 4, NO_BEGIN = 8, NO_END = 16, HAS_CALLER = 32 };
+enum {
+	HAS_PARENT = 1,
+	FOLLOWS = 2,
+	FAILED = 4,
+	NO_BEGIN = 8,
+	NO_END = 16,
+	HAS_CALLER = 32,
+	HAS_EXTRAS = 64
+};
 enum { CALLER_SAMPLED = 1, CALLER_PROBED = 2 };
 
 /* Where a text stands in a span: consecutive spans often have the same there, which takes a comparison, not a hash. */
-enum { SERVICE_SLOT, NAME_SLOT, NODE_SLOT, KEY_SLOTS, SLOTS = KEY_SLOTS + RECORD_VALUES_MAX };
+enum {
+	SERVICE_SLOT,
+	NAME_SLOT,
+	NODE_SLOT,
+	KEY_SLOTS,
+	EVENT_SLOT = KEY_SLOTS + RECORD_VALUES_MAX,
+	EVENT_KEY_SLOTS,
+	SLOTS = EVENT_KEY_SLOTS + RECORD_VALUES_MAX
+};
 
 struct span_pack {
 	struct texts *texts;
@@ -45,16 +61,35 @@ span_pack_free(struct span_pack *p)
 
 enum { VARINT_MAX = 10, FIXED_MAX = 2 + 8 + 8 + 2 * VARINT_MAX + 9 + VARINT_MAX };
 
+static uint32_t
+kept_attributes(uint32_t n)
+{
+	return n < RECORD_VALUES_MAX ? n : RECORD_VALUES_MAX;
+}
+
+static size_t
+most_of_attributes(const struct attribute *a, uint32_t n)
+{
+	size_t most = VARINT_MAX;
+
+	for (uint32_t i = 0; i < kept_attributes(n); i++)
+		most += 3 * VARINT_MAX + 1 + a[i].key_len +
+		        (a[i].value.type == VALUE_TEXT ? a[i].value.len : 0);
+	return most;
+}
+
 /* The most bytes that the span takes: there is room for them when they are written. */
 static size_t
-most_bytes(const struct span *s, uint32_t n)
+most_bytes(const struct span *s)
 {
-	size_t most = FIXED_MAX + 3 * 2 * VARINT_MAX + s->service.len + s->name.len + s->node.len;
+	size_t most = FIXED_MAX + 3 * 2 * VARINT_MAX + s->service.len + s->name.len + s->node.len +
+	              most_of_attributes(s->attributes, s->nattributes);
 
-	for (uint32_t i = 0; i < n; i++)
-		most += 3 * VARINT_MAX + 1 + s->attributes[i].key_len +
-		        (s->attributes[i].value.type == VALUE_TEXT ? s->attributes[i].value.len
-								   : 0);
+	if (s->nevents + s->nlinks > 0)
+		most += 2 * VARINT_MAX + 8 * (size_t)s->nlinks;
+	for (uint32_t i = 0; i < s->nevents; i++)
+		most += 3 * VARINT_MAX + s->events[i].name.len +
+		        most_of_attributes(s->events[i].attributes, s->events[i].nattributes);
 	return most;
 }
 
@@ -142,7 +177,8 @@ flags_of(const struct span *s, const struct caller *caller)
 {
 	return (uint8_t)((s->has_parent ? HAS_PARENT : 0) | (s->follows ? FOLLOWS : 0) |
 			 (s->failed ? FAILED : 0) | (s->no_begin ? NO_BEGIN : 0) |
-			 (s->no_end ? NO_END : 0) | (caller->link_id != 0 ? HAS_CALLER : 0));
+			 (s->no_end ? NO_END : 0) | (caller->link_id != 0 ? HAS_CALLER : 0) |
+			 (s->nevents + s->nlinks > 0 ? HAS_EXTRAS : 0));
 }
 
 /* Times that differ by more than int64_t holds come back as they were: both ways wrap around. */
@@ -158,12 +194,54 @@ sum(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
+static uint8_t *
+put_attributes(
+    struct span_pack *p, uint8_t *at, uint32_t slots, const struct attribute *all, uint32_t count)
+{
+	uint32_t n = kept_attributes(count);
+
+	at = put_uint(at, n);
+	for (uint32_t i = 0; i < n; i++) {
+		at = put_text(p, at, slots + i, all[i].key, all[i].key_len);
+		at = put_value(at, &all[i].value);
+	}
+	return at;
+}
+
+static bool
+is_within(const struct span_link *l, const struct span *s)
+{
+	return l->trace.high == s->trace.high && l->trace.low == s->trace.low;
+}
+
+/* A link to another trace is in the number of links, which is an attribute. */
+static uint8_t *
+put_extras(struct span_pack *p, uint8_t *at, const struct span *s)
+{
+	uint32_t nlinks = 0;
+
+	at = put_uint(at, s->nevents);
+	for (uint32_t i = 0; i < s->nevents; i++) {
+		const struct span_event *e = &s->events[i];
+
+		at = put_int(at, difference(e->time_ns, s->begin_ns));
+		at = put_text(p, at, EVENT_SLOT, e->name.s, e->name.len);
+		at = put_attributes(p, at, EVENT_KEY_SLOTS, e->attributes, e->nattributes);
+	}
+	for (uint32_t i = 0; i < s->nlinks; i++)
+		nlinks += is_within(&s->links[i], s);
+	at = put_uint(at, nlinks);
+	for (uint32_t i = 0; i < s->nlinks; i++)
+		if (is_within(&s->links[i], s))
+			at = put_fixed(at, s->links[i].id);
+	return at;
+}
+
 void
 span_pack_put(struct span_pack *p, struct buf *to, const struct span *s,
     const struct caller *caller, int64_t base_ns)
 {
-	uint32_t n = s->nattributes < RECORD_VALUES_MAX ? s->nattributes : RECORD_VALUES_MAX;
-	size_t most = most_bytes(s, n);
+	size_t most = most_bytes(s);
 	uint8_t *begin = buf_reserve(to, most), *at = begin;
 
 	if (begin == NULL)
@@ -183,13 +261,9 @@ span_pack_put(struct span_pack *p, struct buf *to, const struct span *s,
 	at = put_text(p, at, SERVICE_SLOT, s->service.s, s->service.len);
 	at = put_text(p, at, NAME_SLOT, s->name.s, s->name.len);
 	at = put_text(p, at, NODE_SLOT, s->node.s, s->node.len);
-	at = put_uint(at, n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct attribute *a = &s->attributes[i];
-
-		at = put_text(p, at, KEY_SLOTS + i, a->key, a->key_len);
-		at = put_value(at, &a->value);
-	}
+	at = put_attributes(p, at, KEY_SLOTS, s->attributes, s->nattributes);
+	if (s->nevents + s->nlinks > 0)
+		at = put_extras(p, at, s);
 	assert((size_t)(at - begin) <= most);
 	to->len += (size_t)(at - begin);
 }
@@ -236,18 +310,62 @@ get_value(struct reader *r)
 	return v;
 }
 
+/* NULL: out of memory. */
+static const struct attribute *
+get_attributes(const struct span_pack *p, struct reader *r, uint32_t *count, struct arena *a)
+{
+	uint32_t n = (uint32_t)read_uint(r);
+	struct attribute *all = arena_calloc(a, n + 1, sizeof *all);
+
+	for (uint32_t i = 0; all != NULL && i < n; i++) {
+		struct text_view key = get_text(p, r);
+
+		all[i] = (struct attribute){ key.s, key.len, get_value(r) };
+	}
+	*count = n;
+	return all;
+}
+
+/* The trace of its links is the caller's to set, with that of the span. */
+static bool
+get_extras(const struct span_pack *p, struct reader *r, struct span *s, struct arena *a)
+{
+	uint32_t nevents = (uint32_t)read_uint(r), nlinks;
+	struct span_event *events = arena_calloc(a, nevents + 1, sizeof *events);
+	struct span_link *links;
+
+	for (uint32_t i = 0; events != NULL && i < nevents; i++) {
+		events[i].time_ns = sum(s->begin_ns, read_int(r));
+		events[i].name = get_text(p, r);
+		events[i].attributes = get_attributes(p, r, &events[i].nattributes, a);
+		if (events[i].attributes == NULL)
+			return false;
+	}
+	if (events == NULL)
+		return false;
+	nlinks = (uint32_t)read_uint(r);
+	if ((links = arena_calloc(a, nlinks + 1, sizeof *links)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < nlinks; i++)
+		links[i].id = read_u64(r);
+	s->events = events;
+	s->nevents = nevents;
+	s->links = links;
+	s->nlinks = nlinks;
+	return true;
+}
+
 bool
 span_pack_get(const struct span_pack *p, const void *data, size_t len, int64_t base_ns,
     struct span *ret, struct caller *caller, struct arena *a)
 {
 	const void *copy = arena_copy(a, data, len);
 	struct reader r = reader_of(copy, len);
-	struct attribute *attributes;
-	uint8_t flags;
+	uint8_t flags, more;
 
 	if (copy == NULL)
 		return false;
-	flags = read_u8(&r);
+	flags = more = read_u8(&r);
 	*ret = (struct span){ .has_parent = (flags & HAS_PARENT) != 0,
 		.follows = (flags & FOLLOWS) != 0,
 		.failed = (flags & FAILED) != 0,
@@ -269,13 +387,9 @@ span_pack_get(const struct span_pack *p, const void *data, size_t len, int64_t b
 	ret->service = get_text(p, &r);
 	ret->name = get_text(p, &r);
 	ret->node = get_text(p, &r);
-	ret->nattributes = (uint32_t)read_uint(&r);
-	ret->attributes = attributes = arena_calloc(a, ret->nattributes + 1, sizeof *attributes);
-	for (uint32_t i = 0; attributes != NULL && i < ret->nattributes; i++) {
-		struct text_view key = get_text(p, &r);
-
-		attributes[i] = (struct attribute){ key.s, key.len, get_value(&r) };
-	}
+	ret->attributes = get_attributes(p, &r, &ret->nattributes, a);
+	if (ret->attributes == NULL || ((more & HAS_EXTRAS) != 0 && !get_extras(p, &r, ret, a)))
+		return false;
 	assert(!r.failed);
-	return attributes != NULL;
+	return true;
 }

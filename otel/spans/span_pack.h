@@ -6,6 +6,8 @@
  *	flags u8, kind u8 | id u64 | parent u64, if it has one | begin int: ns since the base | end int: ns since the begin
  *	| caller's link u64 and flags u8, if it has one | service text | name text | node text | attributes uint, each
  *	| key text | type u8 | value: uint, int, double, or a length and bytes
+ *	of one with events or links: events uint, each | time int: ns since the begin | name text | attributes, as above
+ *	| links uint, each | id u64
  *	text: uint: 0, a length and bytes; or the number + 1
  *
  * Pure; one thread at a time.
@@ -25,7 +27,8 @@ struct span_pack; /* the texts that are kept once */
 struct span_pack *span_pack_new(void);    /* NULL: out of memory */
 void span_pack_free(struct span_pack *p); /* NULL is fine */
 
-/* Appends the span, with its first RECORD_VALUES_MAX attributes, without its state, trace and offset. to->failed: out of memory.
+/* Appends the span, with its first RECORD_VALUES_MAX attributes, and so of each event, and its links to spans of the same trace, without its
+ * state, trace and offset. to->failed: out of memory.
  * O(length). */
 void span_pack_put(struct span_pack *p, struct buf *to, const struct span *s,
     const struct caller *caller, int64_t base_ns);

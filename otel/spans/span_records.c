@@ -12,6 +12,7 @@
 #include "base/hash_table.h"
 #include "formats/reading.h"
 #include "formats/span_names.h"
+#include "otel/spans/event_names.h"
 #include "otel/spans/span_points.h"
 
 enum { READING_BYTES = 32 << 20 }; /* of one trace's spans, and of what was seen before */
@@ -258,11 +259,47 @@ struct tree_at_hand {
 	struct hash_table by_unit; /* hash of a unit's id to its index */
 };
 
+/* ---- links ---- */
+
+static int64_t
+end_of(const struct trace *t, const struct unit *u)
+{
+	return t->events[u->first + u->count - 1].time_ns;
+}
+
+/*
+ * The unit of the span that the unit's span links to as its cause: of those that ended before it began, the one that ended last, since that is what it
+ * waited for. Then that one forks it in place of its parent, which joins it as before. NULL: none. As the cause ended before, forks lead to earlier units
+ * only, so never in a circle. O(links).
+ */
+static const struct unit *
+cause_of(const struct span_records *s, const struct tree_at_hand *h, const struct unit *u)
+{
+	const struct trace *t = h->trace;
+	uint32_t at = hash_table_find(&s->by_id, hash_u64(u->id));
+	const struct span *span = at != HASH_TABLE_NONE ? &s->spans[at].from->span : NULL;
+	int64_t begin_ns = t->events[u->first].time_ns;
+	const struct unit *cause = NULL;
+
+	for (uint32_t i = 0; span != NULL && i < span->nlinks; i++) {
+		uint32_t unit = hash_table_find(&h->by_unit, hash_u64(span->links[i].id));
+		const struct unit *c = unit != HASH_TABLE_NONE ? &t->units[unit] : NULL;
+
+		if (c == NULL || c == u || c->count < 2 || end_of(t, c) > begin_ns ||
+		    end_of(t, c) <= t->events[c->first].time_ns)
+			continue;
+		if (cause == NULL || end_of(t, c) > end_of(t, cause))
+			cause = c;
+	}
+	return cause;
+}
+
 static bool
 add_record(struct span_records *s, const struct tree_at_hand *h, const struct event *e)
 {
 	const struct trace *t = h->trace;
-	const struct unit *u = &t->units[e->unit];
+	const struct unit *u = &t->units[e->unit], *cause;
+	int64_t time_ns = e->time_ns;
 	enum record_kind kind = (enum record_kind)labels_get(s->labels, e->label)->kind;
 	enum label_use use = USE_AS_IS;
 	uint32_t service = e->label, named = e->label, child, label;
@@ -275,6 +312,12 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 		service = t->events[u->first].label;
 		named = t->events[t->units[child].first].label;
 		use = kind == RECORD_FORK ? USE_FORK : USE_JOIN;
+		if (kind == RECORD_FORK && (cause = cause_of(s, h, &t->units[child])) != NULL) {
+			u = cause;
+			service = t->events[u->first].label;
+			time_ns = end_of(t, u) - 1; /* before its last record */
+			s->stats.links++;
+		}
 	} else if (e->unit == 0 && s->entry != NULL) {
 		kind = kind == RECORD_REQUEST_BEGIN ? RECORD_UNIT_BEGIN : RECORD_UNIT_END;
 		use = USE_ENTRY;
@@ -289,7 +332,7 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 	*r = (struct record){ .trace_id = t->id,
 		.unit_id = u->id,
 		.link_id = link_id,
-		.time_ns = e->time_ns,
+		.time_ns = time_ns,
 		.label = label,
 		.tid = (uint32_t)u->id, /* each span is a thread of control */
 		.nvalues = s->batch[label].nfields };
@@ -302,20 +345,21 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 
 /* ---- points ---- */
 
-/* The label of one end of a point in a unit of that service; its fields are the span's, at its begin. LABEL_NONE: out of memory, of
- * labels, or of room for its text. */
+/* The label of a point in a unit of that service, "SERVICE/PROVIDER NAME ENDING" without the spaces; its fields are these attributes, without the
+ * one that holds the name. LABEL_NONE: out of memory, of labels, or of room for its text. */
 static uint32_t
-point_label(
-    struct span_records *s, const struct label *service, const struct sorted_span *at, bool end)
+point_label(struct span_records *s, const struct label *service, const char *provider,
+    struct text_view name, const char *ending, const struct attribute *attributes,
+    uint32_t nattributes)
 {
-	const struct span *span = &at->from->span;
 	const char *fields[RECORD_VALUES_MAX];
 	uint32_t n = 0, id;
 
 	buf_reset(&s->text);
 	buf_bytes(&s->text, service->text, service->service_len + 1);
-	buf_bytes(&s->text, at->point.s, at->point.len);
-	buf_printf(&s->text, "%s", end ? POINT_END : POINT_BEGIN);
+	buf_printf(&s->text, "%s", provider);
+	buf_bytes(&s->text, name.s, name.len);
+	buf_printf(&s->text, "%s", ending);
 	if (s->text.failed || s->text.len > LABEL_TEXT_MAX)
 		return LABEL_NONE;
 	text_clean((char *)s->text.data, s->text.len);
@@ -324,11 +368,11 @@ point_label(
 		return labels_get(s->out, id)->kind == RECORD_POINT ? id : LABEL_NONE;
 	if (labels_count(s->out) >= SPAN_LABELS_MAX)
 		return LABEL_NONE;
-	for (uint32_t i = 0; !end && i < span->nattributes && n < RECORD_VALUES_MAX; i++) {
-		const struct attribute *a = &span->attributes[i];
+	for (uint32_t i = 0; i < nattributes && n < RECORD_VALUES_MAX; i++) {
+		const struct attribute *a = &attributes[i];
 
-		if (a->value.type == VALUE_TEXT && a->value.text == at->point.s)
-			continue; /* the name itself */
+		if (a->value.type == VALUE_TEXT && a->value.text == name.s)
+			continue;
 		if ((fields[n++] = arena_text(&s->values, a->key, a->key_len)) == NULL)
 			return LABEL_NONE;
 	}
@@ -337,25 +381,25 @@ point_label(
 }
 
 static const struct attribute *
-attribute_of(const struct span *span, const char *key)
+attribute_of(const struct attribute *all, uint32_t n, const char *key)
 {
 	size_t len = strlen(key);
 
-	for (uint32_t i = 0; i < span->nattributes; i++)
-		if (span->attributes[i].key_len == len &&
-		    memcmp(span->attributes[i].key, key, len) == 0)
-			return &span->attributes[i];
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i].key_len == len && memcmp(all[i].key, key, len) == 0)
+			return &all[i];
 	return NULL;
 }
 
 /* The values of the fields of the label. NULL: out of memory. */
 static const struct value *
-point_values(struct span_records *s, const struct span *span, const struct batch_label *l)
+point_values(
+    struct span_records *s, const struct attribute *all, uint32_t n, const struct batch_label *l)
 {
 	struct value *v = arena_calloc(&s->values, l->nfields, sizeof *v);
 
 	for (uint32_t i = 0; v != NULL && i < l->nfields; i++) {
-		const struct attribute *a = attribute_of(span, l->fields[i]);
+		const struct attribute *a = attribute_of(all, n, l->fields[i]);
 
 		if (a == NULL)
 			continue;
@@ -367,35 +411,51 @@ point_values(struct span_records *s, const struct span *span, const struct batch
 	return v;
 }
 
-/* False: out of memory. */
+/* Adds the record of a point to a unit. False: out of memory. */
 static bool
-add_point(struct span_records *s, const struct tree_at_hand *h, const struct point_time *p)
+put_point(struct span_records *s, const struct tree_at_hand *h, uint32_t unit, uint32_t label,
+    int64_t time_ns, const struct attribute *all, uint32_t n)
 {
-	const struct sorted_span *at = &s->spans[p->span];
-	uint64_t id = s->spans[at->parent].from->span.id;
-	uint32_t unit = hash_table_find(&h->by_unit, hash_u64(id)), label;
-	const struct event *first = &h->trace->events[h->trace->units[unit].first];
+	uint64_t id = h->trace->units[unit].id;
 	struct record *r;
 
-	label = point_label(s, labels_get(s->labels, first->label), at, p->end);
-	if (label == LABEL_NONE) {
-		s->stats.points_left += p->end;
-		return true;
-	}
 	if (!array_reserve(s->records, s->records_cap, s->nrecords + 1))
 		return false;
 	r = &s->records[s->nrecords];
 	*r = (struct record){ .trace_id = h->trace->id,
 		.unit_id = id,
-		.time_ns = p->time_ns,
+		.time_ns = time_ns,
 		.label = label,
 		.tid = (uint32_t)id,
 		.nvalues = s->batch[label].nfields };
-	if (r->nvalues > 0 &&
-	    (r->values = point_values(s, &at->from->span, &s->batch[label])) == NULL)
+	if (r->nvalues > 0 && (r->values = point_values(s, all, n, &s->batch[label])) == NULL)
 		return false;
 	s->nrecords++;
 	return true;
+}
+
+static const struct label *
+service_of(const struct span_records *s, const struct tree_at_hand *h, uint32_t unit)
+{
+	return labels_get(s->labels, h->trace->events[h->trace->units[unit].first].label);
+}
+
+/* False: out of memory. */
+static bool
+add_point(struct span_records *s, const struct tree_at_hand *h, const struct point_time *p)
+{
+	const struct sorted_span *at = &s->spans[p->span];
+	const struct span *span = &at->from->span;
+	uint64_t id = s->spans[at->parent].from->span.id;
+	uint32_t unit = hash_table_find(&h->by_unit, hash_u64(id)), label;
+
+	label = point_label(s, service_of(s, h, unit), "", at->point,
+	    p->end ? POINT_END : POINT_BEGIN, span->attributes, p->end ? 0 : span->nattributes);
+	if (label == LABEL_NONE) {
+		s->stats.points_left += p->end;
+		return true;
+	}
+	return put_point(s, h, unit, label, p->time_ns, span->attributes, span->nattributes);
 }
 
 /* Both ends of the point, if its unit has room for them. */
@@ -438,6 +498,52 @@ add_points(struct span_records *s, const struct tree_at_hand *h)
 	return ok;
 }
 
+/* ---- events of spans ---- */
+
+/* In the span's unit, or that above a point. Its time is brought within that of the unit, between its first and its last record. False: out of
+ * memory. */
+static bool
+add_event(
+    struct span_records *s, const struct tree_at_hand *h, uint32_t unit, const struct span_event *e)
+{
+	const struct unit *u = &h->trace->units[unit];
+	int64_t first_ns = h->trace->events[u->first].time_ns,
+		last_ns = h->trace->events[u->first + u->count - 1].time_ns, ns = e->time_ns;
+	uint32_t label = LABEL_NONE;
+
+	ns = ns < last_ns ? ns : last_ns - 1;
+	if (u->count > 1 && first_ns < last_ns)
+		label = point_label(s, service_of(s, h, unit), EVENT_PROVIDER, e->name, "",
+		    e->attributes, e->nattributes);
+	if (label == LABEL_NONE) {
+		s->stats.events_left++;
+		return true;
+	}
+	s->stats.events++;
+	return put_point(
+	    s, h, unit, label, ns > first_ns ? ns : first_ns, e->attributes, e->nattributes);
+}
+
+static bool
+add_events(struct span_records *s, const struct tree_at_hand *h, bool probed)
+{
+	bool ok = true;
+
+	for (uint32_t i = s->list; i != NO_SPAN; i = s->spans[i].next) {
+		const struct sorted_span *at = &s->spans[i];
+		const struct span *span = &at->from->span;
+		uint64_t id = at->point.len > 0 ? s->spans[at->parent].from->span.id : span->id;
+		uint32_t unit = span->nevents > 0 ? hash_table_find(&h->by_unit, hash_u64(id))
+		                                  : HASH_TABLE_NONE;
+
+		if (unit == HASH_TABLE_NONE || (at->point.len > 0 && !probed))
+			continue;
+		for (uint32_t k = 0; ok && k < span->nevents; k++)
+			ok = add_event(s, h, unit, &span->events[k]);
+	}
+	return ok;
+}
+
 static bool
 add_records(struct span_records *s, const struct trace *t, bool probed)
 {
@@ -449,6 +555,8 @@ add_records(struct span_records *s, const struct trace *t, bool probed)
 		ok = hash_table_put(&h.by_unit, hash_u64(t->units[u].id), u);
 	for (uint32_t i = 0; i < t->nevents && ok; i++)
 		ok = add_record(s, &h, &t->events[i]);
+	if (ok)
+		ok = add_events(s, &h, probed);
 	points = s->nrecords;
 	if (ok && probed)
 		ok = add_points(s, &h);
@@ -468,7 +576,8 @@ choose(const struct span_records *s, const struct trace *t)
 	if (s->entry != NULL)
 		return (struct span_choice){ s->entry->caller.sampled,
 			s->entry->caller.probed && s->o.whole(s->o.ctx, t->begin_ns, t->end_ns) };
-	return s->o.choose(s->o.ctx, type->name, type->name_len, t->id, t->begin_ns, t->end_ns);
+	return s->o.choose(s->o.ctx, (struct text_view){ type->text, type->service_len },
+	    (struct text_view){ type->name, type->name_len }, t->id, t->begin_ns, t->end_ns);
 }
 
 /* From the reading: the trace of the spans of the tree at hand. */

@@ -8,6 +8,9 @@
  *	a span that Hone turned on	points in the unit above it, of probed requests (span_points.h)
  *	any other span			unit_begin, unit_end; its parent's unit forks it, and joins it as
  *					formats/tree.h says
+ *	an event of a span		a point in its unit, "event:NAME" (event_names.h); its attributes are fields
+ *	a link to a span of the trace	of those that ended before the span began the last one forks it, in place of its parent, so
+ *					the critical path leads through what it waited for
  *
  * The unit is the span's id, the request the low half of the trace's id. Attributes are the fields of the record that
  * begins. Each entry, and what is below it, is a tree of its own; all else is one tree. If that has no span without a
@@ -34,8 +37,8 @@ struct span_choice {
 struct span_records_options {
 	size_t
 	    names_max_bytes; /* of names of spans and their fields; beyond it spans are "(other)" */
-	/* Whether a request of this type, trace id and time is sampled. The text is valid during the call. */
-	struct span_choice (*choose)(void *ctx, const char *request_type, size_t len,
+	/* Whether a request of this type, which began in this service, of this trace id and time is sampled. Texts are valid during the call. */
+	struct span_choice (*choose)(void *ctx, struct text_view service, struct text_view type,
 	    uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
 	/* Of one whose caller has chosen it: whether all points that are on were on for it. */
 	bool (*whole)(void *ctx, int64_t begin_ns, int64_t end_ns);
@@ -51,6 +54,9 @@ struct span_records_stats {
 	uint64_t records, point_records; /* point_records: of these, of points */
 	uint64_t points,
 	    points_left; /* spans that are points; those with no room in their unit, or no label */
+	uint64_t events,
+	    events_left; /* events of spans that became points; those that could not, as above */
+	uint64_t links;  /* spans that were forked by one that they link to */
 };
 
 /* ERR_MEMORY. */

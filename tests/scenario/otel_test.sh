@@ -49,7 +49,7 @@ call() { # CODE METHOD FILE CURL'S ARGUMENTS: a call by gRPC of this method of O
   grep -qi "^grpc-status: $1" "$D/head"
 }
 
-echo 1..44
+echo 1..45
 honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" "${ALL_TRACED[@]}" 2> "$D/honed.log" &
 honed=$!
@@ -70,6 +70,7 @@ check "hone report has every request of both types" wait_for 30 counted 360
 nothing_lost() { hone agents --json | jq -e '.agents[0] | [.lost_ring, .lost_queue, .lost_decode] == [0, 0, 0]'; }
 check "and nothing is lost" nothing_lost
 check "hone agents names the services that send spans" bash -c "hone agents --json | jq -e '.agents[0] | (.services | sort) == [\"front\", \"stock\"] and .programs == 2'"
+check "events of spans are tracepoints" wait_for 20 bash -c "hone tracepoints --json | jq -e '[.. | strings] | any(test(\"event:began\"))'"
 check "requests lead through both services" jq -e '.types[] | select(.type == "GET /basket") | .groups | map(select(.path | any(test("^stock/hone:unit_begin\\(SELECT stock\\)$")) and
   any(test("^front/hone:fork\\(render\\)$")))) | map(.count) | add >= 200' "$D/report.json"
 check "the planted fault is the first edge: the slow statement" jq -e '.types[] | select(.type == "GET /basket") | .groups | max_by(.count) | .edges | max_by(.share) |

@@ -42,6 +42,7 @@ let ended = 0
 async function inSpan(of, name, kind, parent, attributes, fn) {
   const span = of.tracer.startSpan(name, { kind, attributes }, parent)
   try {
+    span.addEvent('began', { attempt: 1 })
     return await fn(trace.setSpan(parent, span))
   } finally {
     span.end()

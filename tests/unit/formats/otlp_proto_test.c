@@ -285,6 +285,60 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	buf_release(&b);
 }
 
+static int
+check_extras(void *ctx, const struct span *s, struct err *e)
+{
+	(void)e;
+	assert_int_equal(s->nevents, 1);
+	assert_memory_equal(s->events[0].name.s, "retry", 5);
+	assert_int_equal(s->events[0].time_ns, 1544712660000000777);
+	assert_int_equal(s->events[0].nattributes, 1);
+	assert_memory_equal(s->events[0].attributes[0].key, "why", 3);
+	assert_int_equal(s->nlinks, 1);
+	assert_int_equal(s->links[0].trace.high, 0x0101010101010101);
+	assert_int_equal(s->links[0].id, 0x0707070707070707);
+	assert_int_equal(s->nattributes, 1);
+	assert_memory_equal(s->attributes[0].key, "hone.links", 10);
+	assert_int_equal(s->attributes[0].value.u, 1);
+	++*(int *)ctx;
+	return 0;
+}
+
+/* To whoever takes spans one by one. */
+static void
+events_and_links_are_read_where_spans_are_taken(void **state)
+{
+	struct buf event = { 0 }, link = { 0 }, more = { 0 }, spans = { 0 }, resource = { 0 },
+		   all = { 0 };
+	struct labels *labels = labels_new();
+	struct reading *r;
+	struct err e;
+	int seen = 0;
+	const struct reading_options o = {
+		.format = "otlp_proto", .message = true, .span = check_extras, .ctx = &seen
+	};
+	(void)state;
+
+	put_fixed(&event, 1, UINT64_C(1544712660000000777));
+	put_bytes(&event, 2, "retry", 5);
+	put_text_attribute(&event, 3, "why", "late");
+	put_bytes(&link, 1, "\1\1\1\1\1\1\1\1\2\2\2\2\2\2\2\2", 16);
+	put_bytes(&link, 2, "\7\7\7\7\7\7\7\7", 8);
+	put_message(&more, 11, &event);
+	put_message(&more, 13, &link);
+	put_span(&spans, 1, 0, "GET /", 0, 100, &more);
+	put_resource(&resource, "shop");
+	put_message(&resource, 2, &spans);
+	put_message(&all, 1, &resource);
+	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
+	assert_int_equal(reading_memory(r, all.data, all.len, &e), 0);
+	assert_int_equal(seen, 1);
+	reading_free(r);
+	labels_free(labels);
+	buf_release(&more);
+	buf_release(&all);
+}
+
 static void
 what_is_no_protobuf_is_refused(void **state)
 {
@@ -313,6 +367,7 @@ main(void)
 		cmocka_unit_test(a_file_that_ends_in_the_middle_gives_what_is_whole),
 		cmocka_unit_test(of_a_large_message_that_is_cut_off_the_first_spans_are_read),
 		cmocka_unit_test(what_is_malformed_is_counted_and_the_rest_read),
+		cmocka_unit_test(events_and_links_are_read_where_spans_are_taken),
 		cmocka_unit_test(what_is_no_protobuf_is_refused),
 	};
 

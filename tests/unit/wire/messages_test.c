@@ -558,7 +558,7 @@ random_programs(struct rng *r, uint32_t nprograms, uint32_t nnames)
 		uint32_t first = (uint32_t)rng_below(r, nnames + 1);
 
 		p.programs[i] = (struct program){ random_name(r, 255, ""), (uint32_t)some(r), first,
-			(uint32_t)rng_below(r, nnames - first + 1) };
+			(uint32_t)rng_below(r, nnames - first + 1), (uint8_t)rng_below(r, LEVERS) };
 	}
 	return p;
 }
@@ -589,6 +589,7 @@ programs_are_decoded_unchanged(void **state)
 			assert_true(got.programs[j].pid == p.programs[j].pid);
 			assert_true(got.programs[j].first == p.programs[j].first);
 			assert_true(got.programs[j].count == p.programs[j].count);
+			assert_true(got.programs[j].lever == p.programs[j].lever);
 		}
 	}
 	arena_release(&a);
@@ -598,7 +599,7 @@ programs_are_decoded_unchanged(void **state)
 static void
 programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 {
-	struct program program = { "redis", 7, 1, 1 };
+	struct program program = { "redis", 7, 1, 1, LEVER_GATE };
 	const char *names[] = { "p:a", "p:b" };
 	struct programs p, two = { 1, 2, &program, names };
 	struct arena a = { 0 };
@@ -621,7 +622,11 @@ programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 			assert_int_equal(decode_programs(&a, b.data, b.len, &e),
 			    first + count <= 2 ? 0 : ERR_INPUT);
 		}
-	program = (struct program){ "redis", 7, UINT32_MAX, 2 }; /* the sum would wrap */
+	program = (struct program){ "redis", 7, 1, 1, LEVERS };
+	buf_reset(&b);
+	programs_encode(&two, &b);
+	assert_int_equal(decode_programs(&a, b.data, b.len, &e), ERR_INPUT);
+	program = (struct program){ "redis", 7, UINT32_MAX, 2, 0 }; /* the sum would wrap */
 	buf_reset(&b);
 	programs_encode(&two, &b);
 	assert_int_equal(decode_programs(&a, b.data, b.len, &e), ERR_INPUT);

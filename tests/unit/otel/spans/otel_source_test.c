@@ -12,6 +12,7 @@
 #include "analysis/assemble.h"
 #include "analysis/critpath.h"
 #include "base/buf.h"
+#include "otel/spans/event_names.h"
 #include "otel/spans/otel_source.h"
 
 #define MS INT64_C(1000000)
@@ -453,6 +454,197 @@ rates_choose_by_type(void **state)
 	kit_end(&k);
 }
 
+/* A span with more members, as text of JSON. */
+static void
+send_more(struct kit *k, unsigned id, unsigned parent, const char *name, int64_t begin_ms,
+    int64_t end_ms, const char *more)
+{
+	char text[600], all[1600];
+
+	span_text(text, 1, id, parent, name, begin_ms, end_ms, "");
+	text[strlen(text) - 1] = '\0';
+	snprintf(all, sizeof all, "%s,%s}", text, more);
+	send_spans(k, "shop", all, 10200 * MS);
+}
+
+static const struct event *
+find_event(struct kit *k, const struct trace *t, const char *label)
+{
+	for (uint32_t i = 0; i < t->nevents; i++)
+		if (strcmp(labels_get(k->labels, t->events[i].label)->text, label) == 0)
+			return &t->events[i];
+	return NULL;
+}
+
+static struct text_view
+switch_express(void *ctx, struct text_view service, struct text_view scope)
+{
+	static const char is[] = "@opentelemetry/instrumentation-express";
+
+	++*(int *)ctx;
+	assert_memory_equal(service.s, "shop", 4);
+	return scope.len == sizeof is - 1 && memcmp(scope.s, is, scope.len) == 0
+	           ? (struct text_view){ "opamp:express", 13 }
+	           : (struct text_view){ 0 };
+}
+
+/* Of the scope that is switched, spans are points of probed requests, with their names as a field; but not those that begin or take over a request. */
+static void
+spans_of_a_switched_scope_are_points(void **state)
+{
+	struct rate rate = { .request_type = "GET /", .sampled = 1, .probed = 1 };
+	struct want w = { .sampled = 1, .rates = &rate, .nrates = 1 };
+	struct kit k;
+	struct trace *t;
+	const struct event *e;
+	int asked = 0;
+	const struct otel_levers levers = { switch_express, NULL, &asked };
+	char text[600], root[600], all[3000];
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	otel_source_levers(k.s, &levers);
+	assert_int_equal(otel_source_want(k.s, &w, (struct mono){ 100 * S }, &k.e), 0);
+	buf_reset(&k.body);
+	snprintf(all, sizeof all,
+	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"shop\"}}]},\"scopeSpans\":["
+	    "{\"scope\":{\"version\":\"1\",\"name\":\"@opentelemetry/instrumentation-express\"},\"spans\":[%s,%s]},",
+	    span_text(text, 1, 2, 1, "middleware", 10010, 10050, ""),
+	    span_text(root, 1, 1, 0, "GET /", 10000, 10100, ""));
+	buf_printf(&k.body, "%s", all);
+	buf_printf(
+	    &k.body, "{\"spans\":[%s]}]}]}", span_text(text, 1, 3, 2, "query", 10020, 10030, ""));
+	assert_int_equal(otel_source_receive(k.s, SPANS_OTLP_JSON, k.body.data, k.body.len,
+			     (struct mono){ 10200 * MS }, &k.receipt, &k.e),
+	    0);
+	assert_int_equal(asked, 1); /* not of spans without a scope, nor of the root */
+	poll_all(&k, 13000);
+	poll_all(&k, 16000);
+	t = assemble_next(k.a);
+	assert_non_null(t);
+	assert_true(trace_is_evidence(t) && t->probed);
+	assert_int_equal(t->nunits, 2);
+	e = find_event(&k, t, "shop/opamp:express_begin");
+	assert_non_null(e);
+	assert_int_equal(t->units[e->unit].id, 1);
+	assert_string_equal(labels_get(k.labels, e->label)->fields[0], "span.name");
+	assert_memory_equal(e->values[0].text, "middleware", 10);
+	assert_non_null(find_event(&k, t, "shop/opamp:express_end"));
+	trace_free(t);
+	kit_end(&k);
+}
+
+/* In the span's unit, between its first and its last record, with their attributes as fields; a tracepoint that is on. */
+static void
+events_of_spans_are_points_with_keys(void **state)
+{
+	struct programs none = { 0 };
+	struct arena a = { 0 };
+	struct kit k;
+	struct trace *t;
+	const struct event *e;
+	char more[800];
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	snprintf(more, sizeof more,
+	    "\"events\":[{\"timeUnixNano\":\"%lld\",\"name\":\"cache.miss\",\"attributes\":[{\"key\":\"size\",\"value\":{\"intValue\":\"9\"}},"
+	    "{\"key\":\"why\",\"value\":{\"stringValue\":\"old\"}}]},{\"timeUnixNano\":\"%lld\",\"name\":\"after\"},"
+	    "{\"timeUnixNano\":\"1\",\"name\":\"no*name\"},{\"name\":\"\"},7]",
+	    (long long)(WALL + 10040 * MS), (long long)(WALL + 10900 * MS));
+	send_more(&k, 2, 1, "GET", 10010, 10090, more);
+	send_span(&k, "shop", 1, 1, 0, "GET /", 10000, 10100, "", 10200);
+	poll_all(&k, 13000);
+	poll_all(&k, 16000);
+	t = assemble_next(k.a);
+	assert_non_null(t);
+	assert_true(trace_is_evidence(t));
+	e = find_event(&k, t, "shop/event:cache.miss");
+	assert_non_null(e);
+	assert_int_equal(e->time_ns, 10040 * MS);
+	assert_int_equal(t->units[e->unit].id, 2);
+	assert_int_equal(e->nvalues, 2);
+	assert_string_equal(labels_get(k.labels, e->label)->fields[0], "size");
+	assert_int_equal(e->values[0].i, 9);
+	assert_memory_equal(e->values[1].text, "old", 3);
+	e = find_event(&k, t, "shop/event:after");
+	assert_non_null(e);
+	assert_int_equal(e->time_ns, 10090 * MS - 1);
+	trace_free(t);
+	assert_int_equal(stats_of(&k).records.events, 2);
+	assert_int_equal(stats_of(&k).records.point_records, 0); /* they cost no more than before */
+	assert_true(event_names_has(otel_source_events(k.s), "event:cache.miss"));
+	assert_true(event_names_has(otel_source_events(k.s), "event:*"));
+	assert_false(event_names_has(otel_source_events(k.s), "event:no*name"));
+	none.nprograms = 2;
+	none.programs = (struct program[]){ { .service = "shop" }, { .service = "other" } };
+	assert_true(event_names_fill(otel_source_events(k.s), &none, 0, &a));
+	assert_int_equal(none.programs[0].count, 2);
+	assert_string_equal(none.names[none.programs[0].first], "event:cache.miss");
+	assert_int_equal(none.programs[1].count, 0);
+	arena_release(&a);
+	kit_end(&k);
+}
+
+static void
+names_of_events_are_bounded(void **state)
+{
+	struct event_names *n = event_names_new();
+	struct text_view shop = { "shop", 4 };
+	char name[32];
+	(void)state;
+
+	for (int i = 0; i < EVENT_NAMES_MAX + 5; i++) {
+		struct text_view v = { name, (uint32_t)snprintf(name, sizeof name, "e%d", i) };
+		const char *got = event_names_note(n, shop, v);
+
+		assert_true((got != NULL) == (i < EVENT_NAMES_MAX));
+	}
+	assert_string_equal(event_names_note(n, shop, (struct text_view){ "e7", 2 }), "event:e7");
+	assert_int_equal(event_names_left(n), 5);
+	event_names_free(n);
+}
+
+/* The producer hands the work on: the path leads from the consumer into it, over the time in the queue. Links to what is not done, to the span itself,
+ * or to spans that are not there change nothing; their number is a key. */
+static void
+a_link_to_a_span_that_ended_before_is_the_cause(void **state)
+{
+	char path[1000];
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "shop", 1, 2, 1, "produce", 10010, 10030, "", 10200);
+	send_span(&k, "shop", 1, 4, 1, "other", 10020, 10095, "", 10200);
+	send_more(&k, 3, 1, "consume", 10050, 10090,
+	    "\"links\":[{\"traceId\":\"00000000000000aa0000000000000001\",\"spanId\":\"0000000000000002\"},"
+	    "{\"traceId\":\"00000000000000aa0000000000000001\",\"spanId\":\"0000000000000004\"},"
+	    "{\"traceId\":\"00000000000000aa0000000000000001\",\"spanId\":\"0000000000000003\"},"
+	    "{\"traceId\":\"00000000000000aa0000000000000001\",\"spanId\":\"0000000000000099\"},"
+	    "{\"traceId\":\"000000000000000000000000000000bb\",\"spanId\":\"0000000000000002\"}]");
+	send_more(&k, 1, 0, "GET /", 10000, 10100, "\"events\":[],\"links\":[]");
+	poll_all(&k, 13000);
+	poll_all(&k, 16000);
+	assert_non_null(next_path(&k, path, 1));
+	assert_non_null(strstr(path, "shop/hone:unit_begin(other)@10020")); /* it ended last */
+	assert_int_equal(stats_of(&k).records.links, 1);
+	kit_end(&k);
+
+	kit_begin(&k, &OPTIONS);
+	send_span(&k, "shop", 1, 2, 1, "produce", 10010, 10030, "", 10200);
+	send_more(&k, 3, 1, "consume", 10050, 10090,
+	    "\"links\":[{\"traceId\":\"00000000000000aa0000000000000001\",\"spanId\":\"0000000000000002\"}]");
+	send_span(&k, "shop", 1, 1, 0, "GET /", 10000, 10100, "", 10200);
+	poll_all(&k, 13000);
+	poll_all(&k, 16000);
+	assert_string_equal(next_path(&k, path, 1),
+	    "shop/hone:request_begin(GET /)@10000 shop/hone:fork(produce)@10010 shop/hone:unit_begin(produce)@10010 "
+	    "shop/hone:fork(consume)@10029 shop/hone:unit_begin(consume)@10050 shop/hone:unit_end(consume)@10090 "
+	    "shop/hone:join(consume)@10090 shop/hone:request_end(GET /)@10100");
+	kit_end(&k);
+}
+
 /* Every span has a name of its own: labels are bounded, and the rest is "other". */
 static void
 labels_are_bounded(void **state)
@@ -495,6 +687,10 @@ main(void)
 		cmocka_unit_test(a_step_of_the_wall_clock_is_a_loss),
 		cmocka_unit_test(rates_choose_by_type),
 		cmocka_unit_test(labels_are_bounded),
+		cmocka_unit_test(events_of_spans_are_points_with_keys),
+		cmocka_unit_test(spans_of_a_switched_scope_are_points),
+		cmocka_unit_test(names_of_events_are_bounded),
+		cmocka_unit_test(a_link_to_a_span_that_ended_before_is_the_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,50 @@ a_span_comes_back_as_it_was(void **state)
 	span_pack_free(p);
 }
 
+/* Events with their attributes, and links to spans of the same trace; others are not kept. */
+static void
+events_and_links_come_back(void **state)
+{
+	struct attribute a[] = { { "size", 4, { .type = VALUE_INT, .i = -7 } },
+		{ "why", 3, { .type = VALUE_TEXT, .len = 4, .text = "late" } } };
+	struct span_event events[] = { { 900, { "early", 5 }, 0, NULL },
+		{ 2000, { "", 0 }, 2, a } };
+	struct span_link links[] = { { { 1, 2 }, 77 }, { { 1, 3 }, 78 }, { { 1, 2 }, 79 } };
+	struct span s = { .id = 9,
+		.trace = { 1, 2 },
+		.begin_ns = 1000,
+		.end_ns = 3000,
+		.service = { "shop", 4 },
+		.events = events,
+		.nevents = 2,
+		.links = links,
+		.nlinks = 3 };
+	struct caller none = { 0 }, c;
+	struct span_pack *p = span_pack_new();
+	struct arena arena = { 0 };
+	struct buf b = { 0 };
+	struct span got;
+	(void)state;
+
+	round_trip(p, &s, &none, 0);
+	span_pack_put(p, &b, &s, &none, 50);
+	assert_true(span_pack_get(p, b.data, b.len, 50, &got, &c, &arena));
+	assert_int_equal(got.nevents, 2);
+	assert_int_equal(got.events[0].time_ns, 900);
+	assert_text(got.events[0].name, events[0].name);
+	assert_int_equal(got.events[0].nattributes, 0);
+	assert_int_equal(got.events[1].time_ns, 2000);
+	assert_int_equal(got.events[1].nattributes, 2);
+	assert_int_equal(got.events[1].attributes[0].value.i, -7);
+	assert_memory_equal(got.events[1].attributes[1].value.text, "late", 4);
+	assert_int_equal(got.nlinks, 2);
+	assert_int_equal(got.links[0].id, 77);
+	assert_int_equal(got.links[1].id, 79);
+	buf_release(&b);
+	arena_release(&arena);
+	span_pack_free(p);
+}
+
 /* The sizes on which the documented bound of spans a second rests. */
 static void
 a_usual_span_is_small(void **state)
@@ -161,6 +205,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_span_comes_back_as_it_was),
+		cmocka_unit_test(events_and_links_come_back),
 		cmocka_unit_test(a_usual_span_is_small),
 		cmocka_unit_test(texts_that_are_kept_are_bounded),
 	};

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/listen_address.h"
+#include "otel/main/lever_door.h"
+
+enum { CONNECTION_BYTES = 32768, RUNS = 4 };
+
+struct lever_door {
+	struct lever_door_options o;
+	struct MHD_Daemon *daemon;
+	bool local;
+	char url[INET6_ADDRSTRLEN + 64];
+};
+
+struct lever_question {  /* until libmicrohttpd says that it is completed */
+	unsigned status; /* 0: it is to be answered; else it is refused */
+	const char *why;
+	struct buf body;
+};
+
+/* ---- answers ---- */
+
+/* Takes the buffer over. */
+static enum MHD_Result
+reply(struct MHD_Connection *c, unsigned status, const char *type, struct buf *body)
+{
+	struct MHD_Response *r = NULL;
+	enum MHD_Result ok;
+
+	if (!body->failed && body->len > 0)
+		r = MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
+	if (r == NULL) {
+		buf_release(body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	if (status == 503)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
+	ok = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
+static enum MHD_Result
+refuse(struct MHD_Connection *c, unsigned status, const char *why)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%s\n", why);
+	return reply(c, status, "text/plain; charset=utf-8", &text);
+}
+
+static enum MHD_Result
+fail(struct MHD_Connection *c, int rc, const struct err *e)
+{
+	return refuse(c, rc == ERR_INPUT ? 400 : 503, e->text);
+}
+
+static void say(const struct lever_door *d, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void
+say(const struct lever_door *d, enum log_level level, const char *format, ...)
+{
+	char text[600];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	d->o.log(level, text);
+}
+
+static enum MHD_Result
+answer_opamp(struct lever_door *d, struct MHD_Connection *c, const struct buf *body)
+{
+	struct opamp_report r;
+	struct opamp_answer w;
+	struct arena a = { 0 };
+	struct buf out = { 0 };
+	enum opamp_news news = OPAMP_NOTHING;
+	struct err e = { 0 };
+	int rc = opamp_report_read(
+	    &r, &a, body->data != NULL ? body->data : (const uint8_t *)"", body->len, &e);
+
+	if (rc == 0)
+		rc = opamp_table_ask(d->o.opamp, &r, clock_mono(), &w, &news, &e);
+	if (rc == 0 && news == OPAMP_NEW)
+		say(d, LOG_INFO, "%s (pid %u): an agent of OpAMP of %s%s", r.service, r.pid,
+		    r.distribution[0] != '\0' ? r.distribution
+					      : "a distribution that does not name itself",
+		    opamp_table_names(d->o.opamp) > 0
+			? ""
+			: "; opamp.off is empty, so it switches nothing");
+	if (rc == 0 && news == OPAMP_REFUSED)
+		say(d, LOG_WARN, "an agent of OpAMP could not apply its configuration: %s",
+		    r.error);
+	if (rc == 0)
+		opamp_answer_write(&w, &out);
+	arena_release(&a);
+	return rc == 0 ? reply(c, 200, OPAMP_TYPE, &out) : fail(c, rc, &e);
+}
+
+static enum MHD_Result
+answer_sampling(struct lever_door *d, struct MHD_Connection *c)
+{
+	const char *service = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "service");
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	bool is_new;
+	int rc = remote_sampling_ask(d->o.sampling, service, clock_mono(), &out, &is_new, &e);
+
+	if (rc != 0) {
+		buf_release(&out);
+		return fail(c, rc, &e);
+	}
+	if (is_new)
+		say(d, LOG_INFO, "%s: asks which share of its requests to sample", service);
+	return reply(c, 200, "application/json", &out);
+}
+
+/* ---- questions ---- */
+
+/* A page of a web site can send other types than these from a browser on this machine without being asked. */
+static void
+look_at_head(const struct lever_door *d, struct MHD_Connection *c, struct lever_question *q,
+    const char *method, const char *path)
+{
+	const char *type = MHD_lookup_connection_value(
+	    c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
+	bool post = d->o.opamp != NULL;
+
+	if (post ? strcmp(path, OPAMP_PATH) != 0 : !remote_sampling_is_path(path)) {
+		q->status = 404;
+		q->why = post ? "POST " OPAMP_PATH : "GET /sampling?service=NAME";
+	} else if (strcmp(method, post ? "POST" : "GET") != 0) {
+		q->status = 405;
+		q->why = post ? "only POST" : "only GET";
+	} else if (post && (type == NULL || strcasecmp(type, OPAMP_TYPE) != 0 ||
+			       MHD_lookup_connection_value(
+				   c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_ENCODING) != NULL)) {
+		q->status = 415;
+		q->why = "Content-Type is not " OPAMP_TYPE ", or there is a Content-Encoding";
+	}
+}
+
+static void
+take_body(struct lever_question *q, const char *data, size_t len)
+{
+	if (q->status != 0)
+		return;
+	if (q->body.len + len > LEVER_BODY_MAX) {
+		q->status = 413;
+		q->why = "a message of OpAMP is 256 KiB at most";
+		buf_reset(&q->body);
+		return;
+	}
+	buf_bytes(&q->body, data, len);
+	if (q->body.failed) {
+		q->status = 503;
+		q->why = "hone-otel is out of memory";
+	}
+}
+
+static enum MHD_Result
+on_request(void *of, struct MHD_Connection *c, const char *path, const char *method,
+    const char *version, const char *body, size_t *body_len, void **state)
+{
+	struct lever_door *d = of;
+	struct lever_question *q = *state;
+	(void)version;
+
+	if (q == NULL) { /* the first call has the headers only */
+		if ((q = *state = calloc(1, sizeof *q)) == NULL)
+			return MHD_NO;
+		look_at_head(d, c, q, method, path);
+		return MHD_YES;
+	}
+	if (*body_len > 0) {
+		take_body(q, body, *body_len);
+		*body_len = 0;
+		return MHD_YES;
+	}
+	if (q->status != 0)
+		return refuse(c, q->status, q->why);
+	return d->o.opamp != NULL ? answer_opamp(d, c, &q->body) : answer_sampling(d, c);
+}
+
+static void
+on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct lever_question *q = *state;
+	(void)of;
+	(void)c;
+	(void)why;
+
+	if (q == NULL)
+		return;
+	buf_release(&q->body);
+	free(q);
+	*state = NULL;
+}
+
+/* ---- the door ---- */
+
+static void
+take_log(void *of, const char *fmt, va_list ap)
+{
+	struct lever_door *d = of;
+	char text[400];
+
+	vsnprintf(text, sizeof text, fmt, ap);
+	text[strcspn(text, "\n")] = '\0';
+	d->o.log(LOG_DEBUG, text);
+}
+
+int
+lever_door_open(struct lever_door **ret, const struct lever_door_options *o, struct err *e)
+{
+	struct lever_door *d = calloc(1, sizeof *d);
+	const union MHD_DaemonInfo *port;
+	struct listen_address a;
+	int why;
+
+	if (d == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	d->o = *o;
+	if (!listen_address_read(&a, o->address)) {
+		free(d);
+		return err_set(e, ERR_INPUT, "%s is no address", o->address);
+	}
+	d->local = a.local;
+	errno = 0;
+	d->daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (a.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
+	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
+	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&a.place, MHD_OPTION_CONNECTION_LIMIT,
+	    o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+	    MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, d,
+	    MHD_OPTION_END);
+	why = errno;
+	if (d->daemon == NULL) {
+		free(d);
+		return err_set(e, ERR_SYSTEM, "cannot listen at %s: %s", o->address,
+		    why != 0 ? strerror(why) : "libmicrohttpd does not say why");
+	}
+	port = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	snprintf(d->url, sizeof d->url, "http://%.*s:%u%s", a.host_len, o->address,
+	    port != NULL ? port->port : 0, o->opamp != NULL ? OPAMP_PATH : "/sampling");
+	*ret = d;
+	return 0;
+}
+
+void
+lever_door_close(struct lever_door *d)
+{
+	if (d == NULL)
+		return;
+	MHD_stop_daemon(d->daemon);
+	free(d);
+}
+
+void
+lever_door_step(struct lever_door *d)
+{
+	for (int i = 0; i < RUNS; i++)
+		MHD_run(d->daemon);
+}
+
+int
+lever_door_descriptor(const struct lever_door *d)
+{
+	const union MHD_DaemonInfo *i = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+	return i != NULL ? i->epoll_fd : -1;
+}
+
+int
+lever_door_wait_ms(const struct lever_door *d, int most_ms)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (MHD_get_timeout(d->daemon, &ms) != MHD_YES || ms > (MHD_UNSIGNED_LONG_LONG)most_ms)
+		return most_ms;
+	return (int)ms;
+}
+
+const char *
+lever_door_url(const struct lever_door *d)
+{
+	return d->url;
+}
+
+bool
+lever_door_local(const struct lever_door *d)
+{
+	return d->local;
+}
