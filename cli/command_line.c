@@ -256,6 +256,9 @@ take_numbers(struct invocation *c)
 		enum flag f = rules[i].flag;
 
 		c->number[f] = rules[i].fallback;
+		/* of capture it may be a quantile */
+		if (f == FLAG_OVER && c->command == &command_capture)
+			continue;
 		if (c->value[f] != NULL && !number(c->value[f], rules[i].min, rules[i].max,
 					       rules[i].whole, rules[i].share, &c->number[f]))
 			return call_misused(c,

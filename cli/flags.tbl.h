@@ -9,7 +9,7 @@ FLAG(STRATEGY, "--strategy", "NAME", "how to choose tracepoints, see below")
 FLAG(K, "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)")
 FLAG(SEED, "--seed", "N", "random seed, 1 or more")
 FLAG(SECONDS, "--seconds", "N",
-    "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10)")
+    "duration of learning or a recording, 1 to 86400, or of a check, 1 to 120 (10), or of a capture (60)")
 FLAG(FORMAT, "--format", "NAME", "format of the files (detected by content); of annotate: of the output, otlp, jaeger or zipkin; of export: otlp (default), zipkin, jaeger, chrome, folded or pprof")
 FLAG(CORRELATE, "--correlate", "HOW",
     "thread=BEGIN..END: a request is what a thread does between these two events")
@@ -43,7 +43,7 @@ FLAG(NO_BELOW, "--no-below", NULL, "do not go on below the tracepoints")
 FLAG(HEALTHY, "--healthy", NULL,
     "search nothing: the type is healthy now, and later diagnoses are compared with it")
 FLAG(NO_BASELINE, "--no-baseline", NULL, "do not compare with what --healthy kept")
-FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them")
+FLAG(RUN, "--run", "N", "number of the diagnosis; hone history lists them; of capture: of the capture")
 FLAG(DOT, "--dot", "FILE", "also write a graph for Graphviz; - is standard output")
 FLAG(SALVAGE, "--salvage", NULL, "recover the readable rows of a damaged database")
 FLAG(TRACEPOINT, "--tracepoint", "NAME", "provider:event; of annotate --pid: patterns of them, with commas between")
@@ -64,7 +64,7 @@ FLAG(PID, "--pid", "N,...", "only these processes and their children; may be rep
 FLAG(TEXTS, "--texts", NULL, "also how messages begin, where that is text: user data")
 FLAG(RING, "--ring", "KIB", "size of the buffer of each processor, a power of two (64 MiB of all)")
 FLAG(SPANS, "--spans", "FILE", "trace file or folder whose spans are annotated; may be repeated")
-FLAG(OVER, "--over", "MS", "only spans of at least this duration (0)")
+FLAG(OVER, "--over", "MS", "only spans of at least this duration (0); of capture: requests that took longer, or over a quantile, as p99.9")
 FLAG(CALL_OVER, "--call-over", "US",
     "list system calls of at least this duration; shorter ones are summed (0)")
 FLAG(CALLS, "--calls", "NAMES", "only these system calls, with commas between: fsync,futex")
@@ -74,7 +74,7 @@ FLAG(GATEWAY, "--gateway", "ADDR,...",
     "of kernel recordings: who begins requests: addresses, networks, pid:N, cgroup:PATH (all that are not recorded)")
 FLAG(RULE, "--rule", "NAME",
     "of kernel recordings: what a thread sends belongs to its current request, or to all that it has open: current, all (current)")
-FLAG(COUNT, "--count", "PATTERN,...", "of kernel recordings: events that are counted, into the request or span that caused them (annotate: *page_fault*)")
+FLAG(COUNT, "--count", "PATTERN,...", "of capture: end after N requests, 1 to 100 (1); of kernel recordings: events that are counted, into the request or span that caused them (annotate: *page_fault*)")
 FLAG(SLOWEST, "--slowest", "N", "the N slowest requests")
 FLAG(ALL, "--all", NULL, "all requests")
 FLAG(TO, "--to", "URL", "send the spans to this back end; its usual path is added where there is none")

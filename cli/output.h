@@ -87,8 +87,12 @@ void why_print(struct pen *p, const json_t *answer);
 void history_print(struct pen *p, const json_t *answer);
 void audit_print(struct pen *p, const json_t *answer);                     /* output_audit.c */
 void annotation_print(struct pen *p, const json_t *document, double rows); /* output_annotate.c */
-void check_print(struct pen *p, const json_t *answer);                     /* output_check.c */
-void threads_print(struct pen *p, const json_t *document);                 /* output_thread.c */
+void captures_print(struct pen *p,
+    const json_t *answer); /* output_capture.c: all of them; and one with its requests */
+void capture_print(struct pen *p, const json_t *answer);
+const char *capture_state_text(struct pen *p, const json_t *capture);
+void check_print(struct pen *p, const json_t *answer);     /* output_check.c */
+void threads_print(struct pen *p, const json_t *document); /* output_thread.c */
 void diff_print(struct pen *p, const json_t *answer);
 void space_print(struct pen *p, const json_t *document);
 void space_stats_print(struct pen *p, const json_t *document);

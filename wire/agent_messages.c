@@ -9,7 +9,9 @@
  *	          dropped uint | inherent uint | cpu int, us | tracer cpu int, us | memory int | ring int | files int |
  *	          sent uint | programs uint | added uint | epoch uint | record double, ns |
  *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble |
- *	          below u8 | can uint | missing text | fullest text | its pid uint
+ *	          below u8 | can uint | missing text | fullest text | its pid uint |
+ *	          kernel u8 | its processes uint | requests uint | lossy uint | events a second double | missing text |
+ *	          recorder uint | its bytes int | records uint | snapshots uint | refused uint | missing text
  *	trouble   kind u8 | subject text | text | seconds double | bytes uint | times uint | pid uint
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
@@ -219,6 +221,12 @@ status_encode(const struct status *s, struct buf *b)
 	buf_uint(b, s->kernel_lossy);
 	buf_double(b, s->kernel_events_per_s);
 	put_name(b, s->kernel_missing, BELOW_MISSING_MAX);
+	buf_uint(b, s->recorder);
+	buf_int(b, s->recorder_bytes);
+	buf_uint(b, s->recorder_records);
+	buf_uint(b, s->recorder_snapshots);
+	buf_uint(b, s->recorder_refused);
+	put_name(b, s->recorder_missing, BELOW_MISSING_MAX);
 }
 
 static int
@@ -301,6 +309,24 @@ take_kernel(struct status *s, struct reader *r, struct arena *a, struct err *e)
 	return 0;
 }
 
+static int
+take_recorder(struct status *s, struct reader *r, struct arena *a, struct err *e)
+{
+	uint64_t rules = read_uint(r);
+	int rc;
+
+	s->recorder_bytes = read_int(r);
+	s->recorder_records = read_uint(r);
+	s->recorder_snapshots = read_uint(r);
+	s->recorder_refused = read_uint(r);
+	rc = take_text(&s->recorder_missing, r, a, BELOW_MISSING_MAX);
+	if (rc != 0 || rules > UINT32_MAX || s->recorder_bytes < 0)
+		return err_set(e, rc == ERR_MEMORY ? rc : ERR_INPUT,
+		    "status: cut off, or what the flight recorder has is out of range");
+	s->recorder = (uint32_t)rules;
+	return 0;
+}
+
 int
 status_decode(struct status *ret, struct arena *a, const void *data, size_t len, struct err *e)
 {
@@ -340,7 +366,7 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	if ((rc = take_trouble(&s.trouble, &r, a, e)) != 0)
 		return rc;
 	if ((rc = take_below(&s, &r, a, e)) != 0 || (rc = take_fullest(&s, &r, a, e)) != 0 ||
-	    (rc = take_kernel(&s, &r, a, e)) != 0)
+	    (rc = take_kernel(&s, &r, a, e)) != 0 || (rc = take_recorder(&s, &r, a, e)) != 0)
 		return rc;
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;

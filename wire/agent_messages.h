@@ -114,6 +114,14 @@ struct status {
 	double kernel_events_per_s;
 	/* Why none, or not all: "no-process", "over-limit", or what hone-below says; NULL is "" */
 	const char *kernel_missing;
+	/* The flight recorder (wire/keep.h); all 0 and "" while it is off. */
+	uint32_t recorder;      /* rules that are enabled */
+	int64_t recorder_bytes; /* of its buffers */
+	uint64_t
+	    recorder_records; /* written, since the agent started: bytes / mean size of a record */
+	uint64_t recorder_snapshots;  /* taken, since the agent started */
+	uint64_t recorder_refused;    /* that the tracer refused */
+	const char *recorder_missing; /* why it is not on although it is wanted; NULL is "" */
 };
 
 enum lever {

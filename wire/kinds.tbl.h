@@ -11,4 +11,6 @@ KIND(PROGRAMS, 8, 16777216, "agent to controller: the node's traceable programs 
 KIND(ASK,      9,    65536, "operator to controller: a question, JSON")
 KIND(ANSWER,  10, 67108864, "controller to operator: the answer, JSON")
 KIND(REFUSE,  11,     4096, "either side, last frame: why it closes the connection")
+KIND(KEEP,    13,       64, "controller to agent: a trace of which the flight recorder's records are wanted")
+KIND(KEPT,    14,  1048576, "agent to controller: what the flight recorder had of that trace")
 KIND(CLOCK,   12,       64, "controller to agent: its clock; back: with the agent's clock at arrival and departure")

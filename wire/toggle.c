@@ -4,7 +4,7 @@
  *
  *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
  *	      nrates x (request type text, sampled double, probed double) | ntoggles x text |
- *	      nbelow uint | nbelow x text | before u64 | overrun u8
+ *	      nbelow uint | nbelow x text | before u64 | overrun u8 | nrecorder uint | nrecorder x text
  *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
  */
 #include "wire/toggle.h"
@@ -22,6 +22,7 @@ want_encode(const struct want *w, struct buf *b)
 	assert(w->nrates == 0 || w->rates != NULL);
 	assert(w->ntoggles == 0 || w->toggles != NULL);
 	assert(w->nbelow == 0 || w->below != NULL);
+	assert(w->nrecorder == 0 || w->recorder != NULL);
 	buf_uint(b, w->epoch);
 	buf_int(b, w->lease_ms);
 	buf_double(b, w->sampled);
@@ -39,6 +40,9 @@ want_encode(const struct want *w, struct buf *b)
 		put_name(b, w->below[i], TOGGLE_NAME_MAX);
 	buf_u64(b, w->before);
 	buf_u8(b, w->overrun);
+	buf_uint(b, w->nrecorder);
+	for (uint32_t i = 0; i < w->nrecorder; i++)
+		put_name(b, w->recorder[i], TOGGLE_NAME_MAX);
 }
 
 static int
@@ -95,6 +99,30 @@ read_below(struct want *w, struct reader *r, struct arena *a, struct err *e)
 	return 0;
 }
 
+static int
+read_recorder(struct want *w, struct reader *r, struct arena *a, struct err *e)
+{
+	uint64_t n = read_uint(r);
+	int rc;
+
+	if (r->failed || n > WANT_RECORDER_MAX || n * TOGGLE_MIN_BYTES > reader_left(r))
+		return err_set(e, ERR_INPUT,
+		    "want: cut off, or over %d names for the flight recorder", WANT_RECORDER_MAX);
+	w->nrecorder = (uint32_t)n;
+	if ((w->recorder = arena_alloc(a, w->nrecorder * sizeof *w->recorder)) == NULL)
+		return err_set(e, ERR_MEMORY, "want: out of memory for %u names", w->nrecorder);
+	for (uint32_t i = 0; i < w->nrecorder; i++) {
+		rc = take_name(&w->recorder[i], r, a, TOGGLE_NAME_MAX);
+		if (rc == 0 && !is_tracepoint(w->recorder[i]))
+			rc = ERR_INPUT;
+		if (rc != 0)
+			return err_set(e, rc,
+			    "want: name %u of the flight recorder is not of the form provider:event",
+			    i);
+	}
+	return 0;
+}
+
 int
 want_decode(struct want *ret, struct arena *a, const void *data, size_t len, struct err *e)
 {
@@ -129,6 +157,8 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	if (overrun > 1)
 		return err_set(e, ERR_INPUT, "want: its flag is %u", overrun);
 	w.overrun = overrun == 1;
+	if ((rc = read_recorder(&w, &r, a, e)) != 0)
+		return rc;
 	if ((rc = take_end(&r, "want", e)) != 0)
 		return rc;
 	*ret = w;

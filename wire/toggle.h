@@ -14,7 +14,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { TOGGLE_NAME_MAX = 255, TOGGLES_MAX = 16384, RATES_MAX = 512, WANT_BELOW_MAX = 64 };
+enum {
+	TOGGLE_NAME_MAX = 255,
+	TOGGLES_MAX = 16384,
+	RATES_MAX = 512,
+	WANT_BELOW_MAX = 64,
+	WANT_RECORDER_MAX = 256
+};
 
 /* A tracepoint to enable for probed requests until the lease ends. */
 struct toggle {
@@ -42,6 +48,10 @@ struct want {
 	/* The node's cost is over its limit although its requests are sampled as little as they can be: what
 	 * does not obey the rates makes it so (agent/reader/overrun.h). */
 	bool overrun;
+	/* What the node's flight recorder (wire/keep.h) records of sampled requests until the lease ends: names as of toggles. 0: it
+	 * is off. */
+	uint32_t nrecorder;
+	const char **recorder;
 };
 
 enum done_result {

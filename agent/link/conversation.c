@@ -70,6 +70,22 @@ take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, st
 }
 
 static int
+take_keep(struct link *l, const uint8_t *data, size_t len, struct err *e)
+{
+	struct keep k;
+	int rc = keep_decode(&k, data, len, e);
+
+	if (rc != 0)
+		return rc;
+	lock_take(&l->lock);
+	if (l->nkeeps < KEEPS_MAX)
+		l->keeps[l->nkeeps++] = k;
+	lock_give(&l->lock);
+	eventfd_write(l->options.wake, 1);
+	return 0;
+}
+
+static int
 take_refusal(const uint8_t *data, size_t len, struct err *e)
 {
 	return err_set(e, ERR_BUSY, "the controller refuses this agent: %.*s", (int)len,
@@ -87,6 +103,8 @@ take_frame(
 		return take_ack(l, payload, f->length, e);
 	case FRAME_WANT:
 		return take_want(l, payload, f->length, e);
+	case FRAME_KEEP:
+		return take_keep(l, payload, f->length, e);
 	case FRAME_REFUSE:
 		return take_refusal(payload, f->length, e);
 	default:
@@ -181,6 +199,19 @@ put_clock(struct link *l, struct buf *bytes)
 	clock_encode(&l->clock, bytes);
 }
 
+/* The oldest answer that waits; the caller's. */
+static struct buf
+pop_kept(struct link *l)
+{
+	struct buf first = l->kept[0];
+
+	assert(lock_is_held(&l->lock) && l->nkept > 0);
+	l->nkept--;
+	l->kept_bytes -= first.len;
+	memmove(&l->kept[0], &l->kept[1], l->nkept * sizeof first);
+	return first;
+}
+
 /* Waits for something to send. 1: a message, in *bytes; 0: a batch; negative: the connection has
  * ended, for the reason in *e. */
 static int
@@ -206,6 +237,13 @@ wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct e
 			else
 				buf_bytes(bytes, l->slots[i].bytes.data, l->slots[i].bytes.len);
 			l->slots[i].due = false;
+			rc = 1;
+			break;
+		}
+		if (l->nkept > 0) {
+			*kind = FRAME_KEPT;
+			buf_release(bytes);
+			*bytes = pop_kept(l);
 			rc = 1;
 			break;
 		}
@@ -274,6 +312,12 @@ connected(struct link *l, struct stream *s)
 	memset(&l->end, 0, sizeof l->end);
 	for (int i = 0; i < NURGENT; i++)
 		l->slots[i].due = i == URGENT_PROGRAMS && l->slots[i].bytes.len > 0;
+	l->nkeeps = 0;
+	while (l->nkept > 0) {
+		struct buf old = pop_kept(l);
+
+		buf_release(&old);
+	}
 	l->stats.connected = true;
 	l->stats.refused = false;
 	l->stats.connection++;

@@ -137,6 +137,8 @@ link_free(struct link *l)
 	for (int i = 0; i < NURGENT; i++)
 		buf_release(&l->slots[i].bytes);
 	link_want_free(l->want);
+	for (uint32_t i = 0; i < l->nkept; i++)
+		buf_release(&l->kept[i]);
 	pthread_cond_destroy(&l->wake);
 	lock_destroy(&l->lock);
 	free(l);
@@ -224,6 +226,38 @@ link_take_want(struct link *l)
 	l->want = NULL;
 	lock_give(&l->lock);
 	return w;
+}
+
+uint32_t
+link_take_keeps(struct link *l, struct keep ret[KEEPS_MAX])
+{
+	uint32_t n;
+
+	lock_take(&l->lock);
+	n = l->nkeeps;
+	memcpy(ret, l->keeps, n * sizeof *ret);
+	l->nkeeps = 0;
+	lock_give(&l->lock);
+	return n;
+}
+
+bool
+link_post_kept(struct link *l, struct buf *payload)
+{
+	bool taken;
+
+	lock_take(&l->lock);
+	taken = !payload->failed && l->stats.connected && l->nkept < KEEPS_MAX &&
+	        l->kept_bytes + payload->len <= LINK_KEPT_BYTES;
+	if (taken) {
+		l->kept_bytes += payload->len;
+		l->kept[l->nkept++] = *payload;
+		memset(payload, 0, sizeof *payload);
+	}
+	lock_give(&l->lock);
+	pthread_cond_signal(&l->wake);
+	buf_release(payload);
+	return taken;
 }
 
 void

@@ -4,8 +4,8 @@
  * that are urgent first, then batches from the outbox within a window; and passes on what the
  * controller wants.
  *
- *	dial -> HELLO -> WELCOME -> CLOCK, RECORDS, DONE, STATUS, PROGRAMS ->
- *	                         <- CLOCK, ACK (8 bytes, little endian), WANT, REFUSE (text) <-
+ *	dial -> HELLO -> WELCOME -> CLOCK, RECORDS, DONE, STATUS, PROGRAMS, KEPT ->
+ *	                         <- CLOCK, ACK (8 bytes, little endian), WANT, KEEP, REFUSE (text) <-
  *
  * A connection is closed when the controller sends no message for silence_ms, or something that is
  * no message.
@@ -38,6 +38,11 @@ void link_post(struct link *l, int frame_kind, struct buf *payload);
 /* The newest want that was not taken yet, the caller's until link_want_free(). NULL: there is
  * none. */
 struct link_want *link_take_want(struct link *l);
+/* The keeps that came since the last call, on this connection. */
+uint32_t link_take_keeps(struct link *l, struct keep ret[KEEPS_MAX]);
+/* Sends a KEPT, in the order of the calls; takes the payload, which is empty afterwards. Without a connection, with KEEPS_MAX or LINK_KEPT_BYTES
+ * waiting, it is dropped: false. The controller takes an answer that does not come for lost. */
+bool link_post_kept(struct link *l, struct buf *payload);
 void link_stats(struct link *l, struct link_stats *ret);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "wire/agent_messages.h"
+#include "wire/keep.h"
 #include "wire/toggle.h"
 
 struct stream;
@@ -62,6 +63,8 @@ link_want_free(struct link_want *w) /* NULL is fine */
 /* Messages that are sent before batches, in this order. */
 enum link_urgent { URGENT_CLOCK, URGENT_DONE, URGENT_STATUS, URGENT_PROGRAMS, NURGENT };
 
+enum { LINK_KEPT_BYTES = 8 << 20 }; /* of answers that wait to be sent */
+
 struct slot {
 	struct buf bytes;
 	bool due;
@@ -77,6 +80,11 @@ struct link {
 	struct slot slots[NURGENT];
 	struct clock_echo clock; /* the answer, while its slot is due */
 	struct link_want *want;
+	struct keep keeps[KEEPS_MAX]; /* that came and were not taken; more of them are dropped */
+	uint32_t nkeeps;
+	struct buf kept[KEEPS_MAX]; /* answers to send, the oldest first */
+	uint32_t nkept;
+	size_t kept_bytes;
 	struct link_stats stats;
 	struct stream *stream; /* NULL: none */
 	/* The thread that reads has ended, for the reason in end. */

@@ -59,6 +59,12 @@ const struct ini_key agent_config_keys[] = {
 	    1 << 26, "As sub_buffer_size, in sessions of added tracepoints." },
 	{ "tracer", "idle_session", INI_TIME, AT(idle_session_ns), "60s", 0, 86400 * SECOND,
 	    "Without an added tracepoint for this long, all these sessions but one are ended." },
+	{ "tracer", "recorder_sub_buffers", INI_COUNT, AT(recorder_sub_buffers), "8", 2, 1024,
+	    "Sub-buffers of the flight recorder for each program and processor, a power of two: with their size, how far back it reaches." },
+	{ "tracer", "recorder_sub_buffer_size", INI_BYTES, AT(recorder_sub_buffer_bytes), "128KiB",
+	    4096, 1 << 22,
+	    "Size of a sub-buffer of the flight recorder, a power of two; less where a program would take over 16 MiB for all processors. "
+	    "The memory is taken only while the recorder is on." },
 	{ "maps", "folder", INI_TEXT, AT(maps), "/etc/hone/maps", 0, 0,
 	    "Folder of mappings (*.map), which say what requests of programs without libhone are; read again on SIGHUP." },
 	{ "below", "enabled", INI_BOOL, AT(below), "yes", 0, 0,
@@ -143,6 +149,9 @@ check(const struct agent_config *c, struct err *e)
 		return e->code;
 	if (c->maps[0] != '/')
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
+	if (!power_of_two(c->recorder_sub_buffers) || !power_of_two(c->recorder_sub_buffer_bytes))
+		return err_set(e, ERR_INPUT,
+		    "tracer.recorder_sub_buffers and tracer.recorder_sub_buffer_size: powers of two");
 	if (!power_of_two(c->sub_buffers) || !power_of_two(c->sub_buffer_bytes) ||
 	    !power_of_two(c->added_sub_buffer_bytes))
 		return err_set(e, ERR_INPUT,

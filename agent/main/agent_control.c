@@ -6,6 +6,7 @@
 
 #include "agent/main/agent_below.h"
 #include "agent/main/agent_probes.h"
+#include "agent/main/agent_recorder.h"
 #include "wire/frame.h"
 
 #define SAMPLING_LEASE_NS (10 * SECOND)
@@ -76,6 +77,7 @@ control_take_want(struct agent *a, struct mono now)
 			c->watched |= w->want.rates[i].probed > 0;
 		apply_rates(a, &w->want, now);
 		below_want(a, &w->want, now);
+		recorder_want(a, &w->want, now);
 		if (!c->sampling)
 			c->renewed_at.ns = 0;
 	}

@@ -17,6 +17,7 @@
 #include "agent/main/agent_control.h"
 #include "agent/main/agent_probes.h"
 #include "agent/main/agent_queues.h"
+#include "agent/main/agent_recorder.h"
 #include "agent/main/agent_records.h"
 #include "agent/main/agent_state.h"
 #include "agent/main/agent_tracing.h"
@@ -92,7 +93,7 @@ wait_ms(const struct agent *a, struct mono now)
 	struct reconcile_stats state;
 
 	reconcile_stats(a->reconcile, now, &state);
-	if (a->records.more)
+	if (a->records.more || a->recorder.snapshot != NULL)
 		return 0;
 	if (a->queues.ring_fill > FILLING || state.added > 0 || a->control.watched)
 		ms = WATCHED_WAIT_MS;
@@ -127,6 +128,7 @@ agent_turn(struct agent *a)
 	records_read(a, now);
 	records_pass_time(a, now);
 	below_turn(a, now);
+	recorder_turn(a, now);
 	queues_check(a, now);
 	control_renew_sampling(a, now);
 	control_post_done(a, now);
@@ -167,7 +169,8 @@ tracer_make(struct agent *a, struct err *e)
 	struct tracer_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers,
 		(uint32_t)c->sub_buffer_bytes, (uint32_t)(c->switch_timer_ns / 1000),
 		(uint32_t)c->added_sub_buffer_bytes, (uint32_t)c->rules_per_session,
-		(uint32_t)c->sessions, c->idle_session_ns };
+		(uint32_t)c->sessions, (uint32_t)c->recorder_sub_buffers,
+		(uint32_t)c->recorder_sub_buffer_bytes, c->idle_session_ns };
 	struct tracer door;
 	int rc;
 
@@ -336,6 +339,7 @@ agent_close(struct agent *a)
 	below_release(a);
 	probes_release(a);
 	kernel_release(a);
+	recorder_release(a);
 	cost_end(&a->cost);
 	clean = tracer_end(a);
 	link_stop(a->link);

@@ -16,6 +16,7 @@
 #include "agent/link/link.h"
 #include "agent/link/outbox.h"
 #include "agent/link/pack.h"
+#include "agent/reader/snapshot.h"
 #include "agent/reader/source.h"
 #include "agent/reader/source_below.h"
 #include "agent/reader/source_requests.h"
@@ -221,6 +222,28 @@ struct agent_kernel {
 	uint64_t requests_before; /* of earlier sources */
 };
 
+/* agent_recorder.c: the flight recorder. */
+struct agent_recorder {
+	struct recorder_rules wanted; /* until the lease ends */
+	struct mono until;
+	struct recorder_state state; /* as the tracer has it */
+	bool due;                    /* the tracer has to be told what is wanted */
+	struct mono set_at;
+	char missing[BELOW_MISSING_MAX + 1]; /* why it is not on; "": it is, or is not wanted */
+	/* Keeps that wait for a snapshot; the first `taken` of them are those of the snapshot that is under way. */
+	struct keep waiting[KEEPS_MAX];
+	uint32_t nwaiting, taken;
+	struct snapshot *snapshot; /* that is read; NULL: none */
+	char folder[PATH_MAX];     /* of it */
+	struct mono snapshot_at;
+	uint64_t snapshots, refused;
+	uint64_t sized_records, sized_bytes; /* of all snapshots: the mean size of a record */
+	struct map produced; /* of each ring: its file's hash -> position at measured_at */
+	struct mono measured_at;
+	double written; /* records since the agent started: bytes / mean size */
+	int64_t ring_bytes;
+};
+
 struct agent {
 	const struct agent_config *config;
 	struct guard *guard;
@@ -247,6 +270,7 @@ struct agent {
 	struct agent_below below;
 	struct agent_probes probes;
 	struct agent_kernel kernel;
+	struct agent_recorder recorder;
 };
 
 void agent_log(struct agent *a, enum log_level level, const char *fmt, ...)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/main/agent_recorder.h"
 #include "agent/main/agent_records.h"
 #include "agent/reader/source_mapped.h"
 
@@ -25,6 +26,7 @@ tracing_lost(struct agent *a, const struct err *e, struct mono now)
 	t->trouble = (struct node_trouble){ .kind = NODE_TROUBLE_TRACER, .text = t->trouble_text };
 	t->open_after.ns = now.ns + SECOND;
 	reconcile_forget(a->reconcile, RECONCILE_TRACER);
+	recorder_lost(a);
 	a->report.due = true;
 }
 
@@ -130,7 +132,9 @@ tracing_take_result(struct agent *a)
 		changes_made(a, &r);
 	if (r.task == TASK_LIST)
 		tracepoints_listed(a, &r);
-	if (r.code != 0)
+	if (r.task == TASK_RECORD || r.task == TASK_SNAPSHOT)
+		recorder_result(a, &r);
+	else if (r.code != 0)
 		tracing_lost(a, &r.err, r.ended);
 	else if (r.task == TASK_OPEN)
 		session_made(a, &r);
@@ -149,9 +153,10 @@ list_is_due(const struct agent *a, struct mono now)
 /* Tasks in the order of their urgency:
  * 1. open a session, while the guardian is not ending the last one
  * 2. enable and disable tracepoints
- * 3. list the tracepoints of programs
- * 4. check the session, once a second
- * 5. what can wait */
+ * 3. the flight recorder
+ * 4. list the tracepoints of programs
+ * 5. check the session, once a second
+ * 6. what can wait */
 void
 tracing_give_task(struct agent *a, struct mono now)
 {
@@ -170,6 +175,8 @@ tracing_give_task(struct agent *a, struct mono now)
 	}
 	if ((changes = reconcile_changes(a->reconcile, RECONCILE_TRACER, now, &n)) != NULL)
 		tracer_thread_give(thread, TASK_SET, changes, n);
+	else if (recorder_give_task(a, now))
+		;
 	else if (list_is_due(a, now))
 		tracer_thread_give(thread, TASK_LIST, NULL, 0);
 	else if (mono_since_ns(now, a->tracing.checked_at) > SECOND)

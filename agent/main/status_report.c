@@ -8,6 +8,7 @@
 
 #include "agent/main/agent_below.h"
 #include "agent/main/agent_kernel.h"
+#include "agent/main/agent_recorder.h"
 #include "wire/frame.h"
 
 /* The session daemon's health socket; its peer is the daemon, also while a command hangs. */
@@ -192,6 +193,7 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	s->batches = o.sent;
 	s->cpu_us = own_cpu_us() + below_status(a, s);
 	kernel_status(a, s);
+	recorder_status(a, s);
 	s->tracer_cpu_us = tracer_cpu_read_us(a, now);
 	s->memory_bytes = process_memory_bytes();
 	s->ring_bytes = a->records.stats.ring_bytes;

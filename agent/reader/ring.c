@@ -128,13 +128,17 @@ range_unmap(const uint8_t *head)
 
 /* ---- one ring ---- */
 
+enum { MODE_OVERWRITE, MODE_DISCARD };
+
+/* overwrite: a ring in that mode will do, too. */
 static int
-check_head(struct ring *r, const char *name, struct err *e)
+check_head(struct ring *r, const uint8_t *head, const char *name, bool overwrite, struct err *e)
 {
 	struct crash_head h;
 
-	memcpy(&h, r->head, sizeof h);
-	if (memcmp(h.magic, magic, sizeof magic) != 0 || h.mode != 1)
+	memcpy(&h, head, sizeof h);
+	if (memcmp(h.magic, magic, sizeof magic) != 0 ||
+	    (h.mode != MODE_DISCARD && !(overwrite && h.mode == MODE_OVERWRITE)))
 		return err_set(
 		    e, ERR_MISSING, "%s: not a ring in discard mode, or not initialised yet", name);
 	if (h.endian != 0x1234 || h.major != 0 || h.word_bytes != 8 || h.length.produced != 8 ||
@@ -150,6 +154,26 @@ check_head(struct ring *r, const char *name, struct err *e)
 	r->bytes = h.ring_bytes;
 	r->packet_bytes = h.packet_bytes;
 	return 0;
+}
+
+bool
+ring_peek(int dir, const char *name, uint64_t *produced, uint64_t *bytes)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint8_t head[HEAD_BYTES];
+	struct ring r;
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+	     check_head(&r, head, name, true, NULL) == 0;
+	close(fd);
+	if (!ok)
+		return false;
+	memcpy(produced, head + r.produced_at, sizeof *produced);
+	*bytes = r.bytes;
+	return true;
 }
 
 int
@@ -170,7 +194,7 @@ ring_map(struct ring *r, int dir, const char *name, struct err *e)
 	close(fd);
 	if (rc != 0)
 		return rc;
-	if ((rc = check_head(r, name, e)) != 0)
+	if ((rc = check_head(r, r->head, name, false, e)) != 0)
 		ring_unmap(r);
 	return rc;
 }

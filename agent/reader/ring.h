@@ -26,6 +26,10 @@ struct ring { /* all zeroes: not mapped */
 int ring_map(struct ring *r, int dir, const char *name, struct err *e);
 void ring_unmap(struct ring *r);
 
+/* Of a ring in either mode, without mapping it: how many bytes tracepoints have reserved in it since it was created, and its size. Three
+ * system calls. False: there is no such ring, or it is not initialised yet. */
+bool ring_peek(int dir, const char *name, uint64_t *produced, uint64_t *bytes);
+
 /* False: the file was shortened, or its beginning overwritten; what the functions below return is of no
  * use. One load. */
 bool ring_intact(const struct ring *r);

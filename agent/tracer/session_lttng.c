@@ -65,10 +65,10 @@ channel_make(struct session *s, const struct session_rings *rings, struct err *e
 		return err_set(e, ERR_MEMORY, "out of memory");
 	strcpy(c->name, SESSION_CHANNEL);
 	c->enabled = 1;
-	c->attr.overwrite = 0;
+	c->attr.overwrite = rings->overwrite;
 	c->attr.subbuf_size = rings->sub_buffer_bytes;
 	c->attr.num_subbuf = rings->sub_buffers;
-	c->attr.switch_timer_interval = rings->switch_timer_us;
+	c->attr.switch_timer_interval = rings->overwrite ? 0 : rings->switch_timer_us;
 	c->attr.read_timer_interval = 0;
 	c->attr.output = LTTNG_EVENT_MMAP;
 	rc = lttng_enable_channel(s->handle, c);
@@ -109,7 +109,9 @@ begin(struct session *s, const struct session_rings *rings, struct err *e)
 	snprintf(out, sizeof out, "%s/out", s->folder);
 	if ((rc = folder_make(out, e)) != 0 || (rc = folder_make(path, e)) != 0)
 		return rc;
-	if ((rc = lttng_create_session(s->name, out)) < 0)
+	rc = rings->overwrite ? lttng_create_session_snapshot(s->name, NULL)
+	                      : lttng_create_session(s->name, out);
+	if (rc < 0)
 		return session_err(e, rc, s->name);
 	if ((rc = lttng_set_session_shm_path(s->name, path)) < 0)
 		return session_err(e, rc, path);
@@ -188,7 +190,7 @@ session_agent(const char *node, const char *text)
 	if (pid <= 0 || pid > INT_MAX)
 		return 0;
 	if (*end == '\0' || strcmp(end, "-cost") == 0 ||
-	    (strncmp(end, "-s", 2) == 0 && is_number(end + 2)))
+	    ((strncmp(end, "-s", 2) == 0 || strncmp(end, "-r", 2) == 0) && is_number(end + 2)))
 		return (pid_t)pid;
 	return 0;
 }
@@ -301,7 +303,7 @@ sessions_bury(const char *node, const char *run_dir, pid_t agent, struct err *e)
 	return rc;
 }
 
-static bool
+bool
 session_listed(const char *name)
 {
 	struct lttng_session *list = NULL;

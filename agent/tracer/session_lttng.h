@@ -5,6 +5,7 @@
  *
  *	hone-NODE-PID		the base: "hone:*"
  *	hone-NODE-PID-sN	those with few rules each; N counts up in the agent's life
+ *	hone-NODE-PID-rN	the flight recorder (recorder_lttng.h); N counts up, too
  *	hone-NODE-PID-cost	measures the cost of a record (tracer_cost_session())
  *
  * A name is matched as a whole, so node "a" never takes a session of node "a-1" for its own.
@@ -31,6 +32,7 @@ struct session { /* all zeroes: none */
 
 struct session_rings {
 	uint32_t sub_buffers, sub_buffer_bytes, switch_timer_us;
+	bool overwrite; /* new records replace the oldest, and nothing is written but snapshots */
 };
 
 /* Makes a session with the folders folder/out and folder/shm, and starts it, with no rule enabled.
@@ -56,6 +58,9 @@ bool session_is_left(const char *node, const char *text);
  * the daemons write the metadata of each, and up to 1.5 s more. ERR_TRACER: the session daemon does
  * not answer; then only the folders were removed. */
 int sessions_bury(const char *node, const char *run_dir, pid_t agent, struct err *e);
+
+/* Whether the session daemon has a session of this name. */
+bool session_listed(const char *name);
 
 /* Ends one session and removes its folder. False: it still exists after 1 s. */
 bool session_bury(const char *name, const char *folder);

@@ -50,6 +50,20 @@ struct tracepoints { /* of all programs of the node */
 	char *text; /* holds the names */
 };
 
+enum { RECORDER_RULES_MAX = 256 };
+
+/* What the flight recorder is to record of sampled requests: names as of struct tracer_change. */
+struct recorder_rules {
+	uint32_t n; /* 0: it is to be off */
+	char names[RECORDER_RULES_MAX][TOGGLE_NAME_MAX + 1];
+};
+
+struct recorder_state {      /* all zeroes: it is off */
+	uint32_t on, failed; /* rules that are enabled, and that the tracer refused */
+	char shm[PATH_MAX];  /* folder of its ring buffers */
+	char reason[128];    /* why a rule was refused; "" */
+};
+
 struct tracer {
 	void *state;
 	/* Ends the sessions of dead agents of this node and makes the base session, in which only
@@ -74,6 +88,16 @@ struct tracer {
 	 * no added tracepoint has been enabled for a while. Up to 0.1 s; up to 0.2 s for each
 	 * program where it ends a session. Errors as of open(). */
 	int (*tend)(void *state, struct mono now, struct err *e);
+	/*
+	 * Makes the flight recorder as `rules` say: a session of its own, whose rings overwrite their oldest records and that nobody
+	 * reads but by snapshot(). Without rules it is ended. Repeating it costs a listing of the sessions, and makes a session again that
+	 * another program has destroyed. *ret is set in any case. ERR_TRACER, ERR_SYSTEM, ERR_MEMORY: it is off.
+	 */
+	int (*record)(void *state, const struct recorder_rules *rules, struct recorder_state *ret,
+	    struct err *e);
+	/* Writes what its rings hold below a new folder, whose path is put into `folder` and which is the caller's to remove. Some ms,
+	 * and the copy of all its rings. ERR_TRACER: the tracer refused, or the recorder is off; then there is no folder. */
+	int (*snapshot)(void *state, char folder[PATH_MAX], struct err *e);
 	/* Ends all sessions of this agent and removes their folders. Allowed at any time. */
 	void (*close)(void *state);
 	void (*free)(void *state);
@@ -90,6 +114,7 @@ struct tracer_options {
 	/* See shards.h. There are fewer sessions on machines with so many processors that programs
 	 * would have more than 256 files open for them. */
 	uint32_t rules_per_session, sessions;
+	uint32_t recorder_sub_buffers, recorder_sub_buffer_bytes;
 	int64_t idle_session_ns; /* without an added tracepoint for this long, sessions are ended */
 };
 

@@ -21,6 +21,7 @@
 
 #include "agent/system/folder.h"
 #include "agent/system/process.h"
+#include "agent/tracer/recorder_lttng.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/tracer/shards.h"
 #include "base/array.h"
@@ -32,6 +33,8 @@
 /* Open files that all sessions may take in one program; many programs have a limit of 1024. Each
  * session takes two for each processor, and one more. */
 enum { FILES_MAX = 256 };
+/* Of the flight recorder in one program, and of one of its sub-buffers. */
+enum { RECORDER_BYTES_MAX = 16 << 20, RECORDER_BYTES_LEAST = 4096 };
 
 struct lttng_tracer {
 	char node[64], name[128], run_dir[PATH_MAX], folder[PATH_MAX];
@@ -40,6 +43,7 @@ struct lttng_tracer {
 	struct session *sessions; /* by shard; without a handle: not open */
 	/* Base sessions so far, and sessions since the last of them; both number folders. */
 	uint32_t opened, made;
+	struct recorder recorder;
 	uint32_t standing; /* enabled rules of mappings */
 	struct mono used;  /* when an added tracepoint was enabled last */
 };
@@ -90,6 +94,7 @@ forget(struct lttng_tracer *t)
 	for (uint32_t i = 0; i <= t->options.sessions; i++)
 		session_forget(&t->sessions[i]);
 	shards_forget(t->shards);
+	recorder_forget(&t->recorder);
 	t->standing = 0;
 }
 
@@ -400,6 +405,28 @@ tracer_tend(void *state, struct mono now, struct err *e)
 	return 0;
 }
 
+static int
+tracer_record(
+    void *state, const struct recorder_rules *rules, struct recorder_state *ret, struct err *e)
+{
+	struct lttng_tracer *t = state;
+	const struct session_rings rings = { t->options.recorder_sub_buffers,
+		t->options.recorder_sub_buffer_bytes, 0, true };
+
+	memset(ret, 0, sizeof *ret);
+	if (!is_open(t))
+		return err_set(e, ERR_TRACER, "%s: no session", t->name);
+	return recorder_set(&t->recorder, t->name, t->folder, &rings, SAMPLED, rules, ret, e);
+}
+
+static int
+tracer_snapshot(void *state, char folder[PATH_MAX], struct err *e)
+{
+	struct lttng_tracer *t = state;
+
+	return recorder_snapshot(&t->recorder, t->folder, folder, e);
+}
+
 static void
 tracer_free(void *state)
 {
@@ -407,6 +434,7 @@ tracer_free(void *state)
 
 	for (uint32_t i = 0; t->sessions != NULL && i <= t->options.sessions; i++)
 		session_forget(&t->sessions[i]);
+	recorder_forget(&t->recorder);
 	free(t->sessions);
 	shards_free(t->shards);
 	free(t);
@@ -423,6 +451,20 @@ sessions_most(uint32_t wanted)
 	return most < SHARDS_MAX ? most : SHARDS_MAX;
 }
 
+/* The largest size of the recorder's sub-buffers, up to the wanted one, with which no program takes over RECORDER_BYTES_MAX. */
+static uint32_t
+recorder_bytes(const struct tracer_options *o)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint64_t most = RECORDER_BYTES_MAX /
+	                (o->recorder_sub_buffers * (uint64_t)(cpus > 0 ? cpus : 1));
+	uint32_t bytes = o->recorder_sub_buffer_bytes;
+
+	while (bytes > RECORDER_BYTES_LEAST && bytes > most)
+		bytes /= 2;
+	return bytes;
+}
+
 int
 tracer_lttng_new(struct tracer *ret, const struct tracer_options *o, struct err *e)
 {
@@ -433,6 +475,7 @@ tracer_lttng_new(struct tracer *ret, const struct tracer_options *o, struct err 
 	t->options = *o;
 	t->options.node = t->options.run_dir = NULL;
 	t->options.sessions = sessions_most(o->sessions);
+	t->options.recorder_sub_buffer_bytes = recorder_bytes(o);
 	t->sessions = calloc(t->options.sessions + 1, sizeof *t->sessions);
 	if (t->sessions == NULL ||
 	    (t->shards = shards_new(t->options.sessions, o->rules_per_session)) == NULL) {
@@ -444,6 +487,6 @@ tracer_lttng_new(struct tracer *ret, const struct tracer_options *o, struct err 
 	snprintf(t->run_dir, sizeof t->run_dir, "%s", o->run_dir);
 	tracer_folder(o->node, o->run_dir, getpid(), t->folder, sizeof t->folder);
 	*ret = (struct tracer){ t, tracer_open, tracer_set, tracer_list, tracer_check, tracer_tend,
-		tracer_close, tracer_free };
+		tracer_record, tracer_snapshot, tracer_close, tracer_free };
 	return 0;
 }

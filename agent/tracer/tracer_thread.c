@@ -73,6 +73,14 @@ run(struct tracer_thread *t, enum task task)
 	case TASK_TEND:
 		r->code = t->tracer.tend(t->tracer.state, clock_mono(), &r->err);
 		break;
+	case TASK_RECORD:
+		r->code = t->tracer.record(t->tracer.state, r->rules, &r->recorder, &r->err);
+		break;
+	case TASK_SNAPSHOT:
+		r->code = t->tracer.snapshot(t->tracer.state, r->snapshot, &r->err);
+		if (r->code != 0)
+			r->snapshot[0] = '\0';
+		break;
 	case TASK_NONE:
 		break;
 	}
@@ -161,21 +169,36 @@ tracer_thread_idle(struct tracer_thread *t)
 	return idle;
 }
 
-void
-tracer_thread_give(
-    struct tracer_thread *t, enum task task, struct tracer_change *changes, uint32_t n)
+static void
+give(struct tracer_thread *t, enum task task, struct tracer_change *changes, uint32_t n,
+    struct recorder_rules *rules)
 {
 	assert_owner(t);
-	assert(task != TASK_NONE && (changes != NULL) == (task == TASK_SET));
 	lock(t);
 	assert(t->task == TASK_NONE && t->result.task == TASK_NONE && !t->stop);
 	memset(&t->result, 0, sizeof t->result);
 	t->result.changes = changes;
 	t->result.nchanges = n;
+	t->result.rules = rules;
 	t->task = task;
 	t->since = clock_mono();
 	pthread_cond_signal(&t->given);
 	unlock(t);
+}
+
+void
+tracer_thread_give(
+    struct tracer_thread *t, enum task task, struct tracer_change *changes, uint32_t n)
+{
+	assert(task != TASK_NONE && task != TASK_RECORD && (changes != NULL) == (task == TASK_SET));
+	give(t, task, changes, n, NULL);
+}
+
+void
+tracer_thread_record(struct tracer_thread *t, struct recorder_rules *rules)
+{
+	assert(rules != NULL);
+	give(t, TASK_RECORD, NULL, 0, rules);
 }
 
 void
@@ -228,6 +251,7 @@ tracer_thread_stop(struct tracer_thread *t, int timeout_ms, struct err *e)
 	pthread_join(t->thread, NULL);
 	t->tracer.free(t->tracer.state);
 	free(t->result.changes);
+	free(t->result.rules);
 	tracepoints_release(&t->result.listed);
 	pthread_mutex_destroy(&t->lock);
 	pthread_cond_destroy(&t->given);

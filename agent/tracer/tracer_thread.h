@@ -18,7 +18,16 @@
 struct tracer_thread;
 
 /* The calls of struct tracer. */
-enum task { TASK_NONE, TASK_OPEN, TASK_SET, TASK_LIST, TASK_CHECK, TASK_TEND };
+enum task {
+	TASK_NONE,
+	TASK_OPEN,
+	TASK_SET,
+	TASK_LIST,
+	TASK_CHECK,
+	TASK_TEND,
+	TASK_RECORD,
+	TASK_SNAPSHOT
+};
 
 struct task_result {
 	enum task task; /* NONE: no task has ended since the last result */
@@ -28,8 +37,11 @@ struct task_result {
 	struct tracer_session session; /* OPEN */
 	struct tracer_change *changes; /* SET: those that were given; the caller's again */
 	uint32_t nchanges;
-	struct tracer_gap gap;     /* SET */
-	struct tracepoints listed; /* LIST; the caller's */
+	struct tracer_gap gap;          /* SET */
+	struct tracepoints listed;      /* LIST; the caller's */
+	struct recorder_rules *rules;   /* RECORD: those that were given; the caller's again */
+	struct recorder_state recorder; /* RECORD */
+	char snapshot[PATH_MAX];        /* SNAPSHOT: a folder, the caller's; "" where it failed */
 };
 
 /* Starts the thread, which owns *tracer from then on. wake: an eventfd, written when a task has
@@ -44,6 +56,9 @@ bool tracer_thread_idle(struct tracer_thread *t);
  * the result is taken. */
 void tracer_thread_give(
     struct tracer_thread *t, enum task task, struct tracer_change *changes, uint32_t n);
+
+/* Starts TASK_RECORD; rules: from malloc(), they are the thread's until the result is taken. */
+void tracer_thread_record(struct tracer_thread *t, struct recorder_rules *rules);
 
 /* *ret: the result of the task that has ended, or TASK_NONE in ret->task, and the rest unset. */
 void tracer_thread_take(struct tracer_thread *t, struct task_result *ret);

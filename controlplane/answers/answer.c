@@ -74,6 +74,11 @@ static const struct {
 	{ "since", "a number", is_number },
 	{ "samples", "true or false", is_bool },
 	{ "reset", "true or false", is_bool },
+	{ "quantile", "a number", is_number },
+	{ "over_ms", "a number", is_number },
+	{ "count", "a whole number", is_whole },
+	{ "capture", "a whole number", is_whole },
+	{ "requests", "true or false", is_bool },
 	{ "runs", "a list", is_list },
 };
 

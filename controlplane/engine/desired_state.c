@@ -29,6 +29,21 @@ ask_below(const struct node *n, const struct below_asked *b, struct want *w, str
 	}
 }
 
+static void
+want_recorder(const struct node *n, uint32_t index, const struct recorder_plan *p, struct want *w,
+    struct arena *a)
+{
+	const struct recorder_node *r = &p->items[index];
+
+	if (!p->on || index >= p->n || n->backing_off ||
+	    (w->recorder = arena_calloc(a, r->n + 1, sizeof *w->recorder)) == NULL)
+		return;
+	for (uint32_t i = 0; i < r->n; i++)
+		if ((w->recorder[w->nrecorder] = arena_text(a, r->names[i], strlen(r->names[i]))) !=
+		    NULL)
+			w->nrecorder++;
+}
+
 /*
  * What a change costs: each new name is a round trip of the tracer with every program of the node,
  * and a rule that stays until the session ends (LTTng can disable a rule, not remove it), which
@@ -50,6 +65,7 @@ make(const struct node *n, uint32_t index, const struct desired_facts *f, struct
 	if (w->toggles == NULL || w->rates == NULL)
 		return;
 	ask_below(n, f->below, w, a);
+	want_recorder(n, index, f->recorder, w, a);
 	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX && !n->backing_off; i++) {
 		uint64_t owner;
 		const char *name = plan_at(f->plan, i, &owner);

@@ -7,12 +7,14 @@
 #include "controlplane/engine/below_asked.h"
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/overhead.h"
+#include "controlplane/engine/recorder_plan.h"
 #include "controlplane/engine/request_types.h"
 #include "controlplane/engine/sampler.h"
 
 struct desired_facts { /* borrowed */
 	const struct plan *plan;
 	const struct below_asked *below;
+	const struct recorder_plan *recorder;
 	const struct request_types *types;
 	const struct overhead *overhead;
 	const struct sampler *sampler;

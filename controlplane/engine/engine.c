@@ -31,6 +31,7 @@ with_defaults(const struct engine_options *o)
 	full.effort_cycles = o->effort_cycles > 0 ? o->effort_cycles : 64;
 	full.budget_share = o->budget_share > 0 ? o->budget_share : 0.01;
 	full.learn_share = o->learn_share > 0 ? o->learn_share : 0.05;
+	full.recorder_share = o->recorder_share > 0 ? o->recorder_share : 0.005;
 	full.shed_ns = o->shed_ns > 0 ? o->shed_ns : 10000000000;
 	full.ignore = full.bins = full.deep = NULL;
 	full.watch.types = full.watch.objectives = NULL;
@@ -129,6 +130,8 @@ engine_free(struct engine *g)
 	nodes_release(&p->nodes);
 	live_report_release(&p->live);
 	kept_traces_clear(&p->kept);
+	captures_release(&p->captures);
+	recorder_plan_release(&p->recorder);
 	instrumentation_release(&p->instrumentation);
 	watcher_release(&p->watcher);
 	rules_release(&g->rules);
@@ -165,6 +168,7 @@ desired_facts(const struct engine *g)
 	return (struct desired_facts){
 		.plan = p->plan,
 		.below = &p->below,
+		.recorder = &p->recorder,
 		.types = &p->types,
 		.overhead = p->overhead,
 		.sampler = p->sampler,
@@ -328,6 +332,73 @@ step_alerts(struct engine *g, struct mono now, struct wall when)
 	}
 }
 
+/* ---- captures ---- */
+
+/* Flight recorders are on while a capture needs them; once they are, it begins. */
+static int
+step_captures(struct engine *g, struct mono now, struct err *e)
+{
+	struct engine_parts *p = &g->parts;
+	const struct recorder_facts facts = { .nodes = &p->nodes,
+		.types = &p->types,
+		.overhead = p->overhead,
+		.sampler = p->sampler,
+		.labels = p->labels,
+		.preload = &g->preload,
+		.space = p->learned.space,
+		.share = p->options.recorder_share };
+	int rc = captures_step(&p->captures, p->clocks, p->labels, now, e);
+
+	for (uint32_t i = 0; i < p->types.n; i++)
+		p->types.items[i].captured = captures_of(&p->captures, p->types.items[i].label);
+	if (recorder_plan_step(&p->recorder, captures_record(&p->captures), &facts, now))
+		nodes_changed(&p->nodes);
+	if (recorder_plan_ready(&p->recorder, &p->nodes))
+		captures_ready(&p->captures, now);
+	return rc;
+}
+
+int
+engine_capture(struct engine *g, const char *name, const struct capture_options *o, struct mono now,
+    uint64_t *id, struct err *e)
+{
+	struct engine_parts *p = &g->parts;
+	struct request_type *type;
+	int rc;
+
+	if (nodes_connected(&p->nodes) == 0)
+		return err_set(
+		    e, ERR_MISSING, "no agent is connected; start hone-agent on each node");
+	if ((rc = request_types_find(&p->types, p->labels, name, &type, e)) != 0)
+		return rc;
+	return captures_begin(&p->captures, type->label, o, now, id, e);
+}
+
+bool
+engine_keep(struct engine *g, uint32_t node, struct keep *ret)
+{
+	struct engine_parts *p = &g->parts;
+
+	while (captures_next(&p->captures, node, ret)) {
+		if (p->nodes.items[node].status.recorder > 0)
+			return true;
+		captures_asked(&p->captures, node, ret->number, false);
+	}
+	return false;
+}
+
+void
+engine_keep_sent(struct engine *g, uint32_t node, uint64_t number)
+{
+	captures_asked(&g->parts.captures, node, number, true);
+}
+
+int
+engine_kept(struct engine *g, uint32_t node, const struct kept *k, struct err *e)
+{
+	return captures_answer(&g->parts.captures, node, k, e);
+}
+
 int
 engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 {
@@ -363,6 +434,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		arena_reset(&g->scratch);
 	}
 	step_no_evidence(g, now);
+	if (rc == 0)
+		rc = step_captures(g, now, e);
 	/* 5. shares of requests, which follow from what is enabled */
 	if (rc == 0)
 		rc = step_sampling(g, now, e);
@@ -436,6 +509,44 @@ take_incomplete(struct engine *g, const struct trace *t, struct mono now, struct
 	return count_instrumentation(g, t, now, e);
 }
 
+/* By how much clocks_trace() moved each unit; before: the time of the first event of each. */
+static void
+shifts_since(const struct trace *t, int64_t *before)
+{
+	for (uint32_t i = 0; i < t->nunits; i++)
+		before[i] = t->units[i].count > 0 ? t->events[t->units[i].first].time_ns - before[i]
+		                                  : 0;
+}
+
+static int64_t *
+times_of_units(const struct trace *t, struct arena *a)
+{
+	int64_t *times = arena_alloc(a, (t->nunits + 1) * sizeof *times);
+
+	for (uint32_t i = 0; times != NULL && i < t->nunits; i++)
+		times[i] = t->units[i].count > 0 ? t->events[t->units[i].first].time_ns : 0;
+	return times;
+}
+
+/* Brings its units onto one clock, and captures it if it is asked for. */
+static int
+order_trace(struct engine *g, const struct request_type *type, struct trace *t, struct mono now,
+    struct err *e)
+{
+	struct engine_parts *p = &g->parts;
+	int64_t *shift_ns = NULL;
+
+	if (type->captured && (shift_ns = times_of_units(t, &g->scratch)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a captured trace");
+	/* A clock has jumped: the trace is no evidence. */
+	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
+	if (shift_ns == NULL || type->sketch == NULL)
+		return 0;
+	shifts_since(t, shift_ns);
+	return captures_trace(
+	    &p->captures, t, type->sketch, shift_ns, p->clocks, p->labels, now, e);
+}
+
 static int
 take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 {
@@ -449,8 +560,8 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		p->types.untyped++;
 		return 0;
 	}
-	/* A clock has jumped: the trace is no evidence. */
-	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
+	if ((rc = order_trace(g, type, t, now, e)) != 0)
+		return rc;
 	request_type_trace(type, t, engine_sampled(g, type), now);
 	if ((rc = watching_trace(&p->watcher, type, p->labels, t, engine_sampled(g, type), e)) !=
 		0 ||
@@ -513,6 +624,7 @@ engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, i
 	if (p->nodes.items[node].connected) {
 		assemble_leave(p->assemble, node);
 		assemble_join(p->assemble, node, NULL); /* needs no memory: it was joined before */
+		captures_leave(&p->captures, node);
 	}
 	return true;
 }
@@ -522,6 +634,7 @@ engine_leave(struct engine *g, uint32_t node, struct mono now)
 {
 	nodes_leave(&g->parts.nodes, node, now);
 	assemble_leave(g->parts.assemble, node);
+	captures_leave(&g->parts.captures, node);
 }
 
 void
@@ -787,6 +900,9 @@ engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
 		return rc;
 	if (name == NULL)
 		learning_end(&p->learning);
+	any |= captures_stop(&p->captures, only != NULL ? only->label : LABEL_NONE);
+	for (uint32_t i = 0; name == NULL && i < p->nodes.n; i++)
+		captures_leave(&p->captures, i); /* what is still to come is not waited for */
 	for (uint32_t i = 0; i < p->types.n; i++) {
 		struct request_type *type = &p->types.items[i];
 

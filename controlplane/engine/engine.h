@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/engine/captures.h"
 #include "controlplane/engine/engine_options.h"
 #include "forest/forest.h"
 #include "searchspace/space.h"
@@ -48,6 +49,11 @@ int engine_batch(
 void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
 int engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
 void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);
+/* The next trace of which the node is to be asked for what its flight recorder has; engine_keep_sent() when it was. False: there is none. */
+bool engine_keep(struct engine *g, uint32_t node, struct keep *ret);
+void engine_keep_sent(struct engine *g, uint32_t node, uint64_t number);
+/* Its answer. ERR_INPUT, ERR_MEMORY. */
+int engine_kept(struct engine *g, uint32_t node, const struct kept *k, struct err *e);
 /* Occupancy of the caller's queue, 0..1, through which all this comes. It counts like the queues of
  * agents. */
 void engine_mailbox(struct engine *g, double fill);
@@ -89,8 +95,11 @@ struct start_options {
  * diagnosis; ERR_MEMORY. */
 int engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,
     struct wall when, uint64_t *run, struct err *e);
-/* NULL: ends all diagnoses, and learning. ERR_MISSING: nothing was active. */
+/* NULL: ends all diagnoses and captures, and learning. ERR_MISSING: nothing was active. */
 int engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
+/* Begins a capture of a request type, by name or "service/name". ERR_MISSING: no agent, or no such type; errors of captures_begin(). */
+int engine_capture(struct engine *g, const char *type, const struct capture_options *o,
+    struct mono now, uint64_t *id, struct err *e);
 /* See learning_begin(). engine_learn(): of the present version. */
 int engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
 int engine_learn_as(

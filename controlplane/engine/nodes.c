@@ -86,6 +86,9 @@ nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct 
 	snprintf(n->kernel_missing, sizeof n->kernel_missing, "%s",
 	    s->kernel_missing != NULL ? s->kernel_missing : "");
 	n->status.kernel_missing = n->kernel_missing;
+	snprintf(n->recorder_missing, sizeof n->recorder_missing, "%s",
+	    s->recorder_missing != NULL ? s->recorder_missing : "");
+	n->status.recorder_missing = n->recorder_missing;
 	n->status.trouble.subject = n->trouble_subject;
 	n->status.trouble.text = n->trouble_text;
 	n->status_at = n->heard = now;

@@ -31,7 +31,8 @@ struct node {
 	struct status status; /* the latest; the texts of its trouble are below */
 	struct status before; /* one of at least 5 s earlier, for rates */
 	struct mono status_at, before_at;
-	char trouble_subject[200], trouble_text[400], below_missing[512], kernel_missing[512];
+	char trouble_subject[200], trouble_text[400], below_missing[512], kernel_missing[512],
+	    recorder_missing[512];
 	char fullest[NODE_NAME_MAX + 1]; /* text of the status */
 
 	struct arena programs_arena;

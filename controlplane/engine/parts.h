@@ -8,6 +8,7 @@
 #include "analysis/thread_history.h"
 #include "controlplane/alerts/watcher.h"
 #include "controlplane/engine/below_asked.h"
+#include "controlplane/engine/captures.h"
 #include "controlplane/engine/desired_state.h"
 #include "controlplane/engine/engine_options.h"
 #include "controlplane/engine/instrumentation.h"
@@ -18,6 +19,7 @@
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/queues.h"
+#include "controlplane/engine/recorder_plan.h"
 #include "controlplane/engine/request_types.h"
 #include "controlplane/engine/sampler.h"
 #include "controlplane/search/diagnose.h"
@@ -38,6 +40,8 @@ struct engine_parts {
 	struct learning learning;
 	struct live_report live;
 	struct kept_traces kept; /* of the same window */
+	struct captures captures;
+	struct recorder_plan recorder;
 	struct instrumentation instrumentation;
 	struct watcher watcher;
 	struct thread_history *history; /* of all types, while a diagnosis runs; else NULL */

@@ -36,6 +36,7 @@ struct request_type {
 	double enough; /* share of requests that gives engine_options.enough traces a second, over 1
 	                  where there are fewer requests; 0: not known yet */
 
+	bool captured;               /* a capture of it is active (captures.h) */
 	struct diagnosis *diagnosis; /* the newest, running or ended; NULL */
 
 	/* learning.c: hashes of (label of a unit's begin, label) that the learned space has of this

@@ -57,7 +57,7 @@ sampling_step(struct sampler *s, struct request_types *types,
 
 	for (uint32_t i = 0; i < types->n; i++) {
 		struct request_type *type = &types->items[i];
-		bool diagnosed = request_type_diagnosed(type);
+		bool diagnosed = request_type_diagnosed(type) || type->captured;
 
 		wanted[i].diagnosed = diagnosed;
 		wanted[i].most = diagnosed ? 1

@@ -57,7 +57,8 @@ void
 spend_status(
     struct spend *s, const struct status *st, double record_ns, double rejected, struct mono now)
 {
-	double seconds = (double)mono_since_ns(now, s->at) / 1e9, records, dropped, inherent;
+	double seconds = (double)mono_since_ns(now, s->at) / 1e9, records, dropped, inherent,
+	       recorder;
 	struct spent before = s->all;
 	struct outlay p;
 
@@ -72,10 +73,12 @@ spend_status(
 	records = increase((double)st->records, (double)s->last.records);
 	dropped = increase((double)st->dropped, (double)s->last.dropped);
 	inherent = fmin(increase((double)st->inherent, (double)s->last.inherent), records);
+	recorder = increase((double)st->recorder_records, (double)s->last.recorder_records);
 	s->all.records += records;
-	s->all.fixed_ns += increase((double)st->mapped, (double)s->last.mapped) * record_ns;
+	s->all.fixed_ns += (increase((double)st->mapped, (double)s->last.mapped) + recorder) *
+	                   record_ns;
 	s->all.bytes += increase((double)st->sent_bytes, (double)s->last.sent_bytes);
-	s->all.cpu_ns[SPEND_PROGRAMS] += (records - inherent + dropped) * record_ns +
+	s->all.cpu_ns[SPEND_PROGRAMS] += (records - inherent + dropped + recorder) * record_ns +
 	                                 rejected * seconds * 1e9;
 	s->all.cpu_ns[SPEND_AGENT] += 1e3 * increase((double)st->cpu_us, (double)s->last.cpu_us);
 	s->all.cpu_ns[SPEND_TRACER] += 1e3 * increase((double)st->tracer_cpu_us,

@@ -28,7 +28,8 @@ const char *spender_name(enum spender s); /* "programs", "agent", "tracer" */
 
 struct spent { /* in all */
 	double cpu_ns[SPENDERS];
-	double fixed_ns; /* of them, records of mapped programs, which do not depend on sampling */
+	double
+	    fixed_ns; /* of them, records of mapped programs, which do not depend on sampling, and of flight recorders */
 	double bytes, records;
 };
 

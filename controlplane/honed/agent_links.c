@@ -202,6 +202,7 @@ agent_links_frame(struct agent_links *links, const struct mail *m, struct err *e
 	uint32_t node;
 	struct programs programs;
 	struct done done;
+	struct kept kept;
 	int rc;
 
 	assert(m->kind == MAIL_FRAME && m->tag < links->n);
@@ -220,6 +221,10 @@ agent_links_frame(struct agent_links *links, const struct mail *m, struct err *e
 		if ((rc = programs_decode(&programs, scratch, m->data, m->len, e)) == 0)
 			rc = engine_programs(links->engine, node, &programs, e);
 		break;
+	case FRAME_KEPT:
+		if ((rc = kept_decode(&kept, scratch, m->data, m->len, e)) == 0)
+			rc = engine_kept(links->engine, node, &kept, e);
+		break;
 	default:
 		assert(m->frame == FRAME_DONE);
 		if ((rc = done_decode(&done, scratch, m->data, m->len, e)) == 0)
@@ -230,6 +235,25 @@ agent_links_frame(struct agent_links *links, const struct mail *m, struct err *e
 }
 
 /* ---- what goes out ---- */
+
+/* As many keeps as the writer takes now; the others wait for the next call. */
+static void
+send_keeps(struct agent_links *links, struct agent_link *a)
+{
+	struct keep k;
+
+	while (engine_keep(links->engine, a->node, &k)) {
+		struct buf b = { 0 };
+		bool taken;
+
+		keep_encode(&k, &b);
+		taken = !b.failed && server_keep(links->server, a->peer, &b);
+		buf_release(&b);
+		if (!taken)
+			return;
+		engine_keep_sent(links->engine, a->node, k.number);
+	}
+}
 
 void
 agent_links_send(struct agent_links *links, bool safe)
@@ -244,6 +268,7 @@ agent_links_send(struct agent_links *links, bool safe)
 		if (sent_due(
 			&a->sent, engine_want(links->engine, a->node), safe, now, &links->scratch))
 			server_want(links->server, a->peer, &a->sent.payload);
+		send_keeps(links, a);
 		arena_reset(&links->scratch);
 	}
 }

@@ -193,6 +193,7 @@ config_engine(const struct config *c)
 		.budget_share = c->budget,
 		.learn_share = c->learn_budget,
 		.idle_share = c->idle_budget,
+		.recorder_share = c->recorder_budget,
 		.network_max = c->network_max,
 		.rings_max_bytes = c->memory_max_rings,
 		.effect_min = c->effect_min,

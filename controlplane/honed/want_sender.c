@@ -34,16 +34,32 @@ looks_no_further(const struct want *was, const struct want *w)
 	return true;
 }
 
+/* The same of the names for the flight recorder. */
+static bool
+records_no_more(const struct want *was, const struct want *w)
+{
+	for (uint32_t i = 0; i < w->nrecorder; i++) {
+		bool found = false;
+
+		for (uint32_t j = 0; j < was->nrecorder && !found; j++)
+			found = strcmp(w->recorder[i], was->recorder[j]) == 0;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
 /* Whether each tracepoint in w, and each program to look below, is also in the WANT that was sent last. */
 static bool
 adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 {
 	struct want was = { 0 };
 
-	if (w->ntoggles == 0 && w->nbelow == 0)
+	if (w->ntoggles == 0 && w->nbelow == 0 && w->nrecorder == 0)
 		return true;
 	if (!s->any || want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 ||
-	    (w->ntoggles > 0 && was.ntoggles == 0) || !looks_no_further(&was, w))
+	    (w->ntoggles > 0 && was.ntoggles == 0) || !looks_no_further(&was, w) ||
+	    !records_no_more(&was, w))
 		return false;
 	if (w->ntoggles == 0)
 		return true;

@@ -36,7 +36,7 @@ expected(const struct conn *c, unsigned kind)
 		return kind == FRAME_HELLO;
 	case CONN_OPEN:
 		return kind == FRAME_RECORDS || kind == FRAME_STATUS || kind == FRAME_PROGRAMS ||
-		       kind == FRAME_DONE || kind == FRAME_CLOCK;
+		       kind == FRAME_DONE || kind == FRAME_CLOCK || kind == FRAME_KEPT;
 	default:
 		return kind == FRAME_STATUS || kind == FRAME_PROGRAMS;
 	}
@@ -53,7 +53,7 @@ awaited(const struct conn *c)
 	case CONN_GREETED:
 		return "only STATUS or PROGRAMS before WELCOME";
 	default:
-		return "RECORDS, STATUS, PROGRAMS, DONE or CLOCK";
+		return "RECORDS, STATUS, PROGRAMS, DONE, KEPT or CLOCK";
 	}
 }
 

@@ -12,7 +12,7 @@ enum {
 };
 
 static const enum frame_kind slot_kinds[SLOTS] = { FRAME_WELCOME, FRAME_CLOCK, FRAME_ACK,
-	FRAME_WANT, FRAME_ANSWER, FRAME_REFUSE };
+	FRAME_WANT, FRAME_KEEP, FRAME_ANSWER, FRAME_REFUSE };
 
 static int
 frame_write(

@@ -101,6 +101,8 @@ void server_refuse(struct server *s, struct peer *p, const char *text);
 void server_took(struct server *s, struct peer *p, uint64_t seq);
 /* Sends a copy of the payload as WANT; it replaces one that was not written yet. */
 void server_want(struct server *s, struct peer *p, const struct buf *payload);
+/* Sends a copy of the payload as KEEP. False: one has not been written yet, or no memory; try again. */
+bool server_keep(struct server *s, struct peer *p, const struct buf *payload);
 /* Requests the node's clock; a MAIL_FRAME of kind CLOCK will follow. */
 void server_clock(struct server *s, struct peer *p);
 /* Sends a copy of the answer. */

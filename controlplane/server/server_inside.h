@@ -27,7 +27,16 @@
 #include "controlplane/server/strangers.h"
 
 /* One frame of each kind can wait to be written. In the order in which they are written. */
-enum slot { SLOT_WELCOME, SLOT_CLOCK, SLOT_ACK, SLOT_WANT, SLOT_ANSWER, SLOT_REFUSE, SLOTS };
+enum slot {
+	SLOT_WELCOME,
+	SLOT_CLOCK,
+	SLOT_ACK,
+	SLOT_WANT,
+	SLOT_KEEP,
+	SLOT_ANSWER,
+	SLOT_REFUSE,
+	SLOTS
+};
 
 /* What was received from a node over all its connections. It lets the controller recognise batches
  * that are sent again, as long as the node's agent runs. */

@@ -251,6 +251,21 @@ server_want(struct server *s, struct peer *p, const struct buf *payload)
 	server_unlock(s);
 }
 
+bool
+server_keep(struct server *s, struct peer *p, const struct buf *payload)
+{
+	bool taken;
+
+	server_lock(s);
+	taken = !p->full[SLOT_KEEP];
+	if (taken) {
+		peer_put(p, SLOT_KEEP, payload->data, payload->len);
+		taken = p->full[SLOT_KEEP];
+	}
+	server_unlock(s);
+	return taken;
+}
+
 void
 server_clock(struct server *s, struct peer *p)
 {

@@ -29,7 +29,14 @@ struct bill {
 static const char *redis_arg, *database_arg;
 static int64_t list_cents[GOODS_PRODUCTS + 1];
 static struct rule rules[RULES];
-static struct fault faults[] = { { "slow_function" }, { "cpu_function" }, { 0 } };
+static void rare_stall_changed(int on);
+static struct fault faults[] = { { "slow_function" }, { "cpu_function" },
+	{ "rare_stall", rare_stall_changed }, { 0 } };
+
+/* Sums since rare_stall was switched on, and half a period before: so the first stall comes in the middle of a period. */
+static atomic_uint rare_sums;
+#define RARE_EACH 1000u /* sums in a period, times the degree */
+#define RARE_MS 600
 
 /* ---- the customer and the goods ---------------------------------------------------------- */
 
@@ -192,6 +199,12 @@ rest_by_trial(int64_t net, int degree)
 	return (int64_t)(h % 1000);
 }
 
+static void
+rare_stall_changed(int on)
+{
+	atomic_store(&rare_sums, RARE_EACH * (unsigned)on / 2);
+}
+
 /* Distributes the cents left by rounding among the lines. */
 static int64_t
 spread_rest(struct bill *b, int64_t rate)
@@ -204,6 +217,9 @@ spread_rest(struct bill *b, int64_t rate)
 	degree = atomic_load(&faults[1].on);
 	if (degree > 0)
 		rest = rest_by_trial(net + b->goods.n, degree);
+	degree = atomic_load(&faults[2].on);
+	if (degree > 0 && atomic_fetch_add(&rare_sums, 1) % (RARE_EACH * (unsigned)degree) == 0)
+		service_pause(RARE_MS);
 	for (int i = 0; rest > 0 && i < b->goods.n; i++)
 		rest -= b->goods.lines[i].quantity;
 	return rest > 0 ? rest : 0;

@@ -31,7 +31,7 @@ fail() { echo "shop.sh: $*" >&2; exit 1; }
 # Prints the nodes whose service contains the fault.
 fault_nodes() {
   case $1 in
-  slow_function|cpu_function) echo price ;;
+  slow_function|cpu_function|rare_stall) echo price ;;
   lock_contention|journal_fsync) echo cart ;;
   small_pool|slow_disk|page_cache) echo order ;;
   slow_node) echo catalog-2 ;;

@@ -50,7 +50,8 @@ took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice)
 	default:
 		MUST(c->door == DOOR_AGENTS && s->hellos == 1);
 		MUST(f->kind == FRAME_STATUS || f->kind == FRAME_PROGRAMS ||
-		     (s->welcomed && (f->kind == FRAME_DONE || f->kind == FRAME_CLOCK)));
+		     (s->welcomed && (f->kind == FRAME_DONE || f->kind == FRAME_CLOCK ||
+					 f->kind == FRAME_KEPT)));
 	}
 }
 

@@ -35,7 +35,8 @@ try_want(const uint8_t *data, size_t len)
 	check(a.total_bytes <= 64 * len + 4096);
 	if (rc == 0) {
 		check(w.ntoggles <= TOGGLES_MAX && w.nrates <= RATES_MAX &&
-		      w.nbelow <= WANT_BELOW_MAX && w.sampled >= 0 && w.sampled <= 1);
+		      w.nbelow <= WANT_BELOW_MAX && w.nrecorder <= WANT_RECORDER_MAX &&
+		      w.sampled >= 0 && w.sampled <= 1);
 		want_encode(&w, &once);
 		check(want_decode(&w, &a, once.data, once.len, NULL) == 0);
 		want_encode(&w, &twice);

@@ -5,6 +5,8 @@
  *
  *	want EPOCH LEASE_MS [tracepoint...]	sent every 300 ms: samples everything, probes WORK
  *	below EPOCH [program...]		programs to look below, in the WANT
+ *	recorder EPOCH [tracepoint...]		what the flight recorder is to have, in the WANT
+ *	keep | again				asks for what it has of the last request that has ended; of the same again
  *	silent					stops sending
  *	garbage | version | wrong | ack		sends bytes that are no frame; a frame of another version; a
  *						frame of an unknown kind; an acknowledgement of a batch
@@ -27,6 +29,7 @@
 #include "base/stream.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
+#include "wire/keep.h"
 #include "wire/toggle.h"
 
 enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16, LOSSES = 64 };
@@ -52,8 +55,10 @@ static pthread_mutex_t lock =
 static struct stream *stream;
 static bool silent, has_want;
 static uint64_t epoch, lease_ms;
-static char names[64][256], below[4][256];
-static int nnames, nbelow;
+static char names[64][256], below[4][256], recorder[8][256];
+static int nnames, nbelow, nrecorder;
+static struct keep begun, ended; /* of the last requests */
+static uint64_t nkeeps;
 
 static void
 send_frame(enum frame_kind kind, const void *data, size_t len)
@@ -74,12 +79,17 @@ send_want(void)
 	struct rate rate = { "WORK", 1, 1 };
 	struct want w = { epoch, (int64_t)lease_ms, 1, 1, (uint32_t)nnames, &rate, toggles };
 	const char *under[4] = { below[0], below[1], below[2], below[3] };
+	const char *recorded[8];
 	struct buf b = { 0 };
 
 	if (!has_want)
 		return;
 	w.below = under;
 	w.nbelow = (uint32_t)nbelow;
+	w.recorder = recorded;
+	w.nrecorder = (uint32_t)nrecorder;
+	for (int i = 0; i < nrecorder; i++)
+		recorded[i] = recorder[i];
 	for (int i = 0; i < nnames; i++)
 		toggles[i].name = names[i];
 	want_encode(&w, &b);
@@ -117,6 +127,25 @@ send_bad(const char *what)
 	stream_write(stream, header, sizeof header, PATIENCE_MS, NULL);
 }
 
+/* again: the one that was asked for last. */
+static void
+send_keep(bool again)
+{
+	static struct keep k;
+	struct buf b = { 0 };
+
+	if (!again)
+		k = ended;
+	if (k.trace_id == 0)
+		return;
+	k.number = ++nkeeps;
+	keep_encode(&k, &b);
+	printf("keep %llu of trace %016llx\n", (unsigned long long)k.number,
+	    (unsigned long long)k.trace_id);
+	send_frame(FRAME_KEEP, b.data, b.len);
+	buf_release(&b);
+}
+
 static void
 command(char *line)
 {
@@ -139,6 +168,16 @@ command(char *line)
 		for (nbelow = 0; nbelow < 4 && (word = strtok(NULL, " \n")) != NULL; nbelow++)
 			snprintf(below[nbelow], sizeof below[0], "%s", word);
 		send_want();
+	} else if (strcmp(word, "recorder") == 0) {
+		epoch = strtoull(strtok(NULL, " \n"), NULL, 10);
+		for (nrecorder = 0; nrecorder < 8 && (word = strtok(NULL, " \n")) != NULL;
+		     nrecorder++)
+			snprintf(recorder[nrecorder], sizeof recorder[0], "%s", word);
+		send_want();
+	} else if (strcmp(word, "keep") == 0) {
+		send_keep(false);
+	} else if (strcmp(word, "again") == 0) {
+		send_keep(true);
 	} else if (strcmp(word, "silent") == 0) {
 		silent = true;
 	} else if (strcmp(word, "refuse") == 0) {
@@ -266,6 +305,18 @@ take_below(const struct record *r, const struct batch_label *l)
 		    (unsigned long long)number_of(r, l, "waker_type"), (int)l->len, l->text);
 }
 
+/* Remembers a request that has ended. Those of this program do not overlap in a process. */
+static void
+take_request(const struct record *r, const struct batch_label *l)
+{
+	if (l->kind == RECORD_REQUEST_BEGIN)
+		begun = (struct keep){ .trace_id = r->trace_id, .from_ns = r->time_ns };
+	if (l->kind == RECORD_REQUEST_END && r->trace_id == begun.trace_id) {
+		begun.to_ns = r->time_ns;
+		ended = begun;
+	}
+}
+
 static bool
 ends_with(const struct batch_label *l, const char *end)
 {
@@ -296,6 +347,7 @@ take_batch(const struct frame *f, const uint8_t *data, struct err *e)
 		if (ends_with(&b.labels[b.records[i].label], "/agentp:ev000"))
 			take_tick(&b.records[i], b.records[i].values[0].u);
 		take_below(&b.records[i], &b.labels[b.records[i].label]);
+		take_request(&b.records[i], &b.labels[b.records[i].label]);
 		if (oldest_ns == 0)
 			oldest_ns = b.records[i].time_ns;
 	}
@@ -339,13 +391,14 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (rc == 0)
 		printf(
 		    "status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
-		    "%lld records %llu rings %lld below %s \"%s\" trouble \"%s %s\" of %s(%u) user %u\n",
+		    "%lld records %llu rings %lld below %s \"%s\" recorder %u bytes %lld records %llu snapshots %llu trouble \"%s %s\" of %s(%u) user %u\n",
 		    (unsigned long long)s.epoch, s.added, s.programs, s.tracer_ok ? "ok" : "down",
 		    s.shed, s.fill[0], s.fill[1], s.fill[2], s.fill[3], (long long)s.cpu_us / 1000,
 		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records,
 		    (long long)s.ring_bytes, below_on_node_word(s.below), s.below_missing,
-		    trouble_kind_word(s.trouble.kind), s.trouble.text, s.trouble.subject,
-		    s.trouble.pid, s.trouble.user);
+		    s.recorder, (long long)s.recorder_bytes, (unsigned long long)s.recorder_records,
+		    (unsigned long long)s.recorder_snapshots, trouble_kind_word(s.trouble.kind),
+		    s.trouble.text, s.trouble.subject, s.trouble.pid, s.trouble.user);
 	return rc;
 }
 
@@ -361,6 +414,33 @@ take_programs(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	for (uint32_t i = 0; i < p.nprograms; i++)
 		printf(" %s(%u)=%u", p.programs[i].service, p.programs[i].pid, p.programs[i].count);
 	printf("\n");
+	return 0;
+}
+
+/* "strange": records of other traces, or outside of the trace's time by over 1 ms. */
+static int
+take_kept(const uint8_t *data, size_t len, struct arena *a, struct err *e)
+{
+	struct batch b = { 0 };
+	struct kept k;
+	uint32_t strange = 0;
+	int rc = kept_decode(&k, a, data, len, e);
+
+	if (rc == 0 && k.batch_len > 0)
+		rc = batch_decode(&b, a, k.batch, k.batch_len, e);
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < b.nrecords; i++)
+		strange += b.records[i].trace_id != k.trace_id;
+	printf(
+	    "kept %llu %s rings %u overwritten %u unlisted %u undecoded %llu cut %llu strange %u "
+	    "records %u",
+	    (unsigned long long)k.number, kept_result_word(k.result), k.rings, k.overwritten,
+	    k.unlisted, (unsigned long long)k.undecoded, (unsigned long long)k.cut, strange,
+	    b.nrecords);
+	for (uint32_t i = 0; i < b.nlabels; i++)
+		printf(" %.*s", (int)b.labels[i].len, b.labels[i].text);
+	printf(" failure \"%s\"\n", k.failure);
 	return 0;
 }
 
@@ -415,6 +495,9 @@ take_frame(const struct frame *f, const uint8_t *data, struct err *e)
 		break;
 	case FRAME_PROGRAMS:
 		rc = take_programs(data, f->length, &a, e);
+		break;
+	case FRAME_KEPT:
+		rc = take_kept(data, f->length, &a, e);
 		break;
 	case FRAME_REFUSE:
 		printf("refused %.*s\n", (int)f->length, data);

@@ -212,6 +212,14 @@ check "the answers have more than 500 lines" test "$(wc -l <"$stage/before")" -g
 check "the agents connect again" until_true 60 "the agents" stage_ready
 until_true 60 "requests are seen" seen
 
+# ---- slow requests, after the fact ----
+check "hone capture names the edge of slow requests, with all tracepoints" \
+	answers "([.requests[] | select(.edges[0].from == \"$tax\" and .kept.added > 20)] | length) > 0 and .compared >= 3" \
+	capture GET_PRODUCT --over 150 --count 10 --seconds 60
+check "hone capture lists it" says 0 "GET_PRODUCT +150 ms .*ended: enough" hone capture
+recorders_off() { answers '.nodes == []' capture; }
+check "the flight recorders are off again" until_true 20 "recorders are off" recorders_off
+
 # ---- changes ----
 fault slow_function off
 hone start GET_PRODUCT --effort 1 --k 8 --wait >>"$SAID" 2>&1

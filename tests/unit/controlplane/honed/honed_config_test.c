@@ -112,6 +112,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"search.effort_cycles=12",
 		"search.budget=2.5%",
 		"learn.budget=15%",
+		"capture.budget=0.25%",
 		"search.explain_min=44%",
 		"search.cycle_max=1500ms",
 		"search.seed=123456789",

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/engine/captures.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/label.h"
+
+/* Requests between these quantiles are usual. */
+#define USUAL_LOW 0.40
+#define USUAL_HIGH 0.60
+#define SKETCH_ERROR 0.02 /* twice that of the sketch */
+/* Beyond the stated uncertainty of a node's clock: the offset in use may follow it meanwhile. */
+#define CLOCK_MARGIN_NS INT64_C(2000000)
+#define CLOCK_UNKNOWN_NS INT64_C(50000000)
+
+/* ---- captured traces ---- */
+
+static void
+captured_free(struct captures *c, struct captured *x)
+{
+	if (x == NULL)
+		return;
+	if (x->trace != NULL)
+		c->bytes -= x->trace->arena.total_bytes;
+	trace_free(x->trace);
+	for (uint32_t i = 0; i < x->nnodes; i++)
+		buf_release(&x->nodes[i].batch);
+	free(x->nodes);
+	free(x);
+}
+
+static void
+capture_free(struct captures *c, struct capture *x)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		captured_free(c, x->list[i]);
+	for (uint32_t i = 0; i < x->nusual; i++)
+		captured_free(c, x->usual[i]);
+	free(x);
+}
+
+void
+captures_release(struct captures *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		capture_free(c, c->items[i]);
+	c->n = 0;
+}
+
+/* Calls fn for each captured trace, usual ones too, until it returns true, for the one that it did. */
+static struct captured *
+find_captured(
+    struct captures *c, bool (*fn)(const struct captured *x, const void *of), const void *of)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct capture *k = c->items[i];
+
+		for (uint32_t j = 0; j < k->n + k->nusual; j++) {
+			struct captured *x = j < k->n ? k->list[j] : k->usual[j - k->n];
+
+			if (fn(x, of))
+				return x;
+		}
+	}
+	return NULL;
+}
+
+/* ---- captures ---- */
+
+/* A place for a new capture: an ended one gives way, the oldest first. False: all are active. */
+static bool
+make_place(struct captures *c)
+{
+	uint32_t i = 0;
+
+	if (c->n < CAPTURES_MAX)
+		return true;
+	while (i < c->n && c->items[i]->end == CAPTURE_ACTIVE)
+		i++;
+	if (i == c->n)
+		return false;
+	capture_free(c, c->items[i]);
+	memmove(&c->items[i], &c->items[i + 1], (c->n - i - 1) * sizeof(struct capture *));
+	c->n--;
+	return true;
+}
+
+int
+captures_begin(struct captures *c, uint32_t type, const struct capture_options *o, struct mono now,
+    uint64_t *id, struct err *e)
+{
+	struct capture *x;
+
+	assert(o->count >= 1 && o->count <= CAPTURE_COUNT_MAX);
+	if (captures_of(c, type))
+		return err_set(e, ERR_BUSY, "requests of this type are being captured already");
+	if (!make_place(c))
+		return err_set(
+		    e, ERR_FULL, "%d captures are active, and that is the most", CAPTURES_MAX);
+	if ((x = calloc(1, sizeof *x)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a capture");
+	x->id = ++c->ids;
+	x->type = type;
+	x->options = *o;
+	x->begun = now;
+	c->items[c->n++] = x;
+	*id = x->id;
+	return 0;
+}
+
+bool
+captures_stop(struct captures *c, uint32_t type)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->end == CAPTURE_ACTIVE &&
+		    (type == LABEL_NONE || c->items[i]->type == type)) {
+			c->items[i]->end = CAPTURE_STOPPED;
+			any = true;
+		}
+	return any;
+}
+
+static struct capture *
+active_of(const struct captures *c, uint32_t type)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->end == CAPTURE_ACTIVE && c->items[i]->type == type)
+			return c->items[i];
+	return NULL;
+}
+
+bool
+captures_of(const struct captures *c, uint32_t type)
+{
+	return active_of(c, type) != NULL;
+}
+
+bool
+captures_any(const struct captures *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->end == CAPTURE_ACTIVE)
+			return true;
+	return false;
+}
+
+static bool
+is_not_whole(const struct captured *x, const void *of)
+{
+	(void)of;
+	return x->whole_at.ns == 0;
+}
+
+bool
+captures_record(struct captures *c)
+{
+	return captures_any(c) || find_captured(c, is_not_whole, NULL) != NULL;
+}
+
+void
+captures_ready(struct captures *c, struct mono now)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->ready.ns == 0)
+			c->items[i]->ready = now;
+}
+
+bool
+capture_is_whole(const struct capture *x)
+{
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->list[i]->whole_at.ns == 0)
+			return false;
+	for (uint32_t i = 0; i < x->nusual; i++)
+		if (x->usual[i]->whole_at.ns == 0)
+			return false;
+	return true;
+}
+
+const struct capture *
+captures_find(const struct captures *c, uint64_t id)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->id == id)
+			return c->items[i];
+	return NULL;
+}
+
+/* ---- traces ---- */
+
+/* The nodes with events of the trace, each once. UINT32_MAX: more than CAPTURE_NODES_MAX. */
+static uint32_t
+nodes_of(const struct trace *t, uint32_t nodes[CAPTURE_NODES_MAX])
+{
+	uint32_t n = 0, last = UINT32_MAX;
+
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		uint32_t k = 0;
+
+		if (t->events[i].node == last)
+			continue;
+		last = t->events[i].node;
+		while (k < n && nodes[k] != last)
+			k++;
+		if (k < n)
+			continue;
+		if (n == CAPTURE_NODES_MAX)
+			return UINT32_MAX;
+		nodes[n++] = last;
+	}
+	return n;
+}
+
+/* The time of the trace by the node's clock, as wide as is not known better. */
+static struct keep
+keep_for(const struct trace *t, uint64_t number, uint32_t node, const struct clocks *clocks,
+    struct mono now)
+{
+	struct clock_state s = { 0 };
+	int64_t margin_ns;
+
+	clocks_state(clocks, node, now.ns, &s);
+	margin_ns = s.bounded && s.uncertain_ns < CLOCK_UNKNOWN_NS
+	                ? s.uncertain_ns + CLOCK_MARGIN_NS
+	                : CLOCK_UNKNOWN_NS;
+	return (struct keep){ .number = number,
+		.trace_id = t->id,
+		.from_ns = t->begin_ns - s.offset_ns - margin_ns,
+		.to_ns = t->end_ns - s.offset_ns + margin_ns };
+}
+
+/* *ret NULL: the bounds do not permit it. */
+static int
+captured_new(struct captures *c, struct captured **ret, const struct trace *t,
+    const int64_t *shift_ns, const struct clocks *clocks, struct labels *labels, struct mono now,
+    struct err *e)
+{
+	uint32_t nodes[CAPTURE_NODES_MAX], n;
+	struct trace_merge_counts none;
+	struct captured *x;
+	int rc = ERR_MEMORY;
+
+	*ret = NULL;
+	if (c->bytes > CAPTURE_BYTES_MAX || t->nevents > CAPTURE_EVENTS_MAX ||
+	    (n = nodes_of(t, nodes)) == UINT32_MAX)
+		return 0;
+	if ((x = calloc(1, sizeof *x)) == NULL ||
+	    (x->nodes = calloc(n + 1, sizeof *x->nodes)) == NULL ||
+	    (rc = trace_merge(&x->trace, t, NULL, NULL, 0, labels, &none, e)) != 0 ||
+	    (x->shift_ns = arena_copy(&x->trace->arena, shift_ns, t->nunits * sizeof *shift_ns)) ==
+		NULL) {
+		if (x != NULL) {
+			trace_free(x->trace);
+			free(x->nodes);
+		}
+		free(x);
+		return err_set(e, rc, "out of memory for a captured trace");
+	}
+	c->bytes += x->trace->arena.total_bytes;
+	x->number = ++c->numbers;
+	x->at = now;
+	x->nnodes = n;
+	for (uint32_t i = 0; i < n; i++) {
+		x->nodes[i].node = nodes[i];
+		x->nodes[i].keep = keep_for(t, x->number, nodes[i], clocks, now);
+	}
+	*ret = x;
+	return 0;
+}
+
+/* 0: not known yet. */
+static int64_t
+limit_of(const struct capture *x, const struct sketch *times)
+{
+	if (x->options.quantile <= 0)
+		return x->options.over_ns;
+	return times->n >= CAPTURE_TRACES_MIN
+	           ? (int64_t)sketch_quantile_most(times, x->options.quantile)
+	           : 0;
+}
+
+static bool
+is_usual(const struct capture *x, const struct sketch *times, int64_t took_ns, struct mono now)
+{
+	return x->nusual < CAPTURE_USUAL && times->n >= 100 &&
+	       mono_since_ns(now, x->usual_at) >= CAPTURE_USUAL_EVERY_NS &&
+	       (double)took_ns >= sketch_quantile(times, USUAL_LOW) * (1 - SKETCH_ERROR) &&
+	       (double)took_ns <= sketch_quantile(times, USUAL_HIGH) * (1 + SKETCH_ERROR);
+}
+
+int
+captures_trace(struct captures *c, const struct trace *t, const struct sketch *times,
+    const int64_t *shift_ns, const struct clocks *clocks, struct labels *labels, struct mono now,
+    struct err *e)
+{
+	struct capture *x = active_of(c, t->type);
+	int64_t took_ns = t->end_ns - t->begin_ns;
+	struct captured *new;
+	bool slow, usual;
+	int rc;
+
+	/* A request that began before the recorders were on has left nothing there. */
+	if (x == NULL || x->ready.ns == 0 || t->begin_ns < x->ready.ns || !trace_has_times(t))
+		return 0;
+	x->limit_ns = limit_of(x, times);
+	x->seen++;
+	slow = x->limit_ns > 0 && took_ns > x->limit_ns;
+	usual = !slow && trace_is_evidence(t) && is_usual(x, times, took_ns, now);
+	if (!slow && !usual)
+		return 0;
+	x->slow += slow;
+	if (slow && x->n == x->options.count)
+		return 0; /* it only waits for usual ones */
+	if ((rc = captured_new(c, &new, t, shift_ns, clocks, labels, now, e)) != 0 || new == NULL) {
+		x->missed += slow;
+		return rc;
+	}
+	new->usual = usual;
+	if (usual) {
+		x->usual[x->nusual++] = new;
+		x->usual_at = now;
+	} else {
+		x->list[x->n++] = new;
+	}
+	if (x->n == x->options.count && x->nusual >= CAPTURE_USUAL_LEAST)
+		x->end = CAPTURE_ENOUGH;
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+static struct captured_node *
+node_of(const struct captured *x, uint32_t node)
+{
+	for (uint32_t i = 0; i < x->nnodes; i++)
+		if (x->nodes[i].node == node)
+			return &x->nodes[i];
+	return NULL;
+}
+
+static bool
+is_due(const struct captured *x, const void *of)
+{
+	const struct captured_node *n = node_of(x, *(const uint32_t *)of);
+
+	return x->whole_at.ns == 0 && n != NULL && n->state == CAPTURED_DUE;
+}
+
+static bool
+has_number(const struct captured *x, const void *of)
+{
+	return x->number == *(const uint64_t *)of;
+}
+
+bool
+captures_next(struct captures *c, uint32_t node, struct keep *ret)
+{
+	const struct captured *x = find_captured(c, is_due, &node);
+
+	if (x != NULL)
+		*ret = node_of(x, node)->keep;
+	return x != NULL;
+}
+
+void
+captures_asked(struct captures *c, uint32_t node, uint64_t number, bool recorder)
+{
+	struct captured *x = find_captured(c, has_number, &number);
+	struct captured_node *n = x != NULL ? node_of(x, node) : NULL;
+
+	if (n == NULL)
+		return;
+	n->state = recorder ? CAPTURED_ASKED : CAPTURED_ANSWERED;
+	n->result = recorder ? KEPT_SILENT : KEPT_NO_RECORDER;
+}
+
+int
+captures_answer(struct captures *c, uint32_t node, const struct kept *k, struct err *e)
+{
+	struct captured *x = find_captured(c, has_number, &k->number);
+	struct captured_node *n = x != NULL ? node_of(x, node) : NULL;
+	struct arena a = { 0 };
+	struct batch b = { 0 };
+	int rc = 0;
+
+	if (n == NULL || n->state != CAPTURED_ASKED || x->whole_at.ns != 0 ||
+	    k->trace_id != x->trace->id)
+		return 0;
+	if (k->batch_len > 0 && (rc = batch_decode(&b, &a, k->batch, k->batch_len, e)) == 0)
+		buf_bytes(&n->batch, k->batch, k->batch_len);
+	if (rc != 0 || n->batch.failed) {
+		arena_release(&a);
+		return rc != 0 ? rc : err_set(e, ERR_MEMORY, "out of memory for kept records");
+	}
+	n->state = CAPTURED_ANSWERED;
+	n->result = k->result;
+	n->rings = k->rings;
+	n->overwritten = k->overwritten;
+	n->unlisted = k->unlisted;
+	n->undecoded = k->undecoded;
+	n->cut = k->cut;
+	n->nrecords = b.nrecords;
+	snprintf(n->failure, sizeof n->failure, "%s", k->failure != NULL ? k->failure : "");
+	arena_release(&a);
+	return 0;
+}
+
+static bool
+awaits(const struct captured *x, const void *of)
+{
+	const struct captured_node *n = node_of(x, *(const uint32_t *)of);
+
+	return x->whole_at.ns == 0 && n != NULL && n->state != CAPTURED_ANSWERED;
+}
+
+void
+captures_leave(struct captures *c, uint32_t node)
+{
+	struct captured *x;
+
+	while ((x = find_captured(c, awaits, &node)) != NULL) {
+		struct captured_node *n = node_of(x, node);
+
+		n->state = CAPTURED_ANSWERED;
+		n->result = KEPT_SILENT;
+	}
+}
+
+/* ---- whole traces ---- */
+
+static bool
+all_answered(const struct captured *x)
+{
+	for (uint32_t i = 0; i < x->nnodes; i++)
+		if (x->nodes[i].state != CAPTURED_ANSWERED)
+			return false;
+	return true;
+}
+
+static int
+make_whole(struct captures *c, struct captured *x, struct clocks *clocks, struct labels *labels,
+    struct mono now, struct err *e)
+{
+	struct trace_addition *add = calloc(x->nnodes + 1, sizeof *add);
+	struct batch *batches = calloc(x->nnodes + 1, sizeof *batches);
+	struct arena a = { 0 };
+	struct trace *whole = NULL;
+	uint32_t n = 0;
+	int rc = add != NULL && batches != NULL ? 0 : ERR_MEMORY;
+
+	for (uint32_t i = 0; rc == 0 && i < x->nnodes; i++) {
+		struct captured_node *from = &x->nodes[i];
+
+		if (from->state != CAPTURED_ANSWERED)
+			from->result = KEPT_SILENT;
+		if (from->batch.len == 0)
+			continue;
+		if ((rc = batch_decode(&batches[n], &a, from->batch.data, from->batch.len, e)) != 0)
+			break;
+		for (uint32_t r = 0; r < batches[n].nrecords; r++)
+			batches[n].records[r].time_ns = clocks_near(
+			    clocks, from->node, batches[n].records[r].time_ns);
+		add[n] = (struct trace_addition){ from->node, &batches[n] };
+		n++;
+	}
+	if (rc == 0)
+		rc = trace_merge(&whole, x->trace, x->shift_ns, add, n, labels, &x->merged, e);
+	if (rc == 0) {
+		c->bytes += whole->arena.total_bytes - x->trace->arena.total_bytes;
+		trace_free(x->trace);
+		x->trace = whole;
+		x->shift_ns = NULL;
+		x->whole_at = now;
+		for (uint32_t i = 0; i < x->nnodes; i++)
+			buf_release(&x->nodes[i].batch);
+	} else {
+		err_set(e, rc, "out of memory for a captured trace");
+	}
+	arena_release(&a);
+	free(add);
+	free(batches);
+	return rc;
+}
+
+static bool
+is_to_be_whole(const struct captured *x, const void *of)
+{
+	const struct mono *now = of;
+
+	return x->whole_at.ns == 0 &&
+	       (all_answered(x) || mono_since_ns(*now, x->at) > CAPTURE_ANSWER_NS);
+}
+
+int
+captures_step(struct captures *c, struct clocks *clocks, struct labels *labels, struct mono now,
+    struct err *e)
+{
+	struct captured *x;
+	int rc = 0;
+
+	while (rc == 0 && (x = find_captured(c, is_to_be_whole, &now)) != NULL)
+		rc = make_whole(c, x, clocks, labels, now, e);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->end == CAPTURE_ACTIVE &&
+		    mono_since_ns(now, c->items[i]->begun) > c->items[i]->options.for_ns)
+			c->items[i]->end = CAPTURE_TIME;
+	return rc;
+}
