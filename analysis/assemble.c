@@ -21,6 +21,7 @@
 #include "analysis/heap.h"
 #include "analysis/pending_trace.h"
 #include "analysis/thread_units.h"
+#include "analysis/watermarks.h"
 #include "base/array.h"
 #include "base/hash_map.h"
 
@@ -62,7 +63,8 @@ struct assemble {
 	struct retired_ids *retired; /* ids of traces returned or given up */
 	struct heap heaps[HEAPS];
 	struct node_stream *nodes;
-	uint32_t nnodes, nodes_cap;
+	uint32_t nnodes, nodes_cap, njoined;
+	struct watermarks watermarks; /* of the joined nodes */
 	/* Queue of complete traces, in order of (end, id). */
 	struct pending_trace *complete, **complete_end;
 	size_t complete_bytes;
@@ -142,6 +144,7 @@ assemble_free(struct assemble *a)
 	thread_units_free(a->threads);
 	trace_builder_free(a->builder);
 	retired_ids_free(a->retired);
+	watermarks_release(&a->watermarks);
 	free(a->nodes);
 	free(a->mappings);
 	free(a);
@@ -309,15 +312,7 @@ forget_losses(struct assemble *a, int64_t watermark_ns)
 static int64_t
 least_watermark(const struct assemble *a)
 {
-	int64_t least = INT64_MAX;
-	bool any = false;
-
-	for (uint32_t i = 0; i < a->nnodes; i++)
-		if (a->nodes[i].joined) {
-			any = true;
-			least = a->nodes[i].watermark_ns < least ? a->nodes[i].watermark_ns : least;
-		}
-	return any ? least : INT64_MIN;
+	return a->njoined > 0 ? watermarks_least(&a->watermarks) : INT64_MIN;
 }
 
 /* Number of records later than `until_ns`: they are late, although they arrived before the
@@ -411,7 +406,8 @@ node_room(struct assemble *a, uint32_t node, struct err *e)
 {
 	if (node < a->nnodes)
 		return 0;
-	if (!array_reserve(a->nodes, a->nodes_cap, node + 1))
+	if (!array_reserve(a->nodes, a->nodes_cap, node + 1) ||
+	    !watermarks_room(&a->watermarks, node + 1))
 		return err_set(e, ERR_MEMORY, "no memory for node %u", node);
 	for (; a->nnodes <= node; a->nnodes++)
 		a->nodes[a->nnodes] = (struct node_stream){ .watermark_ns = INT64_MIN };
@@ -428,6 +424,8 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 	/* The node may have been restarted in between, with another clock. */
 	a->nodes[node].joined = true;
 	a->nodes[node].watermark_ns = INT64_MIN;
+	a->njoined++;
+	watermarks_set(&a->watermarks, node, INT64_MIN);
 	return 0;
 }
 
@@ -451,6 +449,8 @@ assemble_leave(struct assemble *a, uint32_t node)
 	for (uint32_t i = 0; i < h->count; i++)
 		h->slots[i].p->lossy |= has_record_of(h->slots[i].p, node);
 	a->nodes[node].joined = false;
+	a->njoined--;
+	watermarks_set(&a->watermarks, node, INT64_MAX);
 	decide_by_watermarks(a);
 }
 
@@ -677,8 +677,11 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 	}
 	for (uint32_t i = 0; i < b->nlosses; i++)
 		keep_loss(a, &b->losses[i], a->nodes[node].watermark_ns);
-	if (rc == 0 && b->watermark_ns > a->nodes[node].watermark_ns)
+	if (rc == 0 && b->watermark_ns > a->nodes[node].watermark_ns) {
 		a->nodes[node].watermark_ns = b->watermark_ns;
+		if (a->nodes[node].joined)
+			watermarks_set(&a->watermarks, node, b->watermark_ns);
+	}
 	decide_by_watermarks(a);
 	return rc;
 }

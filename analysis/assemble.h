@@ -76,7 +76,7 @@ void assemble_leave(struct assemble *a, uint32_t node);
 /* How many labels this node was the first to send. */
 uint32_t assemble_node_labels(const struct assemble *a, uint32_t node);
 
-/* Takes a batch and copies what it keeps. O(records + nodes), plus O(log pending) and O(kept
+/* Takes a batch and copies what it keeps. O(records + log nodes), plus O(log pending) and O(kept
  * losses, at most 512) for each trace that the batch completes. Memory exceeds its bound by one
  * batch at most. ERR_MEMORY only. */
 int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct err *e);
