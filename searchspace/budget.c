@@ -44,6 +44,8 @@ struct node_budget {                   /* a node */
 	/* ns per second that remain; what the types that still rise would take at a share
 	 * of 1. */
 	double left, weight;
+	double
+	    unprobed; /* records per second of requests that are not probed, at the present shares */
 };
 
 /* Sorted by type, node, label: queries are ranges, and the same calls give the same sums. */
@@ -59,6 +61,7 @@ struct budget {
 };
 
 static void divide(struct budget *b);
+static double allowed_ns(const struct budget *b);
 
 struct budget *
 budget_new(const struct budget_options *o)
@@ -163,8 +166,8 @@ node_room(struct budget *b, uint32_t node, struct err *e)
 		    BUDGET_NODES_MAX);
 	if (!array_reserve(b->nodes, b->nodes_cap, node + 1))
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
-	memset(&b->nodes[b->nnodes], 0, (node + 1 - b->nnodes) * sizeof *b->nodes);
-	b->nnodes = node + 1;
+	for (; b->nnodes <= node; b->nnodes++)
+		b->nodes[b->nnodes] = (struct node_budget){ .left = allowed_ns(b) };
 	return 0;
 }
 
@@ -222,7 +225,8 @@ budget_node(struct budget *b, uint32_t node, double record_ns, double rejected_n
 		return 0;
 	n->record_ns = record_ns;
 	n->rejected_ns = rejected_ns;
-	b->dirty = true;
+	/* Without a load nothing follows from it. Each agent reports its costs, most of them while nothing is enabled. */
+	b->dirty |= n->milli > 0;
 	return 0;
 }
 
@@ -446,13 +450,17 @@ count_room(struct budget *b)
 static void
 count_now(struct budget *b)
 {
-	for (uint32_t i = 0; i < b->nnodes; i++)
+	for (uint32_t i = 0; i < b->nnodes; i++) {
 		b->nodes[i].left = allowed_ns(b) -
 		                   (double)b->nodes[i].milli / 1e3 * rejected_ns(b, &b->nodes[i]);
+		b->nodes[i].unprobed = 0;
+	}
 	for (uint32_t i = 0; i < b->nloads; i++) {
 		const struct type_load *l = &b->loads[i];
+		double now = b->shares[l->share].now;
 
-		b->nodes[l->node].left -= b->shares[l->share].now * weight_of(b, l);
+		b->nodes[l->node].left -= now * weight_of(b, l);
+		b->nodes[l->node].unprobed += (1 - now) * (double)l->milli / 1e3;
 	}
 }
 
@@ -509,15 +517,9 @@ budget_spent(struct budget *b, uint32_t node)
 double
 budget_rejected(struct budget *b, uint32_t node)
 {
-	double records = 0;
-
 	if (node >= b->nnodes)
 		return 0;
 	if (b->dirty)
 		divide(b);
-	for (uint32_t i = 0; i < b->nloads; i++)
-		if (b->loads[i].node == node)
-			records += (1 - b->shares[b->loads[i].share].now) *
-			           (double)b->loads[i].milli / 1e3;
-	return records * rejected_ns(b, &b->nodes[node]) / 1e9;
+	return b->nodes[node].unprobed * rejected_ns(b, &b->nodes[node]) / 1e9;
 }

@@ -76,8 +76,7 @@ double budget_probed(struct budget *b, uint32_t type);
 /* For display: what a node spends now, as a share of one core, at the shares of
  * budget_probed(). */
 double budget_spent(struct budget *b, uint32_t node);
-/* The part of that spent on rejecting records of requests that are not probed. O(types on
- * nodes). */
+/* The part of that spent on rejecting records of requests that are not probed. Costs as of budget_probed(), then O(1). */
 double budget_rejected(struct budget *b, uint32_t node);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -61,8 +62,7 @@ make(const struct node *n, uint32_t index, const struct desired_facts *f, struct
 		.sampled = f->sampled,
 		.overrun = !f->learning && sampler_overrun(f->sampler, index) };
 	w->toggles = arena_calloc(a, count + 1, sizeof *w->toggles);
-	w->rates = arena_calloc(a, f->types->n + 1, sizeof *w->rates);
-	if (w->toggles == NULL || w->rates == NULL)
+	if (w->toggles == NULL)
 		return;
 	ask_below(n, f->below, w, a);
 	want_recorder(n, index, f->recorder, w, a);
@@ -73,33 +73,65 @@ make(const struct node *n, uint32_t index, const struct desired_facts *f, struct
 		if (node_has_tracepoint(n, name))
 			w->toggles[w->ntoggles++].name = arena_text(a, name, strlen(name));
 	}
-	for (uint32_t i = 0; i < f->types->n && w->nrates < RATES_MAX; i++) {
+}
+
+static void
+make_rates(struct want_rates *r, bool backing_off, const struct desired_facts *f)
+{
+	if ((r->rates = arena_calloc(&r->arena, f->types->n + 1, sizeof *r->rates)) == NULL)
+		return;
+	for (uint32_t i = 0; i < f->types->n && r->n < RATES_MAX; i++) {
 		const struct request_type *type = &f->types->items[i];
 		double sampled = desired_sampled(f, type), probed = 0;
 		bool is_probed = request_type_diagnosed(type) || f->learning;
+		const char *name;
 
 		if (!is_probed && sampled == f->sampled)
 			continue;
-		if (is_probed && !n->backing_off)
+		if (is_probed && !backing_off)
 			probed = fmin(overhead_probed(f->overhead, type), sampled);
-		w->rates[w->nrates++] = (struct rate){
-			.request_type = arena_text(a, type->name, strlen(type->name)),
+		if ((name = arena_text(&r->arena, type->name, strlen(type->name))) == NULL)
+			return;
+		r->rates[r->n++] = (struct rate){
+			.request_type = name,
 			.sampled = sampled,
 			.probed = probed,
 		};
+		r->hash = hash_bytes(r->hash, name, strlen(name) + 1);
+		r->hash = hash_bytes(
+		    r->hash, (const double[]){ sampled, probed }, 2 * sizeof(double));
 	}
 }
 
+/* The rates of this revision, which the first node makes for all. NULL: out of memory. */
+static struct want_rates *
+rates_of(struct nodes *nodes, bool backing_off, uint64_t revision, const struct desired_facts *f)
+{
+	struct want_rates **latest = &nodes->rates[backing_off], *fresh;
+
+	if (*latest != NULL && (*latest)->revision == revision)
+		return *latest;
+	if ((fresh = calloc(1, sizeof *fresh)) == NULL)
+		return NULL;
+	fresh->refs = 1;
+	fresh->revision = revision;
+	make_rates(fresh, backing_off, f);
+	want_rates_unref(*latest);
+	return *latest = fresh;
+}
+
+/* Of all but the epoch and the rates, which have a hash of their own. */
 static uint64_t
-content_hash(const struct want *w)
+content_hash(const struct want *w, uint64_t rates_hash)
 {
 	struct want plain = *w;
 	struct buf b = { 0 };
 	uint64_t hash;
 
 	plain.epoch = 0;
+	plain.nrates = 0;
 	want_encode(&plain, &b);
-	hash = hash_bytes(0, b.data, b.len);
+	hash = hash_bytes(rates_hash, b.data, b.len);
 	buf_release(&b);
 	return hash;
 }
@@ -110,19 +142,27 @@ desired_state(struct nodes *nodes, uint32_t node, const struct desired_facts *f)
 	struct node *n = &nodes->items[node];
 	uint64_t revision = nodes_revision(nodes, f->plan), hash;
 	struct arena fresh = { 0 };
+	struct want_rates *rates;
 	struct want w;
 
 	assert(node < nodes->n);
 	if (n->want_revision == revision && n->want.epoch != 0)
 		return &n->want;
 	make(n, node, f, &w, &fresh);
-	hash = content_hash(&w);
+	if ((rates = rates_of(nodes, n->backing_off, revision, f)) != NULL) {
+		rates->refs++;
+		w.nrates = rates->n;
+		w.rates = rates->rates;
+	}
+	hash = content_hash(&w, rates != NULL ? rates->hash : 0);
 	/* The first epoch is above any that an earlier controller gave: those count up from an
 	 * earlier time. */
 	w.epoch = n->want.epoch == 0 ? (uint64_t)n->heard.ns
 	                             : n->want.epoch + (hash != n->want_hash);
 	arena_release(&n->want_arena);
 	n->want_arena = fresh;
+	want_rates_unref(n->want_rates);
+	n->want_rates = rates;
 	n->want = w;
 	n->want_hash = hash;
 	n->maybe_on |= w.ntoggles > 0;

@@ -27,8 +27,8 @@ struct desired_facts { /* borrowed */
 double desired_sampled(const struct desired_facts *f, const struct request_type *type);
 
 /* The node's desired state, valid until the next call for it. It is made again when
- * nodes_revision() has changed, with a new epoch only if its content differs. O(1), or O(plan +
- * types). Without memory it lacks what did not fit. */
+ * nodes_revision() has changed, with a new epoch only if its content differs. O(1), or O(plan), and
+ * O(types) for the first node. Without memory it lacks what did not fit. */
 const struct want *desired_state(struct nodes *nodes, uint32_t node, const struct desired_facts *f);
 
 #endif

@@ -650,7 +650,7 @@ engine_status(struct engine *g, uint32_t node, const struct status *s, struct mo
 	overhead_node(p->overhead, node, NULL); /* needs no memory: the node is known */
 	if (s->shed && !shed_before)
 		queues_shed(&p->queues, &p->nodes, node, now);
-	queues_update(&p->queues, &p->nodes, now); /* at once: the next step may be far off */
+	queues_status(&p->queues, &p->nodes, node, now);
 }
 
 static uint64_t

@@ -18,9 +18,9 @@ uint64_t
 learned_space_fingerprint(
     struct learned_space *ls, const struct nodes *nodes, const struct preload_labels *preload)
 {
-	if (ls->fingerprint_of != nodes->programs) {
+	if (ls->fingerprint_of != nodes->binaries.changes + 1) {
 		ls->fingerprint = nodes_fingerprint(nodes, preload);
-		ls->fingerprint_of = nodes->programs;
+		ls->fingerprint_of = nodes->binaries.changes + 1;
 	}
 	return ls->fingerprint;
 }

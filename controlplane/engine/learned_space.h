@@ -17,7 +17,7 @@ struct learned_space {
 	uint64_t number; /* of the space in use: how many there were before it */
 	bool taught;     /* a diagnosis added to it since it was saved */
 	bool unsaved;    /* it is time to save it; learned_space_unsaved() clears this */
-	uint64_t fingerprint, fingerprint_of; /* cached, of nodes.programs */
+	uint64_t fingerprint, fingerprint_of; /* cached, of nodes.binaries.changes + 1 */
 };
 
 /* Takes ownership of `space`; the former one is freed. */

@@ -101,11 +101,11 @@ want_group(struct learning *l, struct err *e)
 		struct texts *seen = texts_new();
 		int rc = seen != NULL ? 0 : err_set(e, ERR_MEMORY, "learning: out of memory");
 
-		for (uint32_t i = 0; i < l->is.nodes->n && rc == 0; i++) {
-			const struct programs *p = &l->is.nodes->items[i].programs;
+		for (uint32_t i = 0; i < l->is.nodes->binaries.n && rc == 0; i++) {
+			const struct binary *x = l->is.nodes->binaries.items[i];
 
-			for (uint32_t k = 0; k < p->nnames && rc == 0; k++)
-				rc = want_provider(l, seen, p->names[k], e);
+			for (uint32_t k = 0; x != NULL && k < x->n && rc == 0; k++)
+				rc = want_provider(l, seen, x->names[k], e);
 		}
 		if (rc == 0)
 			l->providers = texts_count(seen);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -11,17 +12,52 @@
 
 #define BEFORE_NS INT64_C(5000000000) /* age of the status that rates are measured against */
 
-static bool intern_name(struct texts *names, const char *name);
+void
+want_rates_unref(struct want_rates *r)
+{
+	if (r == NULL || --r->refs > 0)
+		return;
+	arena_release(&r->arena);
+	free(r);
+}
 
 void
 nodes_release(struct nodes *nodes)
 {
 	for (uint32_t i = 0; i < nodes->n; i++) {
-		texts_free(nodes->items[i].names);
 		arena_release(&nodes->items[i].programs_arena);
 		arena_release(&nodes->items[i].want_arena);
+		want_rates_unref(nodes->items[i].want_rates);
 	}
+	for (int i = 0; i < 2; i++) {
+		want_rates_unref(nodes->rates[i]);
+		nodes->rates[i] = NULL;
+	}
+	binaries_release(&nodes->binaries);
+	texts_free(nodes->by_name);
+	free(nodes->items);
+	free(nodes->names);
+	free(nodes->fill);
+	nodes->by_name = NULL;
+	nodes->items = NULL;
+	nodes->names = NULL;
+	nodes->fill = NULL;
 	nodes->n = 0;
+}
+
+static bool
+make_room(struct nodes *nodes)
+{
+	if (nodes->items == NULL)
+		nodes->items = calloc(NODES_MAX, sizeof *nodes->items);
+	if (nodes->names == NULL)
+		nodes->names = calloc(NODES_MAX, sizeof *nodes->names);
+	if (nodes->fill == NULL)
+		nodes->fill = calloc(NODES_MAX, sizeof *nodes->fill);
+	if (nodes->by_name == NULL)
+		nodes->by_name = texts_new();
+	return nodes->items != NULL && nodes->names != NULL && nodes->fill != NULL &&
+	       nodes->by_name != NULL;
 }
 
 int
@@ -29,13 +65,16 @@ nodes_join(struct nodes *nodes, const char *name, const char *version, struct mo
     uint32_t *node, struct err *e)
 {
 	struct node *n;
-	uint32_t i = 0;
+	uint32_t i;
 
-	while (i < nodes->n && strcmp(nodes->items[i].name, name) != 0)
-		i++;
-	if (i == NODES_MAX)
+	if (!make_room(nodes))
+		return err_set(e, ERR_MEMORY, "%s: no memory for the node", name);
+	i = texts_find(nodes->by_name, name, strlen(name));
+	if (i == UINT32_MAX && nodes->n == NODES_MAX)
 		return err_set(e, ERR_FULL, "%s: %d nodes are the most that one controller takes",
 		    name, NODES_MAX);
+	if (i == UINT32_MAX && (i = texts_intern(nodes->by_name, name, strlen(name))) == UINT32_MAX)
+		return err_set(e, ERR_MEMORY, "%s: no memory for the node", name);
 	n = &nodes->items[i];
 	if (i == nodes->n) {
 		snprintf(n->name, sizeof n->name, "%s", name);
@@ -48,6 +87,7 @@ nodes_join(struct nodes *nodes, const char *name, const char *version, struct mo
 	n->confirmed_epoch = 0;
 	n->status = n->before = (struct status){ .tracer_ok = true };
 	n->status_at = n->before_at = now;
+	nodes->fill[i] = 0;
 	n->want_revision = 0;
 	nodes_changed(nodes);
 	*node = i;
@@ -59,6 +99,7 @@ nodes_leave(struct nodes *nodes, uint32_t node, struct mono now)
 {
 	assert(node < nodes->n);
 	nodes->items[node].connected = false;
+	nodes->fill[node] = 0;
 	nodes->items[node].heard = now;
 	nodes_changed(nodes);
 }
@@ -67,6 +108,7 @@ void
 nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct mono now)
 {
 	struct node *n = &nodes->items[node];
+	enum queue fullest;
 
 	assert(node < nodes->n);
 	if (mono_since_ns(now, n->before_at) > BEFORE_NS) {
@@ -92,63 +134,19 @@ nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct 
 	n->status.trouble.subject = n->trouble_subject;
 	n->status.trouble.text = n->trouble_text;
 	n->status_at = n->heard = now;
+	nodes->fill[node] = n->connected ? node_fill(n, &fullest) : 0;
 }
 
-static int
-copy_programs(struct node *n, const struct programs *p, struct err *e)
-{
-	struct arena *a = &n->programs_arena;
-	struct texts *names = texts_new();
-	struct programs *to = &n->programs;
-
-	*to = (struct programs){ 0 };
-	arena_reset(a);
-	to->programs = arena_copy(a, p->programs, p->nprograms * sizeof *p->programs);
-	to->names = arena_calloc(a, p->nnames + 1, sizeof *p->names);
-	if (names == NULL || to->programs == NULL || to->names == NULL)
-		goto fail;
-	for (uint32_t i = 0; i < p->nprograms; i++)
-		if ((to->programs[i].service = arena_text(
-			 a, p->programs[i].service, strlen(p->programs[i].service))) == NULL)
-			goto fail;
-	for (uint32_t i = 0; i < p->nnames; i++)
-		if ((to->names[i] = arena_text(a, p->names[i], strlen(p->names[i]))) == NULL ||
-		    !intern_name(names, p->names[i]))
-			goto fail;
-	to->nprograms = p->nprograms;
-	to->nnames = p->nnames;
-	texts_free(n->names);
-	n->names = names;
-	return 0;
-fail:
-	texts_free(names);
-	return err_set(e, ERR_MEMORY, "%s: out of memory for its programs", n->name);
-}
-
-static bool
-intern_name(struct texts *names, const char *name)
-{
-	const char *colon = strchr(name, ':');
-	char all[TOGGLE_NAME_MAX + 1];
-	int len;
-
-	if (texts_intern(names, name, strlen(name)) == UINT32_MAX)
-		return false;
-	if (colon == NULL)
-		return true;
-	len = snprintf(all, sizeof all, "%.*s:*", (int)(colon - name), name);
-	return texts_intern(names, all, (size_t)len) != UINT32_MAX;
-}
-
-/* Whether program i has another service or other tracepoints than all before it. `seen` has those. O(1). */
-static bool
-is_new_kind(struct hash_table *seen, const struct programs *p, uint32_t i)
+/* The first program with the service and the tracepoints of program i, which may be i. `seen` has those before it. HASH_TABLE_NONE: out
+ * of memory. O(1). */
+static uint32_t
+claim_kind(struct hash_table *seen, const struct programs *p, uint32_t i)
 {
 	const struct program *x = &p->programs[i];
 	uint64_t hash = hash_bytes(
 	    (uint64_t)x->first << 32 | x->count, x->service, strlen(x->service));
 
-	return hash_table_claim(seen, hash, i) == i;
+	return hash_table_claim(seen, hash, i);
 }
 
 /*
@@ -162,7 +160,7 @@ check_pairs(const struct node *n, const struct programs *p, struct err *e)
 	uint64_t pairs = 0;
 
 	for (uint32_t i = 0; i < p->nprograms; i++)
-		pairs += is_new_kind(&seen, p, i) ? p->programs[i].count : 0;
+		pairs += claim_kind(&seen, p, i) == i ? p->programs[i].count : 0;
 	hash_table_release(&seen);
 	return pairs <= TRACEPOINTS_MAX
 	           ? 0
@@ -199,6 +197,102 @@ without_probes(struct programs *ret, const struct programs *p, struct arena *a)
 	return true;
 }
 
+/* ---- the programs of a node ---- */
+
+/* The binary of each service and range of names, one reference each, into n->binaries; those of programs before are not released.
+ * *of: of each program. False: out of memory. */
+static bool
+find_binaries(struct nodes *nodes, struct node *n, const struct programs *p, struct binary **of)
+{
+	struct hash_table seen = { 0 };
+	bool ok = true;
+
+	for (uint32_t i = 0; i < p->nprograms && ok; i++) {
+		const struct program *x = &p->programs[i];
+		uint32_t first = claim_kind(&seen, p, i);
+
+		if (first != i) {
+			ok = first != HASH_TABLE_NONE;
+			of[i] = ok ? of[first] : NULL;
+			continue;
+		}
+		of[i] = binaries_ref(&nodes->binaries, x->service, p->names + x->first, x->count);
+		if ((ok = of[i] != NULL))
+			n->binaries[n->nbinaries++] = of[i];
+	}
+	hash_table_release(&seen);
+	return ok;
+}
+
+/* The names are those of one binary if that has all of them. Names of no program are copied. False: out of memory. */
+static bool
+point_names(struct node *n, const struct programs *p, struct binary *const *of)
+{
+	struct arena *a = &n->programs_arena;
+	bool ok = true;
+
+	for (uint32_t i = 0; i < p->nprograms; i++)
+		if (p->programs[i].count == p->nnames) {
+			n->programs.names = of[i]->names;
+			return true;
+		}
+	if ((n->programs.names = arena_calloc(a, (size_t)p->nnames + 1, sizeof *p->names)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < p->nprograms; i++)
+		for (uint32_t k = 0;
+		     k < of[i]->n && n->programs.names[p->programs[i].first + k] != of[i]->names[k];
+		     k++)
+			n->programs.names[p->programs[i].first + k] = of[i]->names[k];
+	for (uint32_t i = 0; i < p->nnames && ok; i++)
+		if (n->programs.names[i] == NULL) {
+			n->programs.names[i] = arena_text(a, p->names[i], strlen(p->names[i]));
+			ok = n->programs.names[i] != NULL;
+		}
+	return ok;
+}
+
+static void
+release_binaries(struct nodes *nodes, struct binary **all, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		binaries_unref(&nodes->binaries, all[i]);
+}
+
+/* As nodes_programs(), but for what follows from it. The node's old arena is released after its new programs have their binaries: most
+ * are the same. */
+static int
+copy_programs(struct nodes *nodes, struct node *n, const struct programs *p, struct err *e)
+{
+	struct binary **old = n->binaries, **of;
+	struct arena old_arena = n->programs_arena, *a = &n->programs_arena;
+	uint32_t nold = n->nbinaries;
+	bool ok;
+
+	n->programs_arena = (struct arena){ 0 };
+	n->programs = (struct programs){ 0 };
+	n->nbinaries = 0;
+	n->binaries = arena_calloc(a, (size_t)p->nprograms + 1, sizeof(struct binary *));
+	n->programs.programs = arena_copy(a, p->programs, p->nprograms * sizeof *p->programs);
+	of = calloc((size_t)p->nprograms + 1, sizeof(struct binary *));
+	ok = n->binaries != NULL && n->programs.programs != NULL && of != NULL &&
+	     find_binaries(nodes, n, p, of) && point_names(n, p, of);
+	for (uint32_t i = 0; i < p->nprograms && ok; i++)
+		n->programs.programs[i].service = of[i]->service;
+	if (ok) {
+		n->programs.nprograms = p->nprograms;
+		n->programs.nnames = p->nnames;
+		n->listed = true;
+	} else {
+		release_binaries(nodes, n->binaries, n->nbinaries);
+		n->nbinaries = 0;
+		n->programs = (struct programs){ 0 };
+	}
+	release_binaries(nodes, old, nold);
+	arena_release(&old_arena);
+	free(of);
+	return ok ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory for its programs", n->name);
+}
+
 int
 nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, struct err *e)
 {
@@ -213,7 +307,7 @@ nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, str
 		    e, ERR_MEMORY, "%s: out of memory for its programs", nodes->items[node].name);
 	}
 	if ((rc = check_pairs(&nodes->items[node], &plain, e)) == 0)
-		rc = copy_programs(&nodes->items[node], &plain, e);
+		rc = copy_programs(nodes, &nodes->items[node], &plain, e);
 	arena_release(&a);
 	if (rc == ERR_FULL)
 		return rc;
@@ -282,8 +376,8 @@ nodes_connected(const struct nodes *nodes)
 bool
 node_has_program(const struct node *n, const char *service)
 {
-	for (uint32_t i = 0; i < n->programs.nprograms; i++)
-		if (strcmp(n->programs.programs[i].service, service) == 0)
+	for (uint32_t i = 0; i < n->nbinaries; i++)
+		if (strcmp(n->binaries[i]->service, service) == 0)
 			return true;
 	return false;
 }
@@ -319,8 +413,8 @@ nodes_below(const struct nodes *nodes, const char *service, char missing[BELOW_W
 static bool
 has_program_of(const struct node *n, const char *function)
 {
-	for (uint32_t i = 0; i < n->programs.nprograms; i++)
-		if (below_is_function(function, n->programs.programs[i].service))
+	for (uint32_t i = 0; i < n->nbinaries; i++)
+		if (below_is_function(function, n->binaries[i]->service))
 			return true;
 	return false;
 }
@@ -330,7 +424,10 @@ node_has_tracepoint(const struct node *n, const char *name)
 {
 	if (strncmp(name, BELOW_FUNC, strlen(BELOW_FUNC)) == 0)
 		return has_program_of(n, name);
-	return n->names != NULL && texts_find(n->names, name, strlen(name)) != UINT32_MAX;
+	for (uint32_t i = 0; i < n->nbinaries; i++)
+		if (binary_has(n->binaries[i], name))
+			return true;
+	return false;
 }
 
 bool
@@ -338,8 +435,8 @@ node_has_label(const struct node *n, const struct label *l, const char *name)
 {
 	if (!n->connected || !node_has_tracepoint(n, name))
 		return false;
-	for (uint32_t i = 0; i < n->programs.nprograms; i++)
-		if (label_of_service(l, n->programs.programs[i].service))
+	for (uint32_t i = 0; i < n->nbinaries; i++)
+		if (label_of_service(l, n->binaries[i]->service))
 			return true;
 	return false;
 }
@@ -364,34 +461,30 @@ nodes_tracepoints(const struct nodes *nodes, const struct preload_labels *preloa
 	struct texts *all = texts_new();
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; all != NULL && i < nodes->n; i++)
-		for (uint32_t k = 0; k < nodes->items[i].programs.nnames; k++) {
-			const char *name = nodes->items[i].programs.names[k];
+	for (uint32_t i = 0; all != NULL && i < nodes->binaries.n; i++) {
+		const struct binary *x = nodes->binaries.items[i];
 
-			if (preload == NULL || !preload_is(preload, name))
-				texts_intern(all, name, strlen(name));
-		}
+		for (uint32_t k = 0; x != NULL && k < x->n; k++)
+			if (preload == NULL || !preload_is(preload, x->names[k]))
+				texts_intern(all, x->names[k], strlen(x->names[k]));
+	}
 	if (all != NULL)
 		count = texts_count(all);
 	texts_free(all);
 	return count;
 }
 
-/* Adds "service/tracepoint" of each tracepoint of the program. */
+/* Adds "service/tracepoint" of each tracepoint of the binary. */
 static void
-intern_pairs(struct texts *pairs, const struct programs *p, uint32_t program,
-    const struct preload_labels *preload)
+intern_pairs(struct texts *pairs, const struct binary *x, const struct preload_labels *preload)
 {
-	uint32_t end = p->programs[program].first + p->programs[program].count;
-
-	for (uint32_t t = p->programs[program].first; t < end; t++) {
+	for (uint32_t t = 0; t < x->n; t++) {
 		char pair[2 * TOGGLE_NAME_MAX + 2];
 		int len;
 
-		if (preload_is(preload, p->names[t]) || below_is_probe(p->names[t]))
+		if (preload_is(preload, x->names[t]) || below_is_probe(x->names[t]))
 			continue; /* whether they are there depends on the node, too */
-		len = snprintf(
-		    pair, sizeof pair, "%s/%s", p->programs[program].service, p->names[t]);
+		len = snprintf(pair, sizeof pair, "%s/%s", x->service, x->names[t]);
 		len = len < (int)sizeof pair ? len : (int)sizeof pair - 1;
 		texts_intern(pairs, pair, (size_t)len);
 	}
@@ -402,18 +495,11 @@ uint64_t
 nodes_fingerprint(const struct nodes *nodes, const struct preload_labels *preload)
 {
 	struct texts *pairs = texts_new();
-	struct hash_table seen = { 0 };
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; pairs != NULL && i < nodes->n; i++) {
-		const struct programs *p = &nodes->items[i].programs;
-
-		hash_table_clear(&seen);
-		for (uint32_t k = 0; k < p->nprograms; k++)
-			if (is_new_kind(&seen, p, k))
-				intern_pairs(pairs, p, k, preload);
-	}
-	hash_table_release(&seen);
+	for (uint32_t i = 0; pairs != NULL && i < nodes->binaries.n; i++)
+		if (nodes->binaries.items[i] != NULL)
+			intern_pairs(pairs, nodes->binaries.items[i], preload);
 	for (uint32_t i = 0; pairs != NULL && i < texts_count(pairs); i++)
 		sum += hash_bytes(0, texts_get(pairs, i), strlen(texts_get(pairs, i)));
 	texts_free(pairs);

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/engine/binaries.h"
 #include "controlplane/search/port.h"
 #include "controlplane/search/preload_labels.h"
 #include "searchspace/plan.h"
@@ -21,7 +22,7 @@
 #include "wire/below.h"
 #include "wire/toggle.h"
 
-enum { NODES_MAX = 1024 };
+enum { NODES_MAX = 16384 };
 
 struct node {
 	char name[NODE_NAME_MAX + 1];
@@ -36,16 +37,18 @@ struct node {
 	char fullest[NODE_NAME_MAX + 1]; /* text of the status */
 
 	struct arena programs_arena;
-	struct programs programs; /* in that arena */
-	struct texts *names;      /* of its tracepoints, and "provider:*" of each provider; NULL:
-	                             the agent has listed none yet */
+	struct programs programs; /* in that arena, but for the texts: those are of the binaries */
+	struct binary **binaries; /* in that arena: one for each service and range of names */
+	uint32_t nbinaries;
+	bool listed; /* its agent has listed its programs */
 
 	/* desired_state.c */
 	struct arena want_arena;
-	struct want want;         /* in that arena; epoch 0: none was made yet */
-	uint64_t want_hash;       /* of its content */
-	uint64_t want_revision;   /* nodes_revision() when it was made */
-	uint64_t confirmed_epoch; /* the latest that its agent reported DONE */
+	struct want want; /* in that arena, but for the rates; epoch 0: none was made yet */
+	struct want_rates *want_rates; /* these */
+	uint64_t want_hash;            /* of its content */
+	uint64_t want_revision;        /* nodes_revision() when it was made */
+	uint64_t confirmed_epoch;      /* the latest that its agent reported DONE */
 	bool
 	    maybe_on; /* a desired state had added tracepoints, and none without them was confirmed since */
 	char failure[200]; /* the tracer's message for that epoch, or "" */
@@ -56,19 +59,35 @@ struct node {
 	int64_t backoff_ns; /* length of the last backoff; 0: it never had one */
 };
 
+/* The rates of desired states: those of all nodes are the same, but that nothing is probed on a node that backs off. */
+struct want_rates {
+	uint32_t refs, n;
+	struct rate *rates;
+	uint64_t revision, hash; /* of nodes_revision(); of the content */
+	struct arena arena;
+};
+
 struct nodes { /* all zeroes is empty */
-	struct node items[NODES_MAX];
-	const char *names[NODES_MAX]; /* of the items, for rooms that know numbers only */
+	/* Of NODES_MAX each, made by the first nodes_join(): memory that no node uses stays untouched. */
+	struct node *items;
+	const char **names; /* of the items, for rooms that know numbers only */
+	double *fill; /* of the fullest queue of each agent, 0..1; 0 while it is not connected */
+	struct binaries binaries; /* of all programs */
 	uint32_t n;
-	uint64_t changes;    /* grows when the desired state of any node may have changed */
-	uint64_t programs;   /* grows when the programs of any node may have changed */
-	bool without_probes; /* USDT probes that agents report are left out (search.probes) */
+	uint32_t backing_off; /* how many are */
+	struct want_rates
+	    *rates[2]; /* the latest: of other nodes, and of those that back off; NULL: none yet */
+	struct texts *by_name; /* the number of a name is its node's */
+	uint64_t changes;      /* grows when the desired state of any node may have changed */
+	uint64_t programs;     /* grows when the programs of any node may have changed */
+	bool without_probes;   /* USDT probes that agents report are left out (search.probes) */
 };
 
 void nodes_release(struct nodes *nodes);
+void want_rates_unref(struct want_rates *r); /* the last one frees them; NULL is fine */
 
 /* The number of the node with this name, new or not; its agent is connected from now on and has
- * confirmed nothing. ERR_FULL: NODES_MAX others are known. O(nodes). */
+ * confirmed nothing. ERR_FULL: NODES_MAX others are known; ERR_MEMORY. O(length). */
 int nodes_join(struct nodes *nodes, const char *name, const char *version, struct mono now,
     uint32_t *node, struct err *e);
 void nodes_leave(struct nodes *nodes, uint32_t node, struct mono now);
@@ -95,24 +114,23 @@ bool node_is_unknown(const struct node *n, struct mono now, int64_t *lease_left_
 uint32_t nodes_connected(const struct nodes *nodes);
 /* As `below` of struct search_port. O(nodes * programs). */
 bool nodes_below(const struct nodes *nodes, const char *service, char missing[BELOW_WHY_MAX + 1]);
-/* Whether a process with this name can be traced on the node. O(programs). */
+/* Whether a process with this name can be traced on the node. O(binaries of the node). */
 bool node_has_program(const struct node *n, const char *service);
 /* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"), or for a function (search_functions.h) whether its
- * program runs there. O(1), of functions O(programs). */
+ * program runs there. O(binaries of the node). */
 bool node_has_tracepoint(const struct node *n, const char *name);
 /* The same of a label's tracepoint `name`, in a program of the label's service; and the agent is
- * connected. O(programs). */
+ * connected. O(binaries of the node). */
 bool node_has_label(const struct node *n, const struct label *l, const char *name);
 /* Occupancy of the fullest queue of the agent, 0..1, and which one that is. */
 double node_fill(const struct node *n, enum queue *which);
 
 /* A hash of all distinct (service, tracepoint) of all nodes, independent of their order: it
  * identifies the version of the application. Tracepoints of the preload layer do not count. Never
- * 0. O(tracepoints of all programs, at most TRACEPOINTS_MAX for
- * each node). */
+ * 0; the same as long as nodes.binaries.changes is. O(tracepoints of all binaries). */
 uint64_t nodes_fingerprint(const struct nodes *nodes, const struct preload_labels *preload);
 /* How many distinct tracepoints there are, without those of the preload layer; preload NULL: with
- * them. O(names of all nodes). */
+ * them. O(tracepoints of all binaries). */
 uint32_t nodes_tracepoints(const struct nodes *nodes, const struct preload_labels *preload);
 
 #endif

@@ -19,6 +19,7 @@ queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono no
 	n->backoff_ns = !soon                         ? q->limits.shed_ns
 	                : n->backoff_ns < most_ns / 2 ? 2 * n->backoff_ns
 	                                              : most_ns;
+	nodes->backing_off += !n->backing_off;
 	n->backing_off = true;
 	n->backoff_until = (struct mono){ now.ns + n->backoff_ns };
 	q->sheds++;
@@ -36,11 +37,12 @@ static void
 end_backoffs(struct queues *q, struct nodes *nodes, struct mono now)
 {
 	q->backing_off = false;
-	for (uint32_t i = 0; i < nodes->n; i++) {
+	for (uint32_t i = 0; i < nodes->n && nodes->backing_off > 0; i++) {
 		struct node *n = &nodes->items[i];
 
 		if (n->backing_off && now.ns >= n->backoff_until.ns) {
 			n->backing_off = false;
+			nodes->backing_off--;
 			nodes_changed(nodes);
 		}
 		q->backing_off |= n->backing_off && n->connected;
@@ -62,22 +64,23 @@ static struct congestion
 find_fullest(const struct queues *q, const struct nodes *nodes)
 {
 	struct congestion c = { .reason = REASON_MAILBOX_FULL, .fill = q->mailbox_fill };
+	const struct node *n = NULL;
 	enum queue fullest;
 	uint32_t over = 0;
-	double fill;
 
 	for (uint32_t i = 0; i < nodes->n; i++) {
-		if (!nodes->items[i].connected)
-			continue;
-		fill = node_fill(&nodes->items[i], &fullest);
-		over += fill > q->limits.pause_fill;
-		if (fill > c.fill) {
-			c.reason = REASON_QUEUE_FULL;
-			c.queue = fullest;
-			c.fill = fill;
-			strcpy(c.node, nodes->items[i].name);
-			name_program(&c, &nodes->items[i]);
+		over += nodes->fill[i] > q->limits.pause_fill;
+		if (nodes->fill[i] > c.fill) {
+			c.fill = nodes->fill[i];
+			n = &nodes->items[i];
 		}
+	}
+	if (n != NULL) {
+		node_fill(n, &fullest);
+		c.reason = REASON_QUEUE_FULL;
+		c.queue = fullest;
+		strcpy(c.node, n->name);
+		name_program(&c, n);
 	}
 	if (c.reason == REASON_QUEUE_FULL && over > 1)
 		c.others = over - 1;
@@ -121,4 +124,14 @@ queues_update(struct queues *q, struct nodes *nodes, struct mono now)
 	q->pause = q->backing_off && fullest.fill <= q->limits.pause_fill
 	               ? find_backoff(q, nodes, now)
 	               : fullest;
+}
+
+void
+queues_status(struct queues *q, struct nodes *nodes, uint32_t node, struct mono now)
+{
+	double fullest = q->paused ? q->pause.fill : q->limits.pause_fill;
+
+	assert(node < nodes->n);
+	if (nodes->fill[node] > fullest || (q->backing_off && !q->paused))
+		queues_update(q, nodes, now);
 }

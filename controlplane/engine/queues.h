@@ -44,8 +44,11 @@ struct queues { /* all zeroes: normal */
 	uint64_t pauses, sheds; /* since the engine was made */
 };
 
-/* Brings the state up to date with the latest statuses. O(nodes). */
+/* Brings the state up to date with the latest statuses. O(nodes): once a step, not for each status. */
 void queues_update(struct queues *q, struct nodes *nodes, struct mono now);
+/* The same after one node's status, as far as it cannot wait for the next step: whether it begins a pause, or has the fullest queue in
+ * one. O(1), or O(nodes) when it does. */
+void queues_status(struct queues *q, struct nodes *nodes, uint32_t node, struct mono now);
 /* The status of this node reports that it has shed load, for the first time since it had not. */
 void queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono now);
 

@@ -88,7 +88,7 @@ port_retired(void *owner, const char *name)
 	for (uint32_t i = 0; i < nodes->n; i++) {
 		const struct node *n = &nodes->items[i];
 
-		if (n->connected && (n->names == NULL || node_has_tracepoint(n, name)))
+		if (n->connected && (!n->listed || node_has_tracepoint(n, name)))
 			return false;
 	}
 	return true;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "base/texts.h"
 
 #define MS_NS INT64_C(1000000)
 enum { ASK_FEW = 8, ASK_QUICK_MS = 50, ASK_MS = 500 };
@@ -19,6 +20,8 @@ agent_links_release(struct agent_links *links)
 		sent_release(&links->items[i].sent);
 	free(links->items);
 	arena_release(&links->scratch);
+	texts_free(links->by_name);
+	links->by_name = NULL;
 	links->items = NULL;
 	links->n = links->cap = 0;
 }
@@ -27,12 +30,17 @@ agent_links_release(struct agent_links *links)
 static int
 link_for(struct agent_links *links, const char *name, uint32_t *tag, struct err *e)
 {
-	uint32_t i = 0;
+	uint32_t i = UINT32_MAX;
 
-	while (i < links->n && strcmp(links->items[i].name, name) != 0)
-		i++;
-	if (i == links->n) {
-		if (!array_reserve(links->items, links->cap, links->n + 1))
+	if (links->by_name != NULL || (links->by_name = texts_new()) != NULL)
+		i = texts_find(links->by_name, name, strlen(name));
+	if (i == UINT32_MAX) {
+		if (links->n >= NODES_MAX)
+			return err_set(e, ERR_FULL,
+			    "%d nodes are the most that one controller takes", NODES_MAX);
+		if (links->by_name == NULL ||
+		    !array_reserve(links->items, links->cap, links->n + 1) ||
+		    (i = texts_intern(links->by_name, name, strlen(name))) == UINT32_MAX)
 			return err_set(e, ERR_MEMORY, "the controller is out of memory");
 		links->items[i] = (struct agent_link){ 0 };
 		snprintf(links->items[i].name, sizeof links->items[i].name, "%s", name);

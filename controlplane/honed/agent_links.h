@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "controlplane/engine/engine.h"
+#include "controlplane/engine/nodes.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/want_sender.h"
 #include "controlplane/server/server.h"
@@ -37,6 +38,7 @@ struct agent_links {
 	struct server *server;
 	struct agent_link *items; /* the index is the tag */
 	uint32_t n, cap;
+	struct texts *by_name;         /* the number of a name is its tag */
 	struct arena scratch;          /* of one frame */
 	struct engine_queues reported; /* what was logged last; its texts are not kept */
 	struct limited_log refusals;   /* of nodes that the engine refuses: any number of names */

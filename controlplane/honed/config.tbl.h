@@ -16,7 +16,7 @@ KEY(controller, user, user, TEXT, "", 0, 0,
     "The user that honed becomes if it is started as root. Empty: honed, if there is such a user.")
 KEY(controller, log, log, TEXT, "info", 0, 0,
     "The lowest level that is logged: debug, info, warn or error.")
-KEY(controller, connections_max, connections_max, COUNT, "256", 2, 10000,
+KEY(controller, connections_max, connections_max, COUNT, "256", 2, 20000,
     "Agents and operators that may be connected at the same time. One eighth, at least 8 and at most half, is reserved for "
     "operators, and a quarter of these for root and the user of honed.")
 KEY(controller, strangers_max, strangers_max, COUNT, "64", 1, 10000,

@@ -20,6 +20,7 @@
 
 #include <pthread.h>
 
+#include "base/hash_table.h"
 #include "base/lock.h"
 #include "base/stream.h"
 #include "controlplane/server/mailbox.h"
@@ -90,7 +91,7 @@ struct user_rate {
 	struct bucket bucket;
 };
 
-enum { PROGRESS_MAX = 4096, HOST_NAME_BYTES = 256, USER_RATES_MAX = 64 };
+enum { PROGRESS_MAX = 16384, HOST_NAME_BYTES = 256, USER_RATES_MAX = 64 };
 
 struct server {
 	struct lock lock; /* taken by server_lock() */
@@ -119,6 +120,7 @@ struct server {
 	uint64_t refusals_unnoted; /* since the last MAIL_REFUSED */
 	struct node_progress **progress;
 	uint32_t nprogress, progress_cap;
+	struct hash_table progress_index; /* by a hash of the node's name */
 };
 
 static inline void

@@ -159,6 +159,7 @@ server_close(struct server *s)
 	for (uint32_t i = 0; i < s->nprogress; i++)
 		free(s->progress[i]);
 	free(s->progress);
+	hash_table_release(&s->progress_index);
 	roles_free(s->own_roles);
 	pthread_cond_destroy(&s->ended);
 	lock_destroy(&s->lock);

@@ -8,32 +8,66 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 
 /* ---- from the mailbox ---- */
 
+static uint64_t
+hash_of(const struct server *s, const char *node)
+{
+	return hash_bytes(s->source_secret, node, strlen(node));
+}
+
+/* The slot of this node in the index, or NULL. O(1) expected. */
+static struct hash_slot *
+find_progress(const struct server *s, const char *node)
+{
+	struct hash_slot *at = hash_table_first(&s->progress_index, hash_of(s, node));
+
+	while (at != NULL && strcmp(s->progress[at->entry]->node, node) != 0)
+		at = hash_table_next(&s->progress_index, at);
+	return at;
+}
+
+/* Forgets a node that is not connected. Its number in server.progress, or HASH_TABLE_NONE. O(nodes). */
+static uint32_t
+forget_progress(struct server *s)
+{
+	for (uint32_t i = 0; i < s->nprogress; i++)
+		if (s->progress[i]->peer == NULL) {
+			hash_table_remove(
+			    &s->progress_index, find_progress(s, s->progress[i]->node));
+			return i;
+		}
+	return HASH_TABLE_NONE;
+}
+
 /* The progress of this node, new if it has none. With PROGRESS_MAX nodes, one that is not connected
- * is forgotten for it. O(nodes). NULL: out of memory. */
+ * is forgotten for it. O(1) expected; O(nodes) for a new one with PROGRESS_MAX nodes. NULL: out of memory. */
 static struct node_progress *
 progress_of(struct server *s, const char *node)
 {
-	struct node_progress *found = NULL;
+	const struct hash_slot *known = find_progress(s, node);
+	uint32_t at = HASH_TABLE_NONE;
+	struct node_progress *p;
 
-	for (uint32_t i = 0; i < s->nprogress; i++) {
-		if (strcmp(s->progress[i]->node, node) == 0)
-			return s->progress[i];
-		if (s->progress[i]->peer == NULL && found == NULL)
-			found = s->progress[i];
-	}
-	if (s->nprogress < PROGRESS_MAX || found == NULL) {
-		if (!array_reserve(s->progress, s->progress_cap, s->nprogress + 1))
+	if (known != NULL)
+		return s->progress[known->entry];
+	if (!hash_table_reserve(&s->progress_index, s->nprogress + 1))
+		return NULL;
+	if (s->nprogress >= PROGRESS_MAX)
+		at = forget_progress(s);
+	if (at == HASH_TABLE_NONE) {
+		if (!array_reserve(s->progress, s->progress_cap, s->nprogress + 1) ||
+		    (s->progress[s->nprogress] = malloc(sizeof *p)) == NULL)
 			return NULL;
-		if ((found = calloc(1, sizeof *found)) == NULL)
-			return NULL;
-		s->progress[s->nprogress++] = found;
+		at = s->nprogress++;
 	}
-	memset(found, 0, sizeof *found);
-	snprintf(found->node, sizeof found->node, "%s", node);
-	return found;
+	p = s->progress[at];
+	memset(p, 0, sizeof *p);
+	snprintf(p->node, sizeof p->node, "%s", node);
+	hash_table_put(&s->progress_index, hash_of(s, node), at); /* there is room */
+	return p;
 }
 
 /* Whether a new connection of the node replaces `old`: the same agent again, or `old` is closing or
