@@ -4,17 +4,20 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
 #include "agent/link/conversation.h"
+#include "agent/link/redial.h"
+#include "base/hash.h"
 #include "base/stream.h"
 #include "base/tls.h"
 #include "wire/frame.h"
 
-enum { DIAL_MS = 1000, SECURE_MS = 5000, FIRST_RETRY_MS = 50, GOOD_CONNECTION_MS = 1000 };
+enum { DIAL_MS = 1000, SECURE_MS = 5000, GOOD_CONNECTION_MS = 1000 };
 
 static bool
 refused(const struct err *e)
@@ -22,14 +25,17 @@ refused(const struct err *e)
 	return e->code == ERR_BUSY || e->code == ERR_VERSION || e->code == ERR_DENIED;
 }
 
+/* Of several controllers that are tried in turn, the trouble with the first is told: otherwise it would be another one after each attempt. */
 static void
-disconnected(struct link *l, const struct err *e)
+disconnected(struct link *l, const struct err *e, bool told)
 {
 	lock_take(&l->lock);
 	l->stream = NULL;
 	l->stats.connected = false;
-	l->stats.refused = refused(e);
-	l->stats.trouble = *e;
+	if (told) {
+		l->stats.refused = refused(e);
+		l->stats.trouble = *e;
+	}
 	lock_give(&l->lock);
 	eventfd_write(l->options.wake, 1);
 }
@@ -63,15 +69,18 @@ blame_keys(struct err *e, const struct err *keys)
 
 /* Connects and serves the connection to its end; the reason of its end is in *e. */
 static void
-connect_once(struct link *l, struct err *e)
+connect_once(struct link *l, const char *url, struct err *e)
 {
 	struct stream *s;
 	struct err keys = { 0 };
 
 	memset(e, 0, sizeof *e);
+	lock_take(&l->lock);
+	snprintf(l->stats.url, sizeof l->stats.url, "%s", url);
+	lock_give(&l->lock);
 	if (l->options.tls != NULL)
 		tls_refresh(l->options.tls, &keys);
-	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0) {
+	if (stream_dial(&s, url, DIAL_MS, e) != 0) {
 		/* A socket that is just being created denies access for a moment; that is no
 		 * refusal, so the next attempt comes early. */
 		if (e->code == ERR_DENIED)
@@ -111,19 +120,24 @@ static void *
 run(void *arg)
 {
 	struct link *l = arg;
-	int wait_ms = FIRST_RETRY_MS;
+	const char *list = l->options.url, *node = l->options.node;
+	char url[REDIAL_URL_MAX + 1];
+	struct redial redial;
 	bool on = true;
 
+	redial_init(&redial, redial_words(list), l->options.retry_ms,
+	    hash_bytes(l->options.incarnation, node, strlen(node)));
 	while (on) {
 		struct mono began = clock_mono();
 		struct err e;
+		bool held;
 
-		connect_once(l, &e);
-		disconnected(l, &e);
-		if (mono_since_ns(clock_mono(), began) / 1000000 > DIAL_MS + GOOD_CONNECTION_MS)
-			wait_ms = FIRST_RETRY_MS;
-		on = pause_ms(l, refused(&e) ? l->options.refused_ms : wait_ms);
-		wait_ms = wait_ms * 2 < l->options.retry_ms ? wait_ms * 2 : l->options.retry_ms;
+		redial_url(list, redial.at, url);
+		connect_once(l, url, &e);
+		held = mono_since_ns(clock_mono(), began) / 1000000 > DIAL_MS + GOOD_CONNECTION_MS;
+		disconnected(l, &e, held || redial.at == 0);
+		on = pause_ms(
+		    l, redial_ended(&redial, held, refused(&e) ? l->options.refused_ms : 0));
 	}
 	return NULL;
 }
@@ -162,8 +176,8 @@ link_start(struct link **ret, const struct link_options *o, struct outbox *out, 
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	if (l->options.url == NULL || l->options.node == NULL || l->options.version == NULL ||
-	    pthread_create(&l->thread, NULL, run, l) != 0) {
+	if (l->options.url == NULL || redial_words(o->url) == 0 || l->options.node == NULL ||
+	    l->options.version == NULL || pthread_create(&l->thread, NULL, run, l) != 0) {
 		link_free(l);
 		return err_set(e, ERR_MEMORY, "no memory, or no thread, for the link");
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Keys of the connection to the controller, for the table of an agent's configuration, which has members of these names. */
 	{ "controller", "url", INI_TEXT, AT(url), "ipc:///run/hone/agents.sock", 0, 0,
-	    "Where honed listens for agents: ipc:///path, or tls://host:port, which needs the files of [tls]." },
+	    "Where honed listens for agents: ipc:///path, or tls://host:port, which needs the files of [tls]. Up to 8 of them, separated by blanks: "
+	    "each next one is tried when the one before does not answer or refuses the agent, and when a connection ends the first one again." },
 	{ "controller", "silence", INI_TIME, AT(silence_ns), "5s", 0.1 * SECOND, 600 * SECOND,
 	    "A controller that sends no message for this long is disconnected, and connected again." },
 	{ "controller", "retry", INI_TIME, AT(retry_ns), "1s", 0.01 * SECOND, 600 * SECOND,

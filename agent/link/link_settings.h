@@ -3,6 +3,8 @@
 #ifndef AGENT_LINK_LINK_SETTINGS_H
 #define AGENT_LINK_LINK_SETTINGS_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/log.h"
 
@@ -12,6 +14,9 @@ struct link_settings {
 
 /* ERR_INPUT: the text names the key, and says what fits. */
 int link_settings_check(const struct link_settings *s, struct err *e);
+
+/* Whether one of the URLs is of TLS. */
+bool link_settings_tls(const char *urls);
 
 enum log_level link_settings_log_level(const char *word); /* LOG_INFO for another word */
 

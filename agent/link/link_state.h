@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "agent/link/outbox.h"
+#include "agent/link/redial.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -24,8 +25,8 @@
 struct stream;
 struct tls; /* base/tls.h */
 
-struct link_options { /* texts are copied */
-	const char *url, *node, *version;
+struct link_options {                     /* texts are copied */
+	const char *url, *node, *version; /* url: one or more, separated by blanks (redial.h) */
 	struct tls
 	    *tls; /* for tls://; kept, and read again before each dial if its files have changed */
 	uint64_t incarnation;
@@ -43,10 +44,11 @@ struct link_want { /* the newest that came */
 
 struct link_stats {
 	bool connected, refused;
-	uint64_t connection; /* number of connections so far */
-	struct mono heard;   /* the last message of the controller; 0: none yet */
-	uint64_t sent_bytes; /* of frames, on all connections */
-	struct err trouble;  /* why it is not connected */
+	char url[REDIAL_URL_MAX + 1]; /* of the controller that it is connected to, or tries last */
+	uint64_t connection;          /* number of connections so far */
+	struct mono heard;            /* the last message of the controller; 0: none yet */
+	uint64_t sent_bytes;          /* of frames, on all connections */
+	struct err trouble;           /* why it is not connected */
 };
 
 static inline void

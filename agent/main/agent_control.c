@@ -23,7 +23,7 @@ control_follow_link(struct agent *a)
 		c->connection = link.connection;
 		reconcile_connected(a->reconcile);
 		a->report.due = true;
-		agent_log(a, LOG_INFO, "connected to %s", a->config->url);
+		agent_log(a, LOG_INFO, "connected to %s", link.url);
 	}
 	if (!link.connected && link.trouble.code != 0 &&
 	    strcmp(link.trouble.text, c->link_trouble) != 0)

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/link/link_settings.h"
 #include "agent/main/agent_below.h"
 #include "agent/main/agent_kernel.h"
 #include "agent/main/agent_control.h"
@@ -23,7 +24,6 @@
 #include "agent/main/agent_tracing.h"
 #include "agent/main/status_report.h"
 #include "agent/system/folder.h"
-#include "base/stream.h"
 #include "base/tls.h"
 
 /* The wait at the end of a turn. */
@@ -195,7 +195,7 @@ link_make(struct agent *a, const char *version, struct err *e)
 		(int)(c->refused_ns / 1000000), a->wake };
 	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
 
-	if (url_is_tls(c->url) && tls_open(&a->tls, &keys, e) != 0)
+	if (link_settings_tls(c->url) && tls_open(&a->tls, &keys, e) != 0)
 		return err_prefix(e, "[tls] in hone-agent.conf");
 	o.tls = a->tls;
 	if (getrandom(&o.incarnation, sizeof o.incarnation, 0) != (ssize_t)sizeof o.incarnation)

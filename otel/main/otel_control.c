@@ -23,7 +23,7 @@ follow_link(struct otel *o)
 		c->connection = link.connection;
 		c->has_want = false;
 		o->report.due = true;
-		otel_log(o, LOG_INFO, "connected to %s", o->config->url);
+		otel_log(o, LOG_INFO, "connected to %s", link.url);
 	}
 	if (!link.connected && link.trouble.code != 0 && strcmp(link.trouble.text, c->trouble) != 0)
 		otel_log(o, LOG_WARN, "%s", link.trouble.text);

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/stream.h"
+#include "agent/link/link_settings.h"
 #include "base/tls.h"
 #include "otel/main/otel_control.h"
 #include "otel/main/otel_report.h"
@@ -262,7 +262,7 @@ link_make(struct otel *o, const char *version, struct err *e)
 		(int)(c->refused_ns / 1000000), o->wake };
 	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
 
-	if (url_is_tls(c->url) && tls_open(&o->tls, &keys, e) != 0)
+	if (link_settings_tls(c->url) && tls_open(&o->tls, &keys, e) != 0)
 		return err_prefix(e, "[tls] in hone-otel.conf");
 	l.tls = o->tls;
 	if (getrandom(&l.incarnation, sizeof l.incarnation, 0) != (ssize_t)sizeof l.incarnation)
