@@ -264,7 +264,7 @@ step_sampling(struct engine *g, struct mono now, struct err *e)
 {
 	struct engine_parts *p = &g->parts;
 	const struct sampling_settings settings = { p->options.sampled, p->options.enough,
-		p->options.budget_share };
+		p->options.diagnosed_most, p->options.budget_share };
 	bool changed = false;
 	int rc = sampling_step(
 	    p->sampler, &p->types, &settings, p->learning.active, now, &changed, e);

@@ -47,7 +47,8 @@ struct engine_options {
 	int64_t withdraw_ns; /* after a pause of this length the newest tracepoints are disabled */
 	int64_t shed_ns;     /* first backoff of an agent that shed load; 0: 10 s */
 
-	double sampled;   /* share of requests that are sampled; of types under diagnosis: all */
+	double sampled; /* share of requests that are sampled; of types under diagnosis: all, or */
+	int64_t diagnosed_most; /* so many a second over all nodes; 0: there is no limit */
 	int64_t enough;   /* traces a second of a type under no diagnosis; 0: all of that share */
 	int64_t lease_ns; /* of added tracepoints */
 

@@ -35,6 +35,7 @@ struct request_type {
 
 	double enough; /* share of requests that gives engine_options.enough traces a second, over 1
 	                  where there are fewer requests; 0: not known yet */
+	double most;   /* the same of engine_options.diagnosed_most, while it is under diagnosis */
 
 	bool captured;               /* a capture of it is active (captures.h) */
 	struct diagnosis *diagnosis; /* the newest, running or ended; NULL */

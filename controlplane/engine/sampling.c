@@ -4,6 +4,9 @@
 #include <math.h>
 
 #define FAR_OFF 2.0 /* the share that suffices is changed when it is off by this factor */
+/* The share under diagnosis is a limit: it is lowered when it is over by this factor, and rises when it could be that much higher. */
+#define OVER 1.1
+#define COULD_RISE 1.5
 
 int
 sampling_trace(
@@ -32,19 +35,30 @@ sampling_status(struct sampler *s, const struct overhead *o, uint32_t node, cons
 	return sampler_status(s, node, st, record_ns, overhead_rejected(o, node) * filters, now, e);
 }
 
-/* The share of requests that gives `enough` traces a second. The load varies, and each new share
- * is a message to all nodes, so it changes only when it is far off. */
+/* The share of requests that gives so many a second over all nodes; 0: all. The load varies, and each new share is a message to all
+ * nodes, so it changes only when *kept is too high by `high` or too low by `low`. */
 static double
-share_enough(const struct sampling_settings *settings, struct request_type *type)
+share_of(int64_t per_second, double offered, double high, double low, double *kept)
 {
 	double share;
 
-	if (settings->enough == 0 || type->offered <= 0)
+	if (per_second == 0 || offered <= 0)
 		return 1;
-	share = (double)settings->enough / type->offered;
-	if (type->enough <= 0 || share > FAR_OFF * type->enough || share < type->enough / FAR_OFF)
-		type->enough = share;
-	return fmin(type->enough, 1);
+	share = (double)per_second / offered;
+	if (*kept <= 0 || share > low * *kept || share < *kept / high)
+		*kept = share;
+	return fmin(*kept, 1);
+}
+
+static double
+most_of(const struct sampling_settings *settings, struct request_type *type, bool diagnosed)
+{
+	if (diagnosed)
+		return share_of(
+		    settings->diagnosed_most, type->offered, OVER, COULD_RISE, &type->most);
+	type->most = 0;
+	return fmin(settings->sampled,
+	    share_of(settings->enough, type->offered, FAR_OFF, FAR_OFF, &type->enough));
 }
 
 int
@@ -60,8 +74,7 @@ sampling_step(struct sampler *s, struct request_types *types,
 		bool diagnosed = request_type_diagnosed(type) || type->captured;
 
 		wanted[i].diagnosed = diagnosed;
-		wanted[i].most = diagnosed ? 1
-		                           : fmin(settings->sampled, share_enough(settings, type));
+		wanted[i].most = most_of(settings, type, diagnosed);
 		any |= diagnosed;
 	}
 	return sampler_step(

@@ -8,9 +8,12 @@
 #include "controlplane/engine/sampler.h"
 
 struct sampling_settings {
-	double sampled; /* share of requests of a type under no diagnosis; under diagnosis: all */
+	double sampled; /* share of requests of a type under no diagnosis */
 	int64_t
 	    enough; /* of a type under no diagnosis, traces a second that suffice; 0: no limit */
+	int64_t
+	    diagnosed_most; /* of a type under diagnosis, requests a second over all nodes that are
+	                           sampled; 0: all */
 	double diagnosis_share; /* of one core: what a diagnosis may cost a node in addition */
 };
 

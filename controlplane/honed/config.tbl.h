@@ -146,10 +146,13 @@ KEY(capture, budget, recorder_budget, SHARE, "0.5%", 0.00001, 1,
     "of search.budget beside it. Providers of tracepoints that do not fit are left out, the most frequent first.")
 
 KEY(agents, sampled, sampled, SHARE, "100%", 0, 1,
-    "The share of requests that is traced. Of a type under diagnosis all requests are.")
+    "The share of requests that is traced. Of a type under diagnosis all requests are, up to agents.diagnosed_most.")
 KEY(agents, enough, enough, COUNT, "10", 0, 1e6,
     "Traces each second that suffice for a request type under no diagnosis. Which requests are traced is decided at random when they "
     "begin. 0: no limit.")
+KEY(agents, diagnosed_most, diagnosed_most, COUNT, "2000", 0, 1e9,
+    "Requests of a type under diagnosis that are sampled each second on all nodes together, chosen by their trace ids where they begin. So "
+    "the diagnosis of a type that thousands of nodes serve has a bound. 0: all are, as far as the budgets of the nodes permit.")
 KEY(agents, budget, idle_budget, SHARE, "1%", 0, 1,
     "What all of Hone may cost while nothing is diagnosed: a share of one core, on each node, for the agent, the tracer's daemons and "
     "the records of the programs. Over it fewer requests are sampled: of all types that come by the node alike, and of types under "

@@ -210,6 +210,7 @@ config_engine(const struct config *c)
 		.functions = strcmp(c->probes, "functions") == 0,
 		.sampled = c->sampled,
 		.enough = c->enough,
+		.diagnosed_most = c->diagnosed_most,
 		.lease_ns = c->lease,
 		.watch = { .types = c->watch_types,
 		    .objectives = c->watch_objectives,
