@@ -401,11 +401,16 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
 	int rc;
 
 	*a = (struct annotation){ .over_ns = (int64_t)(c->number[FLAG_OVER] * 1e6) };
-	if ((rc = split_calls(a, c->value[FLAG_CALLS], e)) != 0 ||
-	    (rc = span_source_read(&a->spans, c, spans, memory_bytes / 4, e)) != 0)
+	if ((rc = split_calls(a, c->value[FLAG_CALLS], e)) != 0)
+		return rc;
+	rc = spans != NULL
+	         ? span_source_read(&a->spans, c, spans, memory_bytes / 4, e)
+	         : span_source_requests(&a->spans, c, recordings, nrecordings, memory_bytes / 4, e);
+	if (rc != 0)
 		return rc;
 	a->clock = a->spans.own_clock && nrecordings == 1 ? ANNOTATION_MONOTONIC : ANNOTATION_WALL;
-	a->ao = (struct annotate_options){ .by_middle = a->clock == ANNOTATION_WALL,
+	a->ao = (struct annotate_options){ .by_middle = a->clock == ANNOTATION_WALL &&
+		                                        spans != NULL,
 		.call_over_ns = (int64_t)(c->number[FLAG_CALL_OVER] * 1e3),
 		.calls = a->calls,
 		.ncalls = a->ncalls,
