@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "cli/call.h"
 
 enum { COMM_MAX = 15 }; /* bytes of a thread's name that the kernel keeps */
 
@@ -397,7 +398,7 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
     char *const *recordings, int nrecordings, struct err *e)
 {
 	struct annotation *a = ret;
-	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
+	size_t memory_bytes = call_memory_bytes(c, true);
 	int rc;
 
 	*a = (struct annotation){ .over_ns = (int64_t)(c->number[FLAG_OVER] * 1e6) };
