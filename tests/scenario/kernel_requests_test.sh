@@ -26,14 +26,14 @@ run() {
 	work=$!
 	PIDS+=($work)
 	exec 9> "$D/in"
-	wait_for 30 grep -q ready "$D/out" || bail "the services do not begin"
+	wait_for 60 grep -q ready "$D/out" || bail "the services do not begin"
 	"$H" "${RECORD[@]}" --seconds 100 --pid $work --json "$@" "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
 	record=$!
 	PIDS+=($record)
-	wait_for 20 grep -q "recording .*the kernel" "$D/$name.log" || bail "hone ${RECORD[*]} does not begin"
+	wait_for 60 grep -q "recording .*the kernel" "$D/$name.log" || bail "hone ${RECORD[*]} does not begin"
 	sleep 1
 	echo go >&9
-	wait_for 60 grep -q done "$D/out" || bail "the services do not end"
+	wait_for 120 grep -q done "$D/out" || bail "the services do not end"
 	exec 9>&-
 	wait $work
 	kill -INT $record
@@ -86,17 +86,17 @@ together() {
 		$command < "$D/in$n" > "$D/out$n" 2> "$D/$name.work$n.log" &
 		works+=($!)
 		eval "exec $((7 + n))> '$D/in$n'"
-		wait_for 30 grep -q ready "$D/out$n" || bail "the services do not begin"
+		wait_for 60 grep -q ready "$D/out$n" || bail "the services do not begin"
 		n=$((n + 1))
 	done
 	PIDS+=("${works[@]}")
 	"$H" kernel record --seconds 100 --pid "$(IFS=,; echo "${works[*]}")" --json --texts "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
 	record=$!
 	PIDS+=($record)
-	wait_for 20 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
+	wait_for 60 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
 	sleep 1
 	for i in $(seq 0 $((n - 1))); do echo go >&$((7 + i)); done
-	for i in $(seq 0 $((n - 1))); do wait_for 60 grep -q done "$D/out$i" || bail "the services do not end"; done
+	for i in $(seq 0 $((n - 1))); do wait_for 120 grep -q done "$D/out$i" || bail "the services do not end"; done
 	exec 7>&- 8>&-
 	wait "${works[@]}"
 	kill -INT $record
