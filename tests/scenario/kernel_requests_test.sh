@@ -145,13 +145,14 @@ check "a gateway that is no address is refused" [ $? = 2 ]
 
 # ---- what the kernel did for each of them: a service writes one line for each request, sends to those that it calls and to its caller, and
 # receives from those that it calls
-# owns NAME RECEIVED: of all spans that are annotated, this is so; of event loops not all that is received is known to belong to one request
+# owns NAME RECEIVED: of all spans that are annotated, this is so; of event loops what is received is not known to belong to one request, and the loop
+# may find meanwhile that a connection is closed
 owns() {
 	jq -e --arg received "$2" '
 		(.spans | group_by(.parent) | map({key: (.[0].parent // ""), value: length}) | from_entries) as $below
 		| [.spans[] | select(.not_attributed == null) | ($below[.span] // 0) as $n | (.summary | map({key: .name, value: .count}) | from_entries) as $calls
 			| select($calls.write != 1 or $calls.sendto != $n + 1 or
-				(if $received == "all" then ($calls.recvfrom // 0) != $n else ($calls.recvfrom // 0) > $n end))] as $wrong
+				($received == "all" and ($calls.recvfrom // 0) != $n))] as $wrong
 		| [.counts.annotated, .counts.not_attributed, ($wrong | length), $wrong[0]] | debug
 		| .[0] > 500 and .[2] == 0' "$D/$1.json"
 }
@@ -161,7 +162,7 @@ check "annotate live: no span is without its thread" jq -e '.counts.traces == 50
 check "annotate live: at least 99 % of the requests are annotated" jq -e '(.counts.not_attributed.lossy // 0) < 0.01 * .counts.spans' "$D/live.json"
 check "annotate live: each request has the system calls that its service made for it" owns live all
 run loops epoll 4 500 --texts --events sched,net,syscalls
-check "annotate live: requests of event loops have the calls between two of their messages, and no other" owns loops known
+check "annotate live: requests of event loops have their sends and their write, and no other ones" owns loops none
 "$H" annotate "$D/live/kernel" --json > "$D/again.json" 2>> "$D/analyze.log"
 check "annotate of the recording: the same" cmp <(jq -S . "$D/live.json") <(jq -S . "$D/again.json")
 "$H" annotate "$D/live/kernel" --limit 1 --calls sendto --html "$D/annotated.html" > "$D/text" 2>> "$D/analyze.log"
