@@ -20,7 +20,7 @@
 
 enum { SHOW_MS = 250, LTTNG_MS = 30000 };
 
-#define EVENTS "sched,net,syscalls,faults,units,stacks"
+#define EVENTS "sched,net,syscalls,faults,stacks"
 
 struct live {
 	struct invocation *call;
@@ -30,7 +30,7 @@ struct live {
 	uint64_t taken;
 	struct err failed; /* what hone-below says; code 0: nothing */
 	struct session_keeper keeper;
-	bool asked, has_session;
+	bool asked, has_session, programs_record;
 };
 
 /* ---- the session ---- */
@@ -171,9 +171,13 @@ record_kernel(struct live *l, struct err *e)
 	o.arguments[0] = "--seconds";
 	o.arguments[1] = pen_printf(l->call->err, "%.17g", l->call->number[FLAG_SECONDS]);
 	o.arguments[2] = "--events";
-	o.arguments[3] = l->call->value[FLAG_EVENTS] != NULL ? l->call->value[FLAG_EVENTS] : EVENTS;
+	o.arguments[3] = l->programs_record ? EVENTS ",units" : EVENTS;
+	if (l->call->value[FLAG_EVENTS] != NULL)
+		o.arguments[3] = l->call->value[FLAG_EVENTS];
 	o.arguments[4] = "--pid";
 	o.arguments[5] = pids;
+	if (l->call->value[FLAG_TEXTS] != NULL)
+		o.arguments[6] = "--texts";
 	if ((rc = below_record_start(&b, &o, e)) == 0)
 		rc = follow(l, b, e);
 	below_record_close(b);
@@ -191,9 +195,10 @@ record_kernel(struct live *l, struct err *e)
 }
 
 int
-annotate_live(struct invocation *c, const char *folder, uint64_t *taken, struct err *e)
+annotate_live(
+    struct invocation *c, const char *folder, bool programs_record, uint64_t *taken, struct err *e)
 {
-	struct live l = { .call = c };
+	struct live l = { .call = c, .programs_record = programs_record };
 	char full[PATH_MAX];
 	sigset_t both, before;
 	struct err closing;
@@ -213,7 +218,7 @@ annotate_live(struct invocation *c, const char *folder, uint64_t *taken, struct 
 	sigaddset(&both, SIGINT);
 	sigaddset(&both, SIGTERM);
 	sigprocmask(SIG_BLOCK, &both, &before);
-	if ((rc = open_session(&l, e)) == 0)
+	if (!programs_record || (rc = open_session(&l, e)) == 0)
 		rc = record_kernel(&l, e);
 	closed = close_session(&l, &closing);
 	if (closed == 0) /* else it tries once more, when this process has ended */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "cli/call.h"
 
 enum { COMM_MAX = 15 }; /* bytes of a thread's name that the kernel keeps */
 
@@ -397,15 +398,20 @@ annotation_make(struct annotation *ret, struct invocation *c, const char *const 
     char *const *recordings, int nrecordings, struct err *e)
 {
 	struct annotation *a = ret;
-	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
+	size_t memory_bytes = call_memory_bytes(c, true);
 	int rc;
 
 	*a = (struct annotation){ .over_ns = (int64_t)(c->number[FLAG_OVER] * 1e6) };
-	if ((rc = split_calls(a, c->value[FLAG_CALLS], e)) != 0 ||
-	    (rc = span_source_read(&a->spans, c, spans, memory_bytes / 4, e)) != 0)
+	if ((rc = split_calls(a, c->value[FLAG_CALLS], e)) != 0)
+		return rc;
+	rc = spans != NULL
+	         ? span_source_read(&a->spans, c, spans, memory_bytes / 4, e)
+	         : span_source_requests(&a->spans, c, recordings, nrecordings, memory_bytes / 4, e);
+	if (rc != 0)
 		return rc;
 	a->clock = a->spans.own_clock && nrecordings == 1 ? ANNOTATION_MONOTONIC : ANNOTATION_WALL;
-	a->ao = (struct annotate_options){ .by_middle = a->clock == ANNOTATION_WALL,
+	a->ao = (struct annotate_options){ .by_middle = a->clock == ANNOTATION_WALL &&
+		                                        spans != NULL,
 		.call_over_ns = (int64_t)(c->number[FLAG_CALL_OVER] * 1e3),
 		.calls = a->calls,
 		.ncalls = a->ncalls,

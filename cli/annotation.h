@@ -39,8 +39,8 @@ struct annotation {
 	struct annotate_options ao;
 };
 
-/* Annotates according to the flags of the call: --map, --correlate, --over, --call-over, --calls, --count, --host, --memory. *ret is to be released, also after a
- * failure. ERR_INPUT: also if spans and recording do not overlap; ERR_MISSING, ERR_SYSTEM, ERR_MEMORY, ERR_FULL. */
+/* Annotates according to the flags of the call: --map, --correlate, --gateway, --rule, --over, --call-over, --calls, --count, --host, --memory. spans: files, up to a
+ * NULL; NULL: the spans are the requests that the recordings show themselves. *ret is to be released, also after a failure. ERR_INPUT: also if spans and recording do not overlap; ERR_MISSING, ERR_SYSTEM, ERR_MEMORY, ERR_FULL. */
 int annotation_make(struct annotation *ret, struct invocation *c, const char *const *spans,
     char *const *recordings, int nrecordings, struct err *e);
 void annotation_release(struct annotation *a);

@@ -98,6 +98,15 @@ call_ask_and_print(
 	return DONE;
 }
 
+size_t
+call_memory_bytes(const struct invocation *c, bool keeps_states)
+{
+	enum { STATES_MIB = 1024 };
+	bool usual = c->value[FLAG_MEMORY] == NULL && keeps_states;
+
+	return (size_t)(usual ? STATES_MIB : c->number[FLAG_MEMORY]) << 20;
+}
+
 int
 call_write(struct invocation *c, const char *path, const struct buf *text, struct err *e)
 {

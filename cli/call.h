@@ -25,6 +25,9 @@ int call_ask_once(struct invocation *c, json_t *question, json_t **answer, struc
 /* The same; then prints the answer, as JSON with --json, otherwise with `print`. */
 enum exit_code call_ask_and_print(
     struct invocation *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
+/* The bound of --memory. Analyses that keep the states of all threads of a recording of the kernel (--thread, states, annotate) need more than others: without the flag
+ * theirs is 1024 MiB, of which they use what the recording needs. */
+size_t call_memory_bytes(const struct invocation *c, bool keeps_states);
 /* Writes the text to the file; "-" is standard output. ERR_SYSTEM. */
 int call_write(struct invocation *c, const char *path, const struct buf *text, struct err *e);
 

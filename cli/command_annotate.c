@@ -13,11 +13,20 @@
 #include "formats/correlate.h"
 #include "formats/span_writer.h"
 
+/* Flags that only requests have that the kernel shows. */
+static bool
+by_messages(const struct invocation *c)
+{
+	return c->value[FLAG_GATEWAY] != NULL || c->value[FLAG_RULE] != NULL ||
+	       c->value[FLAG_TEXTS] != NULL;
+}
+
 static enum exit_code
 check(struct invocation *c)
 {
 	const char *correlate = c->value[FLAG_CORRELATE], *format = c->value[FLAG_FORMAT];
 	bool live = c->pids[0] != NULL;
+	const char *flag;
 	struct err e;
 
 	if (live && c->spans[0] != NULL)
@@ -26,10 +35,17 @@ check(struct invocation *c)
 		    NULL);
 	if (live && c->narguments > 1)
 		return call_misused(c, c->arguments[1], "with --pid give one folder only", NULL);
-	if (!live && (c->spans[0] == NULL || c->narguments == 0))
+	if (!live && c->narguments == 0)
 		return call_misused(c, "annotate",
-		    "needs --spans FILE and a recording of the kernel, or --pid N of a running program",
+		    "needs a recording of the kernel, with --spans FILE or without, or --pid N of a running program",
 		    NULL);
+	if (by_messages(c) &&
+	    (c->spans[0] != NULL || c->value[FLAG_MAP] != NULL || correlate != NULL))
+		return call_misused(c, "annotate",
+		    "--gateway, --rule and --texts are of requests that the kernel shows; --spans, --map and --correlate of those that programs record",
+		    NULL);
+	if (kernel_traces_check(c->value[FLAG_GATEWAY], c->value[FLAG_RULE], &flag, &e) != 0)
+		return call_misused(c, flag, e.text, NULL);
 	if (correlate != NULL && correlate_check(correlate, &e) != 0)
 		return call_misused(
 		    c, pen_printf(c->err, "--correlate %s", correlate), e.text, NULL);
@@ -103,7 +119,8 @@ annotate_files(struct invocation *c, const char *const *spans, char *const *reco
 	struct err e = { 0 };
 
 	if (annotation_make(&a, c, spans, recordings, n, &e) != 0) {
-		if (c->pids[0] != NULL && a.spans.nlist == 0 && e.code == ERR_INPUT)
+		if (c->pids[0] != NULL && spans != NULL && a.spans.nlist == 0 &&
+		    e.code == ERR_INPUT)
 			err_set(&e, ERR_INPUT,
 			    "no request was recorded: libhone samples requests while an agent runs, or with HONE_SAMPLE=1; or none began and ended in this time");
 		code = call_failed(c, &e);
@@ -124,6 +141,25 @@ remove_one(const char *path, const struct stat *st, int what, struct FTW *ftw)
 	return 0;
 }
 
+/* Whether LTTng-UST, which libhone records by, is in one of the processes; one that cannot be looked into may have it. */
+static bool
+has_tracer(const struct invocation *c)
+{
+	char path[64], line[PATH_MAX + 128];
+	bool found = false;
+	FILE *f;
+
+	for (int i = 0; c->pids[i] != NULL && !found; i++) {
+		snprintf(path, sizeof path, "/proc/%s/maps", c->pids[i]);
+		if ((f = fopen(path, "r")) == NULL)
+			return true;
+		while (!found && fgets(line, sizeof line, f) != NULL)
+			found = strstr(line, "/liblttng-ust.so") != NULL;
+		fclose(f);
+	}
+	return found;
+}
+
 /* Records running processes, then annotates what was recorded. Without a folder the recording is thrown away. */
 static enum exit_code
 annotate_now(struct invocation *c)
@@ -131,6 +167,7 @@ annotate_now(struct invocation *c)
 	char own[] = "/tmp/hone-annotate.XXXXXX", spans[PATH_MAX], kernel[PATH_MAX];
 	const char *folder = c->narguments > 0 ? c->arguments[0] : mkdtemp(own);
 	const char *const span_files[] = { spans, NULL };
+	bool programs_record = !by_messages(c) && has_tracer(c);
 	char *const recordings[] = { kernel };
 	enum exit_code code;
 	uint64_t taken;
@@ -142,10 +179,10 @@ annotate_now(struct invocation *c)
 	}
 	snprintf(spans, sizeof spans, "%s/spans", folder);
 	snprintf(kernel, sizeof kernel, "%s/kernel", folder);
-	if (annotate_live(c, folder, &taken, &e) != 0) {
+	if (annotate_live(c, folder, programs_record, &taken, &e) != 0) {
 		code = call_failed(c, &e);
 	} else {
-		code = annotate_files(c, span_files, recordings, 1);
+		code = annotate_files(c, programs_record ? span_files : NULL, recordings, 1);
 	}
 	if (c->narguments == 0)
 		nftw(own, remove_one, 16, FTW_PHYS | FTW_DEPTH);
@@ -162,7 +199,8 @@ run_annotate(struct invocation *c)
 		return code;
 	if (c->pids[0] != NULL)
 		return annotate_now(c);
-	return annotate_files(c, c->spans, c->arguments, c->narguments);
+	return annotate_files(
+	    c, c->spans[0] != NULL ? c->spans : NULL, c->arguments, c->narguments);
 }
 
 const struct command command_annotate = {
@@ -174,13 +212,15 @@ const struct command command_annotate = {
 	         FLAG_BIT(OUTPUT) | FLAG_BIT(FORMAT) | FLAG_BIT(MAP) | FLAG_BIT(CORRELATE) |
 	         FLAG_BIT(EVENTS) | FLAG_BIT(COUNT) | FLAG_BIT(HOST) | FLAG_BIT(LIMIT) |
 	         FLAG_BIT(MEMORY) | FLAG_BIT(HTML) | FLAG_BIT(PID) | FLAG_BIT(SECONDS) |
-	         FLAG_BIT(TRACEPOINT),
+	         FLAG_BIT(TRACEPOINT) | FLAG_BIT(GATEWAY) | FLAG_BIT(RULE) | FLAG_BIT(TEXTS),
 	.run = run_annotate,
 	.help = "show what the kernel did for each span of a trace",
 	.more =
 	    "Attributes system calls, states, preemptions, page faults and waits to the spans of --spans, from a RECORDING\n"
-	    "of the kernel (hone kernel record, LTTng, perf, ftrace). With --pid it records both first, for --seconds: requests\n"
-	    "of libhone programs, with the tracepoints of --tracepoint, and the kernel; in the folder RECORDING, if one is given.\n"
+	    "of the kernel (hone kernel record, LTTng, perf, ftrace). Without --spans they are the requests that the RECORDING itself\n"
+	    "shows, by messages of TCP (--gateway, --rule). With --pid it records both first, for --seconds: requests of libhone\n"
+	    "programs, with the tracepoints of --tracepoint, or else requests by their messages (--texts: with method and path of\n"
+	    "HTTP/1), and the kernel; in the folder RECORDING, if one is given.\n"
 	    "With --format otlp, jaeger or zipkin and --output the traces are written with the system calls as spans. --count names\n"
-	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults,units,stacks).",
+	    "events that are counted for each span (*page_fault*), --events what --pid records (sched,net,syscalls,faults,stacks).",
 };

@@ -542,16 +542,6 @@ check_bins(const char *const *rules, struct err *e)
 	return rc;
 }
 
-static int
-check_gateways(const char *list, struct err *e)
-{
-	struct gateways *g = gateways_new();
-	int rc = g != NULL ? kernel_gateways(g, list, e) : err_set(e, ERR_MEMORY, "out of memory");
-
-	gateways_free(g);
-	return rc;
-}
-
 enum exit_code
 analysis_check(struct invocation *c)
 {
@@ -564,17 +554,9 @@ analysis_check(struct invocation *c)
 		flag = "--correlate";
 		value = correlate;
 	}
-	if (rc == 0 && c->value[FLAG_GATEWAY] != NULL &&
-	    (rc = check_gateways(c->value[FLAG_GATEWAY], &e)) != 0) {
-		flag = "--gateway";
-		value = "";
-	}
-	if (rc == 0 && c->value[FLAG_RULE] != NULL && strcmp(c->value[FLAG_RULE], "all") != 0 &&
-	    strcmp(c->value[FLAG_RULE], "current") != 0) {
-		rc = err_set(&e, ERR_INPUT, "unknown rule; must be all or current");
-		flag = "--rule";
-		value = c->value[FLAG_RULE];
-	}
+	if (rc == 0 &&
+	    (rc = kernel_traces_check(c->value[FLAG_GATEWAY], c->value[FLAG_RULE], &flag, &e)) != 0)
+		value = strcmp(flag, "--rule") == 0 ? c->value[FLAG_RULE] : "";
 	if (rc == 0 && (rc = check_bins(c->bins, &e)) != 0) {
 		flag = "--bin";
 		value = "";

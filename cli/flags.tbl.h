@@ -26,7 +26,7 @@ FLAG(CONFIDENCE, "--confidence", "SHARE", "confidence of all intervals, 50% to 9
 FLAG(CV, "--cv", "SHARE", "CV threshold for \"unpredictable\": standard deviation / mean (10%)")
 FLAG(MIN_TRACES, "--min-traces", "N", "fewest traces with which a group is judged (30)")
 FLAG(SAMPLES, "--samples", NULL, "add single requests to the document")
-FLAG(MEMORY, "--memory", "MIB", "memory limit for groups and spans, 16 to 1048576 (128)")
+FLAG(MEMORY, "--memory", "MIB", "memory limit for groups and spans, 16 to 1048576 (128; for states of threads of recordings 1024)")
 FLAG(HTML, "--html", "FILE", "also write a page with diagrams to this file")
 FLAG(RESET, "--reset", NULL, "then begin a new window of traffic")
 FLAG(EFFORT, "--effort", "CYCLES",

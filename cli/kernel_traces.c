@@ -81,6 +81,23 @@ kernel_gateways(struct gateways *g, const char *list, struct err *e)
 	return rc;
 }
 
+int
+kernel_traces_check(const char *gateways, const char *rule, const char **flag, struct err *e)
+{
+	struct gateways *g = gateways != NULL ? gateways_new() : NULL;
+	int rc = 0;
+
+	*flag = "--gateway";
+	if (gateways != NULL)
+		rc = g != NULL ? kernel_gateways(g, gateways, e)
+		               : err_set(e, ERR_MEMORY, "out of memory");
+	gateways_free(g);
+	if (rc != 0 || rule == NULL || strcmp(rule, "all") == 0 || strcmp(rule, "current") == 0)
+		return rc;
+	*flag = "--rule";
+	return err_set(e, ERR_INPUT, "unknown rule; must be all or current");
+}
+
 /* ---- traces ---- */
 
 int

@@ -23,6 +23,9 @@ struct kernel_traces_options {
  * those below it. PATH is below /sys/fs/cgroup, or begins with it. ERR_INPUT, ERR_SYSTEM: no such group; ERR_MEMORY. */
 int kernel_gateways(struct gateways *g, const char *list, struct err *e);
 
+/* Whether the values of --gateway and --rule can be used; NULL: not given. ERR_INPUT, ERR_SYSTEM, ERR_MEMORY; *flag: of which one. */
+int kernel_traces_check(const char *gateways, const char *rule, const char **flag, struct err *e);
+
 /* Labels are made in `labels` by the thread that reads. The strings must outlive *ret. ERR_INPUT: gateways; ERR_MEMORY. */
 int kernel_traces_new(struct kernel_traces **ret, const struct kernel_traces_options *o,
     struct labels *labels, struct err *e);

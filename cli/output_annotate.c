@@ -156,7 +156,8 @@ reason_words(const char *reason)
 		    "its node is no host of the recording; --host NAME says that it is" },
 		{ "nowhere", "no two of its records in turn are of one thread" },
 		{ "other-thread", "the kernel knows the thread of this number by another name" },
-		{ "unseen", "the recording does not know its thread at that time" } };
+		{ "unseen", "the recording does not know its thread at that time" },
+		{ "lossy", "its request may lack a part, or have one of another request" } };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (strcmp(all[i].reason, reason) == 0)

@@ -14,7 +14,7 @@ const char *
 span_standing_word(enum span_standing s)
 {
 	static const char *const words[SPAN_STANDINGS] = { "", "untimed", "no-thread", "other-host",
-		"nowhere", "other-thread", "unseen" };
+		"nowhere", "other-thread", "unseen", "lossy" };
 
 	return (unsigned)s < SPAN_STANDINGS ? words[s] : "";
 }
@@ -194,6 +194,7 @@ struct open_pair {
 struct unit_walk {
 	struct span_source *source;
 	const struct trace *trace;
+	const char *node;    /* its name */
 	uint32_t unit, span; /* numbers of the source */
 	struct open_pair open[PAIRS_MAX];
 	uint32_t nopen, npairs;
@@ -202,8 +203,6 @@ struct unit_walk {
 static struct span
 span_of(struct unit_walk *w, const struct label *l, const struct event *at, uint64_t id)
 {
-	const char *node = reading_nodes(w->source->reading)[at->node];
-
 	return (struct span){ .trace = { w->trace->id_high, w->trace->id },
 		.id = id,
 		.kind = SPAN_KIND_INTERNAL,
@@ -211,17 +210,27 @@ span_of(struct unit_walk *w, const struct label *l, const struct event *at, uint
 		.end_ns = at->time_ns,
 		.service = { l->text, l->service_len },
 		.name = { l->event, l->event_len },
-		.node = { node, (uint32_t)strlen(node) } };
+		.node = { w->node, (uint32_t)strlen(w->node) } };
 }
 
+/* A span that does not stand is nowhere. */
 static int
 add_of_unit(struct span_source *s, uint32_t span, uint32_t unit, struct err *e)
 {
+	if (s->list[span].standing != SPAN_STANDS)
+		return 0;
 	if (!array_reserve(s->of_units, s->of_units_cap, s->nof_units + 1))
 		return no_memory(e);
 	s->of_units[s->nof_units++] = (struct span_of_unit){ s->list[span].span.begin_ns,
 		s->list[span].span.end_ns, unit, span };
 	return 0;
+}
+
+/* Requests of libhone that lack a record have the right ones; of those that the kernel shows it is not known whose a part is. */
+static uint8_t
+standing_of(const struct span_source *s, const struct trace *t)
+{
+	return s->kernel != NULL && t->lossy ? SPAN_LOSSY : SPAN_STANDS;
 }
 
 static int
@@ -266,7 +275,7 @@ end_pair(
 	w->nopen = i - 1;
 	s->list[w->open[i - 1].span].span.end_ns = at->time_ns;
 	s->list[w->open[i - 1].span].span.no_end = false;
-	s->list[w->open[i - 1].span].standing = SPAN_STANDS;
+	s->list[w->open[i - 1].span].standing = standing_of(s, w->trace);
 	return add_of_unit(s, w->open[i - 1].span, w->unit, e);
 }
 
@@ -296,7 +305,8 @@ naming(const struct span_source *s, const struct trace *t, const struct unit *u)
 static int
 note_clock(struct span_source *s, uint32_t reading_node, uint32_t node)
 {
-	return node == UINT32_MAX || !reading_clock(s->reading, reading_node, &s->clock_ns[node])
+	return s->reading == NULL || node == UINT32_MAX ||
+	               !reading_clock(s->reading, reading_node, &s->clock_ns[node])
 	           ? -1
 	           : 0;
 }
@@ -304,9 +314,13 @@ note_clock(struct span_source *s, uint32_t reading_node, uint32_t node)
 static int
 take_unit(struct span_source *s, const struct trace *t, uint32_t number, struct err *e)
 {
-	struct unit_walk w = { .source = s, .trace = t, .unit = s->nunits };
 	const struct unit *u = &t->units[number];
 	const struct event *first = naming(s, t, u), *last = &t->events[u->first + u->count - 1];
+	struct unit_walk w = { .source = s,
+		.trace = t,
+		.node = (s->reading != NULL ? reading_nodes(s->reading)
+					    : kernel_traces_nodes(s->kernel))[first->node],
+		.unit = s->nunits };
 	const struct label *l = labels_get(s->labels, first->label);
 	struct span span = span_of(&w, l, first, u->id != 0 ? u->id : hash_u64(t->id + number + 1));
 	struct attribute attributes[] = { { "thread.id", 9,
@@ -334,6 +348,8 @@ take_unit(struct span_source *s, const struct trace *t, uint32_t number, struct 
 		return rc;
 	s->nunits++;
 	s->list[w.span].unit = w.unit;
+	if (s->list[w.span].standing == SPAN_STANDS)
+		s->list[w.span].standing = standing_of(s, t);
 	for (uint32_t i = u->first; rc == 0 && i < u->first + u->count; i++) {
 		const struct event *at = &t->events[i];
 		const struct label *is = labels_get(s->labels, at->label);
@@ -388,13 +404,9 @@ open_reading(struct span_source *s, struct err *e)
 	return rc != 0 ? rc : reading_new(&s->reading, &o, s->labels, e);
 }
 
-int
-span_source_read(struct span_source *ret, struct invocation *c, const char *const *files,
-    size_t bytes_max, struct err *e)
+static int
+begin(struct span_source *s, struct invocation *c, size_t bytes_max, struct err *e)
 {
-	struct span_source *s = ret;
-	int rc = 0;
-
 	*s = (struct span_source){ .call = c,
 		.labels = labels_new(),
 		.nodes = texts_new(),
@@ -402,9 +414,42 @@ span_source_read(struct span_source *ret, struct invocation *c, const char *cons
 		.from_ns = INT64_MAX,
 		.to_ns = INT64_MIN,
 		.own_clock = true };
-	if (s->labels == NULL || s->nodes == NULL)
-		return no_memory(e);
-	if ((rc = open_reading(s, e)) != 0)
+	return s->labels != NULL && s->nodes != NULL ? 0 : no_memory(e);
+}
+
+int
+span_source_requests(struct span_source *ret, struct invocation *c, char *const *recordings, int n,
+    size_t bytes_max, struct err *e)
+{
+	struct span_source *s = ret;
+	struct kernel_traces_options o = { .gateways = c->value[FLAG_GATEWAY],
+		.all = c->value[FLAG_RULE] != NULL && strcmp(c->value[FLAG_RULE], "all") == 0,
+		.memory_max_bytes = bytes_max,
+		.take = take,
+		.ctx = s };
+	int rc = begin(s, c, bytes_max, e);
+
+	if (rc != 0 || (rc = kernel_traces_new(&s->kernel, &o, s->labels, e)) != 0 ||
+	    (rc = kernel_traces_read(s->kernel, recordings, n, e)) != 0)
+		return rc;
+	s->own_clock = false;
+	s->counts.traces = kernel_traces_made(s->kernel);
+	if (s->nlist == 0)
+		return err_set(e, ERR_INPUT,
+		    "no request is in the %llu kernel events; they need messages that are sent and received (hone kernel record has them), and --gateway says who begins requests",
+		    (unsigned long long)kernel_traces_events(s->kernel));
+	find_parents(s);
+	return 0;
+}
+
+int
+span_source_read(struct span_source *ret, struct invocation *c, const char *const *files,
+    size_t bytes_max, struct err *e)
+{
+	struct span_source *s = ret;
+	int rc = begin(s, c, bytes_max, e);
+
+	if (rc != 0 || (rc = open_reading(s, e)) != 0)
 		return rc;
 	for (int i = 0; files[i] != NULL && rc == 0; i++)
 		rc = reading_file(s->reading, files[i], e);
@@ -421,6 +466,7 @@ void
 span_source_release(struct span_source *s)
 {
 	reading_free(s->reading);
+	kernel_traces_free(s->kernel);
 	map_free(s->map);
 	labels_free(s->labels);
 	texts_free(s->nodes);

@@ -2,7 +2,8 @@
 /*
  * The spans of trace files, for hone annotate: those of OTLP, Jaeger, Zipkin and others as they are; of LTTng-UST traces the units of
  * requests (libhone, --map, --correlate), and in each unit the pairs of tracepoints that the program calls its own spans ("x_begin", "x_end";
- * docs/trace-contract.md). All are kept in memory, within a bound.
+ * docs/trace-contract.md); of recordings of the kernel the requests that they show (kernel/requests), and their calls to others. All are kept in
+ * memory, within a bound.
  */
 #ifndef CLI_SPAN_SOURCE_H
 #define CLI_SPAN_SOURCE_H
@@ -11,6 +12,7 @@
 #include "base/hash_table.h"
 #include "base/texts.h"
 #include "cli/command.h"
+#include "cli/kernel_traces.h"
 #include "formats/reading.h"
 #include "kernel/spans/span_places.h"
 
@@ -22,6 +24,7 @@ enum span_standing { /* why nothing could be attributed to a span */
 	SPAN_NOWHERE,      /* a unit of which no two records in turn are of one thread */
 	SPAN_OTHER_THREAD, /* the kernel knows the thread by another name than the span */
 	SPAN_UNSEEN,       /* the recording does not know the thread at that time */
+	SPAN_LOSSY,        /* of a request that may lack a part, or have one of another request */
 	SPAN_STANDINGS
 };
 
@@ -41,8 +44,9 @@ struct source_span {
 struct span_source {
 	struct invocation *call;
 	struct labels *labels;
-	struct mapping *map; /* or NULL */
-	struct reading *reading;
+	struct mapping *map;     /* or NULL */
+	struct reading *reading; /* NULL: the spans are the requests of recordings of the kernel */
+	struct kernel_traces *kernel; /* of these; else NULL */
 	struct source_span *list;
 	uint32_t nlist, list_cap;
 	struct place_record *records; /* of units; host: number in nodes; times since the epoch */
@@ -68,6 +72,11 @@ struct span_source {
  * ERR_FULL: over bytes_max. */
 int span_source_read(struct span_source *ret, struct invocation *c, const char *const *files,
     size_t bytes_max, struct err *e);
+
+/* As span_source_read(), of the requests that recordings of the kernel show, according to the flags --gateway and --rule. Times are those of the
+ * recordings. The stage that finds the requests has bounds of its own (kernel/requests/requests.h). */
+int span_source_requests(struct span_source *ret, struct invocation *c, char *const *recordings,
+    int n, size_t bytes_max, struct err *e);
 void span_source_release(struct span_source *s);
 
 #endif

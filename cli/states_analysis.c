@@ -96,7 +96,7 @@ read_spans(struct states_reading *r, char *const *files, int nfiles, struct err 
 {
 	struct reading_options o = { .take = take_trace,
 		.ctx = r,
-		.memory_max_bytes = (size_t)r->call->number[FLAG_MEMORY] << 18,
+		.memory_max_bytes = call_memory_bytes(r->call, true) / 4,
 		.format = r->call->value[FLAG_FORMAT] };
 	int rc = reading_new(&r->reading, &o, r->labels, e);
 
@@ -149,7 +149,7 @@ sort_files(char **files, int nfiles, int *nkernel, struct err *e)
 static int
 read_all(struct states_reading *r, char **files, int nfiles, struct err *e)
 {
-	size_t memory_bytes = (size_t)r->call->number[FLAG_MEMORY] << 20;
+	size_t memory_bytes = call_memory_bytes(r->call, true);
 	struct kernel_files_options o = { .memory_max_bytes = memory_bytes / 8,
 		.take = take_event,
 		.of = r,
@@ -272,7 +272,7 @@ save(struct states_reading *r, char **files, int nfiles, json_t **document, stru
 {
 	struct states_options o = { .support = r->call->number[FLAG_SUPPORT],
 		.seed = (uint64_t)r->call->number[FLAG_SEED],
-		.memory_bytes = (size_t)r->call->number[FLAG_MEMORY] << 19 };
+		.memory_bytes = call_memory_bytes(r->call, true) / 2 };
 	struct states_baseline *b = NULL;
 	struct states_learner *l = NULL;
 	json_t *made = wall_json(clock_wall());

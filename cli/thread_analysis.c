@@ -72,7 +72,7 @@ static int
 read_all(struct thread_reading *r, json_t **document, struct err *e)
 {
 	struct invocation *c = r->call;
-	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
+	size_t memory_bytes = call_memory_bytes(c, true);
 	struct kernel_files_options o = { .format = c->value[FLAG_FORMAT],
 		.meta = c->value[FLAG_MAP],
 		.memory_max_bytes = memory_bytes / 4,

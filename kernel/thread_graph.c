@@ -396,9 +396,13 @@ leave(struct kernel_graph *g, struct cpu *c, const struct kernel_event *ev, stru
 	} else {
 		if (c->is_known)
 			g->counts.unexpected++;
-		if (c->current != NONE &&
-		    (rc = close_unseen(g, g->threads[c->current], ev->time_ns, e)) != 0)
-			return rc;
+		if (c->current != NONE) {
+			struct thread *ran = g->threads[c->current];
+
+			if ((rc = close_unseen(g, ran, ev->time_ns, e)) != 0)
+				return rc;
+			ran->is_ended = ran->exits;
+		}
 		if ((rc = close_unseen(g, t, ev->time_ns, e)) != 0)
 			return rc;
 	}
@@ -411,7 +415,8 @@ leave(struct kernel_graph *g, struct cpu *c, const struct kernel_event *ev, stru
 		t->out.change.syscall = t->syscall;
 		t->out.flags |= t->call_flags;
 	}
-	t->is_ended = t->exits || (ev->flags & SWITCH_ENDED);
+	/* A thread that exits still runs and waits, as for files that it closes, until the kernel says of a switch that it was the last. */
+	t->is_ended = (ev->flags & SWITCH_ENDED) != 0;
 	return 0;
 }
 

@@ -33,8 +33,20 @@ enum {
 	CALLS_MAX = 8192,      /* of a host; further ones have their names in their events */
 	THREADS_MAX = 1 << 22, /* with names, of all hosts */
 	COMM_BYTES = 16,
-	STATUS_WAITS = 5, /* of LTTng's state dump */
 };
+
+enum status { /* of LTTng's state dump */
+	STATUS_UNKNOWN = 0,
+	STATUS_NEW = 1, /* made, and not woken yet */
+	STATUS_READY = 2,
+	STATUS_WAITS = 5,
+	STATUS_RUNS = 6,
+	STATUS_ENDED = 7,
+};
+
+/* What the map of threads has of one, in the 64 bits of a value: its name's number + 1 in 33 of them, its status in 3, and in 28 after how many losses the
+ * status was noted. After another loss nothing is known of it. */
+enum { STATUS_SHIFT = 33, LOSSES_SHIFT = 36 };
 
 enum own_class {
 	OWN_SWITCH,
@@ -95,7 +107,7 @@ static const struct {
 	[OWN_NAME] = { "lttng_statedump_process_state",
 	    "uint32_t _tid; uint32_t _vtid; uint32_t _pid; uint32_t _vpid; int32_t _ppid; "
 	    "int32_t _vppid; string _name; int32_t _type; int32_t _mode; int32_t _submode; "
-	    "int32_t _status; int32_t _ns_level;" },
+	    "int32_t _status; int32_t _ns_level; uint8_t _hone_asleep;" },
 	[OWN_IRQ_IN] = { "irq_handler_entry",
 	    "int32_t _irq; string _name; uint16_t _hone_vector;" },
 	[OWN_IRQ_OUT] = { "irq_handler_exit", "int32_t _irq; int32_t _ret; " CONTEXT_FIELDS },
@@ -147,7 +159,8 @@ struct kernel_ctf_writer {
 	int folder;
 	struct own_host *hosts; /* by number */
 	uint32_t nhosts, hosts_cap;
-	struct map comms; /* host and thread -> number of its name + 1 */
+	struct map threads; /* host and thread -> name and status, see STATUS_SHIFT */
+	uint32_t losses;
 	int64_t last_ns;
 	uint32_t order;
 	uint64_t events, bytes;
@@ -435,10 +448,49 @@ thread_key(const struct event_writing *x, uint32_t tid)
 	return (uint64_t)x->ev->host << 32 | tid;
 }
 
+static uint64_t
+thread_get(const struct event_writing *x, uint32_t tid)
+{
+	return (uintptr_t)map_get(&x->w->threads, thread_key(x, tid));
+}
+
+/* name: its number + 1. A thread over the bound has no name and no status. */
+static void
+thread_put(struct event_writing *x, uint32_t tid, uint64_t name, enum status status)
+{
+	uint64_t losses = x->w->losses & ((UINT32_C(1) << 28) - 1),
+		 value = name | (uint64_t)status << STATUS_SHIFT | losses << LOSSES_SHIFT;
+
+	if (tid != 0 && (x->w->threads.count < THREADS_MAX || thread_get(x, tid) != 0))
+		map_put(&x->w->threads, thread_key(x, tid), (void *)(uintptr_t)value);
+}
+
+static uint64_t
+thread_name(const struct event_writing *x, uint32_t tid)
+{
+	return thread_get(x, tid) & ((UINT64_C(1) << STATUS_SHIFT) - 1);
+}
+
+static enum status
+thread_status(const struct event_writing *x, uint32_t tid)
+{
+	uint64_t value = thread_get(x, tid);
+
+	return value >> LOSSES_SHIFT == (x->w->losses & ((UINT32_C(1) << 28) - 1))
+	           ? (enum status)(value >> STATUS_SHIFT & 7)
+	           : STATUS_UNKNOWN;
+}
+
+static void
+note_status(struct event_writing *x, uint32_t tid, enum status status)
+{
+	thread_put(x, tid, thread_name(x, tid), status);
+}
+
 static void
 put_comm(struct event_writing *x, uint32_t tid)
 {
-	uintptr_t name = (uintptr_t)map_get(&x->w->comms, thread_key(x, tid));
+	uint64_t name = thread_name(x, tid);
 	char comm[COMM_BYTES] = { 0 };
 
 	if (tid == 0)
@@ -483,6 +535,11 @@ put_switch(struct event_writing *x)
 	buf_u32(x->to, (uint32_t)ev->change.syscall);
 	buf_u32(x->to, ev->change.owner);
 	buf_u64(x->to, ev->change.lock);
+	note_status(x, ev->tid,
+	    ev->flags & SWITCH_ENDED    ? STATUS_ENDED
+	    : ev->flags & SWITCH_ASLEEP ? STATUS_WAITS
+					: STATUS_READY);
+	note_status(x, ev->change.next_tid, STATUS_RUNS);
 }
 
 static void
@@ -498,6 +555,8 @@ put_waking(struct event_writing *x)
 	buf_u32(x->to, ev->waking.pid);
 	buf_u8(x->to, ev->waking.by);
 	put_u16(x->to, ev->waking.vector);
+	if (thread_status(x, ev->waking.tid) != STATUS_RUNS)
+		note_status(x, ev->waking.tid, STATUS_READY);
 }
 
 static void
@@ -510,6 +569,7 @@ put_fork(struct event_writing *x)
 	put_comm(x, x->ev->child.tid);
 	buf_u32(x->to, x->ev->child.tid);
 	buf_u32(x->to, x->ev->child.pid);
+	note_status(x, x->ev->child.tid, STATUS_NEW);
 }
 
 static void
@@ -521,14 +581,14 @@ put_exit(struct event_writing *x)
 	buf_u32(x->to, 20);
 }
 
+/* Trace Compass takes the status of a state dump for that of the thread from now on, also in the middle of a trace. */
 static void
 put_name(struct event_writing *x)
 {
 	const struct kernel_event *ev = x->ev;
-	uint64_t key = thread_key(x, ev->tid);
+	enum status status = ev->thread.asleep ? STATUS_WAITS : thread_status(x, ev->tid);
 
-	if (x->w->comms.count < THREADS_MAX || map_get(&x->w->comms, key) != NULL)
-		map_put(&x->w->comms, key, (void *)((uintptr_t)ev->thread.name + 1));
+	thread_put(x, ev->tid, (uint64_t)ev->thread.name + 1, status);
 	put_head(x, OWN_NAME);
 	buf_u32(x->to, ev->tid);
 	buf_u32(x->to, ev->tid);
@@ -540,8 +600,9 @@ put_name(struct event_writing *x)
 	buf_u32(x->to, 0);
 	buf_u32(x->to, 0);
 	buf_u32(x->to, 0);
-	buf_u32(x->to, ev->thread.asleep ? STATUS_WAITS : 0);
+	buf_u32(x->to, status);
 	buf_u32(x->to, 0);
+	buf_u8(x->to, ev->thread.asleep);
 }
 
 static int
@@ -671,6 +732,7 @@ put_lost(struct event_writing *x)
 	put_u16(x->to, ev->cpu);
 	buf_u64(x->to, ev->lost.count);
 	buf_u64(x->to, (uint64_t)ev->lost.from_ns);
+	x->w->losses++;
 }
 
 static int
@@ -864,7 +926,7 @@ kernel_ctf_close(struct kernel_ctf_writer *w, struct err *e)
 			close(h->folder);
 	}
 	free(w->hosts);
-	map_release(&w->comms);
+	map_release(&w->threads);
 	close(w->folder);
 	free(w);
 	return rc;

@@ -164,13 +164,14 @@ enum window_took
 event_window_add(struct event_window *w, const struct kernel_event *ev)
 {
 	struct cpu_queue *q = queue_of(w, ev->cpu);
-	bool was_empty;
+	bool was_empty, moved;
 
 	if (q == NULL || !make_room(q))
 		return WINDOW_NO_MEMORY;
 	if (w->any_left && ev->time_ns < w->left_ns)
 		return WINDOW_LATE;
 	was_empty = q->count == 0;
+	moved = !was_empty && item(q, q->count - 1)->ev.time_ns > ev->time_ns;
 	if (!insert(q, ev, w->order))
 		return WINDOW_LATE;
 	w->order++;
@@ -183,7 +184,7 @@ event_window_add(struct event_window *w, const struct kernel_event *ev)
 			if (w->heap[i] == ev->cpu)
 				sift_up(w, i);
 	}
-	return WINDOW_TOOK;
+	return moved ? WINDOW_MOVED : WINDOW_TOOK;
 }
 
 bool

@@ -23,7 +23,12 @@ struct event_window;
 struct event_window *event_window_new(size_t max_bytes);
 void event_window_free(struct event_window *w);
 
-enum window_took { WINDOW_TOOK, WINDOW_LATE, WINDOW_NO_MEMORY };
+enum window_took {
+	WINDOW_TOOK,
+	WINDOW_MOVED, /* taken, and put before events of its CPU that came earlier */
+	WINDOW_LATE,
+	WINDOW_NO_MEMORY
+};
 
 /* Adds an event. WINDOW_LATE: events of later times have left already, or it is earlier than over 256 events of its CPU
  * that came before; it is not taken. O(1) amortised for events that are in the order of their CPU. */

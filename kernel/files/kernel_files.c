@@ -276,11 +276,15 @@ begin(struct merge *m, struct err *e)
 static void
 count_lost(struct merge *m, const struct kernel_event *ev)
 {
+	char many[48] = "an unknown number of", cpu[16] = "any CPU";
+
+	if (ev->lost.count > 0)
+		snprintf(many, sizeof many, "%" PRIu64, ev->lost.count);
+	if (ev->cpu != KERNEL_CPU_ALL)
+		snprintf(cpu, sizeof cpu, "CPU %u", ev->cpu);
 	m->account.counts->lost += ev->lost.count;
-	account_odd(&m->account, ODDITY_LOST,
-	    "%" PRIu64 " events of CPU %d of host %.60s, until %" PRId64 " ns (-1: all CPUs)",
-	    ev->lost.count, ev->cpu == KERNEL_CPU_ALL ? -1 : ev->cpu,
-	    account_host(&m->account, ev->host), ev->time_ns);
+	account_odd(&m->account, ODDITY_LOST, "%s events of %s of host %.60s, until %" PRId64 " ns",
+	    many, cpu, account_host(&m->account, ev->host), ev->time_ns);
 }
 
 static int

@@ -45,7 +45,7 @@ MEANING(OWN_WAKING, "sched_waking", SLOTS("tid", "hone_pid", "hone_by", "hone_ve
 MEANING(OWN_WAKEUP_NEW, "sched_wakeup_new", SLOTS("tid", "hone_pid", "hone_by", "hone_vector"))
 MEANING(OWN_FORK, "sched_process_fork", SLOTS("child_tid", "child_pid"))
 MEANING(OWN_EXIT, "sched_process_exit", SLOTS("tid"))
-MEANING(OWN_NAME, "lttng_statedump_process_state", SLOTS("name", "status"))
+MEANING(OWN_NAME, "lttng_statedump_process_state", SLOTS("name", "status", "hone_asleep"))
 MEANING(OWN_IRQ_IN, "irq_handler_entry", SLOTS("hone_vector", "name"))
 MEANING(OWN_IRQ_OUT, "irq_handler_exit", SLOTS("hone_vector", "hone_name"))
 MEANING(OWN_SOFTIRQ_IN, "irq_softirq_entry", SLOTS("hone_vector", "hone_name"))

@@ -7,7 +7,7 @@
 ODDITY(MALFORMED, "malformed", "lines or records that cannot be read")
 ODDITY(TRUNCATED, "truncated", "recordings that end in the middle")
 ODDITY(
-    CLOCK, "clock", "times that go back: the event is left out, of CTF the rest of its recording")
+    CLOCK, "clock", "times that go back: of CTF the rest of its recording is left out")
 ODDITY(LOST, "lost", "places where the tracer lost events")
 ODDITY(NO_END, "no_end", "interrupts whose end is missing")
 ODDITY(NO_BEGIN, "no_begin", "interrupts whose begin is missing")

@@ -469,6 +469,7 @@ recording_ftrace_open(struct recording **ret, struct input *in, const char *path
 	if (rc != 0)
 		return rc;
 	t->parse = parse;
+	t->in_order = true;
 	t->release = release;
 	*ret = &t->recording;
 	return 0;

@@ -236,6 +236,12 @@ void
 recording_text_add(struct recording_text *t, const struct kernel_event *ev)
 {
 	switch (event_window_add(t->window, ev)) {
+	case WINDOW_MOVED:
+		if (t->in_order)
+			account_odd(t->setting->account, ODDITY_CLOCK,
+			    "%" PRId64 " ns on CPU %u: a later time of this CPU came before",
+			    ev->time_ns, ev->cpu);
+		break;
 	case WINDOW_TOOK:
 		break;
 	case WINDOW_LATE:

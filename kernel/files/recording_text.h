@@ -37,6 +37,8 @@ struct recording_text {
 	uint32_t events_cap;
 	struct arena arena;
 	uint32_t cap; /* of recording.items */
+	bool
+	    in_order; /* the tracer writes the events of a CPU in their order: a time that goes back there is odd */
 	bool over;
 	uint64_t reported_bytes;                   /* of progress */
 	int rc;                                    /* of recording_text_add() */

@@ -611,7 +611,7 @@ take_own(struct translation *x)
 	case MEANING_OWN_NAME:
 		ev = add(x, KERNEL_NAME);
 		ev->thread.name = text(x, 0);
-		ev->thread.asleep = number(x, 1) == 5;
+		ev->thread.asleep = has(x, 2) ? number(x, 2) != 0 : number(x, 1) == 5;
 		return true;
 	case MEANING_OWN_IRQ_IN:
 	case MEANING_OWN_IRQ_OUT:

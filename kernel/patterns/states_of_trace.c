@@ -6,6 +6,7 @@
 
 #include "analysis/below_time.h"
 #include "base/array.h"
+#include "base/hash_map.h"
 #include "kernel/path.h"
 
 struct thread_stay { /* of an operation on a thread */
@@ -22,7 +23,13 @@ struct thread_list { /* of an operation */
 struct called_unit {
 	uint32_t operation;
 	int64_t fork_ns, begin_ns, end_ns;
+	int64_t join_ns;    /* when its caller had the answer; INT64_MIN: never */
 	uint32_t node, tid; /* where it begins */
+};
+
+struct passed { /* an operation that ended while its caller did something else, and when */
+	int64_t at_ns;
+	uint32_t operation;
 };
 
 struct job { /* one trace */
@@ -38,6 +45,8 @@ struct job { /* one trace */
 	struct called_unit
 	    *children;        /* by operation: children[first[i] .. first[i + 1]), by begin */
 	uint32_t *first, low; /* low: of the operation that is looked at, those before have ended */
+	struct map joins;     /* number of the call -> number of its last join + 1 */
+	bool *has_piece;      /* by operation: of its caller's time */
 	struct operation_piece *pieces;
 	uint32_t npieces, cap;
 };
@@ -140,6 +149,29 @@ list_operations(struct job *j)
 }
 
 static int
+list_joins(struct job *j)
+{
+	const struct trace *t = j->t;
+
+	if ((j->has_piece = arena_calloc(j->a, j->o->n, sizeof *j->has_piece)) == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < t->nevents; i++)
+		if (t->events[i].link_id != 0 &&
+		    labels_get(j->labels, t->events[i].label)->kind == RECORD_JOIN &&
+		    !map_put(&j->joins, t->events[i].link_id, (void *)(uintptr_t)(i + 1)))
+			return ERR_MEMORY;
+	return 0;
+}
+
+static int64_t
+join_of(const struct job *j, const struct unit *u)
+{
+	uintptr_t join = (uintptr_t)map_get(&j->joins, j->t->events[u->fork].link_id);
+
+	return join != 0 ? j->t->events[join - 1].time_ns : INT64_MIN;
+}
+
+static int
 by_begin(const void *x, const void *y)
 {
 	const struct called_unit *a = x, *b = y;
@@ -168,7 +200,7 @@ list_children(struct job *j)
 
 			j->children[at - 1] = (struct called_unit){ at,
 				j->t->events[u->fork].time_ns, o->list[at].begin_ns,
-				o->list[at].end_ns, ev->node, ev->tid };
+				o->list[at].end_ns, join_of(j, u), ev->node, ev->tid };
 		}
 		qsort(
 		    j->children + j->first[i], at - 1 - j->first[i], sizeof *j->children, by_begin);
@@ -194,6 +226,8 @@ add(struct job *j, int64_t from_ns, int64_t to_ns, uint8_t state, uint32_t withi
 
 	if (from_ns >= to_ns)
 		return true;
+	if (within != OPERATION_NONE)
+		j->has_piece[within] = true;
 	if (last != NULL && last->to_ns == from_ns && last->state == state &&
 	    last->within == within) {
 		last->to_ns = to_ns;
@@ -427,11 +461,77 @@ add_stay_of_records(struct job *j, uint32_t operation, const struct thread_stay 
 	return rc;
 }
 
+static int
+by_time(const void *x, const void *y)
+{
+	const struct passed *a = x, *b = y;
+
+	if (a->at_ns != b->at_ns)
+		return a->at_ns < b->at_ns ? -1 : 1;
+	return a->operation < b->operation ? -1 : a->operation > b->operation;
+}
+
+/* Of the operations below that were answered, those without a piece: their caller ran, or was ready, until they had ended. */
+static uint32_t
+list_passed(const struct job *j, uint32_t operation, struct passed *ret)
+{
+	const struct operation *o = &j->o->list[operation];
+	uint32_t n = 0;
+
+	for (uint32_t k = j->first[operation]; k < j->first[operation + 1]; k++) {
+		const struct called_unit *c = &j->children[k];
+		int64_t at_ns = c->end_ns < c->join_ns ? c->end_ns : c->join_ns;
+
+		if (c->join_ns == INT64_MIN || j->has_piece[c->operation] || at_ns < o->begin_ns ||
+		    at_ns > o->end_ns)
+			continue;
+		ret[n++] = (struct passed){ at_ns, c->operation };
+	}
+	qsort(ret, n, sizeof *ret, by_time);
+	return n;
+}
+
+/* Gives these an empty piece each, so that what comes after them is told from what comes before. In the arena. */
+static int
+keep_pieces(struct job *j, uint32_t operation)
+{
+	struct operation *o = &j->o->list[operation];
+	uint32_t below = j->first[operation + 1] - j->first[operation], npassed, at = 0, n = 0;
+	struct passed *passed = arena_calloc(j->a, (size_t)below + 1, sizeof *passed);
+	struct operation_piece *to;
+
+	if (passed == NULL)
+		return ERR_MEMORY;
+	npassed = list_passed(j, operation, passed);
+	if ((to = arena_calloc(j->a, (size_t)j->npieces + 2 * (size_t)npassed + 1, sizeof *to)) ==
+	    NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < j->npieces; i++) {
+		struct operation_piece p = j->pieces[i];
+
+		for (; at < npassed && passed[at].at_ns < p.to_ns; at++) {
+			int64_t here_ns = p.within == OPERATION_NONE && passed[at].at_ns > p.from_ns
+			                      ? passed[at].at_ns
+			                      : p.from_ns;
+
+			if (here_ns > p.from_ns)
+				to[n++] = (struct operation_piece){ p.from_ns, here_ns, p.within,
+					p.state };
+			p.from_ns = here_ns;
+			to[n++] = (struct operation_piece){ here_ns, here_ns, passed[at].operation,
+				BELOW_RUNNING };
+		}
+		to[n++] = p;
+	}
+	o->pieces = to;
+	o->npieces = n;
+	return 0;
+}
+
 /* The threads of a unit, one after the other: time between two events is of the thread of the later one. */
 static int
 add_operation(struct job *j, uint32_t operation)
 {
-	struct operation *o = &j->o->list[operation];
 	const struct unit *u = &j->t->units[j->unit_of[operation]];
 	const struct event *ev = &j->t->events[u->first];
 	int rc = 0;
@@ -450,13 +550,7 @@ add_operation(struct job *j, uint32_t operation)
 			rc = j->from->graph != NULL ? add_stay_of_graph(j, operation, &s)
 			                            : add_stay_of_records(j, operation, &s);
 	}
-	if (rc != 0)
-		return rc;
-	o->npieces = j->npieces;
-	if (j->npieces > 0 &&
-	    (o->pieces = arena_copy(j->a, j->pieces, j->npieces * sizeof *j->pieces)) == NULL)
-		return ERR_MEMORY;
-	return 0;
+	return rc != 0 || j->npieces == 0 ? rc : keep_pieces(j, operation);
 }
 
 int
@@ -472,11 +566,12 @@ operations_of_trace(struct operations *ret, const struct trace *t, const struct 
 		return 0;
 	if (from->graph == NULL && (rc = below_records_of(&j.records, t, labels, a, e)) != 0)
 		return rc;
-	if (list_operations(&j) != 0 || list_children(&j) != 0)
+	if (list_operations(&j) != 0 || list_joins(&j) != 0 || list_children(&j) != 0)
 		rc = ERR_MEMORY;
 	for (uint32_t i = 0; i < ret->n && rc == 0; i++)
 		rc = add_operation(&j, i);
 	free(j.pieces);
+	map_release(&j.joins);
 	if (rc != 0)
 		ret->n = 0;
 	return rc != 0 ? out_of_memory(e) : 0;

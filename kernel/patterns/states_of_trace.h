@@ -7,6 +7,8 @@
  *  1. While an operation that it called runs on the same thread, the time is that operation's.
  *  2. While it waits for the network or another thread (or it is unknown why), and an operation that it called goes on elsewhere, the time
  *     is that operation's; of several, the one that ends last, since that is what the wait is for.
+ *     An operation that was answered and has no time of its caller, since that ran or was ready until it had ended, has an empty piece when it
+ *     ended: what comes after it is told from what comes before.
  *  3. Everything else is its own. A wait for the network or another thread is followed along the critical path (kernel/path.h): if what
  *     it waited for was itself waiting for the disk, a timer, a lock, a page fault, or for a CPU, the wait is of that state. If it was
  *     running, it remains a wait for the network or another thread, and so does a wait for what an operation does that called this one (the

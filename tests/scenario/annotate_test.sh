@@ -189,14 +189,19 @@ states() {
 }
 check "spans with a recording are operations whose states are known" states
 misused() { hone annotate "$@" > "$D/misused" 2>&1; [ $? = 2 ]; }
-check "without spans it is misuse: exit 2" misused "$D/live/kernel"
+messages() { hone annotate "$D/live/kernel" > "$D/messages" 2>&1; [ $? = 1 ] && grep -q "no request is in the" "$D/messages"; }
+check "without spans, a recording in which nobody sends has no request: exit 1" messages
+check "a rule for messages contradicts spans of a file: exit 2" misused --spans "$D/otlp.json" --rule all "$D/live/kernel"
 no_pid() { hone kernel record --events stacks "$D/no" 2> "$D/misused"; [ $? = 2 ] && grep "of the processes of --pid only" "$D/misused" && [ ! -e "$D/no" ]; }
 check "stacks of the whole machine are misuse: exit 2" no_pid
 check "an unknown format is misuse: exit 2" misused --spans "$D/otlp.json" --format xml --output - "$D/live/kernel"
 # ---- killed
-sleep 300 &
+rm -f "$D/in" && mkfifo "$D/in"
+HONE_SAMPLE=1 "$O/tests/scenario/annotate_program" "$D/files" 1 < "$D/in" > "$D/killed.truth" &
 PIDS+=($!)
-hone annotate --pid $! --seconds 60 "$D/killed" > "$D/killed.log" 2>&1 &
+exec 9> "$D/in"
+wait_for 20 grep -q ready "$D/killed.truth" || bail "the program starts"
+hone annotate --pid ${PIDS[-1]} --seconds 60 "$D/killed" > "$D/killed.log" 2>&1 &
 killed=$!
 PIDS+=($killed)
 begun() { lttng list 2> /dev/null | has "hone-annotate-$killed"; }
@@ -207,4 +212,5 @@ kill -9 $killed
 ended() { ! begun; }
 check "which is gone soon after a kill -9" wait_for 20 ended
 check "and so is the process that destroys it" wait_for 10 gone "$keeper"
+exec 9>&-
 echo "1..$N"

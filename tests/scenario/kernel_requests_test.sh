@@ -15,8 +15,9 @@ PIDS=()
 trap 'kill "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
 why() { tail -n 20 "$D"/*.log 2> /dev/null; }
 
-echo 1..30
-# run NAME KIND CLIENTS REQUESTS FLAG...: the services serve so many requests while hone kernel record records them
+echo 1..39
+RECORD=(kernel record)
+# run NAME KIND CLIENTS REQUESTS FLAG...: the services serve so many requests while hone, with the words of RECORD, records them
 run() {
 	local name=$1 kind=$2 clients=$3 requests=$4 work record
 	shift 4
@@ -25,14 +26,14 @@ run() {
 	work=$!
 	PIDS+=($work)
 	exec 9> "$D/in"
-	wait_for 30 grep -q ready "$D/out" || bail "the services do not begin"
-	"$H" kernel record --seconds 100 --pid $work --json "$@" "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
+	wait_for 60 grep -q ready "$D/out" || bail "the services do not begin"
+	"$H" "${RECORD[@]}" --seconds 100 --pid $work --json "$@" "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
 	record=$!
 	PIDS+=($record)
-	wait_for 20 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
+	wait_for 60 grep -q "recording .*the kernel" "$D/$name.log" || bail "hone ${RECORD[*]} does not begin"
 	sleep 1
 	echo go >&9
-	wait_for 60 grep -q done "$D/out" || bail "the services do not end"
+	wait_for 120 grep -q done "$D/out" || bail "the services do not end"
 	exec 9>&-
 	wait $work
 	kill -INT $record
@@ -85,17 +86,17 @@ together() {
 		$command < "$D/in$n" > "$D/out$n" 2> "$D/$name.work$n.log" &
 		works+=($!)
 		eval "exec $((7 + n))> '$D/in$n'"
-		wait_for 30 grep -q ready "$D/out$n" || bail "the services do not begin"
+		wait_for 60 grep -q ready "$D/out$n" || bail "the services do not begin"
 		n=$((n + 1))
 	done
 	PIDS+=("${works[@]}")
 	"$H" kernel record --seconds 100 --pid "$(IFS=,; echo "${works[*]}")" --json --texts "$D/$name" > "$D/$name.json" 2> "$D/$name.log" &
 	record=$!
 	PIDS+=($record)
-	wait_for 20 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
+	wait_for 60 grep -q "recording the kernel" "$D/$name.log" || bail "hone kernel record does not begin"
 	sleep 1
 	for i in $(seq 0 $((n - 1))); do echo go >&$((7 + i)); done
-	for i in $(seq 0 $((n - 1))); do wait_for 60 grep -q done "$D/out$i" || bail "the services do not end"; done
+	for i in $(seq 0 $((n - 1))); do wait_for 120 grep -q done "$D/out$i" || bail "the services do not end"; done
 	exec 7>&- 8>&-
 	wait "${works[@]}"
 	kill -INT $record
@@ -141,6 +142,37 @@ check "the text shows them as other traces" grep -q "10,000 requests of 1 type" 
 check "a gateway that sends nothing begins no request" [ $? = 1 ]
 "$H" analyze "$D/blocking" --gateway 127.0.0.0/8,x > "$D/bad" 2>&1
 check "a gateway that is no address is refused" [ $? = 2 ]
+
+# ---- what the kernel did for each of them: a service writes one line for each request, sends to those that it calls and to its caller, and
+# receives from those that it calls
+# owns NAME RECEIVED: of all spans that are annotated, this is so; of event loops what is received is not known to belong to one request, and the loop
+# may find meanwhile that a connection is closed
+owns() {
+	jq -e --arg received "$2" '
+		(.spans | group_by(.parent) | map({key: (.[0].parent // ""), value: length}) | from_entries) as $below
+		| [.spans[] | select(.not_attributed == null) | ($below[.span] // 0) as $n | (.summary | map({key: .name, value: .count}) | from_entries) as $calls
+			| select($calls.write != 1 or $calls.sendto != $n + 1 or
+				($received == "all" and ($calls.recvfrom // 0) != $n))] as $wrong
+		| [.counts.annotated, .counts.not_attributed, ($wrong | length), $wrong[0]] | debug
+		| .[0] > 500 and .[2] == 0' "$D/$1.json"
+}
+RECORD=(annotate)
+run live blocking 4 500 --texts --events sched,net,syscalls
+check "annotate live: no span is without its thread" jq -e '.counts.traces == 500 and .counts.annotated == .counts.spans - (.counts.not_attributed.lossy // 0)' "$D/live.json"
+check "annotate live: at least 99 % of the requests are annotated" jq -e '(.counts.not_attributed.lossy // 0) < 0.01 * .counts.spans' "$D/live.json"
+check "annotate live: each request has the system calls that its service made for it" owns live all
+run loops epoll 4 500 --texts --events sched,net,syscalls
+check "annotate live: requests of event loops have their sends and their write, and no other ones" owns loops none
+"$H" annotate "$D/live/kernel" --json > "$D/again.json" 2>> "$D/analyze.log"
+check "annotate of the recording: the same" cmp <(jq -S . "$D/live.json") <(jq -S . "$D/again.json")
+"$H" annotate "$D/live/kernel" --limit 1 --calls sendto --html "$D/annotated.html" > "$D/text" 2>> "$D/analyze.log"
+check "its text says which request it is" grep -q "GET /[a-z]*/{id}  span" "$D/text"
+check "there is a page of it" grep -q "sendto" "$D/annotated.html"
+"$H" annotate "$D/live/kernel" --gateway 127.0.0.1:9 > "$D/none" 2>&1
+check "a gateway that sends nothing begins no request to annotate" [ $? = 1 ]
+"$H" annotate "$D/live/kernel" --spans "$D/live.json" --rule all > "$D/bad" 2>&1
+check "a rule for messages and spans of a file contradict each other" [ $? = 2 ]
+
 export XDG_DATA_HOME="$D"
 "$H" baseline save before "$D/blocking" > /dev/null 2>> "$D/analyze.log"
 check "a baseline is made of it" "$H" analyze "$D/epoll" --baseline before

@@ -503,6 +503,59 @@ a_tid_that_is_used_again_is_another_thread(void **state)
 	kit_end(&k);
 }
 
+/* Of perf-taskset2, a public recording: ls closes its files after sched_process_exit, and waits for storage 40 times. */
+static void
+a_thread_that_exits_goes_on_until_its_last_switch(void **state)
+{
+	struct kernel_event again = {
+		.time_ns = 70, .tid = 2, .kind = KERNEL_FORK, .child = { 9, 9 }
+	};
+	uint32_t first;
+	struct kit k;
+
+	(void)state;
+	kit_begin(&k, false);
+	kit_take(&k, switched(10, 0, 2, 0, 9));
+	kit_take(
+	    &k, (struct kernel_event){ .time_ns = 20, .tid = 9, .pid = 9, .kind = KERNEL_EXIT });
+	kit_take(&k, switched(30, 0, 9, 0, 2));
+	kit_take(&k, switched(40, 0, 2, 0, 9));
+	kit_take(&k, switched(60, 0, 9, SWITCH_ENDED, 2));
+	kit_take(&k, again);
+	kit_take(&k, switched(80, 0, 2, 0, 9));
+	kit_take(&k, switched(90, 0, 9, SWITCH_ASLEEP, 2));
+	assert_int_equal(kernel_graph_end(k.graph, &k.e), 0);
+	first = kernel_graph_find(k.graph, 0, 9, 25);
+	assert_int_equal(kernel_graph_find(k.graph, 0, 9, 55), first);
+	assert_string_equal(
+	    said_of(&k, first, 10, 100, false), "running 10-30, ready 30-40, running 40-60");
+	assert_int_not_equal(kernel_graph_find(k.graph, 0, 9, 85), first);
+	assert_int_equal(kernel_graph_counts(k.graph).reused, 0);
+	kit_end(&k);
+}
+
+/* A thread other than the first one of its process that executes a program gives up its number. */
+static void
+a_number_that_is_given_up_while_its_thread_runs_has_ended(void **state)
+{
+	uint32_t given_up;
+	struct kit k;
+
+	(void)state;
+	kit_begin(&k, false);
+	kit_take(&k, switched(10, 0, 2, 0, 9));
+	kit_take(
+	    &k, (struct kernel_event){ .time_ns = 20, .tid = 9, .pid = 8, .kind = KERNEL_EXIT });
+	kit_take(&k, switched(30, 0, 8, SWITCH_ASLEEP, 2));
+	kit_take(&k, switched(50, 0, 2, 0, 3));
+	assert_int_equal(kernel_graph_end(k.graph, &k.e), 0);
+	given_up = kernel_graph_find(k.graph, 0, 9, 20);
+	assert_int_not_equal(given_up, KERNEL_THREAD_NONE);
+	assert_int_equal(kernel_graph_thread(k.graph, given_up)->end_ns, 30);
+	assert_int_equal(kernel_graph_find(k.graph, 0, 9, 45), KERNEL_THREAD_NONE);
+	kit_end(&k);
+}
+
 static void
 too_many_events_are_refused_with_a_way_out(void **state)
 {
@@ -644,6 +697,8 @@ main(void)
 		cmocka_unit_test(a_wait_that_nobody_ended_is_unknown_and_counted),
 		cmocka_unit_test(time_that_goes_back_is_counted_and_left_out),
 		cmocka_unit_test(a_tid_that_is_used_again_is_another_thread),
+		cmocka_unit_test(a_thread_that_exits_goes_on_until_its_last_switch),
+		cmocka_unit_test(a_number_that_is_given_up_while_its_thread_runs_has_ended),
 		cmocka_unit_test(too_many_events_are_refused_with_a_way_out),
 		cmocka_unit_test(intervals_have_no_gap_and_paths_add_up_whatever_comes),
 		cmocka_unit_test(forgetting_keeps_the_rest),

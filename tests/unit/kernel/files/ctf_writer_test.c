@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hone's own recording: what is read is what was written. */
+#define _GNU_SOURCE
 #include <sys/resource.h>
 #include <signal.h>
 
@@ -237,6 +238,183 @@ random_streams_come_back_bit_for_bit(void **state)
 	free(all);
 }
 
+/* ---- what Trace Compass looks for ---------------------------------------------- */
+
+/*
+ * Events and fields that Trace Compass' kernel analyses and execution graph read of traces of LTTng, with the types that lttng-modules 2.13
+ * gives them (include/instrumentation/events; a pid_t may lack its sign, since Trace Compass takes any integer). Sources, of the repository
+ * eclipse-tracecompass: LttngKernelTrace (environment), Lttng26EventLayout to Lttng29EventLayout (names), TraceEventHandlerSched,
+ * TraceEventHandlerStatedump and TraceEventHandlerExecutionGraph, StateDumpHandler, IrqEntryHandler, IPIEntryHandler, SoftIrqEntryHandler,
+ * CtfTmfContext ("context._tid").
+ */
+static const struct {
+	const char *event, *fields; /* "type name; type name" */
+} looked_for[] = {
+	{ "sched_switch",
+	    "comm prev_comm[16]; 32 prev_tid; 32 prev_prio; 64 prev_state; comm next_comm[16]; 32 next_tid; 32 next_prio" },
+	{ "sched_waking", "comm comm[16]; 32 tid; 32 prio; 32 target_cpu" },
+	{ "sched_wakeup_new", "comm comm[16]; 32 tid; 32 prio; 32 target_cpu" },
+	{ "sched_process_fork",
+	    "comm parent_comm[16]; 32 parent_tid; 32 parent_pid; comm child_comm[16]; 32 child_tid; 32 child_pid" },
+	{ "sched_process_exit", "comm comm[16]; 32 tid; 32 prio" },
+	{ "lttng_statedump_process_state",
+	    "32 tid; 32 pid; 32 ppid; string name; 32 type; 32 mode; 32 submode; 32 status" },
+	{ "irq_handler_entry", "32 irq; string name" },
+	{ "irq_handler_exit", "32 irq; 32 ret" },
+	{ "irq_softirq_entry", "32 vec" },
+	{ "irq_softirq_exit", "32 vec" },
+	{ "timer_hrtimer_expire_entry", "64 hrtimer" },
+	{ "timer_hrtimer_expire_exit", "64 hrtimer" },
+	{ "x86_irq_vectors_call_function_entry", "32 vector" },
+	{ "x86_irq_vectors_call_function_exit", "32 vector" },
+	{ "block_rq_complete", "32 dev; 64 sector; 32 nr_sector; 32 error; 32 rwbs" },
+	{ "syscall_entry_read", "" },
+	{ "syscall_exit_read", "64 ret" },
+};
+
+/* The metadata of a recording of one read(), to be freed. */
+static char *
+metadata_of_read(void)
+{
+	struct kernel_event ev = { .time_ns = 1, .tid = 7, .pid = 7, .kind = KERNEL_SYSCALL_IN };
+	struct kernel_ctf_writer *w;
+	struct kernel_names n;
+	char folder[64], path[96], *text = calloc(1, 65536);
+	struct err e;
+	FILE *f;
+
+	assert_non_null(text);
+	kit_folder(folder);
+	assert_int_equal(kernel_names_new(&n, &e), 0);
+	hosts_named(&n);
+	assert_int_equal(kernel_ctf_open(&w, folder, &n, NULL, &e), 0);
+	ev.call.number = kernel_syscall_number("read");
+	assert_int_equal(kernel_ctf_take(w, &ev, &e), 0);
+	assert_int_equal(kernel_ctf_close(w, &e), 0);
+	snprintf(path, sizeof path, "%s/front/metadata", folder);
+	assert_non_null(f = fopen(path, "r"));
+	assert_true(fread(text, 1, 65535, f) > 0);
+	fclose(f);
+	kernel_names_release(&n);
+	kit_remove(folder);
+	return text;
+}
+
+/* What stands between the braces of the event's fields, to be freed. */
+static char *
+fields_of(const char *metadata, const char *event)
+{
+	char name[96];
+	const char *at, *end;
+
+	snprintf(name, sizeof name, "name = \"%s\";", event);
+	if ((at = strstr(metadata, name)) == NULL || (at = strstr(at, "struct {")) == NULL)
+		fail_msg("there is no event %s", event);
+	assert_non_null(end = strchr(at += 8, '}'));
+	return strndup(at, (size_t)(end - at));
+}
+
+/* wanted: "32 tid". Fields in the metadata have an underscore in front, as LTTng's have, so that no name is a word of the language. */
+static void
+has_field(const char *event, const char *fields, const char *wanted)
+{
+	char type[16], name[40], either[3][80];
+	bool found = false;
+
+	assert_int_equal(sscanf(wanted, " %15s %39s", type, name), 2);
+	snprintf(either[0], sizeof either[0], " int%s_t _%s;", type, name);
+	snprintf(either[1], sizeof either[1], " uint%s_t _%s;", type, name);
+	snprintf(either[2], sizeof either[2], " %s _%s;", type, name);
+	for (int i = 0; i < 3; i++)
+		found = found || strstr(fields, either[i]) != NULL;
+	if (!found)
+		fail_msg("%s has no field '%s', but {%s}", event, wanted, fields);
+}
+
+static void
+trace_compass_finds_the_events_and_fields_that_it_looks_for(void **state)
+{
+	static const char *const texts[] = { "/* CTF 1.8 */", "domain = \"kernel\";",
+		"tracer_name = \"lttng-modules\";", "tracer_major = 2;", "tracer_minor = 13;",
+		"uint32_t cpu_id;", "timestamp_begin;", "timestamp_end;", "uint64_t content_size;",
+		"uint64_t packet_size;", "uint64_t events_discarded;", "uint32_t _tid;",
+		"encoding = UTF8; base = 10; } := comm;" };
+	char *metadata = metadata_of_read(), *fields, *all, *rest, *one;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (strstr(metadata, texts[i]) == NULL)
+			fail_msg("the metadata lacks %s", texts[i]);
+	for (size_t i = 0; i < sizeof looked_for / sizeof *looked_for; i++) {
+		fields = fields_of(metadata, looked_for[i].event);
+		assert_non_null(rest = all = strdup(looked_for[i].fields));
+		while (all[0] != '\0' && (one = strsep(&rest, ";")) != NULL)
+			has_field(looked_for[i].event, fields, one);
+		free(all);
+		free(fields);
+	}
+	free(metadata);
+}
+
+/* Trace Compass takes the status of lttng_statedump_process_state for that of the thread from now on: 0 in the middle of a recording would make an
+ * unknown state of its running and its waiting. Threads are named when they are made, and by execve(). */
+static void
+a_name_has_the_status_of_its_thread(void **state)
+{
+	const struct {
+		struct kernel_event ev;
+		const char *status; /* of the dump of thread 9 that follows */
+	} steps[] = {
+		{ { .kind = KERNEL_FORK, .tid = 2, .child = { 9, 9 } }, "status = 1," },
+		{ { .kind = KERNEL_WAKING, .tid = 2, .waking = { .tid = 9, .is_new = 1 } },
+		    "status = 2," },
+		{ { .kind = KERNEL_SWITCH, .tid = 2, .change = { .next_tid = 9 } }, "status = 6," },
+		{ { .kind = KERNEL_WAKING, .tid = 9, .waking = { .tid = 9 } }, "status = 6," },
+		{ { .kind = KERNEL_SWITCH, .tid = 9, .flags = SWITCH_ASLEEP }, "status = 5," },
+		{ { .kind = KERNEL_WAKING, .tid = 3, .waking = { .tid = 9 } }, "status = 2," },
+		{ { .kind = KERNEL_LOST, .lost = { .count = 1 } }, "status = 0," },
+		{ { .kind = KERNEL_SWITCH, .tid = 2, .change = { .next_tid = 9 } }, "status = 6," },
+		{ { .kind = KERNEL_SWITCH, .tid = 9, .flags = SWITCH_ENDED }, "status = 7," },
+	};
+	enum { STEPS = sizeof steps / sizeof *steps };
+	struct kernel_ctf_writer *w;
+	struct kernel_names n;
+	struct kit k;
+	char folder[64], command[160], line[2000];
+	struct err e;
+	int found = 0;
+	FILE *f;
+
+	(void)state;
+	kit_folder(folder);
+	assert_int_equal(kernel_names_new(&n, &e), 0);
+	assert_int_equal(kernel_ctf_open(&w, folder, &n, NULL, &e), 0);
+	for (int i = 0; i < STEPS; i++) {
+		struct kernel_event ev = steps[i].ev,
+				    name = { .kind = KERNEL_NAME, .tid = 9, .pid = 9 };
+
+		ev.time_ns = name.time_ns = 10 * i + 10;
+		assert_int_equal(kernel_ctf_take(w, &ev, &e), 0);
+		name.thread.name = texts_intern(n.texts, "nine", 4);
+		assert_int_equal(kernel_ctf_take(w, &name, &e), 0);
+	}
+	assert_int_equal(kernel_ctf_close(w, &e), 0);
+	assert_int_equal(kit_read(&k, folder), 0); /* what Hone reads has no part of it */
+	for (uint32_t i = 0; i < k.nevents; i++)
+		assert_true(k.events[i].kind != KERNEL_NAME || !k.events[i].thread.asleep);
+	kit_release(&k);
+	snprintf(command, sizeof command, "babeltrace2 %s 2>&1 | grep statedump", folder);
+	assert_non_null(f = popen(command, "r"));
+	for (; fgets(line, sizeof line, f) != NULL; found++)
+		if (found >= STEPS || strstr(line, steps[found].status) == NULL)
+			fail_msg("%d: %s is not in %s", found,
+			    found < STEPS ? steps[found].status : "nothing", line);
+	pclose(f);
+	assert_int_equal(found, STEPS);
+	kernel_names_release(&n);
+	kit_remove(folder);
+}
+
 /* ---- what goes wrong --------------------------------------------------------- */
 
 static struct kernel_event
@@ -375,6 +553,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_streams_come_back_bit_for_bit),
+		cmocka_unit_test(trace_compass_finds_the_events_and_fields_that_it_looks_for),
+		cmocka_unit_test(a_name_has_the_status_of_its_thread),
 		cmocka_unit_test(a_folder_with_files_is_left_alone),
 		cmocka_unit_test(an_event_that_goes_back_is_refused),
 		cmocka_unit_test(a_full_disk_is_told_and_whole_packets_stay),

@@ -22,7 +22,7 @@ cpus_are_merged_and_equal_times_keep_their_order(void **state)
 	for (uint64_t seed = 1; seed <= 50; seed++) {
 		struct event_window *w = event_window_new(1 << 20);
 		struct windowed_event got, before = { 0 };
-		int64_t times[8] = { 0 };
+		int64_t times[8] = { 0 }, latest[8] = { -9, -9, -9, -9, -9, -9, -9, -9 };
 		struct rng rng;
 		int n = 0;
 
@@ -35,7 +35,9 @@ cpus_are_merged_and_equal_times_keep_their_order(void **state)
 			times[cpu] += (int64_t)rng_below(&rng, 4);
 			ev = at(times[cpu] - (int64_t)rng_below(&rng, 3), cpu); /* a little back */
 			ev.tid = (uint32_t)i;
-			assert_int_equal(event_window_add(w, &ev), WINDOW_TOOK);
+			assert_int_equal(event_window_add(w, &ev),
+			    ev.time_ns < latest[cpu] ? WINDOW_MOVED : WINDOW_TOOK);
+			latest[cpu] = ev.time_ns > latest[cpu] ? ev.time_ns : latest[cpu];
 		}
 		for (; event_window_take(w, &got); n++) {
 			if (n > 0)

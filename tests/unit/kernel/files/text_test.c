@@ -331,6 +331,26 @@ odd_lines_are_counted_and_the_rest_is_read(void **state)
 	kit_release(&k);
 }
 
+/* Within a CPU ftrace writes events in their order; between CPUs it need not. */
+static void
+a_clock_of_a_cpu_that_goes_back_is_counted(void **state)
+{
+	static const char text[] =
+	    "# tracer: nop\n"
+	    " a-5 [000] ..... 2.000003: sched_waking: comm=b pid=6 prio=120 target_cpu=000\n"
+	    " a-7 [001] ..... 2.000001: sched_waking: comm=b pid=6 prio=120 target_cpu=000\n"
+	    " a-5 [000] ..... 2.000002: sched_waking: comm=b pid=6 prio=120 target_cpu=000\n"
+	    " a-5 [000] ..... 2.000004: sched_waking: comm=b pid=6 prio=120 target_cpu=000\n";
+	struct kit k;
+
+	(void)state;
+	assert_int_equal(read_as(&k, "t", text, NULL), 0);
+	assert_int_equal(k.counts.odd[ODDITY_CLOCK].count, 1);
+	assert_non_null(strstr(k.counts.odd[ODDITY_CLOCK].why, "2000002000 ns on CPU 0"));
+	assert_int_equal(k.counts.given[KERNEL_WAKING], 4);
+	kit_release(&k);
+}
+
 static void
 hosts_are_merged_by_time(void **state)
 {
@@ -461,6 +481,7 @@ main(void)
 		cmocka_unit_test(a_reused_number_is_another_thread),
 		cmocka_unit_test(a_call_that_is_recorded_twice_is_given_once),
 		cmocka_unit_test(odd_lines_are_counted_and_the_rest_is_read),
+		cmocka_unit_test(a_clock_of_a_cpu_that_goes_back_is_counted),
 		cmocka_unit_test(hosts_are_merged_by_time),
 		cmocka_unit_test(each_file_is_a_host),
 		cmocka_unit_test(compressed_text_that_is_cut_gives_what_is_there),

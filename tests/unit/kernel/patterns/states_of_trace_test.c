@@ -159,6 +159,40 @@ time_below_is_the_operations_that_goes_on_meanwhile(void **state)
 	made_free(&m);
 }
 
+/* As of a client of Redis, which has answered before its client waits: what it waits for later comes after the call. */
+static void
+a_call_that_ends_while_its_caller_runs_still_separates(void **state)
+{
+	struct made m;
+	struct kit k = { 0 };
+	struct states_source from;
+	(void)state;
+
+	two_units(&m, 10, 20);
+	for (uint32_t i = 1; i <= 2; i++) /* the call and its answer */
+		m.events[i].link_id = 77;
+	kit_begin(&k, false);
+	from = (struct states_source){ .graph = k.graph };
+	kit_take(&k, interrupt(1, 0, true, CONTEXT_HRTIMER, 0));
+	kit_take(&k, interrupt(2, 0, false, CONTEXT_HRTIMER, 0));
+	kit_take(&k, switched(50, 0, 0, 0, 10));
+	kit_take(&k, switched(60, 1, 0, 0, 20));
+	kit_take(&k, switched(182, 0, 10, RUN, 0)); /* sleeps */
+	kit_take(&k, interrupt(190, 0, true, CONTEXT_HRTIMER, 0));
+	kit_take(&k, woken(191, 0, 0, 10));
+	kit_take(&k, interrupt(192, 0, false, CONTEXT_HRTIMER, 0));
+	kit_take(&k, switched(193, 0, 0, 0, 10));
+	kit_take(&k, switched(210, 0, 10, RUN, 0));
+	assert_int_equal(kernel_graph_end(k.graph, &k.e), 0);
+	assert_string_equal(said(&m, &from),
+	    "front GET: R100-170 [1]170-170 R170-182 T182-191 P191-193 R193-200; users check: R140-170");
+	m.events[2].link_id = 78; /* nobody waited for it */
+	assert_string_equal(said(&m, &from),
+	    "front GET: R100-182 T182-191 P191-193 R193-200; users check: R140-170");
+	kit_end(&k);
+	made_free(&m);
+}
+
 static void
 an_operation_on_the_same_thread_has_all_of_its_time(void **state)
 {
@@ -291,6 +325,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_below_is_the_operations_that_goes_on_meanwhile),
+		cmocka_unit_test(a_call_that_ends_while_its_caller_runs_still_separates),
 		cmocka_unit_test(an_operation_on_the_same_thread_has_all_of_its_time),
 		cmocka_unit_test(a_wait_for_a_thread_that_waits_for_the_disk_is_of_the_disk),
 		cmocka_unit_test(without_a_graph_the_records_below_are_read),

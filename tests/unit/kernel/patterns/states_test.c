@@ -14,7 +14,7 @@
 #include "tests/unit/kernel/patterns/shop.h"
 
 static struct states_baseline *
-learn(uint64_t seed, uint32_t requests)
+learn_with(uint64_t seed, uint32_t requests, enum fault fault)
 {
 	struct states_options o = { .seed = 1 };
 	struct states_learner *l;
@@ -22,7 +22,7 @@ learn(uint64_t seed, uint32_t requests)
 	struct shop s;
 	struct err e = { 0 };
 
-	shop_init(&s, seed, FAULT_NONE);
+	shop_init(&s, seed, fault);
 	assert_int_equal(states_learner_new(&l, &o, &e), 0);
 	for (uint32_t i = 0; i < requests; i++) {
 		struct operations r = shop_request(&s);
@@ -32,6 +32,12 @@ learn(uint64_t seed, uint32_t requests)
 	assert_int_equal(states_learner_finish(l, &b, &e), 0);
 	states_learner_free(l);
 	return b;
+}
+
+static struct states_baseline *
+learn(uint64_t seed, uint32_t requests)
+{
+	return learn_with(seed, requests, FAULT_NONE);
 }
 
 static struct states_comparison *
@@ -345,6 +351,35 @@ through_text(json_t *document)
 	return ret;
 }
 
+/* The baseline has a slow disk, and the window a slow rendering: what reads saves more than what renders loses. */
+static void
+operations_that_became_slower_are_listed_first(void **state)
+{
+	struct states_baseline *b = learn_with(1, 500, FAULT_DISK);
+	struct states_comparison *c = compare(b, 7, 300, FAULT_COMPUTE);
+	json_t *document = states_comparison_json(c, "b"), *o;
+	int slower = 0, faster = 0;
+	size_t i;
+	(void)state;
+
+	json_array_foreach (json_object_get(document, "operations"), i, o) {
+		json_t *first = json_array_get(json_object_get(o, "findings"), 0);
+
+		if (first == NULL)
+			continue;
+		if (!json_is_true(json_object_get(first, "more"))) {
+			faster++;
+			continue;
+		}
+		slower++;
+		assert_int_equal(faster, 0);
+	}
+	assert_true(slower > 0 && faster > 0);
+	json_decref(document);
+	states_comparison_free(c);
+	states_baseline_free(b);
+}
+
 static void
 a_baseline_comes_back_from_its_document(void **state)
 {
@@ -587,6 +622,7 @@ main(void)
 		    a_machine_that_is_busier_for_all_services_is_no_finding_of_an_operation),
 		cmocka_unit_test(waits_for_a_processor_that_come_of_more_work_are_not_the_first),
 		cmocka_unit_test(what_is_a_small_part_of_the_operation_is_no_finding),
+		cmocka_unit_test(operations_that_became_slower_are_listed_first),
 		cmocka_unit_test(a_baseline_comes_back_from_its_document),
 		cmocka_unit_test(a_newer_version_and_other_documents_are_refused),
 		cmocka_unit_test(a_spoiled_document_is_refused_or_read),
