@@ -44,8 +44,8 @@ wait_its_turn(struct alert_state *s, const struct latency_window *w, bool judged
 {
 	struct waiting_window *oldest = &s->waiting[0];
 
-	if (s->nwaiting > 0 && (s->nwaiting == ALERT_WAITING_MAX ||
-				   (judged && oldest->since >= ALERT_WINDOWS - 1))) {
+	if (s->nwaiting > 0 &&
+	    (s->nwaiting == ALERT_WAITING_MAX || (judged && oldest->since >= ALERT_WINDOWS - 1))) {
 		if (!s->firing && !oldest->excluded)
 			*leaves = oldest->window;
 		s->nwaiting--;
@@ -53,8 +53,8 @@ wait_its_turn(struct alert_state *s, const struct latency_window *w, bool judged
 	}
 	for (uint32_t i = 0; judged && i < s->nwaiting; i++)
 		s->waiting[i].since++;
-	s->waiting[s->nwaiting++] =
-	    (struct waiting_window){ .window = *w, .excluded = excluded || s->firing };
+	s->waiting[s->nwaiting++] = (struct waiting_window){ .window = *w,
+		.excluded = excluded || s->firing };
 }
 
 static void

@@ -296,8 +296,7 @@ end_range(struct watcher *w, struct watched_type *t, bool diagnosed, double seco
 	t->last_window = now;
 	if ((rc = healthy_range_judge(&t->healthy, windows_min(&w->settings), &now, j, e)) < 0)
 		return rc;
-	switch (alert_state_next(
-	    &t->state, &now, j, diagnosed, w->settings.cost_min, &healthy)) {
+	switch (alert_state_next(&t->state, &now, j, diagnosed, w->settings.cost_min, &healthy)) {
 	case ALERT_BEGINS:
 		alert_begin(w, &(struct alert){ .kind = ALERT_RANGE,
 				   .label = t->label,
