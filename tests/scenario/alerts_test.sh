@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A fault in a live application is an alert within five windows, that starts a diagnosis by itself and goes out with its verdict: to a
-# command, a webhook and a real Alertmanager; and ends there when the fault is gone. Windows are 0.6 s long in place of a minute.
+# command, a webhook and a real Alertmanager; and ends there when the fault is gone. An alert of the Alertmanager starts one, too. Windows are 0.6 s long in place of a minute.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root curl jq prometheus-alertmanager
@@ -20,7 +20,7 @@ fault() { app fault "$stage/shop" "$1" "$2"; }
 
 ahead_of_others
 
-echo 1..14
+echo 1..20
 stage_app || bail "the shop does not come up"
 cat >"$stage/take" <<EOF
 #!/bin/sh
@@ -30,8 +30,14 @@ EOF
 chmod 755 "$stage/take"
 touch "$stage/commands"
 manager_at=127.0.0.1:9193
-echo 'route: { receiver: none, group_wait: 0s }
-receivers: [ { name: none } ]' >"$stage/manager.yml"
+metrics_at=127.0.0.1:9464
+token=$(head -c 18 /dev/urandom | base64)
+(umask 077 && echo "$token" >"$stage/token")
+cat >"$stage/manager.yml" <<EOF
+route: { receiver: hone, group_by: [ alertname ], group_wait: 0s, group_interval: 1s }
+receivers: [ { name: hone, webhook_configs: [ { url: "http://$metrics_at/alerts",
+  http_config: { authorization: { credentials_file: "$stage/token" } } } ] } ]
+EOF
 prometheus-alertmanager --config.file="$stage/manager.yml" --storage.path="$stage/manager" --web.listen-address="$manager_at" \
   --cluster.listen-address= >"$stage/manager.log" 2>&1 &
 manager=$!
@@ -54,7 +60,8 @@ hook=$!
 touch "$stage/hooks"
 wait_for 20 test -s "$stage/hook.port" || bail "the webhook's server does not come up"
 options=(-o watch.window=0.6s -o watch.learn=10s -o watch.cost_min=20% -o watch.types="GET_PRODUCT" -o watch.starts_per_day=3 -o watch.command="$stage/take"
-  -o watch.webhook="http://127.0.0.1:$(cat "$stage/hook.port")/" -o watch.alertmanager="http://$manager_at/" "${ALL_TRACED[@]}")
+  -o watch.webhook="http://127.0.0.1:$(cat "$stage/hook.port")/" -o watch.alertmanager="http://$manager_at/"
+  -o watch.cool_down=0s -o metrics.listen=$metrics_at -o watch.receive_token="$stage/token" "${ALL_TRACED[@]}")
 stage_honed "${options[@]}" && stage_agents || bail "the stage does not come up"
 app load "$stage/shop" --seconds 600 --rate 240 --mix GET_PRODUCT=1 --json >"$stage/load.json" 2>&1 &
 load=$!
@@ -88,3 +95,24 @@ known() { answers ".watched[0].healthy_windows >= $windows" alerts; }
 check "what is usual is known after a restart" wait_for 60 known
 accepted() { hone alerts accept GET_PRODUCT && answers '.watched[0].healthy_windows < 20' alerts; }
 check "hone alerts accept learns anew" accepted
+
+# ---- an Alertmanager starts a diagnosis ---------------------------------------------
+check "Hone's own alert, which the Alertmanager sent back, started nothing" grep -q '"own":1' "$stage/honed.log"
+post() { curl -s --max-time 10 -o "$stage/answer" -w '%{http_code}' -H "Authorization: Bearer $token" -H "Content-Type: ${type:-application/json}" "$@" "http://$metrics_at/alerts"; }
+body='{"version":"4","alerts":[]}'
+refusals() {
+  [ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d "$body" "http://$metrics_at/alerts")" = 401 ] &&
+    [ "$(post -X PUT -d "$body")" = 405 ] && [ "$(type=text/plain post -d "$body")" = 415 ] &&
+    [ "$(post -H 'Host: evil.example' -d "$body")" = 421 ] &&
+    [ "$(head -c 300000 /dev/zero | post --data-binary @-)" = 413 ] &&
+    [ "$(head -c 300000 /dev/zero | post -H 'Transfer-Encoding: chunked' --data-binary @-)" = 413 ] &&
+    [ "$(post -d '{"version":"4"}')" = 400 ] && grep alerts "$stage/answer"
+}
+check "what is refused has its status" refusals
+check "what is taken has an answer" eval '[ "$(post -d "$body")" = 200 ] && jq -e ".alerts == 0" "$stage/answer"'
+told_by() { curl -sf --max-time 5 -H 'Content-Type: application/json' -d '[{"labels":{"alertname":"Slow","type":"GET_PRODUCT"}}]' "http://$manager_at/api/v2/alerts"; }
+check "an Alertmanager is told of another alert" told_by
+by_manager='[.rows[] | select(.actor == "alert" and .action == "start" and .reason == "alertmanager" and .run != null)] | length == 1'
+check "which starts a diagnosis, and the audit has it" wait_for 30 answers "$by_manager" audit
+too_many() { local i; for i in $(seq 30); do [ "$(post -d "$body")" != 429 ] || return 0; done; return 1; }
+check "posts that come too fast are refused" too_many
