@@ -63,7 +63,7 @@ options=(-o watch.window=0.6s -o watch.learn=10s -o watch.cost_min=20% -o watch.
   -o watch.webhook="http://127.0.0.1:$(cat "$stage/hook.port")/" -o watch.alertmanager="http://$manager_at/"
   -o watch.cool_down=0s -o metrics.listen=$metrics_at -o watch.receive_token="$stage/token" "${ALL_TRACED[@]}")
 stage_honed "${options[@]}" && stage_agents || bail "the stage does not come up"
-app load "$stage/shop" --seconds 600 --rate 240 --mix GET_PRODUCT=1 --json >"$stage/load.json" 2>&1 &
+"$here/shop/shop.sh" load "$stage/shop" --seconds 600 --rate 240 --mix GET_PRODUCT=1 --json >"$stage/load.json" 2>&1 &
 load=$!
 check "the log says where alerts go" grep -q "alerts at http://$manager_at/, http://127.0.0.1:.*/take" "$stage/honed.log"
 healthy() { answers '.watched[0] | .type == "GET_PRODUCT" and .healthy_windows >= '"$1"' and .answer == "inside"' alerts; }
