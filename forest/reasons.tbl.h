@@ -58,4 +58,5 @@ REASON(LOAD_SHED,        53, "load-shed",         "agent {} has shed load")
 /* of the audit alone */
 REASON(LEFT_RANGE,       56, "left-range",        "the response times have left the range that they have while the type is healthy, at a like rate of requests")
 REASON(OBJECTIVE,        57, "objective",         "its objective is missed too often")
+REASON(ALERTMANAGER,     60, "alertmanager",      "an Alertmanager told of an alert")
 REASON(UNLISTED,         50, "unlisted",          "further questions that were refused or failed, counted in one row")

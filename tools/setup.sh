@@ -58,6 +58,7 @@ nodejs:cmd:node
 npm:cmd:npm
 python3:cmd:python3
 prometheus:cmd:promtool
+prometheus-alertmanager:cmd:prometheus-alertmanager
 '
 # For make ganesha
 GANESHA_NEEDS='

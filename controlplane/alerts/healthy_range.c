@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap.h"
 #include "analysis/quantile.h"
 #include "base/array.h"
 
 const double range_quantiles[RANGE_QUANTILES] = { .05, .1, .25, .5, .75, .9, .95, .98, .99 };
 
 /* The part of like windows that are within the limit of one quantile. */
-static const double HEALTHY_PART = 0.99;
-enum { LIKE_PART = 6, LOWER_QUARTILE = 2 /* in range_quantiles */ };
+static const double HEALTHY_PART = 0.996;
+enum { LIKE_PART = 6, LOWER_QUARTILE = 2 /* in range_quantiles */, MEAN = RANGE_QUANTILES };
 
 const char *
 range_answer_word(enum range_answer a)
@@ -55,30 +56,29 @@ by_feature(const void *a, const void *b)
 	return x->window < y->window ? -1 : x->window > y->window;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double
 feature(const struct latency_window *w, bool by_quartile)
 {
-	return by_quartile ? w->log_ns[LOWER_QUARTILE] : w->per_second;
+	return by_quartile ? w->log_ns[LOWER_QUARTILE] : log(fmax(w->per_second, 1e-9));
+}
+
+/* The least number of windows with more of the feature, of n. */
+static uint32_t
+above_min(uint32_t n)
+{
+	return n / RANGE_ABOVE_PART < RANGE_ABOVE_MIN ? n / RANGE_ABOVE_PART : RANGE_ABOVE_MIN;
 }
 
 /*
- * *like: in like[], of h->n, the windows next to `w`, as many with less of the feature as with more, since response times grow with
- * both features. Returns how many; 0: fewer than RANGE_ABOVE_MIN have more.
+ * *like: in all[], of h->n, the windows next to `w`, as many with less of the feature as with more, but RANGE_HALF_MIN with less where
+ * fewer have more. Returns how many; 0: too few have more.
  */
 static uint32_t
 like_windows(const struct healthy_range *h, const struct latency_window *w, bool by_quartile,
     struct like *all, const struct like **like)
 {
 	double now = feature(w, by_quartile);
-	uint32_t half = h->n / LIKE_PART / 2, below = 0, above;
+	uint32_t half = h->n / LIKE_PART / 2, below = 0, above, lower;
 
 	for (uint32_t i = 0; i < h->n; i++)
 		all[i] = (struct like){ feature(&h->windows[i], by_quartile), &h->windows[i] };
@@ -86,48 +86,61 @@ like_windows(const struct healthy_range *h, const struct latency_window *w, bool
 	while (below < h->n && all[below].feature < now)
 		below++;
 	above = h->n - below;
-	if (above < RANGE_ABOVE_MIN)
+	if (above < above_min(h->n))
 		return 0;
 	if (half < RANGE_HALF_MIN)
 		half = RANGE_HALF_MIN;
 	if (half > above)
 		half = above;
-	*like = all + (below > half ? below - half : 0);
-	return (below > half ? half : below) + half;
+	lower = half > RANGE_HALF_MIN ? half : RANGE_HALF_MIN;
+	if (lower > below)
+		lower = below;
+	*like = all + below - lower;
+	return lower + half;
 }
 
 /* ---- limits ---- */
 
-/* The usual value of quantile q and its limit, both logarithms. values: room for n. */
-static void
-limit_of(
-    const struct like *like, uint32_t n, unsigned q, double *values, double *usual, double *limit)
+static double
+value(const struct latency_window *w, unsigned q)
 {
-	for (uint32_t i = 0; i < n; i++)
-		values[i] = like[i].window->log_ns[q];
-	qsort(values, n, sizeof *values, by_value);
-	*usual = values[quantile_rank(n, 0.5)];
-	*limit = values[quantile_rank(n, HEALTHY_PART)];
+	return q == MEAN ? log(fmax(w->mean_ns, 1)) : w->log_ns[q];
 }
 
+/* By how much quantile q (MEAN: the mean) grows with the feature: the slope of the least squares line. 0 if it falls, since load and
+ * waiting make nothing faster. */
 static double
-usual_mean(const struct like *like, uint32_t n, double *values)
+slope_of(const struct like *like, uint32_t n, unsigned q)
 {
+	struct comoments m = { 0 };
+
 	for (uint32_t i = 0; i < n; i++)
-		values[i] = like[i].window->mean_ns;
-	qsort(values, n, sizeof *values, by_value);
-	return values[quantile_rank(n, 0.5)];
+		comoments_add(&m, like[i].feature, value(like[i].window, q));
+	return m.m2_x > 0 && m.c_xy > 0 ? m.c_xy / m.m2_x : 0;
+}
+
+/* The usual value of quantile q (MEAN: of the mean) and its limit at the feature `now`, both logarithms. values: room for n. */
+static void
+limit_of(const struct like *like, uint32_t n, double now, unsigned q, double *values, double *usual,
+    double *limit)
+{
+	double slope = slope_of(like, n, q);
+
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = value(like[i].window, q) - slope * (like[i].feature - now);
+	*usual = select_rank(values, n, (uint32_t)quantile_rank(n, 0.5));
+	*limit = select_rank(values, n, (uint32_t)quantile_rank(n, HEALTHY_PART));
 }
 
 /* Notes the quantile, from `first` on, that is furthest above its limit among n like windows. */
 static void
-compare(const struct latency_window *w, const struct like *like, uint32_t n, unsigned first,
-    double *values, double *furthest, struct range_judgement *ret)
+compare(const struct latency_window *w, const struct like *like, uint32_t n, double now,
+    unsigned first, double *values, double *furthest, struct range_judgement *ret)
 {
 	for (unsigned q = first; q < RANGE_QUANTILES && n > 0; q++) {
 		double usual, limit;
 
-		limit_of(like, n, q, values, &usual, &limit);
+		limit_of(like, n, now, q, values, &usual, &limit);
 		if (w->log_ns[q] - limit <= *furthest)
 			continue;
 		*furthest = w->log_ns[q] - limit;
@@ -143,7 +156,7 @@ static void
 judge(const struct healthy_range *h, const struct latency_window *w, struct like *all,
     double *values, struct range_judgement *ret)
 {
-	double furthest = -INFINITY;
+	double furthest = -INFINITY, usual, limit;
 	const struct like *like;
 	uint32_t n = like_windows(h, w, false, all, &like);
 
@@ -151,11 +164,12 @@ judge(const struct healthy_range *h, const struct latency_window *w, struct like
 		ret->answer = RANGE_RATE_UNKNOWN;
 		return;
 	}
-	compare(w, like, n, 0, values, &furthest, ret);
-	ret->usual_mean_ns = usual_mean(like, n, values);
+	compare(w, like, n, feature(w, false), 0, values, &furthest, ret);
+	limit_of(like, n, feature(w, false), MEAN, values, &usual, &limit);
+	ret->usual_mean_ns = exp(usual);
 	ret->cost_share = w->mean_ns > 0 ? 1 - ret->usual_mean_ns / w->mean_ns : 0;
 	n = like_windows(h, w, true, all, &like);
-	compare(w, like, n, LOWER_QUARTILE + 1, values, &furthest, ret);
+	compare(w, like, n, feature(w, true), LOWER_QUARTILE + 1, values, &furthest, ret);
 	ret->answer = furthest > 0 ? RANGE_OUTSIDE : RANGE_INSIDE;
 }
 

@@ -5,11 +5,10 @@
  *
  * A window is a minute of requests, as the logarithms of nine quantiles, their mean and their rate. Requests of one window depend on
  * each other (queues, bursts), so a test of one window against another finds a difference each few minutes. The limit comes from
- * the healthy windows themselves instead: what each quantile exceeds in 1 % of them. Load makes requests slower without any fault, so
- * a window is compared with the healthy windows whose rate is nearest, as many of them with a higher as with a lower one, and with
- * none while hardly any had so high a rate; and its
- * upper quantiles are compared with those of the healthy windows whose lower quartile is nearest, in which requests waited as long for
- * each other.
+ * the healthy windows themselves instead: what each quantile exceeds in 0.4 % of them. Load makes requests slower without any fault, so
+ * a window is compared with the healthy windows whose rate is nearest, each moved to this window's rate along the line that fits
+ * them best, and with none while hardly any had so high a rate; and its upper quantiles are compared in the same way with those of the
+ * healthy windows whose lower quartile is nearest, in which requests waited as long for each other.
  */
 #ifndef CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
 #define CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
@@ -25,9 +24,11 @@ enum {
 	RANGE_QUANTILES = 9,
 	RANGE_WINDOWS_MAX = 4320, /* healthy windows that are kept: three days of minutes */
 	RANGE_WINDOWS_MIN = 60,   /* the least that windows_min below may be */
-	RANGE_ABOVE_MIN = 30,     /* like windows with more, at least */
-	RANGE_HALF_MIN =
-	    60, /* like windows with more, and with less, where there are so many; else a twelfth of all */
+	/* So many of the healthy windows have a higher rate, or it is unknown: 30, but a twelfth of them where they are few. */
+	RANGE_ABOVE_MIN = 30,
+	RANGE_ABOVE_PART = 12,
+	/* like windows with more, and with less, where there are so many; else a twelfth of all */
+	RANGE_HALF_MIN = 60,
 	RANGE_REQUESTS_MIN = 100, /* a window with fewer is not judged */
 };
 extern const double range_quantiles[RANGE_QUANTILES]; /* ascending, 0..1 */
@@ -48,7 +49,7 @@ struct healthy_range {                  /* all zeroes is empty; 104 bytes a wind
 enum range_answer {
 	RANGE_FEW_REQUESTS, /* fewer than RANGE_REQUESTS_MIN */
 	RANGE_LEARNING,     /* fewer healthy windows than windows_min */
-	RANGE_RATE_UNKNOWN, /* fewer than RANGE_ABOVE_MIN healthy windows have so high a rate */
+	RANGE_RATE_UNKNOWN, /* too few healthy windows have so high a rate */
 	RANGE_INSIDE,
 	RANGE_OUTSIDE, /* a quantile is over its limit */
 	RANGE_ANSWERS
@@ -60,7 +61,7 @@ struct range_judgement {
 	uint32_t like; /* healthy windows that it was compared with */
 	/* INSIDE and OUTSIDE: of the quantile that is furthest above its limit, relative to it */
 	double quantile, now_ns, usual_ns /* median */, limit_ns;
-	double usual_mean_ns; /* median of the means of the like windows */
+	double usual_mean_ns; /* median of the means of the windows with a like rate */
 	/* The part of the response time of this window that the usual mean does not explain; negative: it is faster. */
 	double cost_share;
 };

@@ -296,12 +296,7 @@ end_range(struct watcher *w, struct watched_type *t, bool diagnosed, double seco
 	t->last_window = now;
 	if ((rc = healthy_range_judge(&t->healthy, windows_min(&w->settings), &now, j, e)) < 0)
 		return rc;
-	/* What it does at a higher rate than ever has to be learned, too; no alert tells of it. */
-	if ((j->answer == RANGE_LEARNING || j->answer == RANGE_RATE_UNKNOWN) && !diagnosed &&
-	    !t->state.firing)
-		healthy = now;
-	switch (alert_state_next(&t->state, &now, j, diagnosed, w->settings.cost_min,
-	    healthy.requests > 0 ? &(struct latency_window){ 0 } : &healthy)) {
+	switch (alert_state_next(&t->state, &now, j, diagnosed, w->settings.cost_min, &healthy)) {
 	case ALERT_BEGINS:
 		alert_begin(w, &(struct alert){ .kind = ALERT_RANGE,
 				   .label = t->label,
@@ -318,6 +313,8 @@ end_range(struct watcher *w, struct watched_type *t, bool diagnosed, double seco
 			a->range = *j;
 		break;
 	}
+	if (j->answer == RANGE_LEARNING && !diagnosed)
+		healthy = now;
 	if (healthy.requests == 0)
 		return 0;
 	t->added++;

@@ -276,16 +276,15 @@ step_sampling(struct engine *g, struct mono now, struct err *e)
 
 /* Notes in the audit that an alert started a diagnosis. */
 static void
-audit_alert(
-    struct engine *g, const struct request_type *type, const struct alert *a, struct wall when)
+audit_self_start(struct engine *g, const struct request_type *type, enum reason why, uint64_t run,
+    struct wall when)
 {
-	forest_audit_own(
-	    g->forest, &(struct audit){ .when = when,
-			   .actor = ACTOR_ALERT,
-			   .action = ACTION_START,
-			   .run = a->run,
-			   .reason = a->kind == ALERT_RANGE ? REASON_LEFT_RANGE : REASON_OBJECTIVE,
-			   .types = type->name });
+	forest_audit_own(g->forest, &(struct audit){ .when = when,
+					.actor = ACTOR_ALERT,
+					.action = ACTION_START,
+					.run = run,
+					.reason = why,
+					.types = type->name });
 }
 
 static int
@@ -308,28 +307,36 @@ start_for_alert(struct engine *g, const struct request_type *type, uint64_t *id,
 	return 0;
 }
 
+enum self_start
+engine_self_start(struct engine *g, uint32_t label, enum reason why, struct mono now,
+    struct wall when, uint64_t *run)
+{
+	struct engine_parts *p = &g->parts;
+	struct request_type *type = request_types_known(&p->types, label);
+	enum self_start may = self_start_may(
+	    &p->watcher.starts, &p->watcher.settings.self_start, label, engine_busy(g), when);
+	struct err e;
+
+	*run = 0;
+	if (may != SELF_START)
+		return may;
+	if (type == NULL || start_for_alert(g, type, run, now, when, &e) != 0)
+		return SELF_START_FAILED;
+	self_start_note(&p->watcher.starts, label, when);
+	audit_self_start(g, type, why, *run, when);
+	return SELF_START;
+}
+
 /* Starts a diagnosis for each alert that has begun, if it may. Without one the alert is told alone. */
 static void
 step_alerts(struct engine *g, struct mono now, struct wall when)
 {
-	struct engine_parts *p = &g->parts;
 	struct alert *a;
-	struct err e;
 
-	while ((a = watching_new_alert(&p->watcher)) != NULL) {
-		struct request_type *type = request_types_known(&p->types, a->label);
-
-		a->self_start = self_start_may(&p->watcher.starts, &p->watcher.settings.self_start,
-		    a->label, engine_busy(g), when);
-		if (a->self_start != SELF_START)
-			continue;
-		if (type == NULL || start_for_alert(g, type, &a->run, now, when, &e) != 0) {
-			a->self_start = SELF_START_FAILED;
-			continue;
-		}
-		self_start_note(&p->watcher.starts, a->label, when);
-		audit_alert(g, type, a, when);
-	}
+	while ((a = watching_new_alert(&g->parts.watcher)) != NULL)
+		a->self_start = engine_self_start(g, a->label,
+		    a->kind == ALERT_RANGE ? REASON_LEFT_RANGE : REASON_OBJECTIVE, now, when,
+		    &a->run);
 }
 
 /* ---- captures ---- */

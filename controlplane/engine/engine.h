@@ -95,6 +95,10 @@ struct start_options {
  * diagnosis; ERR_MEMORY. */
 int engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,
     struct wall when, uint64_t *run, struct err *e);
+/* Begins a diagnosis of the type with this label for an alert, within watch.starts_per_day and watch.cool_down, and notes it in the audit
+ * with the reason `why`. SELF_START: *run is it; else *run is 0, and the answer is why not. O(starts of a day). */
+enum self_start engine_self_start(struct engine *g, uint32_t label, enum reason why,
+    struct mono now, struct wall when, uint64_t *run);
 /* NULL: ends all diagnoses and captures, and learning. ERR_MISSING: nothing was active. */
 int engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
 /* Begins a capture of a request type, by name or "service/name". ERR_MISSING: no agent, or no such type; errors of captures_begin(). */

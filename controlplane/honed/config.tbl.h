@@ -135,6 +135,11 @@ KEY(watch, webhook, watch_webhook, TEXT, "", 0, 0,
 KEY(watch, command, watch_command, TEXT, "", 0, 0,
     "A program, with its whole path and without arguments, that gets the same JSON at its standard input. It runs as the user of honed, for at most 60 s, one "
     "at a time. Empty: none.")
+KEY(watch, receive_token, watch_receive_token, TEXT, "", 0, 0,
+    "A file whose first line is a token of 16 to 512 characters; only its owner and its group may have access. An Alertmanager that shows it "
+    "(http_config: authorization: credentials_file) may post its alerts to /alerts at metrics.listen, ten at once and one each second: for those with "
+    "labels type, and perhaps service, of a request type a diagnosis is started within starts_per_day and cool_down. The file is read at each post. "
+    "Empty: none is received.")
 KEY(watch, healthy, watch_healthy, TEXT, "", 0, 0,
     "The file in which healthy windows are kept. Empty: healthy.db in the folder of storage.database.")
 

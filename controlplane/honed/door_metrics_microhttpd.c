@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GET /metrics by HTTP. libmicrohttpd works in honed's one thread, at each step as far as it gets without waiting. */
+/* GET /metrics and POST /alerts by HTTP. libmicrohttpd works in honed's one thread, at each step as far as it gets without waiting. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "base/listen_address.h"
+#include "controlplane/answers/received_alerts.h"
+#include "controlplane/honed/alerts_receiver.h"
+#include "controlplane/honed/bearer_token.h"
 #include "controlplane/honed/door.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/metrics/metrics.h"
@@ -25,6 +28,7 @@ struct metrics_door {
 	bool local; /* the address is one of this machine's loopback */
 	double start_s;
 	char url[INET6_ADDRSTRLEN + 32];
+	struct alerts_receiver receiver;
 	struct limited_log log;
 };
 
@@ -76,9 +80,10 @@ process_now(const struct metrics_door *d)
 	};
 }
 
+/* allow: what the header Allow says with status 405. */
 static enum MHD_Result
-answer(struct MHD_Connection *c, unsigned status, const char *type, void *text, size_t len,
-    enum MHD_ResponseMemoryMode memory)
+answer(struct MHD_Connection *c, unsigned status, const char *allow, const char *type, void *text,
+    size_t len, enum MHD_ResponseMemoryMode memory)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(len, text, memory);
 	enum MHD_Result ok;
@@ -92,17 +97,21 @@ answer(struct MHD_Connection *c, unsigned status, const char *type, void *text, 
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, allow);
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	ok = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return ok;
 }
 
 static enum MHD_Result
-refuse(struct MHD_Connection *c, unsigned status, const char *why)
+refuse(struct MHD_Connection *c, unsigned status, const char *allow, const char *why)
 {
-	return answer(c, status, "text/plain; charset=utf-8", (void *)(uintptr_t)why, strlen(why),
-	    MHD_RESPMEM_PERSISTENT);
+	return answer(c, status, allow, "text/plain; charset=utf-8", (void *)(uintptr_t)why,
+	    strlen(why), MHD_RESPMEM_PERSISTENT);
 }
 
 static const char *
@@ -121,21 +130,145 @@ give_metrics(const struct metrics_door *d, struct MHD_Connection *c)
 	metrics_write(&text, d->questions->engine, clock_mono(), &p, form);
 	if (text.failed) {
 		buf_release(&text);
-		return refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "honed is out of memory\n");
+		return refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, NULL, "honed is out of memory\n");
 	}
+	return answer(c, MHD_HTTP_OK, NULL, metrics_content_type(form), text.data, text.len,
+	    MHD_RESPMEM_MUST_FREE);
+}
+
+/* ---- what is posted ---- */
+
+struct post {
+	unsigned refused; /* status; 0: the body is read */
+	struct buf body;
+	size_t dropped; /* bytes of a body that was refused */
+};
+
+static const char *
+words_of(unsigned status)
+{
+	switch (status) {
+	case MHD_HTTP_NOT_FOUND:
+		return "alerts are not received: watch.receive_token in honed.conf is not set\n";
+	case MHD_HTTP_METHOD_NOT_ALLOWED:
+		return "only POST\n";
+	case MHD_HTTP_UNAUTHORIZED:
+		return "show the token: Authorization: Bearer TOKEN\n";
+	case MHD_HTTP_UNSUPPORTED_MEDIA_TYPE:
+		return "only application/json\n";
+	case MHD_HTTP_CONTENT_TOO_LARGE:
+		return "at most 262144 bytes\n";
+	case MHD_HTTP_TOO_MANY_REQUESTS:
+		return "too many posts; at most one each second\n";
+	case 421:
+		return "this address is served as localhost only\n";
+	default:
+		return "honed cannot take it now; its log says why\n";
+	}
+}
+_Static_assert(RECEIVED_BYTES_MAX == 262144, "as words_of() says");
+
+/* The headers have come. NULL: out of memory. */
+static struct post *
+post_begin(struct metrics_door *d, struct MHD_Connection *c, const char *method)
+{
+	const struct alerts_post headers = { method, header(c, MHD_HTTP_HEADER_AUTHORIZATION),
+		header(c, MHD_HTTP_HEADER_CONTENT_TYPE),
+		header(c, MHD_HTTP_HEADER_CONTENT_LENGTH) };
+	struct post *p = calloc(1, sizeof *p);
+	struct err e;
+
+	if (p == NULL)
+		return NULL;
+	if (d->local && !metrics_host_is_local(header(c, MHD_HTTP_HEADER_HOST)))
+		p->refused = 421;
+	else
+		p->refused = alerts_receiver_admit(&d->receiver, &headers, clock_mono(), &e);
+	if (p->refused == MHD_HTTP_SERVICE_UNAVAILABLE)
+		limited_log(&d->log, clock_mono(), LOG_ERROR, "watch.receive_token: %s", e.text);
+	return p;
+}
+
+/* Takes a piece of the body. MHD_NO ends the connection: a body that was refused goes on and on. */
+static enum MHD_Result
+post_piece(struct post *p, const char *data, size_t len)
+{
+	if (p->refused == 0 && p->body.len + len > RECEIVED_BYTES_MAX) {
+		p->refused = MHD_HTTP_CONTENT_TOO_LARGE;
+		buf_release(&p->body);
+	}
+	if (p->refused == 0)
+		buf_bytes(&p->body, data, len);
+	else
+		p->dropped += len;
+	return p->dropped <= RECEIVED_BYTES_MAX ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result
+post_end(struct metrics_door *d, struct MHD_Connection *c, struct post *p)
+{
+	unsigned status = p->refused;
+	char *text = NULL;
+
+	if (status == 0 && p->body.failed)
+		status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+	if (status == 0)
+		status = alerts_receiver_take(
+		    &p->body, d->questions->engine, clock_mono(), clock_wall(), &text);
+	if (text == NULL)
+		return refuse(c, status, "POST", words_of(status));
+	limited_log(
+	    &d->log, clock_mono(), LOG_INFO, "alerts of an Alertmanager: %u %s", status, text);
 	return answer(
-	    c, MHD_HTTP_OK, metrics_content_type(form), text.data, text.len, MHD_RESPMEM_MUST_FREE);
+	    c, status, NULL, "application/json", text, strlen(text), MHD_RESPMEM_MUST_FREE);
+}
+
+static enum MHD_Result
+on_post(struct metrics_door *d, struct MHD_Connection *c, const char *method, const char *body,
+    size_t *body_len, void **state)
+{
+	struct post *p = *state;
+	size_t len = *body_len;
+
+	if (p == NULL) {
+		*state = p = post_begin(d, c, method);
+		if (p == NULL)
+			return MHD_NO;
+		/* Nothing more of it is read. */
+		return p->refused == MHD_HTTP_CONTENT_TOO_LARGE ? post_end(d, c, p) : MHD_YES;
+	}
+	*body_len = 0;
+	return len > 0 ? post_piece(p, body, len) : post_end(d, c, p);
+}
+
+/* ---- requests ---- */
+
+static char headers_seen; /* as a request's state */
+
+static void
+on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct post *p = *state;
+
+	(void)of;
+	(void)c;
+	(void)why;
+	if (p == NULL || *state == &headers_seen)
+		return;
+	buf_release(&p->body);
+	free(p);
+	*state = NULL;
 }
 
 static enum MHD_Result
 on_request(void *of, struct MHD_Connection *c, const char *path, const char *method,
     const char *version, const char *body, size_t *body_len, void **state)
 {
-	static char headers_seen;
-	const struct metrics_door *d = of;
+	struct metrics_door *d = of;
 
 	(void)version;
-	(void)body;
+	if (strcmp(path, "/alerts") == 0)
+		return on_post(d, c, method, body, body_len, state);
 	if (*state ==
 	    NULL) { /* the first call has the headers only, and answers here would close the connection */
 		*state = &headers_seen;
@@ -146,11 +279,11 @@ on_request(void *of, struct MHD_Connection *c, const char *path, const char *met
 		return MHD_YES;
 	}
 	if (d->local && !metrics_host_is_local(header(c, MHD_HTTP_HEADER_HOST)))
-		return refuse(c, 421, "this address is served as localhost only\n");
+		return refuse(c, 421, NULL, "this address is served as localhost only\n");
 	if (strcmp(path, "/metrics") != 0)
-		return refuse(c, MHD_HTTP_NOT_FOUND, "metrics are at /metrics\n");
+		return refuse(c, MHD_HTTP_NOT_FOUND, NULL, "metrics are at /metrics\n");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET, HEAD", "only GET and HEAD\n");
 	return give_metrics(d, c);
 }
 
@@ -183,10 +316,17 @@ open_door(void **state, const struct config *c, struct questions *questions, str
 	struct listen_address address;
 	struct metrics_door *d;
 	const union MHD_DaemonInfo *port;
+	char token[TOKEN_MOST + 1];
 
 	*state = NULL;
 	if (c->metrics_listen[0] == '\0')
-		return 0;
+		return c->watch_receive_token[0] == '\0'
+		           ? 0
+		           : err_set(e, ERR_INPUT,
+				 "watch.receive_token: alerts come in at metrics.listen, which is not set");
+	if (c->watch_receive_token[0] != '\0' &&
+	    bearer_token_read(token, c->watch_receive_token, e) < 0)
+		return err_prefix(e, "watch.receive_token");
 	if (!listen_address_read(&address, c->metrics_listen))
 		return err_set(e, ERR_INPUT,
 		    "metrics.listen: %s is no address; it looks like 127.0.0.1:9464, or [::1]:9464",
@@ -196,11 +336,13 @@ open_door(void **state, const struct config *c, struct questions *questions, str
 	*d = (struct metrics_door){ .questions = questions, .local = address.local };
 	d->start_s = (double)clock_wall().ns / 1e9;
 	limited_log_init(&d->log, clock_mono());
+	alerts_receiver_init(&d->receiver, c->watch_receive_token, clock_mono());
 	errno = 0;
 	d->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG |
 					 (address.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
 	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
-	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address.place, MHD_OPTION_CONNECTION_LIMIT,
+	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_SOCK_ADDR,
+	    (struct sockaddr *)&address.place, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENT_S, MHD_OPTION_END);
 	if (d->daemon == NULL) {
@@ -213,6 +355,10 @@ open_door(void **state, const struct config *c, struct questions *questions, str
 	port = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_BIND_PORT);
 	snprintf(d->url, sizeof d->url, "http://%.*s:%u/metrics", address.host_len,
 	    c->metrics_listen, port != NULL ? port->port : 0);
+	if (c->watch_receive_token[0] != '\0')
+		log_line(LOG_INFO,
+		    "alerts of an Alertmanager are received at http://%.*s:%u/alerts",
+		    address.host_len, c->metrics_listen, port != NULL ? port->port : 0);
 	*state = d;
 	return 0;
 }

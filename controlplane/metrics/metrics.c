@@ -146,6 +146,105 @@ put_types(struct metric_lines *m, const struct engine *g)
 	}
 }
 
+/* ---- alerts ---- */
+
+enum { OF_WATCHED = 3 }; /* labels: two of the type, and what follows */
+
+static double
+judged_of(const struct watched_type *t)
+{
+	return t->last.answer == RANGE_INSIDE || t->last.answer == RANGE_OUTSIDE;
+}
+
+static double
+outside_of(const struct watched_type *t)
+{
+	return judged_of(t) ? t->last.answer == RANGE_OUTSIDE : NAN;
+}
+
+static double
+more_than_usual_of(const struct watched_type *t)
+{
+	return judged_of(t) ? t->last.cost_share : NAN;
+}
+
+static double
+healthy_of(const struct watched_type *t)
+{
+	return t->healthy.n;
+}
+
+static const struct watch_metric {
+	const char *name, *help;
+	double (*value)(const struct watched_type *t);
+} WATCH_METRICS[] = {
+	{ "hone_watch_healthy_windows",
+	    "Windows from which it is known what is usual for the type.", healthy_of },
+	{ "hone_watch_judged",
+	    "1: the last window was compared with them; 0: it could not be, hone alerts says why.",
+	    judged_of },
+	{ "hone_watch_outside",
+	    "1: response times of the last window were outside of what is usual; left out if not judged.",
+	    outside_of },
+	{ "hone_watch_excess_ratio",
+	    "Share of the mean response time of the last window that is more than usual, negative: it is less; left out if not judged.",
+	    more_than_usual_of },
+};
+
+static bool
+objective_fires(const struct watched_type *t)
+{
+	for (uint32_t i = 0; i < t->nslos; i++)
+		if (t->slos[i].firing)
+			return true;
+	return false;
+}
+
+static void
+put_firing(struct metric_lines *m, const struct watched_type *t, struct metric_label *of)
+{
+	if (t->watched) {
+		of[OF_WATCHED - 1] = label_of("kind", alert_kind_word(ALERT_RANGE));
+		metric_put(m, "", of, OF_WATCHED, t->state.firing);
+	}
+	if (t->nslos > 0) {
+		of[OF_WATCHED - 1] = label_of("kind", alert_kind_word(ALERT_OBJECTIVE));
+		metric_put(m, "", of, OF_WATCHED, objective_fires(t));
+	}
+}
+
+/* O(types + objectives) */
+static void
+put_watched(struct metric_lines *m, const struct watcher *w)
+{
+	enum { EACH = sizeof WATCH_METRICS / sizeof *WATCH_METRICS };
+
+	for (size_t k = 0; k <= EACH; k++) {
+		if (k < EACH)
+			metric_begin(m, WATCH_METRICS[k].name, METRIC_GAUGE, WATCH_METRICS[k].help);
+		else
+			metric_begin(
+			    m, "hone_alert_firing", METRIC_GAUGE, "1: an alert of the type fires.");
+		for (uint32_t i = 0; i < WATCHED_MAX; i++) {
+			const struct watched_type *t = w->types[i];
+			struct metric_label of[OF_WATCHED];
+
+			if (t == NULL)
+				continue;
+			of[0] = label_of("type", t->name);
+			of[1] = label_of("service", t->service);
+			if (k == EACH)
+				put_firing(m, t, of);
+			else if (t->watched)
+				metric_put(m, "", of, OF_WATCHED - 1, WATCH_METRICS[k].value(t));
+		}
+	}
+	put_one(
+	    m, "hone_alerts_firing", METRIC_GAUGE, "Alerts that are firing.", watcher_firing(w));
+	put_one(m, "hone_alerts", METRIC_COUNTER, "Alerts that have begun since honed started.",
+	    (double)w->number);
+}
+
 /* The slowest request of the type in the report; none: total_ns is negative. O(groups). */
 static struct exemplar
 slowest_of(const struct engine_parts *e, uint32_t type)
@@ -381,8 +480,6 @@ put_control(struct metric_lines *m, const struct engine *g, struct mono now)
 	    "Tracepoints that diagnoses and learning have added.", plan_count(e->plan));
 	put_one(m, "hone_learning_active", METRIC_GAUGE, "1: the learned space is being extended.",
 	    e->learning.active);
-	put_one(m, "hone_alerts_firing", METRIC_GAUGE, "Alerts that are firing.",
-	    watcher_firing(&e->watcher));
 	put_one(m, "hone_paused", METRIC_GAUGE,
 	    "1: nothing more is enabled, since a queue is too full.", q->paused);
 	put_one(m, "hone_pauses", METRIC_COUNTER, "How often that began.", (double)q->pauses);
@@ -534,6 +631,7 @@ metrics_write(struct buf *out, const struct engine *g, struct mono now,
 	put_process(&m, p);
 	put_types(&m, g);
 	put_durations(&m, g);
+	put_watched(&m, &engine_parts_of(g)->watcher);
 	put_groups(&m, g);
 	put_records(&m, g);
 	put_control(&m, g, now);

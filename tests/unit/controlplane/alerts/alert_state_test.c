@@ -87,6 +87,44 @@ windows_of_an_alert_never_become_healthy(void **state)
 	assert_int_equal(x.left, before + 1);
 }
 
+/* Some windows of a fault have a rate that is not known yet: they are the fault's as well. */
+static void
+windows_at_an_unknown_rate_before_an_alert_never_become_healthy(void **state)
+{
+	struct steps x = { .cost = 0.2 };
+	uint64_t before;
+	(void)state;
+
+	for (int i = 0; i < 10; i++)
+		next(&x, I);
+	before = x.left;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(next(&x, O), ALERT_STAYS);
+		assert_int_equal(next(&x, U), ALERT_STAYS);
+		assert_int_equal(next(&x, U), ALERT_STAYS);
+	}
+	assert_int_equal(x.left, before + 3); /* of the five healthy ones that waited */
+	assert_int_equal(next(&x, O), ALERT_BEGINS);
+	assert_int_equal(x.left, before + 4);
+	for (int i = 0; i < 30; i++)
+		next(&x, i % 2 ? O : U);
+	assert_int_equal(x.left, before + 4);
+}
+
+static void
+a_rate_that_stays_is_learned(void **state)
+{
+	struct steps x = { .cost = 0.2 };
+	(void)state;
+
+	for (int i = 0; i < ALERT_WAITING_MAX; i++)
+		next(&x, U);
+	assert_int_equal(x.left, 0);
+	for (int i = 0; i < 20; i++)
+		next(&x, U);
+	assert_int_equal(x.left, 20);
+}
+
 static void
 windows_of_a_diagnosis_never_become_healthy(void **state)
 {
@@ -144,6 +182,8 @@ main(void)
 		cmocka_unit_test(four_of_five_windows_begin_an_alert),
 		cmocka_unit_test(an_alert_that_costs_too_little_does_not_begin),
 		cmocka_unit_test(windows_of_an_alert_never_become_healthy),
+		cmocka_unit_test(windows_at_an_unknown_rate_before_an_alert_never_become_healthy),
+		cmocka_unit_test(a_rate_that_stays_is_learned),
 		cmocka_unit_test(windows_of_a_diagnosis_never_become_healthy),
 		cmocka_unit_test(an_alert_ends_when_nothing_can_be_judged_any_more),
 		cmocka_unit_test(begins_and_ends_alternate_in_any_order),

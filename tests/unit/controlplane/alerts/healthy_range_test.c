@@ -110,6 +110,52 @@ a_rate_that_was_not_learned_is_not_judged(void **state)
 	healthy_range_release(&h);
 }
 
+/* Right after learning, with the fewest windows that judge: a twelfth of them is all that has to have a higher rate. */
+static void
+few_healthy_windows_judge_the_rates_that_they_have(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 4);
+	for (int i = 0; i < RANGE_WINDOWS_MIN; i++) {
+		w = window_of(&r, 100 + i, 10 + i / 10.0);
+		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
+	}
+	w = window_of(&r, 154.5, 15.5);
+	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
+	w = window_of(&r, 154.5, 25);
+	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
+	assert_true(j.cost_share > 0.3);
+	w = window_of(&r, 155.5, 25); /* four windows have a higher rate */
+	assert_int_equal(judged(&h, &w, &j), RANGE_RATE_UNKNOWN);
+	healthy_range_release(&h);
+}
+
+/* Like windows reach far where there are few; what is slow for this rate is not hidden by those with a higher one. */
+static void
+like_windows_are_moved_to_the_same_rate(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	(void)state;
+
+	learn(&h, &r);
+	w = window_of(&r, 50, 15); /* at this rate; at 42 to 58, which are compared, 14 to 16 */
+	for (unsigned q = 0; q < RANGE_QUANTILES; q++)
+		w.log_ns[q] = log(15 * MS) + (range_quantiles[q] - 0.5);
+	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
+	assert_true(fabs(j.usual_mean_ns / MS - 15) < 0.2);
+	assert_true(j.limit_ns / j.usual_ns < exp(0.05 * 3.5));
+	healthy_range_release(&h);
+}
+
 /* A tenth of the requests is slower, by less than the times of whole windows vary with the load. */
 static void
 a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile(void **state)
@@ -165,6 +211,8 @@ main(void)
 		cmocka_unit_test(few_requests_and_little_learning_judge_nothing),
 		cmocka_unit_test(what_is_usual_at_a_high_rate_is_outside_at_a_low_one),
 		cmocka_unit_test(a_rate_that_was_not_learned_is_not_judged),
+		cmocka_unit_test(few_healthy_windows_judge_the_rates_that_they_have),
+		cmocka_unit_test(like_windows_are_moved_to_the_same_rate),
 		cmocka_unit_test(
 		    a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile),
 		cmocka_unit_test(the_newest_windows_are_kept),

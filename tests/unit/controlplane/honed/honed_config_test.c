@@ -83,6 +83,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"watch.alertmanager=http://a:9093",
 		"watch.webhook=http://b/",
 		"watch.command=/bin/c",
+		"watch.receive_token=/k/token",
 		"watch.healthy=/x/h.db",
 		"operators.look=root @root",
 		"operators.diagnose=nobody",

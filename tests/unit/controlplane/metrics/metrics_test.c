@@ -33,6 +33,10 @@ static const struct engine_options OPTIONS = {
 	.sampled = 1,
 	.lease_ns = 5000000000,
 	.report_max_bytes = 1 << 24,
+	.watch = { .types = "*",
+	    .objectives = "*<1ms:99%",
+	    .window_ns = INT64_C(60000000000),
+	    .learn_ns = INT64_C(86400000000000) },
 };
 
 enum { REQUESTS = 200 };
@@ -173,11 +177,47 @@ the_slowest_request_is_the_exemplar_of_its_bucket(void **state)
 	assert_null(strstr(text_of(*state, METRICS_TEXT), " # {"));
 }
 
+static void
+the_state_of_what_is_watched_is_told(void **state)
+{
+	struct house *h = *state;
+	struct watched_type *t = NULL;
+	const char *text;
+
+	for (uint32_t i = 0; i < WATCHED_MAX && t == NULL; i++)
+		t = engine_parts(h->engine)->watcher.types[i];
+	assert_non_null(t);
+	t->last.answer = RANGE_LEARNING;
+	text = text_of(h, METRICS_TEXT);
+	assert_true(value_of(text, "hone_watch_healthy_windows" OF "}") == 0);
+	assert_true(value_of(text, "hone_watch_judged" OF "}") == 0);
+	assert_true(isnan(value_of(text, "hone_watch_outside" OF "}")));
+	assert_true(isnan(value_of(text, "hone_watch_excess_ratio" OF "}")));
+	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"range\"}") == 0);
+	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"objective\"}") == 0);
+	assert_true(value_of(text, "hone_alerts_total") == 0);
+	t->last.answer = RANGE_OUTSIDE;
+	t->last.cost_share = 0.25;
+	t->state.firing = true;
+	t->slos[0].firing = true;
+	text = text_of(h, METRICS_TEXT);
+	assert_true(value_of(text, "hone_watch_judged" OF "}") == 1);
+	assert_true(value_of(text, "hone_watch_outside" OF "}") == 1);
+	assert_true(value_of(text, "hone_watch_excess_ratio" OF "}") == 0.25);
+	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"range\"}") == 1);
+	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"objective\"}") == 1);
+	t->last.answer = RANGE_INSIDE;
+	text = text_of(h, METRICS_TEXT);
+	assert_true(value_of(text, "hone_watch_outside" OF "}") == 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(buckets_add_up_to_the_requests, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    the_state_of_what_is_watched_is_told, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    the_slowest_request_is_the_exemplar_of_its_bucket, build, tear_down),
 	};

@@ -4,8 +4,14 @@
  * (tests/unit/controlplane/alerts/simulated_server.h). A day is learned; then come healthy days; then each fault, at twelve moments of
  * the day, for 30 minutes.
  *
- * controlplane_alerts [DAYS [SEED [REQUESTS PER SECOND THAT ARE SAMPLED]]]: default 100, 1, 10
+ * By load it prints how many were seen within five windows, and how far apart the windows with and without the fault are: the distance
+ * of Mahalanobis (1936) between them, of the logarithms of nine quantiles, mean and rate. The best linear test of one window that
+ * knows the fault and what is usual at this load has this distance between its means, in standard deviations. An alert that is false
+ * once in 10 days by 4 of 5 independent windows has a limit at 1.55 of them, and is seen within five windows, one time in two, at 2.0.
+ *
+ * controlplane_alerts_days [DAYS [SEED [REQUESTS PER SECOND THAT ARE SAMPLED]]]: default 100, 1, 10
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +21,15 @@
 
 #define MINUTE_NS INT64_C(60000000000)
 
+enum { FEATURES = RANGE_QUANTILES + 2, LOADS = 7 };
+static const double LOAD_LEAST = 0.25, LOAD_STEP = 0.1;
+
+struct windows { /* of one load */
+	double n, sum[FEATURES], products[FEATURES][FEATURES];
+};
+
 struct trial {
+	struct windows of[SERVER_FAULTS][LOADS];
 	struct watcher watcher;
 	struct simulated_server server;
 	struct watched_type *type;
@@ -34,6 +48,57 @@ take_time(void *of, int64_t ns)
 		watcher_request(&t->watcher, t->type, ns, 1 / t->sampled);
 }
 
+static unsigned
+load_of(double per_second)
+{
+	double at = (per_second * 0.020 - LOAD_LEAST) / LOAD_STEP;
+
+	return at < 0 ? 0 : at >= LOADS ? LOADS - 1 : (unsigned)at;
+}
+
+static void
+count_window(struct windows *s, const struct latency_window *w)
+{
+	double x[FEATURES];
+
+	memcpy(x, w->log_ns, sizeof w->log_ns);
+	x[RANGE_QUANTILES] = log(w->mean_ns);
+	x[RANGE_QUANTILES + 1] = log(w->per_second);
+	s->n++;
+	for (unsigned i = 0; i < FEATURES; i++) {
+		s->sum[i] += x[i];
+		for (unsigned k = 0; k < FEATURES; k++)
+			s->products[i][k] += x[i] * x[k];
+	}
+}
+
+/* sqrt(d' S^-1 d): d the difference of the means but of the rate, which the fault leaves as it is, S the covariance without the fault. */
+static double
+distance(const struct windows *healthy, const struct windows *fault)
+{
+	double s[FEATURES][FEATURES + 1], d[FEATURES], sum = 0;
+
+	for (unsigned i = 0; i < FEATURES; i++) {
+		d[i] = i == FEATURES - 1 ? 0
+		                         : fault->sum[i] / fault->n - healthy->sum[i] / healthy->n;
+		for (unsigned k = 0; k < FEATURES; k++)
+			s[i][k] = healthy->products[i][k] / healthy->n -
+			          healthy->sum[i] * healthy->sum[k] / healthy->n / healthy->n;
+		s[i][i] *= 1.0001;
+		s[i][FEATURES] = d[i];
+	}
+	for (unsigned i = 0; i < FEATURES; i++) { /* Gauss-Jordan; S is positive definite */
+		for (unsigned k = FEATURES + 1; k-- > i;)
+			s[i][k] /= s[i][i];
+		for (unsigned r = 0; r < FEATURES; r++)
+			for (unsigned k = FEATURES + 1; r != i && k-- > i;)
+				s[r][k] -= s[r][i] * s[i][k];
+	}
+	for (unsigned i = 0; i < FEATURES; i++)
+		sum += d[i] * s[i][FEATURES];
+	return sqrt(sum > 0 ? sum : 0);
+}
+
 static void
 minute(struct trial *t, enum server_fault fault, double sampled_per_s)
 {
@@ -48,6 +113,9 @@ minute(struct trial *t, enum server_fault fault, double sampled_per_s)
 		exit(1);
 	}
 	t->answers[t->type->last.answer]++;
+	if (t->type->last_window.requests >= RANGE_REQUESTS_MIN)
+		count_window(
+		    &t->of[fault][load_of(t->type->last_window.per_second)], &t->type->last_window);
 	watcher_begin_window(&t->watcher, t->now, (struct wall){ t->now.ns });
 }
 
@@ -58,14 +126,16 @@ days(struct trial *t, uint32_t n, double sampled)
 		minute(t, FAULT_NONE, sampled);
 }
 
-/* Minutes until the alert began; 0: not in 30. Then the fault is repaired, and the alert has to end. */
+/* Minutes until the alert began; 0: not in 30. Then the fault is repaired, and the alert has to end. *rate: requests in a second. */
 static uint32_t
-until_seen(struct trial *t, enum server_fault fault, double sampled)
+until_seen(struct trial *t, enum server_fault fault, double sampled, double *rate)
 {
 	uint32_t seen = 0;
 
+	*rate = 0;
 	for (uint32_t i = 1; i <= 30; i++) {
 		minute(t, fault, sampled);
+		*rate += t->type->last_window.per_second / 30;
 		if (seen == 0 && t->type->state.firing)
 			seen = i;
 	}
@@ -115,15 +185,24 @@ main(int argc, char **argv)
 	    (unsigned long long)t->answers[RANGE_OUTSIDE],
 	    (unsigned long long)t->answers[RANGE_RATE_UNKNOWN]);
 	for (enum server_fault f = FAULT_TENTH; f < SERVER_FAULTS; f++) {
-		int minutes[12], missed = 0;
+		int minutes[12], missed = 0, soon[LOADS] = { 0 }, all[LOADS] = { 0 };
+		double rate;
 
 		for (int i = 0; i < 12; i++) {
-			minutes[i] = (int)until_seen(t, f, sampled);
+			minutes[i] = (int)until_seen(t, f, sampled, &rate);
 			missed += minutes[i] == 0;
+			soon[load_of(rate)] += minutes[i] > 0 && minutes[i] <= ALERT_WINDOWS;
+			all[load_of(rate)]++;
 		}
 		qsort(minutes, 12, sizeof minutes[0], by_minutes);
 		printf("%-28s seen in %2d of 12, after %d minutes (median), %d at most\n", names[f],
 		    12 - missed, minutes[missed + (12 - missed) / 2], minutes[11]);
+		for (unsigned i = 0; i < LOADS; i++)
+			if (all[i] > 0 && t->of[f][i].n > 0 && t->of[FAULT_NONE][i].n > FEATURES)
+				printf(
+				    "  load %.2f to %.2f: %d of %d within 5 windows; distance %.1f\n",
+				    LOAD_LEAST + i * LOAD_STEP, LOAD_LEAST + (i + 1) * LOAD_STEP,
+				    soon[i], all[i], distance(&t->of[FAULT_NONE][i], &t->of[f][i]));
 	}
 	watcher_release(&t->watcher);
 	free(t);
