@@ -39,6 +39,7 @@ QUESTION(audit,        LOOK,     "",      "since limit")
 QUESTION(check,        LOOK,     "",      "type seconds")
 QUESTION(alerts,       LOOK,     "",      "")
 QUESTION(alerts_accept, DIAGNOSE, "",     "type")
+QUESTION(times,        LOOK,     "",      "")
 
 COMMAND(start)
 COMMAND(stop)
