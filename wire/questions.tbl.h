@@ -40,6 +40,7 @@ QUESTION(check,        LOOK,     "",      "type seconds")
 QUESTION(alerts,       LOOK,     "",      "")
 QUESTION(alerts_accept, DIAGNOSE, "",     "type")
 QUESTION(times,        LOOK,     "",      "")
+QUESTION(web,          LOOK,     "",      "")
 
 COMMAND(start)
 COMMAND(stop)
@@ -63,6 +64,7 @@ COMMAND(keys)
 COMMAND(map)
 COMMAND(kernel)
 COMMAND(annotate)
+COMMAND(web)
 
 #undef QUESTION
 #undef COMMAND

@@ -808,6 +808,16 @@ times_have_every_request_of_a_type_once(void **state)
 	json_decref(j);
 }
 
+static void
+without_a_page_there_is_no_link_to_it(void **state)
+{
+	json_t *j = ask(*state, "{\"ask\":\"web\"}");
+
+	assert_true(json_is_false(json_object_get(j, "ok")));
+	assert_string_equal(json_string_value(json_object_get(j, "code")), "missing");
+	json_decref(j);
+}
+
 /* Starts the engine again with other label rules. */
 static void
 rebuild(struct house *h, const char *ignore, const char *bins)
@@ -915,6 +925,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    times_have_every_request_of_a_type_once, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    without_a_page_there_is_no_link_to_it, build, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
