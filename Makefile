@@ -23,7 +23,7 @@
 
 # ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire kernel kernel/spans mapping analysis kernel/requests formats kernel/files report forest searchspace \
-                     controlplane/server controlplane/search controlplane/alerts controlplane/engine controlplane/answers controlplane/metrics controlplane/honed \
+                     controlplane/server controlplane/search controlplane/alerts controlplane/engine controlplane/answers controlplane/metrics controlplane/web controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/grpc otel/main \
                      below/stacks below/probes below/kernel below/main kernel/patterns cli/export cli
 base_uses         :=
@@ -45,7 +45,8 @@ controlplane/alerts_uses  := forest analysis wire base
 controlplane/engine_uses  := controlplane/search controlplane/alerts searchspace forest report analysis wire base
 controlplane/answers_uses := controlplane/engine controlplane/search controlplane/alerts controlplane/server searchspace forest report analysis wire base
 controlplane/metrics_uses := controlplane/engine controlplane/search controlplane/alerts searchspace forest report analysis wire base
-controlplane/honed_uses   := controlplane/answers controlplane/metrics controlplane/engine controlplane/search controlplane/alerts controlplane/server \
+controlplane/web_uses     := controlplane/server report analysis wire base
+controlplane/honed_uses   := controlplane/answers controlplane/metrics controlplane/web controlplane/engine controlplane/search controlplane/alerts controlplane/server \
 	searchspace forest report analysis wire base
 agent/system_uses := base
 agent/ctf_uses    := wire base
@@ -68,7 +69,7 @@ cli_uses          := cli/export kernel/patterns report kernel/spans kernel/reque
 
 # Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
 # are here.
-WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/alerts controlplane/answers controlplane/engine controlplane/metrics controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/grpc otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli/export cli
+WITHOUT_CIRCLES   := base wire mapping searchspace controlplane/server controlplane/search controlplane/alerts controlplane/answers controlplane/engine controlplane/metrics controlplane/web controlplane/honed agent/system agent/ctf agent/reader agent/tracer agent/guard agent/link agent/main otel/spans otel/control otel/http otel/grpc otel/main kernel kernel/files kernel/spans kernel/requests kernel/patterns below/stacks below/probes below/kernel below/main cli/export cli
 
 # ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
@@ -232,6 +233,8 @@ $O/below/kernel/record_bpf.o: $O/below/kernel/record.bpf.o
 
 # The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)
+$O/controlplane/web/web_files.o: $(wildcard controlplane/web/*.js) controlplane/web/live.html controlplane/web/live.css report/page.css \
+	$(addprefix report/,draw.js figures.js group.js times.js below.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
 $O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.js cli/annotation.js cli/states.js
 

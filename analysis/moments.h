@@ -80,6 +80,8 @@ double sketch_quantile_most(const struct sketch *s, double q);
 /* counts[i]: how many values are at most upto_ns[i], which ascend. The bucket that a bound lies in counts as a whole: values up to 2 %
  * above it. O(buckets + n). */
 void sketch_counts(const struct sketch *s, const int64_t *upto_ns, uint32_t n, uint64_t *counts);
+/* The mean, over all values, of what they have beyond this one, max(0, value - beyond_ns), within 2 %; 0 when empty. O(buckets). */
+double sketch_beyond(const struct sketch *s, double beyond_ns);
 /* The share of the variance that the slowest `part` of the values carries, 0 to 1: 1 - (1 - part) *
  * var(the others) / var(all), of the values that buckets stand for. Of a normal distribution 0.14 for
  * part = 0.02, of an exponential one 0.33, of two values far apart up to 1. 0 without variance. O(buckets). */

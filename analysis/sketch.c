@@ -115,6 +115,17 @@ sketch_counts(const struct sketch *s, const int64_t *upto_ns, uint32_t n, uint64
 }
 
 double
+sketch_beyond(const struct sketch *s, double beyond_ns)
+{
+	double sum = 0;
+
+	for (int i = 0; i < SKETCH_BUCKETS; i++)
+		if (s->buckets[i] > 0)
+			sum += s->buckets[i] * fmax(0, bucket_value(i) - beyond_ns);
+	return s->n > 0 ? sum / (double)s->n : 0;
+}
+
+double
 sketch_tail_carries(const struct sketch *s, double part)
 {
 	double rest = floor((1 - part) * (double)s->n), seen = 0;

@@ -166,7 +166,7 @@ function steps(low, high, n) {
 		out = [];
 	const step = p * [1, 2, 5, 10].find(m => m * p >= raw * 0.999);
 	for (let v = Math.ceil(low / step - 1e-9); v * step <= high + step * 1e-6 && out.length < 50; v++)
-		out.push(v * step);
+		out.push(v * step + 0); /* not -0 */
 	return out;
 }
 function linear(low, high, from, to, n) {

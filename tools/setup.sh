@@ -59,6 +59,7 @@ npm:cmd:npm
 python3:cmd:python3
 prometheus:cmd:promtool
 prometheus-alertmanager:cmd:prometheus-alertmanager
+chromium:cmd:chromium
 '
 # For make ganesha
 GANESHA_NEEDS='
@@ -111,10 +112,10 @@ for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}
   present "${rest%%:*}" "${rest#*:}" || missing="$missing $package"
 done
-# Packages of npm for the tests of hone-otel and of hone export; without them those scenarios are skipped.
+# Packages of npm for the tests of hone-otel, of hone export and of the live page; without them those scenarios are skipped.
 clients() {
   [ "$1" = tests ] || return 0
-  for of in otel export; do
+  for of in otel export web; do
     "$(dirname "$0")/otel_clients.sh" "$(dirname "$0")/../tests/scenario/$of" >/dev/null || true
   done
 }

@@ -41,6 +41,8 @@ QUESTION(captured,     LOOK,     "",      "capture requests skip")
 QUESTION(check,        LOOK,     "",      "type seconds")
 QUESTION(alerts,       LOOK,     "",      "")
 QUESTION(alerts_accept, DIAGNOSE, "",     "type")
+QUESTION(times,        LOOK,     "",      "")
+QUESTION(web,          LOOK,     "",      "")
 
 COMMAND(start)
 COMMAND(stop)
@@ -65,6 +67,7 @@ COMMAND(keys)
 COMMAND(map)
 COMMAND(kernel)
 COMMAND(annotate)
+COMMAND(web)
 
 #undef QUESTION
 #undef COMMAND

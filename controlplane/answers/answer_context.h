@@ -7,6 +7,20 @@
 #include "controlplane/answers/refusals.h"
 #include "controlplane/engine/engine.h"
 
+/* A link to the live page, which ends when it is opened, or `seconds` after it was made. */
+struct web_link_text {
+	char url[160], path[64]; /* the path is the end of the URL */
+	char socket[108];        /* of a page at a local socket: its path; "" */
+	int seconds;
+};
+
+/* The live page: makes a link for this user, and opens the door if it is closed. link NULL: there is no page. ERR_SYSTEM, ERR_MEMORY. */
+struct web_port {
+	void *of;
+	int (*link)(void *of, const struct who *who, struct mono now, struct web_link_text *ret,
+	    struct err *e);
+};
+
 /* What an answer needs beside the engine and the forest. Borrowed for the call. */
 struct answer_context {
 	struct mono now, started;
@@ -17,6 +31,7 @@ struct answer_context {
 	const struct roles *roles; /* for the text of a refusal; NULL: only root has access */
 	struct audit_book *book;   /* of the audit; NULL: nothing is recorded */
 	const struct refusals *refusals; /* of agents; NULL: not known */
+	struct web_port web;
 };
 
 #endif

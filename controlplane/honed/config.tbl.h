@@ -33,6 +33,10 @@ KEY(metrics, listen, metrics_listen, TEXT, "", 0, 0,
     "nodes, services, request types and tracepoints, and there is no encryption and no login: whoever reaches the address reads them. "
     "Empty: nowhere.")
 
+KEY(web, listen, web_listen, TEXT, "127.0.0.1:9470", 0, 0,
+    "Where the live page is served by HTTP: address:port of this machine's loopback, or unix:///path, to be forwarded by ssh -L. honed listens there only "
+    "from when hone web asks for a link until the last session has ended. Other addresses are refused, since there is no encryption. Empty: nowhere.")
+
 KEY(operators, look, look, TEXT, "", 0, 0,
     "Users and @groups, separated by blanks, that may ask every question that changes nothing. root and the user of honed may "
     "do everything. While this and operators.diagnose are empty, nobody else can open the socket: its mode is 0600, otherwise 0666.")

@@ -15,6 +15,7 @@ questions_answer(struct questions *q, const struct who *who, const char *questio
 		.roles = q->roles,
 		.book = &q->book,
 		.refusals = &q->refusals,
+		.web = q->web,
 	};
 
 	return answer_ask(q->engine, q->keeper->forest, &c, question, len);

@@ -16,6 +16,7 @@ struct questions {
 	struct mono started;
 	struct audit_book book;
 	struct refusals refusals; /* of agents, for display */
+	struct web_port web;      /* set by the door */
 };
 
 /* The answer, as JSON, the caller's to free(); NULL: out of memory. who: see roles_who(); what it

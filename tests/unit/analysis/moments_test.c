@@ -388,6 +388,23 @@ the_slowest_carry_what_the_others_lack_of_the_variance(void **state)
 	assert_near(carried_by_slowest(exponential, 0), 0, 1e-12);
 }
 
+/* Nine values of 10 ms and one of 110 ms: 100 ms beyond the median in ten values. */
+static void
+what_lies_beyond_a_value_is_the_mean_over_all(void **state)
+{
+	struct sketch *s = calloc(1, sizeof *s);
+	(void)state;
+
+	assert_non_null(s);
+	assert_near(sketch_beyond(s, 1), 0, 0);
+	for (int i = 0; i < 10; i++)
+		sketch_add(s, i < 9 ? 10000000 : 110000000);
+	assert_near(sketch_beyond(s, sketch_quantile(s, 0.5)), 10e6, 0.2e6);
+	assert_near(sketch_beyond(s, 0), 20e6, 0.4e6);
+	assert_near(sketch_beyond(s, 1e9), 0, 0);
+	free(s);
+}
+
 int
 main(void)
 {
@@ -403,6 +420,7 @@ main(void)
 		cmocka_unit_test(a_sketch_takes_any_value),
 		cmocka_unit_test(a_full_bucket_keeps_the_quantiles),
 		cmocka_unit_test(the_slowest_carry_what_the_others_lack_of_the_variance),
+		cmocka_unit_test(what_lies_beyond_a_value_is_the_mean_over_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -781,6 +781,43 @@ a_report_can_begin_again(void **state)
 	json_decref(j);
 }
 
+/* The counts of each type rise from bound to bound, up to all of its requests. */
+static void
+times_have_every_request_of_a_type_once(void **state)
+{
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	json_t *j, *t, *counts;
+
+	j = ask(h, "{\"ask\":\"times\"}");
+	assert_int_equal(json_array_size(json_object_get(j, "types")), 0);
+	json_decref(j);
+	send_requests(h, node, 1, 100, 1);
+	j = ask(h, "{\"ask\":\"times\"}");
+	assert_int_equal(json_array_size(json_object_get(j, "types")), 1);
+	t = json_array_get(json_object_get(j, "types"), 0);
+	counts = json_object_get(t, "counts");
+	assert_int_equal(json_integer_value(json_object_get(t, "requests")), 100);
+	assert_int_equal(json_array_size(counts), json_array_size(json_object_get(j, "up_to_ms")));
+	for (size_t i = 1; i < json_array_size(counts); i++)
+		assert_true(json_integer_value(json_array_get(counts, i - 1)) <=
+			    json_integer_value(json_array_get(counts, i)));
+	assert_int_equal(
+	    json_integer_value(json_array_get(counts, json_array_size(counts) - 1)), 100);
+	assert_true(json_number_value(json_object_get(t, "beyond_median_ms")) >= 0);
+	json_decref(j);
+}
+
+static void
+without_a_page_there_is_no_link_to_it(void **state)
+{
+	json_t *j = ask(*state, "{\"ask\":\"web\"}");
+
+	assert_true(json_is_false(json_object_get(j, "ok")));
+	assert_string_equal(json_string_value(json_object_get(j, "code")), "missing");
+	json_decref(j);
+}
+
 /* Starts the engine again with other label rules. */
 static void
 rebuild(struct house *h, const char *ignore, const char *bins)
@@ -886,6 +923,10 @@ main(void)
 		    a_program_that_ends_during_a_diagnosis_of_its_requests_is_named, build,
 		    tear_down),
 		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    times_have_every_request_of_a_type_once, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    without_a_page_there_is_no_link_to_it, build, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

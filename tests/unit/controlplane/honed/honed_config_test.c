@@ -73,6 +73,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"controller.connections_max=17",
 		"controller.strangers_max=19",
 		"metrics.listen=[::1]:9464",
+		"web.listen=unix:///run/hone/web.sock",
 		"watch.types=GET*",
 		"watch.window=30s",
 		"watch.learn=2h",

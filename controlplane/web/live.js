@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The live page: what honed says by server-sent events, the view that the address names, and what is asked for by forms. */
+
+let printing = false, /* group.js and page.js have one of their own */
+	doc = {};
+const live = {}, /* the newest state of each topic */
+	may = { diagnose: false },
+	SERIES = 180;
+
+/* ---- series: what the page has seen since it was opened ---- */
+
+const seen = new Map();
+const series = name => seen.get(name) || [];
+function remember(name, v) {
+	if (!known(v)) return;
+	const all = seen.get(name) || [];
+	all.push(v);
+	if (all.length > SERIES) all.shift();
+	seen.set(name, all);
+}
+function spark(v, about) {
+	if (v.length < 2) return null;
+	const w = 96,
+		H = 18,
+		most = Math.max(...v, 1e-9);
+	return s(
+		'svg',
+		{ class: 'inline', viewBox: '0 0 ' + w + ' ' + H, width: w, height: H, role: 'img', 'aria-label': about + ', from ' + digits(v[0], 2) + ' to ' + digits(v[v.length - 1], 2) },
+		s('path', { class: 'spark', d: v.map((y, i) => (i ? 'L' : 'M') + (w - ((v.length - 1 - i) / (SERIES - 1)) * w).toFixed(1) + ' ' + (H - 1.5 - (y / most) * (H - 3)).toFixed(1)).join('') })
+	);
+}
+
+/* ---- the document follows what is new, so that focus, open parts and what was entered stay ---- */
+
+const FORM = /^(INPUT|SELECT|TEXTAREA)$/;
+function sameNode(a, b) {
+	return a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.nodeType !== 1 || a.getAttribute('data-key') === b.getAttribute('data-key'));
+}
+function morph(to, from) {
+	if (to.nodeType !== 1) {
+		if (to.nodeValue !== from.nodeValue) to.nodeValue = from.nodeValue;
+		return;
+	}
+	for (const a of [...to.attributes]) if (!from.hasAttribute(a.name) && a.name !== 'open') to.removeAttribute(a.name);
+	for (const a of from.attributes) if (to.getAttribute(a.name) !== a.value && !(FORM.test(to.nodeName) && a.name === 'value')) to.setAttribute(a.name, a.value);
+	const keyed = new Map();
+	for (const k of to.children) if (k.hasAttribute('data-key')) keyed.set(k.getAttribute('data-key'), k);
+	let at = to.firstChild;
+	for (const next of [...from.childNodes]) {
+		const key = next.nodeType === 1 ? next.getAttribute('data-key') : null,
+			old = key !== null ? keyed.get(key) : at;
+		if (old && old.parentNode === to && sameNode(old, next)) {
+			if (old === at) at = at.nextSibling;
+			else to.insertBefore(old, at);
+			morph(old, next);
+		} else {
+			to.insertBefore(next, at);
+		}
+	}
+	while (at) {
+		const gone = at;
+		at = at.nextSibling;
+		gone.remove();
+	}
+}
+
+/* ---- views ---- */
+
+const link = (to, ...kids) => h('a', { href: '#' + to }, kids);
+const views = [
+	['types', 'Types', typesView],
+	['forest', 'Forest', forestView],
+	['nodes', 'Nodes', nodesView],
+	['alerts', 'Alerts', alertsView],
+	['audit', 'Audit', auditView]
+];
+const main = document.getElementById('main');
+let shown = null; /* the view that is drawn, as in the address */
+function place() {
+	const hash = location.hash.slice(1) || 'types',
+		[name, ...rest] = hash.split('/');
+	let of = rest.join('/');
+	try {
+		of = decodeURIComponent(of);
+	} catch (bad) {
+		of = '';
+	}
+	return { name, of, hash };
+}
+function menu() {
+	const { name } = place(),
+		firing = things((live.alerts || {}).alerts).filter(a => !a.ended).length,
+		active = things((live.forest || {}).runs).filter(r => r.state === 'active').length;
+	const notes = { alerts: firing, forest: active };
+	morph(
+		document.getElementById('views'),
+		h(
+			'nav',
+			{ id: 'views', 'aria-label': 'Views' },
+			views.map(v => h('a', { href: '#' + v[0], 'aria-current': v[0] === name || (v[0] === 'types' && name === 'type') ? 'page' : null }, v[1], notes[v[0]] ? h('span', { class: v[0] === 'alerts' ? 'alert' : 'active' }, ' ' + notes[v[0]]) : null)),
+			h('form.act.filter', { 'data-act': 'leave' }, h('button', { type: 'submit' }, 'End the session'))
+		)
+	);
+}
+function draw() {
+	const { name, of, hash } = place();
+	menu();
+	if (name === 'main') return main.focus();
+	if (name === 'type') {
+		if (shown !== hash) typeView(main, of);
+		else typeHead();
+		shown = hash;
+		document.title = 'Hone: ' + of;
+		return;
+	}
+	const v = views.find(x => x[0] === name) || views[0];
+	if (shown !== v[0]) main.replaceChildren();
+	shown = v[0];
+	document.title = 'Hone: ' + v[1];
+	morph(main, put(h('main', { id: 'main', tabindex: -1 }), [v[2]()]));
+}
+let due = 0;
+function soon() {
+	if (due) return;
+	due = requestAnimationFrame(() => {
+		due = 0;
+		draw();
+	});
+}
+addEventListener('hashchange', () => {
+	if (place().name === 'main') return main.focus();
+	draw();
+	const title = main.querySelector('h1');
+	if (title) title.focus();
+	scrollTo(0, 0);
+});
+
+/* ---- asking ---- */
+
+async function post(path, body) {
+	return fetch(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+}
+async function ask(question) {
+	try {
+		const r = await post('/ask', question);
+		if (r.status === 401) ended();
+		if ((r.headers.get('Content-Type') || '').startsWith('application/json')) return await r.json();
+		return { ok: false, error: await r.text() };
+	} catch (lost) {
+		return { ok: false, error: 'honed was not reached' };
+	}
+}
+function say(t) {
+	const at = document.getElementById('said');
+	at.classList.toggle('hide', !t);
+	at.textContent = t || '';
+}
+const acts = {
+	async start(form) {
+		const q = { ask: 'start', type: form.dataset.type },
+			of = n => form.elements.namedItem(n);
+		if (of('tail') && of('tail').value) q.tail = +of('tail').value;
+		if (of('effort') && of('effort').value) q.effort = +of('effort').value;
+		if (of('healthy') && of('healthy').checked) q.healthy = true;
+		return q;
+	},
+	async stop(form) {
+		return { ask: 'stop', type: form.dataset.type };
+	},
+	async learn(form) {
+		return { ask: 'learn', seconds: +form.elements.namedItem('seconds').value };
+	},
+	async again() {
+		typeView(main, asked);
+	},
+	async leave() {
+		await post('/logout', {});
+		ended();
+	}
+};
+document.addEventListener('submit', async ev => {
+	ev.preventDefault();
+	const act = ev.target.dataset.act,
+		button = ev.submitter;
+	if (!acts[act]) return;
+	if (button) button.disabled = true;
+	say('');
+	const q = await acts[act](ev.target);
+	if (q) {
+		const a = await ask(q);
+		if (!a.ok) say(text(a.error));
+		else if (act === 'start') location.hash = '#forest';
+	}
+	if (button) button.disabled = false;
+});
+
+/* ---- the stream ---- */
+
+let stream = null,
+	over = false;
+function state(c, t) {
+	const at = document.getElementById('state');
+	if (at.textContent === t) return;
+	at.className = c;
+	at.textContent = t;
+}
+function ended() {
+	over = true;
+	if (stream) stream.close();
+	state('off', 'the session has ended: run hone web, and open the link that it prints');
+}
+function take(topic, data) {
+	live[topic] = data;
+	if (topic === 'status') for (const t of things(data.types)) remember('rate/' + text(t.service) + '/' + text(t.type), t.per_second);
+	if (topic === 'times') for (const t of things(data.types)) columnOf(t, list(data.up_to_ms));
+	if (topic === 'agents') for (const a of things(data.agents)) remember('node/' + text(a.node), ((a.cost || {}).now || {}).core_pct);
+	soon();
+}
+/* EventSource comes back by itself, with the number of the last state that it got; not after a refusal. */
+function open() {
+	if (over || document.hidden) return;
+	stream = new EventSource('/events');
+	stream.onopen = () => state('on', 'live');
+	stream.onerror = async () => {
+		const mine = stream;
+		state('off', 'the connection is lost; it is tried again');
+		if (mine.readyState !== EventSource.CLOSED) return;
+		const r = await fetch('/session').catch(() => null);
+		if (mine !== stream || over) return;
+		if (r && r.status === 401) ended();
+		else setTimeout(open, 2000);
+	};
+	for (const topic of ['status', 'times', 'forest', 'agents', 'alerts', 'audit']) stream.addEventListener(topic, ev => take(topic, JSON.parse(ev.data)));
+}
+/* A browser opens six connections to a host: tabs that nobody sees leave theirs. */
+document.addEventListener('visibilitychange', () => {
+	if (document.hidden && stream) {
+		stream.close();
+		stream = null;
+		state('', 'paused: the tab is hidden');
+	} else if (!stream) {
+		open();
+	}
+});
+
+async function session() {
+	const r = await fetch('/session');
+	if (r.status === 401) return ended();
+	const me = await r.json();
+	may.diagnose = me.role === 'diagnose';
+	document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);
+	soon();
+}
+session();
+open();
+draw();
+let wait = 0;
+addEventListener('resize', () => {
+	clearTimeout(wait);
+	wait = setTimeout(() => {
+		if (place().name === 'type') typeView(main, asked);
+	}, 300);
+});

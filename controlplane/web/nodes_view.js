@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes with their cost and queues, alerts, and the audit. */
+
+/* A part of 1, red beyond `limit`. */
+function fillBar(x, limit, about) {
+	const w = 80,
+		part = Math.max(0, Math.min(1, known(x) ? x : 0));
+	return s(
+		'svg',
+		{ class: 'inline', viewBox: '0 0 ' + w + ' 10', width: w, height: 10, role: 'img', 'aria-label': about },
+		rect('box', 0.5, 0.5, w - 1, 9),
+		rect(known(x) && x > limit ? 'over' : 'bar', 0.5, 0.5, part * (w - 1), 9),
+		limit < 1 ? line('limit', limit * w, 0, limit * w, 10) : null
+	);
+}
+const queueNames = [
+	['ring', 'fill_ring'],
+	['files', 'fill_files'],
+	['agent', 'fill_agent'],
+	['link', 'fill_link']
+];
+const named = (name, c, ...kids) => h('td' + c, { 'data-name': name }, kids);
+function nodeRow(a) {
+	const c = a.cost || {},
+		now = c.now || {},
+		full = Math.max(now.core_pct || 0, a.budget_pct || 0, c.budget_pct || 0, 0.01) * 1.25;
+	return h(
+		'tr',
+		{ 'data-key': text(a.node) },
+		named('node', '', h('b', text(a.node)), h('div.soft.small', list(a.services).slice(0, 8).join(', '))),
+		named('state', '', h('span', { class: 'state ' + (a.connected ? (a.trouble ? 'bad' : 'good') : 'bad') }, a.connected ? (a.trouble ? text(a.trouble.word || a.trouble.kind || 'trouble') : 'connected') : 'away'), a.shed ? h('div.bad.small', 'sheds load: ' + text(a.shed_by)) : null),
+		named(
+			'cost',
+			'.bars',
+			h('div.line', h('span', 'all'), fillBar((now.core_pct || 0) / full, c.budget_pct > 0 ? c.budget_pct / full : 1, pct((now.core_pct || 0) / 100) + ' of a core'), known(now.core_pct) ? digits(now.core_pct, 2) + ' %' + (c.budget_pct > 0 ? ' of ' + digits(c.budget_pct, 2) + ' %' : '') : '–'),
+			h('div.line', h('span', 'added'), fillBar((a.spent_pct || 0) / full, a.budget_pct > 0 ? a.budget_pct / full : 1, pct((a.spent_pct || 0) / 100) + ' of a core'), known(a.spent_pct) ? digits(a.spent_pct, 2) + ' % of ' + digits(a.budget_pct || 0, 2) + ' %' : '–'),
+			spark(series('node/' + text(a.node)), 'core %')
+		),
+		named('queues', '.bars', queueNames.map(q => h('div.line', h('span', q[0]), fillBar(a[q[1]], 0.5, pct(a[q[1]]) + ' full'), pct(a[q[1]])))),
+		named('added', '.n', count(a.added)),
+		named('records/s', '.n', known(a.records_per_second) ? digits(a.records_per_second, 3) : '–'),
+		named('lost', '.n', count((a.lost_ring || 0) + (a.lost_queue || 0) + (a.lost_decode || 0))),
+		named('behind', '.n', ms(a.lag_ms))
+	);
+}
+function stacked(heads, rows, about) {
+	const t = table(heads, rows, about);
+	t.querySelector('table').classList.add('stack');
+	return t;
+}
+function nodesView() {
+	const st = live.status || {},
+		nodes = things((live.agents || {}).agents),
+		added = list(st.added_names),
+		q = st.queues || {};
+	return [
+		h('h1', { tabindex: -1 }, 'Nodes'),
+		nodes.length
+			? stacked(['node', 'state', 'cost in % of a core', 'queues', '>added', '>records/s', '>lost', '>behind'], nodes.map(nodeRow), 'Nodes')
+			: h('p', live.agents ? 'No agent has connected.' : 'Waiting for honed.'),
+		things((live.agents || {}).refused).length
+			? h('p.note', 'Refused: ', things(live.agents.refused).slice(0, 3).map(r => h('div', text(r.words))))
+			: null,
+		h('h2', 'Added tracepoints'),
+		st.learning ? h('p', 'Those of the providers that are learned now.') : null,
+		added.length ? h('ul', added.slice(0, 200).map(n => h('li', { 'data-key': text(n) }, code(n)))) : st.learning ? null : h('p', st.quiet ? 'None: all connected agents have confirmed it.' : 'None is wanted; not all agents have confirmed it yet.'),
+		h('h2', 'Controller'),
+		facts([
+			['mailbox', pct(q.mailbox)],
+			['pauses', count(q.pauses)],
+			['traces', count((st.counts || {}).traces)],
+			['records late', count((st.counts || {}).late)],
+			['up', known((st.controller || {}).uptime_s) ? ms(st.controller.uptime_s * 1000) : '–']
+		]),
+		learning(st)
+	];
+}
+/* What was learned, and learning. */
+function learning(st) {
+	const on = st.learning;
+	return [
+		h('h2', 'Learning'),
+		on
+			? h('p', 'Learning: ' + ms(on.left_s * 1000) + ' left, ' + count(on.traces) + ' traces, ' + count(on.places) + ' places.')
+			: h('p', 'The tracepoints of requests are learned while all of them are enabled for a time, within the budget of learning.'),
+		may.diagnose && !on
+			? h(
+					'form.act',
+					{ 'data-act': 'learn' },
+					h('label', 'for ', h('input', { type: 'number', name: 'seconds', min: 1, max: 86400, value: 10, required: '' }), ' s '),
+					h('button', { type: 'submit' }, 'Learn')
+				)
+			: null
+	];
+}
+
+/* ---- alerts ---- */
+
+function alertWords(a) {
+	const r = a.range,
+		o = a.objective;
+	return r
+		? 'p' + digits(r.quantile * 100, 2) + ' is ' + ms(r.now_ms) + '; usual at this rate of requests are ' + ms(r.usual_ms) + ', at most ' + ms(r.limit_ms)
+		: o
+			? count(o.failures) + ' of ' + count(o.requests) + ' requests took over ' + ms(o.limit_ms) + '; the objective is ' + pct(o.goal)
+			: '';
+}
+function alertsView() {
+	const al = live.alerts || {},
+		all = things(al.alerts);
+	return [
+		h('h1', { tabindex: -1 }, 'Alerts'),
+		all.length
+			? stacked(
+					['type', 'state', 'since', 'what', 'diagnosis'],
+					all.map(a =>
+						h(
+							'tr',
+							{ 'data-key': 'a' + text(a.number) },
+							named('type', '', link('type/' + encodeURIComponent(text(a.type)), text(a.type)), h('div.soft.small', text(a.service))),
+							named('state', '', h('span', { class: 'state ' + (a.ended ? 'good' : 'alert') }, a.ended ? 'ended' : 'firing')),
+							named('since', '', day(a.since)),
+							named('what', '', alertWords(a)),
+							named('diagnosis', '', a.run ? link('forest', 'diagnosis ' + a.run) : wordOf(a.started))
+						)
+					),
+					'Alerts'
+				)
+			: h('p', live.alerts ? 'No alert.' : 'Waiting for honed.'),
+		h('h2', 'Watched'),
+		things(al.watched).length
+			? stacked(
+					['type', 'is', '>requests/s', '>mean', '>usual'],
+					things(al.watched).map(w =>
+						h(
+							'tr',
+							{ 'data-key': 'w' + text(w.service) + '/' + text(w.type) },
+							named('type', '', text(w.type), h('div.soft.small', text(w.service))),
+							named('is', '', h('span', { class: 'state ' + (w.alert ? 'alert' : w.answer === 'inside' ? 'good' : '') }, w.alert ? 'alert' : wordOf(w.answer))),
+							named('requests/s', '.n', known(w.per_second) ? digits(w.per_second, 3) : '–'),
+							named('mean', '.n', ms(w.mean_ms)),
+							named('usual', '.n', ms(w.usual_mean_ms))
+						)
+					),
+					'Watched types'
+				)
+			: h('p', 'Nothing is watched yet.')
+	];
+}
+
+/* ---- audit ---- */
+
+function auditView() {
+	const a = live.audit || {};
+	return [
+		h('h1', { tabindex: -1 }, 'Audit'),
+		things(a.rows).length
+			? stacked(
+					['when', 'who', 'what', 'outcome', 'diagnosis'],
+					things(a.rows).map((r, i) =>
+						h(
+							'tr',
+							{ 'data-key': text(r.when) + i },
+							named('when', '', day(r.when)),
+							named('who', '', r.user ? text(r.user) : h('span.soft', 'Hone: ' + wordOf(r.actor)), r.node ? ' ' + text(r.node) : ''),
+							named('what', '', r.asked ? code(r.asked) : wordOf(r.action), r.reason ? h('span.soft', ' ' + wordOf(r.reason)) : '', r.text ? h('div.small', text(r.text)) : ''),
+							named('outcome', '', h('span', { class: 'state ' + (r.outcome === 'done' ? 'good' : 'bad') }, text(r.outcome)), r.times > 1 ? ' × ' + r.times : ''),
+							named('diagnosis', '', r.run ? text(r.run) : '')
+						)
+					),
+					'Audit'
+				)
+			: h('p', live.audit ? 'Nothing was asked for yet.' : 'Waiting for honed.'),
+		a.left_off > 0 ? h('p.soft.small', count(a.left_off) + ' older rows: hone audit.') : null
+	];
+}

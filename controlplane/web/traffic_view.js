@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Request types by cost; one type's groups: the critical path as a strip, and what differs in a part of the requests. */
+
+const timesOf = t => things((live.times || {}).types).find(x => x.type === t.type && x.service === t.service) || {};
+/* What the requests of a second take beyond the median of their type. */
+const costOf = t => (timesOf(t).beyond_median_ms || 0) * (timesOf(t).requests_per_second || t.per_second || 0);
+const healthOf = t => {
+	const w = things((live.alerts || {}).watched).find(x => x.type === t.type && x.service === t.service);
+	return !w ? null : w.alert ? h('span.state.alert', 'alert') : w.answer === 'inside' ? h('span.state.good', 'as usual') : h('span.soft.small', wordOf(w.answer));
+};
+const activeRun = type => things((live.forest || {}).runs).find(r => r.type === type && r.state === 'active');
+
+function startForm(type, options) {
+	const run = activeRun(type);
+	if (!may.diagnose) return null;
+	if (run) return h('form.act', { 'data-act': 'stop', 'data-type': type }, h('button', { type: 'submit', 'aria-label': 'Stop the diagnosis of ' + type }, 'Stop'), link('forest', 'diagnosis ' + run.run));
+	return h(
+		'form.act',
+		{ 'data-act': 'start', 'data-type': type },
+		h('button.do', { type: 'submit', 'aria-label': 'Diagnose ' + type }, 'Diagnose'),
+		options
+			? [
+					h(
+						'label',
+						'what ',
+						h('select', { name: 'tail' }, h('option', { value: '' }, 'varies or is slow'), h('option', { value: '0.95' }, 'is beyond p95'), h('option', { value: '0.99' }, 'is beyond p99'), h('option', { value: '0.999' }, 'is beyond p99.9'))
+					),
+					h('label', 'at most ', h('input', { type: 'number', name: 'effort', min: 1, max: 10000, placeholder: 'default' }), ' cycles'),
+					h('label', h('input', { type: 'checkbox', name: 'healthy' }), ' it is healthy now: keep it as the baseline')
+				]
+			: null
+	);
+}
+/* ---- the heat map of response times, by time ---- */
+
+const COLUMNS = 100;
+const columns = new Map(); /* by type: { last: counts, all: [counts that came in 2 s], bounds } */
+function columnOf(t, bounds) {
+	const key = text(t.service) + '/' + text(t.type),
+		one = columns.get(key) || { last: null, all: [], bounds },
+		now = list(t.counts);
+	if (one.last) {
+		const upTo = now.map((n, i) => Math.max(0, n - one.last[i]));
+		one.all.push(upTo.map((n, i) => n - (i ? upTo[i - 1] : 0)));
+		if (one.all.length > COLUMNS) one.all.shift();
+	}
+	one.last = now;
+	columns.set(key, one);
+}
+function timeHeat(t, w, hgt) {
+	const one = columns.get(text(t.service) + '/' + text(t.type));
+	if (!one || !one.all.length) return h('span.soft.small', 'from now on');
+	let low = Infinity,
+		high = -1;
+	for (const c of one.all)
+		c.forEach((n, i) => {
+			if (n > 0) {
+				low = Math.min(low, i);
+				high = Math.max(high, i);
+			}
+		});
+	if (high < 0) return h('span.soft.small', 'no request');
+	low = Math.max(0, low - 1);
+	high = Math.min(one.bounds.length - 1, high + 1);
+	const most = Math.max(...one.all.flat(), 2),
+		L = 44,
+		cw = (w - L) / COLUMNS,
+		ch = (hgt - 4) / (high - low + 1),
+		at = i => 2 + (high - i) * ch,
+		kids = [rect('box', L, 2, w - L, hgt - 4)];
+	one.all.forEach((c, n) =>
+		c.forEach((k, i) => {
+			if (k > 0 && i >= low && i <= high)
+				kids.push(rect('s' + (1 + Math.round((6 * Math.log(k)) / Math.log(most))), L + (COLUMNS - one.all.length + n) * cw, at(i), cw + 0.3, ch + 0.3));
+		})
+	);
+	kids.push(words('t e', L - 4, 11, msTick(one.bounds[high])), words('t e', L - 4, hgt - 2, msTick(low ? one.bounds[low - 1] : 0)));
+	return picture(w, hgt, 'Heat map of the response times of ' + text(t.type) + ' in the last ' + one.all.length * 2 + ' s, from ' + msTick(low ? one.bounds[low - 1] : 0) + ' to ' + msTick(one.bounds[high]), kids);
+}
+function typesView() {
+	const all = things((live.status || {}).types)
+		.slice()
+		.sort((a, b) => costOf(b) - costOf(a));
+	const most = Math.max(...all.map(costOf), 1e-9);
+	return [
+		h('h1', { tabindex: -1 }, 'Request types by cost'),
+		all.length
+			? stacked(
+					['type', 'response times', '>cost', '>requests/s', '>mean', '>p95', '>p99', '>CV', 'watch', 'diagnosis'],
+					all.map(t =>
+						h(
+							'tr',
+							{ 'data-key': text(t.service) + '/' + text(t.type) },
+							named('type', '', link('type/' + encodeURIComponent(text(t.type)), h('b', text(t.type))), h('div.soft.small', text(t.service))),
+							named('response times', '', timeHeat(t, 200, 62)),
+							named('cost', '.n', ms(costOf(t)) + '/s', h('div', fillBar(costOf(t) / most, 1, pct(costOf(t) / most) + ' of the largest'))),
+							named('requests/s', '.n', digits(t.per_second || 0, 3), h('div', spark(series('rate/' + text(t.service) + '/' + text(t.type)), 'requests per second'))),
+							named('mean', '.n', ms(t.mean_ms)),
+							named('p95', '.n', ms(t.p95_ms)),
+							named('p99', '.n', ms(t.p99_ms)),
+							named('CV', '.n', pct(t.cv)),
+							named('watch', '', healthOf(t)),
+							named('diagnosis', '', startForm(text(t.type), false))
+						)
+					),
+					'Request types by cost'
+				)
+			: h('p', live.status ? 'No request was traced yet.' : 'Waiting for honed.'),
+		h('p.soft.small', 'Cost: what the requests of a second take beyond the median of their type. Response times: a column for 2 s, the newest at the right, faster below; darker is more; since this page was opened.')
+	];
+}
+
+/* ---- one type ---- */
+
+/* The critical path, laid end to end: width is mean time, height the share of variance with its interval. */
+function strip(g, w) {
+	const { rows, total } = waterfallRows(g),
+		H = 96,
+		B = H - 20,
+		high = Math.max(1, ...rows.map(r => Math.min(1.3, r.share)));
+	if (!rows.length || !(total > 0)) return null;
+	const x = linear(0, total, 2, w - 44, 6),
+		y = linear(0, high, B, 8, 2);
+	return picture(
+		w,
+		H,
+		'Critical path of ' + rows.length + ' steps, ' + ms(total) + ' in all; most of it at ' + edgeWords(top(g)),
+		[
+			xAxis(x, 6, B, msTick),
+			[0, 1].map(v => [line('grid', 2, y.at(v), w - 44, y.at(v)), words('t', w - 40, y.at(v) + 4, v * 100 + ' %')]),
+			rows.map(r => {
+				const a = x.at(r.at),
+					b = x.at(r.at + r.mean),
+					mid = (a + b) / 2,
+					share = Math.max(0, r.share),
+					e = r.e,
+					about = (r.few ? r.few + ' small steps' : edgeWords(e) + ', ' + where(e)) + ': mean ' + ms(r.mean) + ', share ' + pct(r.share) + (r.few ? '' : ' (' + range(e.low, e.high, pct) + ')');
+				return [
+					rect(shade(r.share) + ' rim', a, y.at(share), Math.max(b - a - 0.5, 0.8), B - y.at(share) + 1, about),
+					!r.few && known(e.low) && known(e.high) && b - a > 3
+						? line('whisk', mid, y.at(Math.max(0, Math.min(high, e.low))), mid, y.at(Math.max(0, Math.min(high, e.high))))
+						: null,
+					b - a > 60 ? words('t onbar', a + 3, B - 4, r.few ? r.few + ' small' : between(e.from, e.to, Math.floor((b - a - 6) / 6.4)), about) : null,
+					rect('hit', a, 4, Math.max(b - a, 1), B - 4, about)
+				];
+			})
+		]
+	);
+}
+
+/* ---- what differs: samples as a heat map of their response time and their time on an edge ---- */
+
+const CELLS_X = 36,
+	CELLS_Y = 18;
+function ranges(v, from, to) {
+	const all = rising(v.filter(x => x > 0)),
+		low = Math.max(all[0] || 1e-6, (all[all.length - 1] || 1) / 1e5);
+	return log(low * 0.95, (all[all.length - 1] || 1) * 1.05, from, to, 6);
+}
+function heatMap(g, edge, w, chosen) {
+	const samples = things(g.samples),
+		L = 62,
+		H = 230,
+		B = H - 30,
+		xs = samples.map(t => Math.max(0, list(t.edges_ms)[edge] || 0)),
+		x = ranges(xs, L, w - 8),
+		y = ranges(
+			samples.map(t => t.total_ms),
+			B,
+			6
+		),
+		cellW = (w - 8 - L) / CELLS_X,
+		cellH = (B - 6) / CELLS_Y,
+		cells = new Map(),
+		kids = [xAxis(x, 6, B, msTick)];
+	samples.forEach((t, i) => {
+		const cx = Math.max(0, Math.min(CELLS_X - 1, Math.floor((x.at(xs[i]) - L) / cellW))),
+			cy = Math.max(0, Math.min(CELLS_Y - 1, Math.floor((y.at(t.total_ms) - 6) / cellH)));
+		cells.set(cy * CELLS_X + cx, (cells.get(cy * CELLS_X + cx) || 0) + 1);
+	});
+	const most = Math.max(...cells.values(), 1);
+	for (const v of y.ticks) kids.push(line('grid', L, y.at(v), w - 8, y.at(v)), words('t e', L - 6, y.at(v) + 4, msTick(v)));
+	for (const [k, n] of cells)
+		kids.push(rect('s' + (1 + Math.round((6 * Math.log(n)) / Math.max(Math.log(most), 0.1))), L + (k % CELLS_X) * cellW, 6 + Math.floor(k / CELLS_X) * cellH, cellW, cellH, count(n) + ' requests'));
+	if (chosen) kids.push(s('rect', { class: 'cellmark', x: L, y: y.at(chosen.high), width: w - 8 - L, height: Math.max(2, y.at(chosen.low) - y.at(chosen.high)) }));
+	const svg = picture(w, H, 'Heat map of ' + samples.length + ' requests: response time by time on ' + edgeWords(things(g.edges)[edge]), kids);
+	svg.classList.add('drag');
+	return { svg, of: py => y.of(Math.max(0, Math.min(1, (B - py) / (B - 6)))) };
+}
+const mean = v => (v.length ? v.reduce((a, b) => a + b, 0) / v.length : NaN);
+/* Requests inside the range against the others: edges by the difference of their means, and keys by that of their values. */
+function differences(g, low, high) {
+	const samples = things(g.samples),
+		inside = samples.filter(t => t.total_ms >= low && t.total_ms <= high),
+		outside = samples.filter(t => !(t.total_ms >= low && t.total_ms <= high));
+	const edges = things(g.edges)
+		.map((e, i) => ({ e, a: mean(inside.map(t => list(t.edges_ms)[i] || 0)), b: mean(outside.map(t => list(t.edges_ms)[i] || 0)) }))
+		.sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))
+		.slice(0, 6);
+	const keys = [];
+	things(g.sample_keys).forEach((k, n) => {
+		const of = set => set.map(t => list(t.keys)[n]).filter(known);
+		const a = of(inside),
+			b = of(outside);
+		if (a.length < 2 || b.length < 2) return;
+		if (k.numeric) {
+			const all = a.concat(b),
+				m = mean(all),
+				sd = Math.sqrt(mean(all.map(v => (v - m) ** 2)));
+			if (sd > 0) keys.push({ k, by: Math.abs(mean(a) - mean(b)) / (2 * sd), a: digits(mean(a), 3), b: digits(mean(b), 3) });
+			return;
+		}
+		const share = (set, v) => set.filter(x => x === v).length / set.length;
+		const best = [...new Set(a.concat(b))].slice(0, 200).map(v => ({ v, a: share(a, v), b: share(b, v) })).sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))[0];
+		if (best && Math.abs(best.a - best.b) > 0) keys.push({ k, by: Math.abs(best.a - best.b), value: text(list(k.texts)[best.v]), a: pct(best.a), b: pct(best.b) });
+	});
+	keys.sort((p, q) => q.by - p.by);
+	return { inside, outside, edges, keys: keys.slice(0, 6) };
+}
+function differsPart(g, w) {
+	const samples = things(g.samples);
+	if (samples.length < 10) return null;
+	const totals = rising(samples.map(t => t.total_ms)),
+		spot = h('div'),
+		out = h('div', { 'aria-live': 'polite' }),
+		edge = things(g.edges)[g.top] ? g.top : 0;
+	const field = (name, v) => h('input', { type: 'number', min: 0, step: 'any', value: +v.toPrecision(4), 'aria-label': name });
+	const low = field('from, in ms', quantile(totals, 0.9)),
+		high = field('to, in ms', totals[totals.length - 1] * 1.001);
+	function show() {
+		const a = +low.value,
+			b = +high.value,
+			d = differences(g, a, b),
+			map = heatMap(g, edge, Math.min(w, 760), { low: a, high: b });
+		let from = null;
+		const at = ev => ((ev.clientY - map.svg.getBoundingClientRect().top) * 230) / map.svg.getBoundingClientRect().height;
+		map.svg.addEventListener('pointerdown', ev => {
+			from = at(ev);
+			map.svg.setPointerCapture(ev.pointerId);
+		});
+		map.svg.addEventListener('pointerup', ev => {
+			if (from === null) return;
+			const p = map.of(from),
+				q = map.of(at(ev));
+			from = null;
+			if (Math.abs(p / q - 1) < 0.01) return;
+			low.value = Math.min(p, q).toPrecision(4);
+			high.value = Math.max(p, q).toPrecision(4);
+			show();
+		});
+		spot.replaceChildren(map.svg);
+		out.replaceChildren(
+			...put(h('i'), [
+				h('p.small', count(d.inside.length) + ' of ' + count(samples.length) + ' requests are in the range.'),
+				d.inside.length && d.outside.length
+					? h(
+							'div.pair',
+							table(['edge', '>mean in range', '>others', '>more'], d.edges.map(r => [h('td.edge', { title: edgeWords(r.e) }, h('span.mono', between(r.e.from, r.e.to, 44))), ms(r.a), ms(r.b), ms(r.a - r.b)]), 'Edges that differ'),
+							d.keys.length
+								? table(['key', 'value', '>in range', '>others'], d.keys.map(r => [code(r.k.name), r.value === undefined ? 'mean' : r.value, r.a, r.b]), 'Keys that differ')
+								: h('p.soft.small', 'No key differs.')
+						)
+					: null
+			]).childNodes
+		);
+	}
+	low.addEventListener('change', show);
+	high.addEventListener('change', show);
+	show();
+	return [
+		h('h3', 'What differs'),
+		h('form.act', h('label', 'requests from ', low, ' ms'), h('label', 'to ', high, ' ms')),
+		h('figure', h('div.plot', spot), h('figcaption', 'Response time (up) by time on ', edgeOf(things(g.edges)[edge]), ' (right) of requests drawn at random: darker is more. Drag over response times, or enter them, to compare these requests with the others.')),
+		out
+	];
+}
+
+/* ---- the view ---- */
+
+let asked = ''; /* the type whose report is shown */
+let reportOf = null;
+const viewWidth = () => Math.max(320, Math.min(1132, document.getElementById('main').clientWidth));
+function groupSection(t, g, open) {
+	const e = top(g),
+		body = h('div.body'),
+		w = viewWidth() - 36;
+	const details = h(
+		'details.group',
+		{ open: open ? '' : null },
+		h(
+			'summary',
+			badge(g.problem),
+			h('span.route', { title: list(g.path).join(' → ').slice(0, 2000) }, route(g) || text(g.group), e ? h('span.soft.small.mono', '  ' + between(e.from, e.to)) : null),
+			[['requests', count(g.count), 1], ['mean', ms(g.mean_ms)], ['CV', pct(g.cv), 1], ['p95', ms(g.p95_ms), 1]].map(c => h('span', { class: 'cell' + (c[2] ? ' extra' : '') }, h('small', c[0]), c[1]))
+		),
+		body
+	);
+	const draw = () => {
+		if (!details.open || body.firstChild) return;
+		drawGroup(g, body, Math.max(600, w));
+		body.firstChild.after(
+			...put(h('i'), [
+				h('h3', 'Signature'),
+				figure(strip(g, w), 'The critical path, laid end to end: width is mean time, height and colour the share of variance, with its interval.'),
+				differsPart(g, w)
+			]).childNodes
+		);
+	};
+	details.addEventListener('toggle', draw);
+	draw();
+	return details;
+}
+async function typeView(main, type) {
+	asked = type;
+	const head = h('div', { id: 'typehead' }),
+		body = h('div', h('p.soft', 'honed judges the groups.'));
+	main.replaceChildren(head, body);
+	typeHead();
+	const answer = await ask({ ask: 'report', type, samples: true });
+	if (asked !== type || !body.isConnected) return;
+	if (!answer.ok) return body.replaceChildren(h('p.note', text(answer.error)));
+	reportOf = doc = answer.report || {};
+	const sections = things(doc.types).map(t =>
+		h(
+			'section',
+			{ 'aria-label': text(t.service) },
+			facts([
+				['requests', count(t.count)],
+				['mean', ms(t.mean_ms)],
+				['CV', pct(t.cv)],
+				['p50', ms(t.p50_ms)],
+				['p95', ms(t.p95_ms)],
+				['p99', ms(t.p99_ms)],
+				['groups', count(things(t.groups).length)]
+			]),
+			timesPart(t, Math.max(600, viewWidth())),
+			h('h2', 'Groups'),
+			things(t.groups).map((g, i) => groupSection(t, g, i === 0))
+		)
+	);
+	body.replaceChildren(
+		...put(h('i'), [
+			h('form.act', { 'data-act': 'again' }, h('button', { type: 'submit' }, 'Judge again'), h('span.soft.small', ' requests since ' + day((doc.source || {}).since) + ', as of ' + day(doc.made))),
+			sections.length ? sections : h('p', 'No request of this type was traced yet.')
+		]).childNodes
+	);
+}
+function typeHead() {
+	const at = document.getElementById('typehead');
+	if (at) morph(at, h('div', { id: 'typehead' }, h('h1', { tabindex: -1 }, asked), startForm(asked, true)));
+}

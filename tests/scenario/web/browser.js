@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Drives Chromium through the live page and prints TAP.
+//
+//	node browser.js NUMBER HONE [PICTURES]	NUMBER: of checks before; HONE: the program; PICTURES: a folder for screenshots
+'use strict'
+const fs = require('fs')
+const net = require('net')
+const { execFileSync } = require('child_process')
+const { chromium } = require('playwright-core')
+
+let [n, failed] = [+process.argv[2], 0]
+const pictures = process.argv[4]
+async function check(words, fn) {
+  let why
+  try {
+    const said = await fn()
+    if (said !== true && said !== undefined) why = 'gave ' + JSON.stringify(said)
+  } catch (e) {
+    why = e.message
+  }
+  console.log(`${why ? 'not ok' : 'ok'} ${++n} - ${words}`)
+  if (why) {
+    failed++
+    console.log(String(why).replace(/^/gm, '# '))
+  }
+}
+async function picture(page, name) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true })
+}
+
+// Between the browser and honed: connections can be cut, and what is asked for is seen.
+const HONED = 9470
+const asked = [], open = new Set()
+let cut = false
+const between = net.createServer(from => {
+  const to = net.connect(HONED, '127.0.0.1')
+  const end = () => { from.destroy(); to.destroy(); open.delete(end) }
+  if (cut) return end()
+  open.add(end)
+  from.on('data', d => asked.push(...(d.toString('latin1').match(/^(GET|POST) \S+|^Last-Event-ID: \S+/gmi) || [])))
+  for (const s of [from, to]) s.on('error', end).on('close', end)
+  from.pipe(to).pipe(from)
+})
+
+const expected = /^Failed to load resource|ERR_(EMPTY_RESPONSE|CONNECTION|INCOMPLETE_CHUNKED)/
+async function main() {
+  await new Promise(r => between.listen(9471, '127.0.0.1', r))
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'] })
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
+  context.setDefaultTimeout(30000)
+  const troubles = [], urls = []
+  context.on('page', p => {
+    p.on('pageerror', e => troubles.push(e.message))
+    p.on('console', m => m.type() === 'error' && !expected.test(m.text()) && troubles.push(m.text()))
+    p.on('request', r => urls.push(r.url()))
+  })
+  const page = await context.newPage(), here = 'http://127.0.0.1:9471'
+  const link = execFileSync(process.argv[3], ['web']).toString().trim().replace(`:${HONED}/`, ':9471/')
+  const view = async (name, p = page) => {
+    await p.click(`nav#views a[href="#${name}"]`)
+    await p.waitForSelector(`nav#views a[href="#${name}"][aria-current=page]`)
+  }
+  const text = (selector, p = page) => p.locator(selector).first().innerText()
+
+  await check('the link opens the page, whose address has no token', async () => {
+    await page.goto(link)
+    await page.waitForSelector('#state.on')
+    return page.url() === here + '/'
+  })
+  await check('the types come, by cost, with the user', async () => {
+    await page.waitForSelector('main tr[data-key="gated/GET /order"]')
+    return /^root/.test(await text('#who')) && (await text('h1')) === 'Request types by cost'
+  })
+  await check('a heat map of their response times grows', async () => { await page.waitForSelector('main tr td svg[aria-label^="Heat map of the response times of GET /order"] rect[class^="s"]') })
+  await picture(page, 'types')
+
+  // ---- views ----
+  await check('all of them can be reached and read by the keyboard', async () => {
+    await page.keyboard.press('Tab')
+    const first = await page.evaluate(() => document.activeElement.textContent)
+    for (let i = 0; i < 4; i++) await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('h1:text-is("Alerts")')
+    const focus = await page.evaluate(() => document.activeElement.textContent)
+    return first === 'Skip to the content' && focus === 'Alerts' ? true : { first, focus }
+  })
+  await check('alerts has what is watched', async () => { await page.waitForSelector('main tr:has-text("GET /order")') })
+  await picture(page, 'alerts')
+  await view('nodes')
+  await check('nodes has cost, budget and queues of the node', async () => {
+    await page.waitForSelector('main tr[data-key=n1] .state.good')
+    return await page.locator('main tr[data-key=n1] svg.inline').count() >= 6
+  })
+  await page.fill('form[data-act=learn] input', '2')
+  await page.click('form[data-act=learn] button')
+  await check('learning that the page has started is shown', async () => { await page.waitForSelector('main p:has-text("Learning: ")') })
+  await picture(page, 'nodes')
+  await page.waitForSelector('form[data-act=learn]', { timeout: 60000 })
+
+  // ---- a type ----
+  await view('types')
+  await page.click('main a:has-text("GET /order")')
+  await check('a type has its groups, the critical path as a strip', async () => {
+    await page.waitForSelector('details.group[open] svg[aria-label^="Critical path of 5 steps"]')
+  })
+  const rows = () => page.locator('table[aria-label="Edges that differ"] tbody tr').first().innerText()
+  await check('what differs in a range of response times is computed anew for another range', async () => {
+    const before = await rows()
+    await page.fill('input[aria-label="from, in ms"]', '40')
+    await page.keyboard.press('Tab')
+    await page.waitForFunction(b => document.querySelector('table[aria-label="Edges that differ"] tbody tr').innerText !== b, before)
+    return /join\(SELECT\)/.test(await rows())
+  })
+  await check('a box that is drawn on the heat map sets the range', async () => {
+    await page.locator('svg.drag').scrollIntoViewIfNeeded()
+    const box = await page.locator('svg.drag').boundingBox()
+    await page.mouse.move(box.x + 200, box.y + box.height * 0.55)
+    await page.mouse.down()
+    await page.mouse.move(box.x + 300, box.y + box.height * 0.8, { steps: 3 })
+    await page.mouse.up()
+    return +(await page.inputValue('input[aria-label="to, in ms"]')) < 60
+  })
+  await picture(page, 'type')
+
+  // ---- a diagnosis, in two tabs ----
+  const other = await context.newPage()
+  await other.goto(here + '/#nodes')
+  await other.waitForSelector('#state.on')
+  await check('a second tab has the same session', async () => { await other.waitForSelector('main tr[data-key=n1]') })
+  // What a page has shown, also if it is over when it is looked for: a diagnosis does not wait for a slow browser.
+  const record = (p, selector) => p.evaluate(s => {
+    const look = () => { window.shown = window.shown || document.querySelector(s) !== null }
+    window.shown = false
+    new MutationObserver(look).observe(document.querySelector('main'), { childList: true, subtree: true, attributes: true })
+    look()
+  }, selector)
+  const shown = p => p.waitForFunction(() => window.shown)
+  await record(page, 'main section:has(.state.active) form[data-act=stop] button')
+  await record(other, 'main li[data-key*="shop:"]')
+  await page.click('form[data-act=start] button')
+  await check('a diagnosis that is started leads to the forest', async () => { await page.waitForSelector('main section:has-text("diagnosis 1")') })
+  await check('where it is active, and can be stopped', async () => { await shown(page) })
+  await check('where it grows', async () => { await page.waitForSelector('ul.tree ul li svg') })
+  await picture(page, 'growing')
+  await check('the second tab sees the tracepoints that it adds', async () => { await shown(other) })
+  await view('forest', other)
+  // ---- a connection that is lost ----
+  const streams = () => asked.filter(a => a === 'GET /events').length
+  const before = streams()
+  cut = true
+  for (const end of [...open]) end()
+  await check('a connection that is lost is said to be', async () => { await page.waitForSelector('#state.off:has-text("lost")') })
+  cut = false
+  await check('and resumes by itself, where it was', async () => {
+    await page.waitForSelector('#state.on')
+    await other.waitForSelector('#state.on')
+    const after = asked.slice(asked.lastIndexOf('GET /events')).find(a => /^last-event-id/i.test(a))
+    return streams() > before && after !== undefined ? true : asked.slice(-12)
+  })
+  await check('its verdict names the edge, the key and what if', async () => {
+    await page.waitForSelector('article.card', { timeout: 90000 })
+    const said = await text('article.card')
+    return /of the variance comes from voucher in gated/.test(said) && /shop:voucher_begin\.tries/.test(said) && /p95/.test(said) ? true : said
+  })
+  await check('so it does in the second tab', async () => { await other.waitForSelector('article.card table[aria-label="What if"]') })
+  await page.waitForSelector('main section .state.found')
+  await picture(page, 'verdict')
+  await view('audit')
+  await check('the audit has that it was started', async () => { await page.waitForSelector('main tr:has-text("\\"ask\\":\\"start\\"") .state.good') })
+  await picture(page, 'audit')
+
+  // ---- for everybody ----
+  const named = () => page.evaluate(() => {
+    const bad = []
+    if (document.querySelectorAll('h1').length !== 1) bad.push('h1')
+    for (const e of document.querySelectorAll('button, a, input, select')) {
+      const label = e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && [...e.labels].map(l => l.textContent.trim()).join(''))
+      if (!label) bad.push(e.outerHTML)
+    }
+    for (const e of document.querySelectorAll('svg')) if (e.getAttribute('aria-hidden') !== 'true' && (e.getAttribute('role') !== 'img' || !e.getAttribute('aria-label'))) bad.push(e.outerHTML.slice(0, 80))
+    for (const e of document.querySelectorAll('table')) if (!e.getAttribute('aria-label')) bad.push('table')
+    return bad
+  })
+  const all = ['types', 'forest', 'nodes', 'alerts', 'audit', 'type/GET%20%2Forder']
+  await check('in each view all controls, pictures and tables have names', async () => {
+    for (const v of all) {
+      await page.goto(here + '/#' + v)
+      await page.waitForSelector(v.startsWith('type/') ? 'details.group[open] svg' : 'main h1')
+      const bad = await named()
+      if (bad.length) return { v, bad }
+    }
+  })
+  await page.setViewportSize({ width: 360, height: 740 })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await check('none is wider than a narrow screen', async () => {
+    for (const v of all) {
+      await page.goto(here + '/#' + v)
+      await page.waitForSelector(v.startsWith('type/') ? 'details.group[open] svg' : 'main h1')
+      const width = await page.evaluate(() => document.documentElement.scrollWidth)
+      await picture(page, 'narrow-' + v.split('/')[0])
+      if (width > 360) return { v, width }
+    }
+  })
+  await check('the dark colours are used', async () => await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor) === 'rgb(20, 23, 26)')
+  await page.goto(here + '/')
+  await page.click('form[data-act=leave] button')
+  await check('a session that is ended is, in all tabs', async () => {
+    await page.waitForSelector('#state.off:has-text("hone web")')
+    await other.waitForSelector('#state.off:has-text("hone web")')
+  })
+  await check('no page asked another host for anything', () => urls.length > 10 && urls.every(u => u.startsWith(here + '/') || u.startsWith('data:')) || urls)
+  await check('no script failed, and nothing was against the policy', () => troubles.length === 0 || troubles)
+  await browser.close()
+  between.close()
+  for (const end of [...open]) end()
+  if (pictures) fs.writeFileSync(pictures + '/asked', asked.join('\n'))
+}
+main().then(() => process.exit(failed ? 1 : 0), e => { console.error(e); process.exit(1) })
