@@ -10,7 +10,7 @@
 
 /*
  * Under AddressSanitizer the unused part of a block is poisoned and each piece is followed by a gap, so that
- * an access past a piece is reported, as with malloc.
+ * an access past a piece is reported, as with malloc. A piece is filled, so that a value which was never set is seen in tests.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -22,10 +22,12 @@
 enum { GAP_BYTES = 16 };
 #define HIDE(at, len) ASAN_POISON_MEMORY_REGION(at, len)
 #define SHOW(at, len) ASAN_UNPOISON_MEMORY_REGION(at, len)
+#define FILL(at, len) memset(at, 0xa5, len)
 #else
 enum { GAP_BYTES = 0 };
 #define HIDE(at, len) ((void)(at), (void)(len))
 #define SHOW(at, len) ((void)(at), (void)(len))
+#define FILL(at, len) ((void)(at), (void)(len))
 #endif
 
 enum { BLOCK_MIN_BYTES = 4096, BLOCK_MAX_BYTES = 1 << 20 };
@@ -72,6 +74,7 @@ take_alone(struct arena *a, size_t size_bytes)
 	b->older = a->blocks->older;
 	a->blocks->older = b;
 	SHOW(b->data, size_bytes);
+	FILL(b->data, size_bytes);
 	return b->data;
 }
 
@@ -113,6 +116,7 @@ take(struct arena *a, size_t size_bytes, size_t align)
 	a->used_bytes = at + size_bytes + GAP_BYTES;
 	piece = a->blocks->data + at;
 	SHOW(piece, size_bytes);
+	FILL(piece, size_bytes);
 	return piece;
 }
 
