@@ -252,7 +252,7 @@ SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,map report kill overhead recovery bad_peer agent below_agent guard \
 	matrix budget nginx redis postgres probes)
-PAIRED    := $(call scenario_files,questions soak demo kernel_record news states below annotate)
+PAIRED    := $(call scenario_files,alerts web questions soak demo kernel_record news states below annotate)
 ALONE     := $(call scenario_files,kernel_live switches burst clock cost source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))

@@ -195,8 +195,8 @@ find_lost(struct mistake_search *s, const struct place_facts *f)
 static bool
 is_detached(const struct mistake_search *s, const struct place_facts *f)
 {
-	return is_enough(s, f->shared_joined, f->shared_joined + f->shared_unjoined,
-	    s->limits->share_min);
+	return is_enough(
+	    s, f->shared_joined, f->shared_joined + f->shared_unjoined, s->limits->share_min);
 }
 
 static bool
@@ -294,8 +294,7 @@ find_at_request(struct mistake_search *s, const struct place_facts *f)
 
 	/* 7 */
 	if (is_enough(s, f->open, f->requests, least)) {
-		bool waits = is_enough(s, f->open_shared, f->open, WAITING_MIN) &&
-		             !detaches(s, f);
+		bool waits = is_enough(s, f->open_shared, f->open, WAITING_MIN) && !detaches(s, f);
 
 		m.kind = waits ? MISTAKE_DETACH_MISSING : MISTAKE_REQUEST_OPEN;
 		m.count = f->open;
