@@ -278,8 +278,8 @@ errors_say_what_to_do(void **state)
 		enum exit_code code;
 		const char *words, *arguments[6];
 	} cases[] = {
-		{ MISUSED, "needs --spans FILE and a recording", { recording } },
-		{ MISUSED, "needs --spans FILE and a recording", { "--spans", spans } },
+		{ FAILED, "no request is in the 12 kernel events", { recording } },
+		{ MISUSED, "needs a recording of the kernel", { "--spans", spans } },
 		{ MISUSED, "give one of both", { "--spans", spans, "--pid", "1" } },
 		{ MISUSED, "must be otlp, jaeger or zipkin",
 		    { "--spans", spans, "--format", "xml", recording } },

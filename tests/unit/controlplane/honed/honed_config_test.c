@@ -123,6 +123,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"search.deep=my_probes, lttng_ust_*",
 		"agents.sampled=25%",
 		"agents.enough=60",
+		"agents.diagnosed_most=77",
 		"agents.budget=0.5%",
 		"agents.network_max=3MiB",
 		"agents.memory_max=64MiB",
