@@ -10,6 +10,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -41,8 +42,10 @@ enum {
 	SILENT_S = 30,
 	STREAMS_MAX = 48,
 	STREAMS_OF_SESSION = 6, /* as many connections as a browser opens to a host */
+	STREAMS_OF_USER = 12,
 	WAITING_MAX = 32,
-	BODY_MAX = 65536, /* as of an ASK frame */
+	UNREAD_OF_USER = 12, /* questions of a user that wait, or whose answers are not read yet */
+	BODY_MAX = 65536,    /* as of an ASK frame */
 	BLOCK_BYTES = 16384,
 	ANSWERED_AT_ONCE = 4,
 	ANSWER_MS = 20,  /* of one step, at most, before a question that began in it */
@@ -69,6 +72,7 @@ struct web_stream { /* of server-sent events */
 	struct MHD_Connection *connection;
 	struct web_stream *next, *before;
 	uint64_t session, after; /* numbers: of the session, and of the last state that was begun */
+	int uid;                 /* of the session's user */
 	struct web_text *text;   /* that is being written, from `at` on; or NULL */
 	size_t at;
 	bool greeted, beat, suspended;
@@ -89,6 +93,8 @@ struct web_door {
 	struct web_feed feed;
 	struct web_asked *first, **last; /* that wait */
 	unsigned int nwaiting, nstreams;
+	struct web_asked
+	    *unread[CONNECTIONS_MAX]; /* questions that wait, or whose answers are not read yet */
 	struct web_stream *streams;
 	bool closing;
 	pthread_mutex_t log_lock;
@@ -155,7 +161,7 @@ refuse_stranger(struct MHD_Connection *c)
 	static const char page[] =
 	    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">"
 	    "<title>Hone: no session</title><h1>No session</h1><p>Run <code>hone web</code>, and open the link that it prints: it is "
-	    "valid once, for 60 s.</p><p>If you have just opened such a link from another page, <a href=\"/\">go on</a>.</p></html>\n";
+	    "valid once, for 60 s.</p><p>If you have just opened such a link from another page, <a href=\"\">go on</a>.</p></html>\n";
 
 	return respond(c, MHD_HTTP_UNAUTHORIZED,
 	    MHD_create_response_from_buffer(
@@ -189,24 +195,28 @@ draw(uint8_t random[WEB_RANDOM])
 	return getrandom(random, WEB_RANDOM, 0) == WEB_RANDOM;
 }
 
-/* The link was opened: a session, its cookie, and on to the page, whose address has no token. */
+/* The link was opened: a session, its cookie, and on to the page, whose address has no token. A browser sends a cookie to all ports of a host,
+ * so to servers of other users, too; but only below its path, which is random. */
 static enum MHD_Result
 log_in(struct web_door *d, struct MHD_Connection *c, int port)
 {
 	const char *token = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
-	uint8_t random[WEB_RANDOM];
+	uint8_t random[WEB_RANDOM], more[WEB_RANDOM];
 	struct web_session *s = NULL;
 	struct MHD_Response *r;
-	char cookie[128];
+	char cookie[160], place[32];
+	uint64_t number;
 
-	if (token == NULL || !draw(random))
+	if (token == NULL || !draw(random) || !draw(more))
 		return refuse(c, MHD_HTTP_FORBIDDEN, "no token\n");
+	memcpy(&number, more, sizeof number);
+	snprintf(place, sizeof place, "/s/%016" PRIx64 "/", number);
 	pthread_mutex_lock(&d->lock);
 	s = web_link_take(
 	    &d->access, token, random, (double)d->config->questions_per_second, clock_mono());
 	if (s != NULL)
-		snprintf(cookie, sizeof cookie, "hone_%d=%s; HttpOnly; SameSite=Strict; Path=/",
-		    port, s->grant.token);
+		snprintf(cookie, sizeof cookie, "hone_%d=%s; HttpOnly; SameSite=Strict; Path=%s",
+		    port, s->grant.token, place);
 	pthread_mutex_unlock(&d->lock);
 	if (s == NULL)
 		return refuse(c, MHD_HTTP_FORBIDDEN,
@@ -214,7 +224,7 @@ log_in(struct web_door *d, struct MHD_Connection *c, int port)
 	if ((r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)) == NULL)
 		return MHD_NO;
 	MHD_add_response_header(r, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-	MHD_add_response_header(r, MHD_HTTP_HEADER_LOCATION, "/");
+	MHD_add_response_header(r, MHD_HTTP_HEADER_LOCATION, place);
 	return respond(c, MHD_HTTP_SEE_OTHER, r, "text/plain; charset=utf-8");
 }
 
@@ -275,16 +285,24 @@ static const char *
 queue_question(struct web_door *d, struct web_asked *r, uint64_t session, unsigned int *status)
 {
 	struct web_session *s = web_session_numbered(&d->access, session);
+	struct web_asked **place = NULL;
+	unsigned int own = 0;
 
 	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	if (d->closing || s == NULL)
 		return "honed ends\n";
-	if (d->nwaiting >= WAITING_MAX)
+	for (int i = 0; i < CONNECTIONS_MAX; i++)
+		if (d->unread[i] == NULL)
+			place = &d->unread[i];
+		else
+			own += d->unread[i]->who.uid == r->who.uid;
+	if (d->nwaiting >= WAITING_MAX || place == NULL || own >= UNREAD_OF_USER)
 		return "too many questions wait\n";
-	if (bucket_wait_ns(&s->pace, clock_mono()) > 0) {
+	if (bucket_wait_ns(web_pace_of(&d->access, s), clock_mono()) > 0) {
 		*status = MHD_HTTP_TOO_MANY_REQUESTS;
 		return "more questions than operators.questions_per_second\n";
 	}
+	*place = r;
 	MHD_suspend_connection(r->connection);
 	r->phase = WAITING;
 	r->next = NULL;
@@ -409,10 +427,13 @@ read_stream(void *of, uint64_t position, char *to, size_t max)
 	struct web_stream *s = of;
 	struct web_door *d = s->door;
 	ssize_t n = MHD_CONTENT_READER_END_OF_STREAM;
+	struct who who;
 
 	(void)position;
+	roles_who(d->questions->roles, s->uid, -1, clock_mono(), &who);
 	pthread_mutex_lock(&d->lock);
-	if (!d->closing && web_session_numbered(&d->access, s->session) != NULL &&
+	if (!d->closing && who.role >= ROLE_LOOK &&
+	    web_session_numbered(&d->access, s->session) != NULL &&
 	    (n = stream_next(s, to, max)) == 0) {
 		s->suspended = true;
 		MHD_suspend_connection(s->connection);
@@ -443,6 +464,19 @@ close_stream(void *of)
 	free(s);
 }
 
+/* With the lock. The open streams of a user. */
+static unsigned int
+streams_of(const struct web_door *d, int uid)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < WEB_SESSIONS_MAX; i++)
+		if (d->access.sessions[i].grant.number != 0 &&
+		    d->access.sessions[i].grant.uid == uid)
+			n += d->access.sessions[i].streams;
+	return n;
+}
+
 /* With the lock. Whether there is room for another stream, which then counts. */
 static bool
 add_stream(struct web_door *d, struct web_stream *s)
@@ -450,7 +484,8 @@ add_stream(struct web_door *d, struct web_stream *s)
 	struct web_session *session = web_session_numbered(&d->access, s->session);
 
 	if (d->closing || session == NULL || d->nstreams >= STREAMS_MAX ||
-	    session->streams >= STREAMS_OF_SESSION)
+	    session->streams >= STREAMS_OF_SESSION ||
+	    streams_of(d, session->grant.uid) >= STREAMS_OF_USER)
 		return false;
 	session->streams++;
 	d->nstreams++;
@@ -462,7 +497,7 @@ add_stream(struct web_door *d, struct web_stream *s)
 }
 
 static enum MHD_Result
-open_stream(struct web_door *d, struct MHD_Connection *c, uint64_t session)
+open_stream(struct web_door *d, struct MHD_Connection *c, uint64_t session, int uid)
 {
 	struct web_stream *s = calloc(1, sizeof *s);
 	uint64_t instance, number;
@@ -471,7 +506,7 @@ open_stream(struct web_door *d, struct MHD_Connection *c, uint64_t session)
 
 	if (s == NULL)
 		return MHD_NO;
-	*s = (struct web_stream){ .door = d, .connection = c, .session = session };
+	*s = (struct web_stream){ .door = d, .connection = c, .session = session, .uid = uid };
 	pthread_mutex_lock(&d->lock);
 	if (web_event_id(header(c, "Last-Event-ID"), &instance, &number))
 		s->after = web_feed_after(&d->feed, instance, number);
@@ -526,7 +561,7 @@ serve(struct web_door *d, struct web_asked *r, const char *path, enum web_method
 	if (told)
 		return tell_session(r->connection, &r->who);
 	if (!posted)
-		return open_stream(d, r->connection, session);
+		return open_stream(d, r->connection, session, r->who.uid);
 	return path[1] == 'a' ? ask(d, r, session) : log_out(d, r->connection, session);
 }
 
@@ -565,6 +600,18 @@ route(struct web_door *d, struct web_asked *r, const char *path, enum web_method
 	return serve(d, r, path, method, session);
 }
 
+/* The path without the /s/HEX of a session. */
+static const char *
+below_place(const char *path)
+{
+	size_t n;
+
+	if (strncmp(path, "/s/", 3) != 0)
+		return path;
+	n = strspn(path + 3, "0123456789abcdef");
+	return n > 0 && path[3 + n] == '/' ? path + 3 + n : path;
+}
+
 static enum MHD_Result
 on_request(void *of, struct MHD_Connection *c, const char *path, const char *method,
     const char *version, const char *body, size_t *body_len, void **state)
@@ -585,19 +632,25 @@ on_request(void *of, struct MHD_Connection *c, const char *path, const char *met
 		*body_len = 0;
 		return MHD_YES;
 	}
-	return r->phase == ANSWERED ? give_answer(r) : route(of, r, path, method_of(method));
+	return r->phase == ANSWERED ? give_answer(r)
+	                            : route(of, r, below_place(path), method_of(method));
 }
 
 static void
 on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
 {
 	struct web_asked *r = *state;
+	struct web_door *d = of;
 
-	(void)of;
 	(void)c;
 	(void)why;
 	if (r == NULL)
 		return;
+	pthread_mutex_lock(&d->lock);
+	for (int i = 0; i < CONNECTIONS_MAX; i++)
+		if (d->unread[i] == r)
+			d->unread[i] = NULL;
+	pthread_mutex_unlock(&d->lock);
 	buf_release(&r->body);
 	free(r->answer);
 	free(r);
@@ -655,8 +708,8 @@ answer_some(struct web_door *d)
 		if ((r = take_waiting(d)) == NULL)
 			return;
 		answer_waiting(d, r,
-		    questions_answer(
-			d->questions, &r->who, (const char *)r->body.data, r->body.len));
+		    questions_answer(d->questions, &r->who,
+			r->body.len > 0 ? (const char *)r->body.data : "", r->body.len));
 	}
 }
 
@@ -732,16 +785,19 @@ listen_local(const struct web_door *d)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why;
+	struct stat old;
 
+	if (fd < 0)
+		return -1;
 	snprintf(at.sun_path, sizeof at.sun_path, "%s", d->socket);
-	unlink(d->socket);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
+	if (lstat(d->socket, &old) == 0 && S_ISSOCK(old.st_mode)) /* of a honed that was killed */
+		unlink(d->socket);
+	if (bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
 	    chmod(d->socket, roles_operators_open(d->questions->roles) ? 0666 : 0600) == 0 &&
 	    listen(fd, CONNECTIONS_MAX) == 0)
 		return fd;
 	why = errno;
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	errno = why;
 	return -1;
 }
@@ -783,7 +839,7 @@ open_daemon(struct web_door *d, struct err *e)
 	    MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
 		(d->address.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
 	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d, MHD_OPTION_ARRAY,
-	    place, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
+	    place, MHD_OPTION_NOTIFY_COMPLETED, on_completed, d, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned int)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SILENT_S,
 	    MHD_OPTION_END);
@@ -909,9 +965,6 @@ step(void *state, struct mono now)
 		return;
 	answer_some(d);
 	make_states(d, now);
-	pthread_mutex_lock(&d->log_lock);
-	limited_log_flush(&d->log, now, "web: ");
-	pthread_mutex_unlock(&d->log_lock);
 	if (mono_since_ns(now, d->expired) < EXPIRE_MS * MS_NS)
 		return;
 	d->expired = now;

@@ -142,7 +142,7 @@ async function post(path, body) {
 }
 async function ask(question) {
 	try {
-		const r = await post('/ask', question);
+		const r = await post('ask', question);
 		if (r.status === 401) ended();
 		if ((r.headers.get('Content-Type') || '').startsWith('application/json')) return await r.json();
 		return { ok: false, error: await r.text() };
@@ -174,7 +174,7 @@ const acts = {
 		typeView(main, asked);
 	},
 	async leave() {
-		await post('/logout', {});
+		await post('logout', {});
 		ended();
 	}
 };
@@ -209,8 +209,17 @@ function ended() {
 	if (stream) stream.close();
 	state('off', 'the session has ended: run hone web, and open the link that it prints');
 }
+/* Types and nodes come and go: what is not in the newest state is forgotten. */
+function forget(all, prefix, names) {
+	const now = new Set(names.map(n => prefix + n));
+	for (const k of all.keys()) if (k.startsWith(prefix) && !now.has(k)) all.delete(k);
+}
 function take(topic, data) {
+	const types = things(data.types).map(t => text(t.service) + '/' + text(t.type));
 	live[topic] = data;
+	if (topic === 'status') forget(seen, 'rate/', types);
+	if (topic === 'times') forget(columns, '', types);
+	if (topic === 'agents') forget(seen, 'node/', things(data.agents).map(a => text(a.node)));
 	if (topic === 'status') for (const t of things(data.types)) remember('rate/' + text(t.service) + '/' + text(t.type), t.per_second);
 	if (topic === 'times') for (const t of things(data.types)) columnOf(t, list(data.up_to_ms));
 	if (topic === 'agents') for (const a of things(data.agents)) remember('node/' + text(a.node), ((a.cost || {}).now || {}).core_pct);
@@ -218,16 +227,16 @@ function take(topic, data) {
 }
 /* EventSource comes back by itself, with the number of the last state that it got; not after a refusal. */
 function open() {
-	if (over || document.hidden) return;
-	stream = new EventSource('/events');
+	if (over || document.hidden || (stream && stream.readyState !== EventSource.CLOSED)) return;
+	stream = new EventSource('events');
 	stream.onopen = () => state('on', 'live');
 	stream.onerror = async () => {
 		const mine = stream;
 		state('off', 'the connection is lost; it is tried again');
 		if (mine.readyState !== EventSource.CLOSED) return;
-		const r = await fetch('/session').catch(() => null);
+		const r = await fetch('session').catch(() => null);
 		if (mine !== stream || over) return;
-		if (r && r.status === 401) ended();
+		if (r && (r.status === 401 || r.status === 403)) ended();
 		else setTimeout(open, 2000);
 	};
 	for (const topic of ['status', 'times', 'forest', 'agents', 'alerts', 'audit']) stream.addEventListener(topic, ev => take(topic, JSON.parse(ev.data)));
@@ -244,7 +253,7 @@ document.addEventListener('visibilitychange', () => {
 });
 
 async function session() {
-	const r = await fetch('/session');
+	const r = await fetch('session');
 	if (r.status === 401) return ended();
 	const me = await r.json();
 	may.diagnose = me.role === 'diagnose';

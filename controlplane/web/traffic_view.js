@@ -77,10 +77,13 @@ function timeHeat(t, w, hgt) {
 	kids.push(words('t e', L - 4, 11, msTick(one.bounds[high])), words('t e', L - 4, hgt - 2, msTick(low ? one.bounds[low - 1] : 0)));
 	return picture(w, hgt, 'Heat map of the response times of ' + text(t.type) + ' in the last ' + one.all.length * 2 + ' s, from ' + msTick(low ? one.bounds[low - 1] : 0) + ' to ' + msTick(one.bounds[high]), kids);
 }
+const TYPES_SHOWN = 60;
 function typesView() {
-	const all = things((live.status || {}).types)
-		.slice()
-		.sort((a, b) => costOf(b) - costOf(a));
+	const every = things((live.status || {}).types),
+		all = every
+			.slice()
+			.sort((a, b) => costOf(b) - costOf(a))
+			.slice(0, TYPES_SHOWN);
 	const most = Math.max(...all.map(costOf), 1e-9);
 	return [
 		h('h1', { tabindex: -1 }, 'Request types by cost'),
@@ -106,6 +109,7 @@ function typesView() {
 					'Request types by cost'
 				)
 			: h('p', live.status ? 'No request was traced yet.' : 'Waiting for honed.'),
+		every.length > TYPES_SHOWN ? h('p.soft.small', 'The ' + TYPES_SHOWN + ' types with the largest cost; hone status has all.') : null,
 		h('p.soft.small', 'Cost: what the requests of a second take beyond the median of their type. Response times: a column for 2 s, the newest at the right, faster below; darker is more; since this page was opened.')
 	];
 }

@@ -135,6 +135,21 @@ web_session_numbered(struct web_access *a, uint64_t number)
 	return NULL;
 }
 
+struct bucket *
+web_pace_of(struct web_access *a, struct web_session *s)
+{
+	struct web_session *first = s;
+
+	for (int i = 0; i < WEB_SESSIONS_MAX; i++) {
+		struct web_session *x = &a->sessions[i];
+
+		if (x->grant.number != 0 && x->grant.uid == s->grant.uid &&
+		    x->grant.number < first->grant.number)
+			first = x;
+	}
+	return &first->pace;
+}
+
 void
 web_session_end(struct web_session *s)
 {

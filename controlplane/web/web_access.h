@@ -58,6 +58,8 @@ struct web_session *web_link_take(struct web_access *a, const char *token,
 struct web_session *web_session_of(struct web_access *a, const char *token, struct mono now);
 /* The session with this number; NULL: it has ended. */
 struct web_session *web_session_numbered(struct web_access *a, uint64_t number);
+/* The pace of all questions of the session's user: that of its oldest session. O(WEB_SESSIONS_MAX). */
+struct bucket *web_pace_of(struct web_access *a, struct web_session *s);
 void web_session_end(struct web_session *s);
 /* Ends what is too old. True: there is neither a link nor a session. To be called now and then. */
 bool web_access_expire(struct web_access *a, struct mono now);

@@ -35,7 +35,7 @@ gives() { local is; is=$(curl -s -m 10 -o "$D/body" -w '%{http_code}' "${@:2}");
 listens() { curl -s -m 10 -o /dev/null "http://$at/"; }
 silent() { ! listens; }
 cookie=
-enter() { cookie=$(curl -s -m 10 -D - -o /dev/null "$1" | tr -d '\r' | sed -n 's/^Set-Cookie: \(hone_9470=[0-9a-f]\{32\}\); HttpOnly; SameSite=Strict; Path=\/$/\1/p') && [ -n "$cookie" ]; }
+enter() { cookie=$(curl -s -m 10 -D - -o /dev/null "$1" | tr -d '\r' | sed -n 's/^Set-Cookie: \(hone_9470=[0-9a-f]\{32\}\); HttpOnly; SameSite=Strict; Path=\/s\/[0-9a-f]\{16\}\/$/\1/p') && [ -n "$cookie" ]; }
 post() { gives "$1" -H "Cookie: $cookie" -H "Origin: http://$at" -H "Content-Type: application/json" -d "$3" "http://$at/$2"; }
 
 # ---- who gets in -------------------------------------------------------------------
@@ -56,6 +56,7 @@ check "a token that is none is refused" gives 403 "http://$at/login?token=012345
 check "the link gives a session" enter "$link"
 check "once" gives 403 "$link"
 check "the page comes with a policy that loads nothing from elsewhere" bash -c "curl -s -m 10 -D - -o /dev/null -H 'Cookie: $cookie' http://$at/ | grep \"^Content-Security-Policy: default-src 'none';.*frame-ancestors 'none'\""
+check "an empty question is refused" post 400 ask ''
 check "a question is answered" post 200 ask '{"ask":"status"}'
 check "one of another site is refused" gives 403 -H "Cookie: $cookie" -H "Origin: http://evil.example" -H "Content-Type: application/json" -d '{"ask":"status"}' "http://$at/ask"
 check "one of another port of this machine, too" gives 403 -H "Cookie: $cookie" -H "Origin: http://127.0.0.1:8080" -H "Content-Type: application/json" -d '{"ask":"status"}' "http://$at/ask"

@@ -56,6 +56,7 @@ async function main() {
     p.on('request', r => urls.push(r.url()))
   })
   const page = await context.newPage(), here = 'http://127.0.0.1:9471'
+  let home = here + '/'    // where the session's cookie is valid
   const link = execFileSync(process.argv[3], ['web']).toString().trim().replace(`:${HONED}/`, ':9471/')
   const view = async (name, p = page) => {
     await p.click(`nav#views a[href="#${name}"]`)
@@ -66,7 +67,8 @@ async function main() {
   await check('the link opens the page, whose address has no token', async () => {
     await page.goto(link)
     await page.waitForSelector('#state.on')
-    return page.url() === here + '/'
+    home = page.url()
+    return /^http:\/\/127\.0\.0\.1:9471\/s\/[0-9a-f]{16}\/$/.test(home)
   })
   await check('the types come, by cost, with the user', async () => {
     await page.waitForSelector('main tr[data-key="gated/GET /order"]')
@@ -125,7 +127,7 @@ async function main() {
 
   // ---- a diagnosis, in two tabs ----
   const other = await context.newPage()
-  await other.goto(here + '/#nodes')
+  await other.goto(home + '#nodes')
   await other.waitForSelector('#state.on')
   await check('a second tab has the same session', async () => { await other.waitForSelector('main tr[data-key=n1]') })
   // What a page has shown, also if it is over when it is looked for: a diagnosis does not wait for a slow browser.
@@ -185,7 +187,7 @@ async function main() {
   const all = ['types', 'forest', 'nodes', 'alerts', 'audit', 'type/GET%20%2Forder']
   await check('in each view all controls, pictures and tables have names', async () => {
     for (const v of all) {
-      await page.goto(here + '/#' + v)
+      await page.goto(home + '#' + v)
       await page.waitForSelector(v.startsWith('type/') ? 'details.group[open] svg' : 'main h1')
       const bad = await named()
       if (bad.length) return { v, bad }
@@ -195,7 +197,7 @@ async function main() {
   await page.emulateMedia({ colorScheme: 'dark' })
   await check('none is wider than a narrow screen', async () => {
     for (const v of all) {
-      await page.goto(here + '/#' + v)
+      await page.goto(home + '#' + v)
       await page.waitForSelector(v.startsWith('type/') ? 'details.group[open] svg' : 'main h1')
       const width = await page.evaluate(() => document.documentElement.scrollWidth)
       await picture(page, 'narrow-' + v.split('/')[0])
@@ -203,7 +205,7 @@ async function main() {
     }
   })
   await check('the dark colours are used', async () => await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor) === 'rgb(20, 23, 26)')
-  await page.goto(here + '/')
+  await page.goto(home)
   await page.click('form[data-act=leave] button')
   await check('a session that is ended is, in all tabs', async () => {
     await page.waitForSelector('#state.off:has-text("hone web")')
