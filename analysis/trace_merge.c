@@ -109,7 +109,12 @@ add_record(struct trace_merging *m, const struct trace_addition *add, const stru
 	}
 	label = labels_intern(
 	    m->labels, there->kind, there->text, there->len, there->fields, there->nfields);
-	if (label == LABEL_NONE || !array_reserve(m->added, m->cap, m->nadded + 1))
+	/* What an agent sends may be no label, or one of structure; to try again would not help. */
+	if (label == LABEL_NONE || labels_get(m->labels, label)->kind != RECORD_POINT) {
+		m->counts->strays++;
+		return true;
+	}
+	if (!array_reserve(m->added, m->cap, m->nadded + 1))
 		return false;
 	if (map_get(&m->points, point_of(unit, label)) != NULL) {
 		m->counts->duplicate++;

@@ -73,7 +73,8 @@ recorder_give_task(struct agent *a, struct mono now)
 	struct agent_recorder *r = &a->recorder;
 	struct recorder_rules *rules;
 
-	if (r->due || (r->wanted.n > 0 && mono_since_ns(now, r->set_at) > SET_EVERY_NS)) {
+	if (r->due ||
+	    ((r->wanted.n > 0 || r->undone) && mono_since_ns(now, r->set_at) > SET_EVERY_NS)) {
 		if ((rules = malloc(sizeof *rules)) == NULL)
 			return false;
 		*rules = r->wanted;
@@ -153,11 +154,19 @@ answer_snapshot(struct agent *a)
 		struct buf batch = { 0 };
 		struct kept k;
 		struct err e;
+		/* What was before the rules were these is not there, and no packet shows it. */
+		bool whole = r->waiting[i].from_ns >= r->since.ns;
+		int rc = snapshot_kept(r->snapshot, i, &k, &batch, &e);
 
-		if (snapshot_kept(r->snapshot, i, &k, &batch, &e) == 0)
+		if (rc == 0 && !whole)
+			k.overwritten = k.rings;
+		if (rc != 0)
+			answer_without(a, &r->waiting[i], KEPT_UNREADABLE, e.text);
+		else if (whole || k.rings > 0)
 			post(a, &k);
 		else
-			answer_without(a, &r->waiting[i], KEPT_UNREADABLE, e.text);
+			answer_without(a, &r->waiting[i], KEPT_NO_RECORDER,
+			    "it was turned on or changed during the request");
 		buf_release(&batch);
 	}
 	snapshot_size(r->snapshot, &records, &bytes);
@@ -204,6 +213,9 @@ recorder_result(struct agent *a, struct task_result *t)
 	if (r->state.on > 0 && t->recorder.on == 0)
 		agent_log(a, LOG_INFO, "flight recorder: off");
 	r->state = t->recorder;
+	r->undone = t->code != 0;
+	if (t->recorder.changed)
+		r->since = t->ended;
 	if (t->code != 0)
 		why = t->err.text;
 	else if (t->recorder.failed > 0)

@@ -228,6 +228,8 @@ struct agent_recorder {
 	struct mono until;
 	struct recorder_state state; /* as the tracer has it */
 	bool due;                    /* the tracer has to be told what is wanted */
+	bool undone;                 /* it failed when it was told last */
+	struct mono since;           /* its rules are the same since then */
 	struct mono set_at;
 	char missing[BELOW_MISSING_MAX + 1]; /* why it is not on; "": it is, or is not wanted */
 	/* Keeps that wait for a snapshot; the first `taken` of them are those of the snapshot that is under way. */

@@ -50,6 +50,7 @@ struct snapshot {
 	struct arena arena;
 	struct found_record *records;
 	uint32_t nrecords, records_cap;
+	bool sorted;
 	uint32_t nrings, unlisted;
 	uint64_t undecoded, read, bytes;
 	int64_t horizon_ns;
@@ -194,24 +195,28 @@ read_metadata(struct snapshot *s, const char *process)
 	const char *piece;
 	char path[PATH_MAX];
 	int64_t took;
+	bool ok;
 
 	snprintf(path, sizeof path, "%.3000s/%s/metadata", s->folder, process);
-	if (read_file(path, SNAPSHOT_METADATA_MAX, &raw))
+	if ((ok = read_file(path, SNAPSHOT_METADATA_MAX, &raw)))
 		while ((took = ctf_metadata_unwrap(
 			    raw.data + at, raw.len - at, &piece, &len, NULL)) > 0) {
 			buf_bytes(&text, piece, len);
 			at += (size_t)took;
 		}
+	ok = ok && at == raw.len && !text.failed;
 	while (used < text.len) {
 		int rc = ctf_metadata(
 		    &s->trace, (const char *)text.data + used, text.len - used, &step, NULL);
 
 		used += step;
+		ok = ok && rc == 0;
 		if (step == 0 || rc == ERR_MEMORY)
 			break;
 	}
 	buf_release(&raw);
 	buf_release(&text);
+	s->undecoded += !ok && s->trace.nstreams == 0; /* its rings are not read */
 	return s->trace.nstreams > 0;
 }
 
@@ -235,6 +240,7 @@ next_process(struct snapshot *s)
 		/* A program without any record has no description of its streams. */
 		if (read_metadata(s, name) && (s->rings = opendir(path)) != NULL)
 			return true;
+		s->undecoded += s->trace.nstreams > 0;
 		close_process(s);
 	}
 	return false;
@@ -464,8 +470,9 @@ snapshot_kept(struct snapshot *s, uint32_t i, struct kept *ret, struct buf *batc
 	assert(i < s->nkeeps);
 	if (numbers == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for kept records");
-	if (s->nrecords > 1)
+	if (s->nrecords > 1 && !s->sorted)
 		qsort(s->records, s->nrecords, sizeof *s->records, by_time);
+	s->sorted = true;
 	batch_begin(&w);
 	write_records(s, i, &w, numbers);
 	rc = batch_end(&w, k->asked.to_ns, batch, e);

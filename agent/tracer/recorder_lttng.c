@@ -7,19 +7,26 @@
 
 #include "agent/system/folder.h"
 
+/* Of one snapshot, in memory: beyond it each ring gives its newest packets alone. */
+#define SNAPSHOT_BYTES_MAX (UINT64_C(256) << 20)
+
 void
 recorder_forget(struct recorder *r)
 {
 	session_forget(&r->session);
 	r->rules.n = 0;
+	r->ending = false;
 }
 
-static void
+/* False: its session still exists; the next call tries again. */
+static bool
 recorder_end(struct recorder *r)
 {
-	if (r->session.handle != NULL)
-		session_bury(r->session.name, r->session.folder);
-	recorder_forget(r);
+	r->rules.n = 0;
+	r->ending = r->session.handle != NULL && !session_bury(r->session.name, r->session.folder);
+	if (!r->ending)
+		recorder_forget(r);
+	return !r->ending;
 }
 
 static bool
@@ -66,6 +73,7 @@ enable_missing(struct recorder *r, const char *filter, const struct recorder_rul
 		}
 		snprintf(
 		    r->rules.names[r->rules.n++], sizeof *r->rules.names, "%s", rules->names[i]);
+		ret->changed = true;
 	}
 }
 
@@ -81,12 +89,15 @@ recorder_set(struct recorder *r, const char *agent, const char *folder,
     struct recorder_state *ret, struct err *e)
 {
 	char name[128], own[PATH_MAX];
+	uint32_t were = r->rules.n;
 	int rc;
 
 	memset(ret, 0, sizeof *ret);
-	if (rules->n == 0 || (r->session.handle != NULL && !session_listed(r->session.name)) ||
-	    (r->session.handle != NULL && !disable_rest(r, rules)))
-		recorder_end(r);
+	if ((rules->n == 0 || r->ending ||
+		(r->session.handle != NULL && !session_listed(r->session.name)) ||
+		(r->session.handle != NULL && !disable_rest(r, rules))) &&
+	    !recorder_end(r))
+		return err_set(e, ERR_TRACER, "%s: the session cannot be ended", r->session.name);
 	if (rules->n == 0)
 		return 0;
 	if (r->session.handle == NULL) {
@@ -95,6 +106,7 @@ recorder_set(struct recorder *r, const char *agent, const char *folder,
 		if ((rc = session_make(&r->session, name, own, rings, e)) != 0)
 			return rc;
 	}
+	ret->changed = r->rules.n != were;
 	enable_missing(r, filter, rules, ret);
 	ret->on = r->rules.n;
 	snprintf(ret->shm, sizeof ret->shm, "%.3900s/shm", r->session.folder);
@@ -109,7 +121,8 @@ record(const char *session, const char *folder, struct err *e)
 
 	if (out == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	if ((rc = lttng_snapshot_output_set_local_path(folder, out)) >= 0 &&
+	if ((rc = lttng_snapshot_output_set_size(SNAPSHOT_BYTES_MAX, out)) >= 0 &&
+	    (rc = lttng_snapshot_output_set_local_path(folder, out)) >= 0 &&
 	    (rc = lttng_snapshot_output_set_name("s", out)) >= 0)
 		rc = lttng_snapshot_record(session, out, 1);
 	lttng_snapshot_output_destroy(out);
@@ -122,7 +135,7 @@ recorder_snapshot(
 {
 	int rc;
 
-	if (r->session.handle == NULL)
+	if (r->session.handle == NULL || r->ending)
 		return err_set(e, ERR_TRACER, "the flight recorder is off");
 	snprintf(folder, PATH_MAX, "%.3000s/recorder/snapshot-%u", agent_folder, r->snapshots++);
 	if ((rc = folder_make(folder, e)) == 0)

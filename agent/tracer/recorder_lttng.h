@@ -14,6 +14,7 @@ struct recorder { /* all zeroes: it is off */
 	struct session session;
 	struct recorder_rules rules; /* that are enabled */
 	uint32_t made, snapshots;    /* in the agent's life; both number folders */
+	bool ending;                 /* its session could not be ended yet */
 };
 
 /* As `record` of struct tracer. agent: the name of the agent's base session; folder: that of its sessions. */

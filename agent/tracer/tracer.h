@@ -60,6 +60,7 @@ struct recorder_rules {
 
 struct recorder_state {      /* all zeroes: it is off */
 	uint32_t on, failed; /* rules that are enabled, and that the tracer refused */
+	bool changed;        /* by this call: a rule was enabled or disabled */
 	char shm[PATH_MAX];  /* folder of its ring buffers */
 	char reason[128];    /* why a rule was refused; "" */
 };

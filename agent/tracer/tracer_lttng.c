@@ -451,18 +451,18 @@ sessions_most(uint32_t wanted)
 	return most < SHARDS_MAX ? most : SHARDS_MAX;
 }
 
-/* The largest size of the recorder's sub-buffers, up to the wanted one, with which no program takes over RECORDER_BYTES_MAX. */
-static uint32_t
-recorder_bytes(const struct tracer_options *o)
+/* Smaller sub-buffers of the recorder, and then fewer, so that no program takes over RECORDER_BYTES_MAX. */
+static void
+limit_recorder(struct tracer_options *o)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	uint64_t most = RECORDER_BYTES_MAX /
-	                (o->recorder_sub_buffers * (uint64_t)(cpus > 0 ? cpus : 1));
-	uint32_t bytes = o->recorder_sub_buffer_bytes;
+	uint64_t most = RECORDER_BYTES_MAX / (uint64_t)(cpus > 0 ? cpus : 1);
+	uint32_t *bytes = &o->recorder_sub_buffer_bytes, *n = &o->recorder_sub_buffers;
 
-	while (bytes > RECORDER_BYTES_LEAST && bytes > most)
-		bytes /= 2;
-	return bytes;
+	while (*bytes > RECORDER_BYTES_LEAST && (uint64_t)*n * *bytes > most)
+		*bytes /= 2;
+	while (*n > 2 && (uint64_t)*n * *bytes > most)
+		*n /= 2;
 }
 
 int
@@ -475,7 +475,7 @@ tracer_lttng_new(struct tracer *ret, const struct tracer_options *o, struct err 
 	t->options = *o;
 	t->options.node = t->options.run_dir = NULL;
 	t->options.sessions = sessions_most(o->sessions);
-	t->options.recorder_sub_buffer_bytes = recorder_bytes(o);
+	limit_recorder(&t->options);
 	t->sessions = calloc(t->options.sessions + 1, sizeof *t->sessions);
 	if (t->sessions == NULL ||
 	    (t->shards = shards_new(t->options.sessions, o->rules_per_session)) == NULL) {

@@ -157,20 +157,6 @@ struct edges { /* of one request */
 	struct outlier_edge *list;
 };
 
-/* The critical paths of the usual requests that are whole. Those without a path are left out. */
-static uint32_t
-usual_paths(struct engine *g, const struct capture *x, struct critpath paths[CAPTURE_USUAL],
-    struct arena *a)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < x->nusual; i++)
-		if (x->usual[i]->whole_at.ns != 0 && critpath_extract(&paths[n], x->usual[i]->trace,
-							 engine_labels(g), NULL, a, NULL) == 0)
-			n++;
-	return n;
-}
-
 /* Whether something of the request may be missing: what differs then may be what is missing. */
 static bool
 lacks(const struct captured *x)
@@ -183,6 +169,21 @@ lacks(const struct captured *x)
 			return true;
 	}
 	return x->trace->lossy || x->trace->incomplete != INCOMPLETE_NONE;
+}
+
+/* The critical paths of the usual requests that are whole; complete: and lack nothing. Those without a path are left out. */
+static uint32_t
+usual_paths(struct engine *g, const struct capture *x, bool complete,
+    struct critpath paths[CAPTURE_USUAL], struct arena *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->nusual; i++)
+		if (x->usual[i]->whole_at.ns != 0 && !(complete && lacks(x->usual[i])) &&
+		    critpath_extract(
+			&paths[n], x->usual[i]->trace, engine_labels(g), NULL, a, NULL) == 0)
+			n++;
+	return n;
 }
 
 static json_t *
@@ -334,10 +335,11 @@ static json_t *
 requests_json(
     struct engine *g, const struct answer_context *c, const struct capture *x, int64_t skip)
 {
-	struct critpath usual[CAPTURE_USUAL];
+	struct critpath usual[CAPTURE_USUAL], complete[CAPTURE_USUAL];
 	struct arena a = { 0 };
-	uint32_t nusual = usual_paths(g, x, usual, &a), i = 0, events = 0, left = 0;
-	json_t *list = json_array(), *one = list, *top = top_json(g, x, usual, nusual);
+	uint32_t nusual = usual_paths(g, x, false, usual, &a),
+		 ncomplete = usual_paths(g, x, true, complete, &a), i = 0, events = 0, left = 0;
+	json_t *list = json_array(), *one = list, *top = top_json(g, x, complete, ncomplete);
 
 	for (; one != NULL && i < x->n; i++) {
 		if (x->list[i]->whole_at.ns == 0 || i < skip)

@@ -20,6 +20,13 @@
 /* ---- captured traces ---- */
 
 static void
+drop_batch(struct captures *c, struct captured_node *n)
+{
+	c->bytes -= n->batch.len;
+	buf_release(&n->batch);
+}
+
+static void
 captured_free(struct captures *c, struct captured *x)
 {
 	if (x == NULL)
@@ -28,7 +35,7 @@ captured_free(struct captures *c, struct captured *x)
 		c->bytes -= x->trace->arena.total_bytes;
 	trace_free(x->trace);
 	for (uint32_t i = 0; i < x->nnodes; i++)
-		buf_release(&x->nodes[i].batch);
+		drop_batch(c, &x->nodes[i]);
 	free(x->nodes);
 	free(x);
 }
@@ -387,25 +394,31 @@ captures_answer(struct captures *c, uint32_t node, const struct kept *k, struct 
 	struct captured_node *n = x != NULL ? node_of(x, node) : NULL;
 	struct arena a = { 0 };
 	struct batch b = { 0 };
+	bool full = c->bytes + k->batch_len > CAPTURE_BYTES_MAX;
 	int rc = 0;
 
 	if (n == NULL || n->state != CAPTURED_ASKED || x->whole_at.ns != 0 ||
 	    k->trace_id != x->trace->id)
 		return 0;
-	if (k->batch_len > 0 && (rc = batch_decode(&b, &a, k->batch, k->batch_len, e)) == 0)
+	if (k->batch_len > 0)
+		rc = batch_decode(&b, &a, k->batch, k->batch_len, e);
+	if (rc == 0 && b.nrecords > KEPT_RECORDS_MAX)
+		rc = err_set(e, ERR_INPUT, "kept: %u records", b.nrecords);
+	if (rc == 0 && k->batch_len > 0 && !full)
 		buf_bytes(&n->batch, k->batch, k->batch_len);
 	if (rc != 0 || n->batch.failed) {
 		arena_release(&a);
 		return rc != 0 ? rc : err_set(e, ERR_MEMORY, "out of memory for kept records");
 	}
+	c->bytes += n->batch.len;
 	n->state = CAPTURED_ANSWERED;
 	n->result = k->result;
 	n->rings = k->rings;
 	n->overwritten = k->overwritten;
 	n->unlisted = k->unlisted;
 	n->undecoded = k->undecoded;
-	n->cut = k->cut;
-	n->nrecords = b.nrecords;
+	n->cut = k->cut + (full ? b.nrecords : 0);
+	n->nrecords = full ? 0 : b.nrecords;
 	snprintf(n->failure, sizeof n->failure, "%s", k->failure != NULL ? k->failure : "");
 	arena_release(&a);
 	return 0;
@@ -478,7 +491,7 @@ make_whole(struct captures *c, struct captured *x, struct clocks *clocks, struct
 		x->shift_ns = NULL;
 		x->whole_at = now;
 		for (uint32_t i = 0; i < x->nnodes; i++)
-			buf_release(&x->nodes[i].batch);
+			drop_batch(c, &x->nodes[i]);
 	} else {
 		err_set(e, rc, "out of memory for a captured trace");
 	}

@@ -311,7 +311,7 @@ nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, str
 	arena_release(&a);
 	if (rc == ERR_FULL)
 		return rc;
-	nodes->programs++;
+	nodes->items[node].programs_at = ++nodes->programs;
 	nodes_changed(nodes);
 	return rc;
 }

@@ -40,7 +40,8 @@ struct node {
 	struct programs programs; /* in that arena, but for the texts: those are of the binaries */
 	struct binary **binaries; /* in that arena: one for each service and range of names */
 	uint32_t nbinaries;
-	bool listed; /* its agent has listed its programs */
+	bool listed;          /* its agent has listed its programs */
+	uint64_t programs_at; /* nodes.programs when it did last */
 
 	/* desired_state.c */
 	struct arena want_arena;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/texts.h"
 
 /* What is measured may exceed the share by this before the plan is made again, and the measure has to be so old. */
@@ -73,7 +74,9 @@ static void
 add_type(const struct recorder_facts *f, const struct node *node, const struct request_type *type,
     const struct texts *names, struct provider *list, uint32_t n)
 {
-	double requests = type->offered * sampler_share(f->sampler, type->index);
+	/* Of a type that is captured the share rises after the plan is made. */
+	double requests = type->offered *
+	                  (type->captured ? 1 : sampler_share(f->sampler, type->index));
 	struct space_export x;
 
 	if (!space_export(f->space, type->label, &x) || x.traces == 0) {
@@ -141,6 +144,7 @@ plan_node(struct recorder_node *r, const struct recorder_facts *f, uint32_t node
 	r->n = r->left_out = 0;
 	r->predicted = 0;
 	r->made = now;
+	r->programs = n->programs_at;
 	if (names != NULL && n->connected && (list = list_providers(f, n, names, &count)) != NULL) {
 		for (uint32_t i = 0; i < f->types->n; i++)
 			add_type(f, n, &f->types->items[i], names, list, count);
@@ -184,8 +188,15 @@ bool
 recorder_plan_step(
     struct recorder_plan *p, bool on, const struct recorder_facts *f, struct mono now)
 {
-	bool all = on && (!p->on || p->programs != f->nodes->programs || p->n != f->nodes->n),
-	     changed = all || on != p->on;
+	uint64_t captured = 0;
+	bool all, changed;
+
+	for (uint32_t i = 0; i < f->types->n; i++)
+		if (f->types->items[i].captured)
+			captured = hash_bytes(captured + 1, &i, sizeof i);
+	/* Where none is any more, answers are still to come: the rules stay. */
+	all = on && (!p->on || (captured != 0 && p->captured != captured));
+	changed = all || on != p->on;
 
 	if (!p->on && on)
 		for (uint32_t i = 0; i < p->n; i++)
@@ -195,11 +206,12 @@ recorder_plan_step(
 		return changed;
 	p->n = f->nodes->n;
 	for (uint32_t i = 0; i < p->n; i++)
-		if (all || scale_up(&p->items[i], f, i, now)) {
+		if (all || p->items[i].programs != f->nodes->items[i].programs_at ||
+		    scale_up(&p->items[i], f, i, now)) {
 			plan_node(&p->items[i], f, i, now);
 			changed = true;
 		}
-	p->programs = f->nodes->programs;
+	p->captured = captured;
 	return changed;
 }
 

@@ -39,18 +39,20 @@ struct recorder_node {
 	double predicted;  /* share of a core of those that fit */
 	double scale;      /* what was measured over what was predicted, 1 or more; 0: 1 */
 	struct mono made;
+	uint64_t programs; /* the node's programs_at then */
 };
 
 struct recorder_plan { /* all zeroes: all recorders are off */
 	struct recorder_node items[NODES_MAX];
 	uint32_t n;
 	bool on;
-	uint64_t programs; /* nodes.programs when it was made */
+	uint64_t captured; /* hash of the types that were captured then */
 };
 
 void recorder_plan_release(struct recorder_plan *p);
 
-/* on: the recorders are wanted. Makes the plan if they were not before, or programs or a scale have changed. True: the plan has changed. Without
+/* on: the recorders are wanted. Makes the plan of all nodes if they were not before, or other types are captured, and that of
+ * a node if its programs or its scale have changed. True: the plan has changed. Without
  * memory a node has no recorder. O(places x types x nodes) when it is made, else O(nodes). */
 bool recorder_plan_step(
     struct recorder_plan *p, bool on, const struct recorder_facts *f, struct mono now);

@@ -187,6 +187,20 @@ what_the_trace_has_is_not_added_twice(void **state)
 }
 
 static void
+what_is_no_label_is_left_out(void **state)
+{
+	static const struct one MORE[] = { { RECORD_POINT, "without a service", CHILD, 0, 4001 },
+		{ RECORD_POINT, "back/shop:new", CHILD, 0, 4002 } };
+	struct shop *s = *state;
+	struct trace_merge_counts n;
+	struct trace *t = merged(s, MORE, 2, TRACE, NULL, &n);
+
+	assert_non_null(t);
+	assert_true(n.strays == 1 && n.added == 1);
+	trace_free(t);
+}
+
+static void
 records_move_with_their_unit_and_stay_in_it(void **state)
 {
 	static const struct one MORE[] = { { RECORD_POINT, "back/shop:early", CHILD, 0, 2500 },
@@ -272,6 +286,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    records_come_to_their_place_in_their_unit, begin, end),
 		cmocka_unit_test_setup_teardown(what_the_trace_has_is_not_added_twice, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_no_label_is_left_out, begin, end),
 		cmocka_unit_test_setup_teardown(
 		    records_move_with_their_unit_and_stay_in_it, begin, end),
 		cmocka_unit_test_setup_teardown(a_copy_does_not_need_the_original, begin, end),
