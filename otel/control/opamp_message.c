@@ -10,7 +10,7 @@ enum { TEXT_MAX = 255 };
 
 /* ---- reading ---- */
 
-/* A copy, cut at `max` bytes, control characters replaced. NULL: out of memory. */
+/* A copy, cut at `max` bytes, with what a label of that service has in place of '/' and control characters. NULL: out of memory. */
 static const char *
 copy_text(struct arena *a, const struct proto_field *f, size_t max)
 {
@@ -18,8 +18,7 @@ copy_text(struct arena *a, const struct proto_field *f, size_t max)
 	char *s = arena_text(a, (const char *)f->bytes, len);
 
 	for (size_t i = 0; s != NULL && i < len; i++)
-		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f || s[i] == '/')
-			s[i] = '_';
+		s[i] = opamp_text_char(s[i]);
 	return s;
 }
 

@@ -24,7 +24,7 @@
 #define OPAMP_TYPE "application/x-protobuf"
 
 enum { OPAMP_BODY_MAX = 256 << 10, OPAMP_UID_BYTES = 16, OPAMP_HASH_MAX = 32 };
-enum { OPAMP_NAME_MAX = 63 }; /* of a service; longer ones are cut */
+enum { OPAMP_NAME_MAX = 100 }; /* of a service; longer ones are cut, as in labels */
 enum {
 	OPAMP_ACCEPTS_CONFIG = 2,
 	OPAMP_REPORTS_EFFECTIVE = 4
@@ -55,6 +55,13 @@ struct opamp_answer {
 /* Texts are in the arena, without control characters. ERR_INPUT: not such a message, or its uid has not 16 bytes; ERR_MEMORY. O(len). */
 int opamp_report_read(
     struct opamp_report *ret, struct arena *a, const void *data, size_t len, struct err *e);
+
+/* What a text has in place of this byte: that of labels (span_names.c), so that both name the same service. */
+static inline char
+opamp_text_char(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f ? '?' : c == '/' ? '.' : c;
+}
 
 /* The hash as it comes back in a report. */
 bool opamp_hash_is(const struct opamp_report *r, uint64_t hash);

@@ -10,13 +10,16 @@
 #include "otel/spans/span_points.h"
 
 enum { CONFIG_MAX = 128 + OPAMP_OFF_MAX * (OPAMP_OFF_NAME_MAX + 1) };
+/* An agent that did not ask for so many polls and this long is gone, or finds nobody: nothing waits for it. */
+enum { AWAITED_POLLS = 5 };
+#define AWAITED_NS INT64_C(5000000000)
 
 struct opamp_agent {
 	uint8_t uid[OPAMP_UID_BYTES];
 	char service[OPAMP_NAME_MAX + 1];
 	uint32_t pid;
 	bool described, obeys;
-	uint64_t applied, failed; /* hashes of configurations; 0: none */
+	uint64_t applied, failed, told; /* hashes of configurations; 0: none. told: offered last */
 	struct mono asked;
 };
 
@@ -33,6 +36,7 @@ struct opamp_table {
 	struct opamp_agent *agents;
 	uint32_t n;
 	uint64_t changes;
+	struct mono now; /* of the last turn */
 };
 
 /* ---- configuration ---- */
@@ -190,6 +194,20 @@ of_scope(const struct opamp_table *t, struct text_view scope)
 	return best;
 }
 
+/* Whether the service of a span, as it was sent, is the agent's. */
+static bool
+is_of(const struct opamp_agent *a, struct text_view service)
+{
+	uint32_t len = service.len < OPAMP_NAME_MAX ? service.len : OPAMP_NAME_MAX;
+
+	if (strlen(a->service) != len)
+		return false;
+	for (uint32_t i = 0; i < len; i++)
+		if (a->service[i] != opamp_text_char(service.s[i]))
+			return false;
+	return true;
+}
+
 struct text_view
 opamp_table_scope(const struct opamp_table *t, struct text_view service, struct text_view scope)
 {
@@ -198,8 +216,7 @@ opamp_table_scope(const struct opamp_table *t, struct text_view service, struct 
 	for (uint32_t i = 0; i < t->n && name != UINT32_MAX; i++) {
 		const struct opamp_agent *a = &t->agents[i];
 
-		if (a->obeys && strlen(a->service) == service.len &&
-		    memcmp(a->service, service.s, service.len) == 0)
+		if (a->obeys && is_of(a, service))
 			return (
 			    struct text_view){ t->points[name], (uint32_t)strlen(t->points[name]) };
 	}
@@ -245,6 +262,7 @@ opamp_table_turn(struct opamp_table *t, struct mono now)
 {
 	static const bool none[OPAMP_OFF_MAX];
 
+	t->now = now;
 	if (now.ns >= t->until.ns)
 		replace_wanted(t, none);
 	for (uint32_t i = 0; i < t->n;) {
@@ -327,6 +345,13 @@ forget(struct opamp_table *t, struct opamp_agent *a)
 	t->changes++;
 }
 
+/* It has neither said that what is wanted now is in effect, nor that it cannot apply it. */
+static bool
+is_behind(const struct opamp_table *t, const struct opamp_agent *a)
+{
+	return a->obeys && a->applied != t->hash && a->failed != t->hash;
+}
+
 int
 opamp_table_ask(struct opamp_table *t, const struct opamp_report *r, struct mono now,
     struct opamp_answer *ret, enum opamp_news *news, struct err *e)
@@ -351,8 +376,14 @@ opamp_table_ask(struct opamp_table *t, const struct opamp_report *r, struct mono
 		*news = OPAMP_REFUSED;
 	ret->report_all = !a->described;
 	/* Also without names: an earlier hone-otel may have told it another one. */
-	if (a->obeys && a->applied != t->hash && a->failed != t->hash)
+	if (is_behind(t, a)) {
 		ret->config = t->config;
+		/* It may apply it and say so when another one is wanted again: what it said before no longer holds. One that has this one already
+		 * does not say it again unless it is asked. */
+		ret->report_all |= a->told == t->hash;
+		a->told = t->hash;
+		a->applied = a->failed = 0;
+	}
 	return 0;
 }
 
@@ -362,7 +393,8 @@ opamp_table_confirmed(const struct opamp_table *t)
 	for (uint32_t i = 0; i < t->n && t->nnames > 0; i++) {
 		const struct opamp_agent *a = &t->agents[i];
 
-		if (a->obeys && a->applied != t->hash && a->failed != t->hash)
+		if (is_behind(t, a) &&
+		    mono_since_ns(t->now, a->asked) < AWAITED_POLLS * t->o.poll_ns + AWAITED_NS)
 			return false;
 	}
 	return true;
@@ -383,7 +415,11 @@ obeying(const struct opamp_table *t)
 bool
 opamp_table_has(const struct opamp_table *t, const char *name)
 {
-	if (t->nnames == 0 || obeying(t) == 0)
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		any |= t->agents[i].obeys && t->agents[i].failed != t->hash;
+	if (t->nnames == 0 || !any)
 		return false;
 	return strcmp(name, OPAMP_PROVIDER "*") == 0 || of_tracepoint(t, name) != UINT32_MAX;
 }

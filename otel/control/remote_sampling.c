@@ -14,6 +14,9 @@ struct asking_service {
 	char name[SAMPLING_NAME_MAX + 1];
 	struct mono asked;
 	uint64_t version; /* of what it was told last */
+	double told,
+	    before; /* the shares of types without one of their own that it was told last, since then, and before */
+	struct mono since;
 };
 
 struct remote_sampling {
@@ -194,6 +197,11 @@ remote_sampling_ask(struct remote_sampling *s, const char *service, struct mono 
 		return rc;
 	*is_new = a->version == 0;
 	a->asked = now;
+	if (a->version != s->version) {
+		a->before = *is_new ? 1 : a->told;
+		a->told = s->want.sampled;
+		a->since = now;
+	}
 	a->version = s->version;
 	j = strategies_json(s);
 	text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
@@ -220,14 +228,16 @@ remote_sampling_turn(struct remote_sampling *s, struct mono now)
 	}
 }
 
-bool
-remote_sampling_is_followed(const struct remote_sampling *s, struct text_view service)
+double
+remote_sampling_told(const struct remote_sampling *s, struct text_view service, int64_t begin_ns)
 {
-	for (uint32_t i = 0; i < s->n; i++)
-		if (strlen(s->services[i].name) == service.len &&
-		    memcmp(s->services[i].name, service.s, service.len) == 0)
-			return s->services[i].version == s->version;
-	return false;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct asking_service *a = &s->services[i];
+
+		if (strlen(a->name) == service.len && memcmp(a->name, service.s, service.len) == 0)
+			return begin_ns >= a->since.ns ? a->told : a->before;
+	}
+	return 1;
 }
 
 bool

@@ -52,8 +52,10 @@ int remote_sampling_ask(struct remote_sampling *s, const char *service, struct m
 /* Forgets services that are quiet. O(services). */
 void remote_sampling_turn(struct remote_sampling *s, struct mono now);
 
-/* Whether the service's requests are thinned where they begin: it was told the rates that hold now. Then none is to be thinned again. O(services). */
-bool remote_sampling_is_followed(const struct remote_sampling *s, struct text_view service);
+/* The share of the requests that began in the service at this time which it sampled itself, if it has none of their own for their types: a type is known by
+ * the last name of its span, an SDK goes by the first one. 1: it did not ask. O(services). */
+double remote_sampling_told(
+    const struct remote_sampling *s, struct text_view service, int64_t begin_ns);
 
 /* Whether every service has asked since remote_sampling_set_back(), of those that asked within since_ns before now. */
 bool remote_sampling_is_set_back(

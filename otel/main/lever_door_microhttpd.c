@@ -11,11 +11,13 @@
 #include "base/listen_address.h"
 #include "otel/main/lever_door.h"
 
-enum { CONNECTION_BYTES = 32768, RUNS = 4 };
+/* BODIES_MAX: of all messages that are being received. DISCARDED_MAX: of one that was refused. */
+enum { CONNECTION_BYTES = 32768, RUNS = 4, BODIES_MAX = 8 << 20, DISCARDED_MAX = 1 << 20 };
 
 struct lever_door {
 	struct lever_door_options o;
 	struct MHD_Daemon *daemon;
+	size_t bodies; /* bytes of all that are held */
 	bool local;
 	char url[INET6_ADDRSTRLEN + 64];
 };
@@ -24,6 +26,7 @@ struct lever_question {  /* until libmicrohttpd says that it is completed */
 	unsigned status; /* 0: it is to be answered; else it is refused */
 	const char *why;
 	struct buf body;
+	size_t discarded;
 };
 
 /* ---- answers ---- */
@@ -153,21 +156,34 @@ look_at_head(const struct lever_door *d, struct MHD_Connection *c, struct lever_
 }
 
 static void
-take_body(struct lever_question *q, const char *data, size_t len)
+refuse_body(struct lever_door *d, struct lever_question *q, unsigned status, const char *why)
 {
-	if (q->status != 0)
-		return;
+	d->bodies -= q->body.len;
+	buf_release(&q->body);
+	q->status = status;
+	q->why = why;
+}
+
+/* False: the client sends and sends what was refused. */
+static bool
+take_body(struct lever_door *d, struct lever_question *q, const char *data, size_t len)
+{
+	if (q->status != 0) {
+		q->discarded += len;
+		return q->discarded <= DISCARDED_MAX;
+	}
 	if (q->body.len + len > LEVER_BODY_MAX) {
-		q->status = 413;
-		q->why = "a message of OpAMP is 256 KiB at most";
-		buf_reset(&q->body);
-		return;
+		refuse_body(d, q, 413, "a message of OpAMP is 256 KiB at most");
+	} else if (d->bodies + len > BODIES_MAX) {
+		refuse_body(d, q, 503, "too many messages are being received");
+	} else {
+		buf_bytes(&q->body, data, len);
+		if (q->body.failed)
+			refuse_body(d, q, 503, "hone-otel is out of memory");
+		else
+			d->bodies += len;
 	}
-	buf_bytes(&q->body, data, len);
-	if (q->body.failed) {
-		q->status = 503;
-		q->why = "hone-otel is out of memory";
-	}
+	return true;
 }
 
 static enum MHD_Result
@@ -185,9 +201,10 @@ on_request(void *of, struct MHD_Connection *c, const char *path, const char *met
 		return MHD_YES;
 	}
 	if (*body_len > 0) {
-		take_body(q, body, *body_len);
+		bool goes_on = take_body(d, q, body, *body_len);
+
 		*body_len = 0;
-		return MHD_YES;
+		return goes_on ? MHD_YES : MHD_NO;
 	}
 	if (q->status != 0)
 		return refuse(c, q->status, q->why);
@@ -198,12 +215,13 @@ static void
 on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
 {
 	struct lever_question *q = *state;
-	(void)of;
+	struct lever_door *d = of;
 	(void)c;
 	(void)why;
 
 	if (q == NULL)
 		return;
+	d->bodies -= q->body.len;
 	buf_release(&q->body);
 	free(q);
 	*state = NULL;

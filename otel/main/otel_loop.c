@@ -169,10 +169,10 @@ point_of_scope(void *of, struct text_view service, struct text_view scope)
 	return opamp_table_scope(((struct otel *)of)->opamp, service, scope);
 }
 
-static bool
-is_thinned(void *of, struct text_view service)
+static double
+told_share(void *of, struct text_view service, int64_t begin_ns)
 {
-	return remote_sampling_is_followed(((struct otel *)of)->rates, service);
+	return remote_sampling_told(((struct otel *)of)->rates, service, begin_ns);
 }
 
 static void
@@ -207,7 +207,7 @@ levers_open(struct otel *o, struct err *e)
 								 o->opamp, NULL, o->log },
 		{ c->sampling, (unsigned)c->connections, (unsigned)(c->idle_ns / SECOND), NULL,
 		    o->rates, o->log } };
-	const struct otel_levers levers = { point_of_scope, is_thinned, o };
+	const struct otel_levers levers = { point_of_scope, told_share, o };
 	int rc;
 
 	for (int i = 0; i < LEVER_DOORS; i++) {
@@ -334,7 +334,9 @@ set_back(struct otel *o)
 		if (left)
 			poll(NULL, 0, GOODBYE_STEP_MS);
 	}
-	if (left)
+	/* Also those that ask so seldom that they were not waited for. */
+	if (left ||
+	    (o->levers[1] != NULL && !remote_sampling_is_set_back(o->rates, now, LEVER_QUIET_NS)))
 		otel_log(o, LOG_WARN,
 		    "not all programs have asked before the end: what they were told stays until hone-otel starts again");
 }

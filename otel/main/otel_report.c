@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "otel/spans/event_names.h"
 #include "wire/frame.h"
 
 #define SAY_EVERY_NS (60 * SECOND)
@@ -119,6 +120,14 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	memset(o->report.peak, 0, sizeof o->report.peak);
 }
 
+/* Events of spans, and spans that are points, that became none: past a bound, or without room in their unit. */
+static uint64_t
+points_left(const struct otel *o, const struct otel_source_stats *s)
+{
+	return event_names_left(otel_source_events(o->source)) + s->records.events_left +
+	       s->records.points_left;
+}
+
 /* What was left out since the last line, if something was. */
 static void
 say_left_out(struct otel *o, const struct otel_source_stats *s, struct mono now)
@@ -127,19 +136,21 @@ say_left_out(struct otel *o, const struct otel_source_stats *s, struct mono now)
 	const struct otel_source_stats *was = &r->said;
 	uint64_t incomplete = s->records.incomplete - was->records.incomplete,
 		 rejected = s->rejected - was->rejected, lost = s->lost - was->lost,
-		 full = refused_full(o) - r->said_full, delayed = s->delayed - was->delayed;
+		 full = refused_full(o) - r->said_full, delayed = s->delayed - was->delayed,
+		 points = points_left(o, s) - r->said_points;
 
 	if (mono_since_ns(now, r->said_at) < SAY_EVERY_NS ||
-	    incomplete + rejected + lost + full + delayed == 0)
+	    incomplete + rejected + lost + full + delayed + points == 0)
 		return;
 	otel_log(o, LOG_WARN,
 	    "of %llu spans: %llu rejected, %llu lost, %llu later than spans.delay; %llu traces left out since spans of "
-	    "them are missing; %llu requests refused since memory is full",
+	    "them are missing; %llu requests refused since memory is full; %llu events and added spans left out",
 	    (unsigned long long)(s->spans - was->spans), (unsigned long long)rejected,
 	    (unsigned long long)lost, (unsigned long long)delayed, (unsigned long long)incomplete,
-	    (unsigned long long)full);
+	    (unsigned long long)full, (unsigned long long)points);
 	r->said = *s;
 	r->said_full += full;
+	r->said_points += points;
 	r->said_at = now;
 }
 

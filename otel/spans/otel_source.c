@@ -50,7 +50,7 @@ choose(void *ctx, struct text_view service, struct text_view type, uint64_t trac
     int64_t begin_ns, int64_t end_ns)
 {
 	const struct otel_source *s = ctx;
-	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0;
+	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0, most;
 
 	for (uint32_t i = 0; i < s->want.nrates; i++) {
 		const struct rate *r = &s->want.rates[i];
@@ -62,8 +62,12 @@ choose(void *ctx, struct text_view service, struct text_view type, uint64_t trac
 			break;
 		}
 	}
-	if (sampled > 0 && s->levers.thins != NULL && s->levers.thins(s->levers.ctx, service))
-		sampled = 1;
+	/* What the program has thinned is not thinned again; of what is left as many are probed as of all. */
+	if (sampled > 0 && s->levers.told != NULL) {
+		most = fmax(sampled, s->levers.told(s->levers.ctx, service, begin_ns));
+		sampled /= most;
+		probed /= most;
+	}
 	if (probed > 0)
 		probed = fmin(probed, shares_least(&s->shares, begin_ns, end_ns));
 	return (struct span_choice){ s->sampling && draw < sampled, s->sampling && draw < probed };

@@ -41,8 +41,8 @@ struct otel_source_options {
 struct otel_levers {
 	/* The name "PROVIDER:NAME" of the point that a span of this service and scope is, valid until the next call; length 0: it is none. */
 	struct text_view (*scope)(void *ctx, struct text_view service, struct text_view scope);
-	/* Whether the requests that begin in this service are thinned there by the rates of the want, so not here again. */
-	bool (*thins)(void *ctx, struct text_view service);
+	/* The share of requests beginning in this service at this time that it sampled itself, at least, as far as is known; 1: all. */
+	double (*told)(void *ctx, struct text_view service, int64_t begin_ns);
 	void *ctx;
 };
 

@@ -373,6 +373,10 @@ point_label(struct span_records *s, const struct label *service, const char *pro
 
 		if (a->value.type == VALUE_TEXT && a->value.text == name.s)
 			continue;
+		/* As of spans (span_names.c): a field without a name makes the controller refuse the batch. */
+		if (a->key_len == 0 || a->key_len > VALUE_TEXT_MAX ||
+		    memchr(a->key, 0, a->key_len) != NULL)
+			continue;
 		if ((fields[n++] = arena_text(&s->values, a->key, a->key_len)) == NULL)
 			return LABEL_NONE;
 	}

@@ -377,7 +377,7 @@ malformed_messages_are_refused(void **state)
 		assert_int_equal(opamp_report_read(&r, &a, bad[i], strlen(bad[i]), &e), ERR_INPUT);
 	write_report(&b, 1, "shop/a\n", "elastic", 3, (const uint8_t *)"12345678", OPAMP_APPLIED);
 	assert_int_equal(opamp_report_read(&r, &a, b.data, b.len, &e), 0);
-	assert_string_equal(r.service, "shop_a_");
+	assert_string_equal(r.service, "shop.a?"); /* as in labels */
 	assert_int_equal(r.pid, 4711);
 	for (size_t i = 1; i < b.len; i++) { /* cut anywhere: refused, or less */
 		if (opamp_report_read(&r, &a, b.data, i, &e) == 0)

@@ -75,16 +75,19 @@ services_are_told_what_is_wanted(void **state)
 	assert_true(rate_of(j, NULL) == 0.5 && rate_of(j, "GET /") == 0.5);
 	assert_string_equal(json_string_value(json_object_get(j, "strategyType")), "PROBABILISTIC");
 	json_decref(j);
-	assert_true(remote_sampling_is_followed(s, shop));
+	assert_true(remote_sampling_told(s, shop, 99 * S) == 1); /* it had not asked then */
+	assert_true(remote_sampling_told(s, shop, 100 * S) == 0.5);
 	assert_int_equal(remote_sampling_want(s, &w, (struct mono){ 105 * S }, &e), 0);
-	assert_false(remote_sampling_is_followed(s, shop)); /* it does not know the new rates yet */
+	assert_true(
+	    remote_sampling_told(s, shop, 101 * S) == 0.5); /* it does not know the new rates yet */
+	now.ns = 102 * S;
 	j = ask(s, "shop", now, false);
 	assert_true(rate_of(j, NULL) == 0.1 && rate_of(j, "GET /") == 1 && rate_of(j, "x") == 0.1);
 	json_decref(j);
-	assert_true(remote_sampling_is_followed(s, shop));
-	assert_false(remote_sampling_is_followed(s, (struct text_view){ "other", 5 }));
+	assert_true(remote_sampling_told(s, shop, 101 * S) == 0.5);
+	assert_true(remote_sampling_told(s, shop, 102 * S) == 0.1);
+	assert_true(remote_sampling_told(s, (struct text_view){ "other", 5 }, 102 * S) == 1);
 	assert_int_equal(remote_sampling_want(s, &w, (struct mono){ 110 * S }, &e), 0);
-	assert_true(remote_sampling_is_followed(s, shop)); /* the same rates */
 	now.ns = 111 * S;
 	j = ask(s, "shop", now, false);
 	assert_true(rate_of(j, NULL) == 0.5 && rate_of(j, "GET /") == 0.5);
