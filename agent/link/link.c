@@ -116,6 +116,15 @@ pause_ms(struct link *l, int ms)
 	return !stop;
 }
 
+static uint64_t
+connections(struct link *l)
+{
+	struct link_stats s;
+
+	link_stats(l, &s);
+	return s.connection;
+}
+
 static void *
 run(void *arg)
 {
@@ -129,12 +138,15 @@ run(void *arg)
 	    hash_bytes(l->options.incarnation, node, strlen(node)));
 	while (on) {
 		struct mono began = clock_mono();
+		uint64_t before = connections(l);
 		struct err e;
 		bool held;
 
 		redial_url(list, redial.at, url);
 		connect_once(l, url, &e);
-		held = mono_since_ns(clock_mono(), began) / 1000000 > DIAL_MS + GOOD_CONNECTION_MS;
+		/* One that accepts and says nothing is none that held: the next one is tried. */
+		held = connections(l) != before &&
+		       mono_since_ns(clock_mono(), began) / 1000000 > DIAL_MS + GOOD_CONNECTION_MS;
 		disconnected(l, &e, held || redial.at == 0);
 		on = pause_ms(
 		    l, redial_ended(&redial, held, refused(&e) ? l->options.refused_ms : 0));
