@@ -83,10 +83,12 @@ alert_state_next(struct alert_state *s, const struct latency_window *w,
 		wait_its_turn(s, w, judged, excluded, leaves);
 	/* 2 */
 	if (!judged) {
-		if (++s->unjudged < ALERT_WINDOWS || !s->firing)
+		if (++s->unjudged < ALERT_WINDOWS)
+			return ALERT_STAYS;
+		s->n = 0; /* hours may lie between them and the next one */
+		if (!s->firing)
 			return ALERT_STAYS;
 		s->firing = false;
-		s->n = 0;
 		exclude_all(s);
 		return ALERT_ENDS;
 	}
