@@ -165,8 +165,7 @@ answer_snapshot(struct agent *a)
 		else if (whole || k.rings > 0)
 			post(a, &k);
 		else
-			answer_without(a, &r->waiting[i], KEPT_NO_RECORDER,
-			    "it was turned on or changed during the request");
+			answer_without(a, &r->waiting[i], KEPT_NO_RECORDER, "");
 		buf_release(&batch);
 	}
 	snapshot_size(r->snapshot, &records, &bytes);

@@ -155,7 +155,7 @@ the_page_has_its_files_and_they_load_no_others(void **state)
 	assert_null(web_file(""));
 	assert_null(memmem(page->text, page->len, "http://", 7));
 	assert_null(memmem(page->text, page->len, "https://", 8));
-	assert_non_null(memmem(page->text, page->len, "src=\"/live.js\"", 14));
+	assert_non_null(memmem(page->text, page->len, "src=\"live.js\"", 13));
 	assert_non_null(memmem(script->text, script->len, "function strip(", 15));
 	web_files_release();
 	assert_null(web_file("/"));
