@@ -34,7 +34,7 @@ wait_for 20 lttng -n list > /dev/null || bail "no session daemon"
 HONED=$!
 wait_for 20 hone status > /dev/null
 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=ipc://$D/agents.sock" -o agent.run_dir=/dev/shm/hone-agent \
-	-o tracer.switch_timer=50ms 2>> "$D/agent.log" &
+	-o tracer.switch_timer=50ms -o below.enabled=no 2>> "$D/agent.log" &
 AGENT=$!
 
 known() {
@@ -45,7 +45,9 @@ requests() { hone check GET --json --seconds 2 > "$D/requests.json"; jq -e '.req
 # play FRONT'S-MISTAKE BACK BACK'S-MISTAKE: both programs, running
 play() {
 	stop $FRONT $BACK
+	FRONT= BACK=
 	rm -f "$D/go"
+	wait_for 30 known 0 || return 1
 	"$O/tests/scenario/$2" "$D" "$3" & BACK=$!
 	"$O/tests/scenario/check_front" "$D" "$1" & FRONT=$!
 	wait_for 30 known "$([ "$2" = check_plain ] && echo 1 || echo 2)" || return 1
