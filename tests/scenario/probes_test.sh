@@ -27,6 +27,7 @@ end() {
 }
 trap end EXIT
 why() {
+	hone forest UPDATE --json | jq -c '.runs[0].verdicts[].below | {top, functions, places: [.places[]?.place]}'
 	hone status; hone agents; hone forest UPDATE; tail -n 12 "$D/agent.log" "$D/honed.log"
 	jq -c '[.lost, [.probes[] | [.name, .hits, .failed]]]' "$D"/*.json; cat "$D/few.log"
 }
