@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "otel/control/opamp_table.h"
 #include "otel/control/remote_sampling.h"
+#include "otel/main/http_daemon.h"
 
 enum { LEVER_BODY_MAX = OPAMP_BODY_MAX };
 
@@ -30,11 +31,7 @@ struct lever_door_options {
 int lever_door_open(struct lever_door **ret, const struct lever_door_options *o, struct err *e);
 void lever_door_close(struct lever_door *d); /* NULL is fine */
 
-/* As span_door.h has them. */
-void lever_door_step(struct lever_door *d);
-int lever_door_descriptor(const struct lever_door *d);
-int lever_door_wait_ms(const struct lever_door *d, int most_ms);
-const char *lever_door_url(const struct lever_door *d);
-bool lever_door_local(const struct lever_door *d);
+struct http_daemon *lever_door_http(
+    const struct lever_door *d); /* of the door: to step and to wait */
 
 #endif

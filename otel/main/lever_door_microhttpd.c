@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/listen_address.h"
 #include "otel/main/lever_door.h"
 
 /* BODIES_MAX: of all messages that are being received. DISCARDED_MAX: of one that was refused. */
-enum { CONNECTION_BYTES = 32768, RUNS = 4, BODIES_MAX = 8 << 20, DISCARDED_MAX = 1 << 20 };
+enum { BODIES_MAX = 8 << 20, DISCARDED_MAX = 1 << 20 };
 
 struct lever_door {
 	struct lever_door_options o;
-	struct MHD_Daemon *daemon;
+	struct http_daemon *http;
 	size_t bodies; /* bytes of all that are held */
-	bool local;
-	char url[INET6_ADDRSTRLEN + 64];
 };
 
 struct lever_question {  /* until libmicrohttpd says that it is completed */
@@ -229,50 +223,22 @@ on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestT
 
 /* ---- the door ---- */
 
-static void
-take_log(void *of, const char *fmt, va_list ap)
-{
-	struct lever_door *d = of;
-	char text[400];
-
-	vsnprintf(text, sizeof text, fmt, ap);
-	text[strcspn(text, "\n")] = '\0';
-	d->o.log(LOG_DEBUG, text);
-}
-
 int
 lever_door_open(struct lever_door **ret, const struct lever_door_options *o, struct err *e)
 {
 	struct lever_door *d = calloc(1, sizeof *d);
-	const union MHD_DaemonInfo *port;
-	struct listen_address a;
-	int why;
+	const struct http_daemon_options h = { o->address,
+		o->opamp != NULL ? OPAMP_PATH : "/sampling", o->connections, o->idle_s, on_request,
+		on_completed, d, o->log };
+	int rc;
 
 	if (d == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	d->o = *o;
-	if (!listen_address_read(&a, o->address)) {
+	if ((rc = http_daemon_start(&d->http, &h, e)) != 0) {
 		free(d);
-		return err_set(e, ERR_INPUT, "%s is no address", o->address);
+		return rc;
 	}
-	d->local = a.local;
-	errno = 0;
-	d->daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (a.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
-	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&a.place, MHD_OPTION_CONNECTION_LIMIT,
-	    o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-	    MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, d,
-	    MHD_OPTION_END);
-	why = errno;
-	if (d->daemon == NULL) {
-		free(d);
-		return err_set(e, ERR_SYSTEM, "cannot listen at %s: %s", o->address,
-		    why != 0 ? strerror(why) : "libmicrohttpd does not say why");
-	}
-	port = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	snprintf(d->url, sizeof d->url, "http://%.*s:%u%s", a.host_len, o->address,
-	    port != NULL ? port->port : 0, o->opamp != NULL ? OPAMP_PATH : "/sampling");
 	*ret = d;
 	return 0;
 }
@@ -282,43 +248,12 @@ lever_door_close(struct lever_door *d)
 {
 	if (d == NULL)
 		return;
-	MHD_stop_daemon(d->daemon);
+	http_daemon_stop(d->http);
 	free(d);
 }
 
-void
-lever_door_step(struct lever_door *d)
+struct http_daemon *
+lever_door_http(const struct lever_door *d)
 {
-	for (int i = 0; i < RUNS; i++)
-		MHD_run(d->daemon);
-}
-
-int
-lever_door_descriptor(const struct lever_door *d)
-{
-	const union MHD_DaemonInfo *i = MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-
-	return i != NULL ? i->epoll_fd : -1;
-}
-
-int
-lever_door_wait_ms(const struct lever_door *d, int most_ms)
-{
-	MHD_UNSIGNED_LONG_LONG ms;
-
-	if (MHD_get_timeout(d->daemon, &ms) != MHD_YES || ms > (MHD_UNSIGNED_LONG_LONG)most_ms)
-		return most_ms;
-	return (int)ms;
-}
-
-const char *
-lever_door_url(const struct lever_door *d)
-{
-	return d->url;
-}
-
-bool
-lever_door_local(const struct lever_door *d)
-{
-	return d->local;
+	return d->http;
 }

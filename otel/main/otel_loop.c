@@ -77,12 +77,9 @@ wait_ms(const struct otel *o, struct mono now)
 	if (o->more)
 		return 0;
 	ms = otel_source_due_ms(o->source, now, due_ms < ms ? due_ms : ms);
-	for (int i = 0; i < DOORS; i++)
-		if (o->doors[i] != NULL)
-			ms = span_door_wait_ms(o->doors[i], ms);
-	for (int i = 0; i < LEVER_DOORS; i++)
-		if (o->levers[i] != NULL)
-			ms = lever_door_wait_ms(o->levers[i], ms);
+	for (int i = 0; i < DOORS + LEVER_DOORS; i++)
+		if (o->http[i] != NULL)
+			ms = http_daemon_wait_ms(o->http[i], ms);
 	return ms;
 }
 
@@ -92,17 +89,12 @@ wait_for_work(struct otel *o)
 	struct pollfd fds[2 + DOORS + LEVER_DOORS] = { { .fd = o->wake, .events = POLLIN } };
 	eventfd_t ignored;
 
-	for (int i = 0; i < DOORS; i++) /* a negative one is ignored */
-		fds[1 + i] = (struct pollfd){
-			.fd = o->doors[i] != NULL ? span_door_descriptor(o->doors[i]) : -1,
-			.events = POLLIN
-		};
-	fds[1 + DOORS] = (struct pollfd){
-		.fd = o->grpc != NULL ? grpc_door_descriptor(o->grpc) : -1, .events = POLLIN
-	};
-	for (int i = 0; i < LEVER_DOORS; i++)
-		fds[2 + DOORS + i] = (struct pollfd){
-			.fd = o->levers[i] != NULL ? lever_door_descriptor(o->levers[i]) : -1,
+	fds[1].fd = o->grpc != NULL ? grpc_door_descriptor(o->grpc)
+	                            : -1; /* a negative one is ignored */
+	fds[1].events = POLLIN;
+	for (int i = 0; i < DOORS + LEVER_DOORS; i++)
+		fds[2 + i] = (struct pollfd){
+			.fd = o->http[i] != NULL ? http_daemon_descriptor(o->http[i]) : -1,
 			.events = POLLIN
 		};
 	if (poll(fds, 2 + DOORS + LEVER_DOORS, wait_ms(o, clock_mono())) > 0 &&
@@ -117,12 +109,9 @@ otel_turn(struct otel *o)
 
 	look_at_clocks(o, now, false);
 	otel_control_turn(o, now);
-	for (int i = 0; i < DOORS; i++)
-		if (o->doors[i] != NULL)
-			span_door_step(o->doors[i]);
-	for (int i = 0; i < LEVER_DOORS; i++)
-		if (o->levers[i] != NULL)
-			lever_door_step(o->levers[i]);
+	for (int i = 0; i < DOORS + LEVER_DOORS; i++)
+		if (o->http[i] != NULL)
+			http_daemon_step(o->http[i]);
 	if (o->grpc != NULL)
 		grpc_door_step(o->grpc, clock_mono());
 	otel_report_look(o);
@@ -218,8 +207,9 @@ levers_open(struct otel *o, struct err *e)
 			    e, "%s in hone-otel.conf", i == 0 ? "listen.opamp" : "listen.sampling");
 			return rc;
 		}
-		otel_log(o, LOG_INFO, "listens at %s%s", lever_door_url(o->levers[i]),
-		    lever_door_local(o->levers[i])
+		o->http[DOORS + i] = lever_door_http(o->levers[i]);
+		otel_log(o, LOG_INFO, "listens at %s%s", http_daemon_url(o->http[DOORS + i]),
+		    http_daemon_local(o->http[DOORS + i])
 			? ": reached from this machine only, not from containers"
 			: ": everybody who reaches it can ask what to do");
 	}
@@ -245,8 +235,10 @@ doors_open(struct otel *o, struct err *e)
 
 		if (rc != 0)
 			return err_prefix(e, "%s in hone-otel.conf", keys[i]);
-		if (o->doors[i] != NULL)
-			say_address(o, span_door_url(o->doors[i]), span_door_local(o->doors[i]));
+		if (o->doors[i] == NULL)
+			continue;
+		o->http[i] = span_door_http(o->doors[i]);
+		say_address(o, http_daemon_url(o->http[i]), http_daemon_local(o->http[i]));
 	}
 	if ((rc = levers_open(o, e)) != 0)
 		return rc;
@@ -325,9 +317,9 @@ set_back(struct otel *o)
 	opamp_table_set_back(o->opamp);
 	remote_sampling_set_back(o->rates);
 	for (; left && mono_since_ns(now, begin) < SET_BACK_NS; now = clock_mono()) {
-		for (int i = 0; i < LEVER_DOORS; i++)
-			if (o->levers[i] != NULL)
-				lever_door_step(o->levers[i]);
+		for (int i = DOORS; i < DOORS + LEVER_DOORS; i++)
+			if (o->http[i] != NULL)
+				http_daemon_step(o->http[i]);
 		left = (o->levers[0] != NULL && !opamp_table_confirmed(o->opamp)) ||
 		       (o->levers[1] != NULL &&
 			   !remote_sampling_is_set_back(o->rates, now, SET_BACK_NS));

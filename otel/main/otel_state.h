@@ -66,7 +66,8 @@ struct otel {
 	struct grpc_door *grpc;         /* NULL: so, too */
 	struct opamp_table *opamp;
 	struct remote_sampling *rates;
-	struct lever_door *levers[LEVER_DOORS]; /* of these; NULL: so, too */
+	struct lever_door *levers[LEVER_DOORS];        /* so, too */
+	struct http_daemon *http[DOORS + LEVER_DOORS]; /* of these; NULL: so, too */
 	struct mono clocks_at;
 	bool more;
 	uint64_t lost[LOSS_REASONS]; /* told as losses */

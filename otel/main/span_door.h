@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "otel/control/gate_table.h"
 #include "otel/http/span_body.h"
+#include "otel/main/http_daemon.h"
 #include "otel/spans/otel_source.h"
 
 struct span_door;
@@ -37,15 +38,8 @@ struct span_door_stats {
 int span_door_open(struct span_door **ret, const struct span_door_options *o, struct err *e);
 void span_door_close(struct span_door *d); /* NULL is fine */
 
-/* Does what can be done without waiting. */
-void span_door_step(struct span_door *d);
-
-/* A descriptor that is readable when there is something to do; and how long that may wait, at most `most_ms`. */
-int span_door_descriptor(const struct span_door *d);
-int span_door_wait_ms(const struct span_door *d, int most_ms);
-
-const char *span_door_url(const struct span_door *d); /* "http://127.0.0.1:4318/v1/traces" */
-bool span_door_local(const struct span_door *d);      /* it is reached from this machine only */
+struct http_daemon *span_door_http(
+    const struct span_door *d); /* of the door: to step and to wait */
 void span_door_stats(const struct span_door *d, struct span_door_stats *ret);
 
 #endif
