@@ -36,7 +36,7 @@ struct invocation {
 struct command {
 	const char *name, *arguments;
 	int arguments_min, arguments_max; /* number of arguments that are not flags */
-	uint64_t flags;                   /* bits of the flags beyond the common ones */
+	flag_set flags;                   /* beyond the common ones */
 	enum exit_code (*run)(struct invocation *c);
 	const char *help;       /* one line */
 	const char *more;       /* further lines for --help; may be "" */

@@ -10,7 +10,7 @@
 static const struct {
 	const char *name, *missing; /* the error if arguments are missing */
 	int min, max;               /* number of arguments */
-	uint64_t flags;             /* beyond those that all commands have */
+	flag_set flags;             /* beyond those that all commands have */
 	enum exit_code (*run)(struct invocation *c);
 } verbs[] = {
 	{ "read", "needs a recording", 1, INT_MAX,
@@ -40,8 +40,7 @@ run_kernel(struct invocation *c)
 	if (c->narguments - 1 > verbs[v].max)
 		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
 	for (int f = 0; f < FLAGS; f++)
-		if (c->value[f] != NULL && VERB_FLAGS & UINT64_C(1) << f &&
-		    !(verbs[v].flags & UINT64_C(1) << f))
+		if (c->value[f] != NULL && flag_in(VERB_FLAGS, f) && !flag_in(verbs[v].flags, f))
 			return call_misused(c, flag_texts[f].name,
 			    pen_printf(c->err, "does not apply to kernel %s", verbs[v].name), NULL);
 	return verbs[v].run(c);

@@ -67,7 +67,7 @@ print_command_help(const struct command *c, FILE *out)
 		fprintf(out, "%s\n", c->more);
 	fputs("\n", out);
 	for (int i = 0; i < FLAGS; i++)
-		if ((COMMON | c->flags) & UINT64_C(1) << i)
+		if (flag_in(COMMON | c->flags, i))
 			fprintf(out, "  %s %-*s %s\n", flag_texts[i].name,
 			    (int)(18 - strlen(flag_texts[i].name)),
 			    flag_texts[i].value != NULL ? flag_texts[i].value : "",
@@ -85,7 +85,7 @@ print_completions(FILE *out, const char *name)
 	for (const struct command *const *c = commands; name == NULL && *c != NULL; c++)
 		fprintf(out, "%s\n", (*c)->name);
 	for (int i = 0; k != NULL && i < FLAGS; i++)
-		if ((COMMON | k->flags) & UINT64_C(1) << i)
+		if (flag_in(COMMON | k->flags, i))
 			fprintf(out, "%s\n", flag_texts[i].name);
 }
 
@@ -110,7 +110,7 @@ unknown_flag(struct invocation *c, const char *word)
 	struct suggestion g = { .said = word };
 
 	for (int i = 0; i < FLAGS; i++)
-		if ((COMMON | c->command->flags) & UINT64_C(1) << i)
+		if (flag_in(COMMON | c->command->flags, i))
 			suggestion_try(&g, flag_texts[i].name);
 	return call_misused(c, word, "unknown flag", g.best);
 }
@@ -144,8 +144,7 @@ take_flag(struct invocation *c, int argc, char **argv, int *i)
 	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
 
 	for (int f = 0; f < FLAGS; f++) {
-		if (!((COMMON | c->command->flags) & UINT64_C(1) << f) ||
-		    strlen(flag_texts[f].name) != len ||
+		if (!flag_in(COMMON | c->command->flags, f) || strlen(flag_texts[f].name) != len ||
 		    strncmp(flag_texts[f].name, word, len) != 0)
 			continue;
 		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST ||

@@ -352,7 +352,7 @@ use(struct invocation *c)
 static const struct {
 	const char *name, *missing; /* the error if arguments are missing */
 	int min, max;               /* number of arguments */
-	uint64_t flags;             /* of --space, --version, --dot: those allowed */
+	flag_set flags;             /* of --space, --version, --dot: those allowed */
 	enum exit_code (*run)(struct invocation *c);
 } verbs[] = {
 	{ "show", "needs a request type", 1, 1, FLAG_BIT(SPACE) | FLAG_BIT(VERSION) | FLAG_BIT(DOT),
@@ -385,7 +385,7 @@ run_space(struct invocation *c)
 	if (c->narguments - 1 > verbs[v].max)
 		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-		if (c->value[some[i]] != NULL && !(verbs[v].flags & UINT64_C(1) << some[i]))
+		if (c->value[some[i]] != NULL && !flag_in(verbs[v].flags, some[i]))
 			return call_misused(c, flag_texts[some[i]].name,
 			    pen_printf(c->err, "does not apply to space %s", verbs[v].name), NULL);
 	if ((code = call_either(c, FLAG_DOT, FLAG_JSON)) != DONE)

@@ -3,7 +3,7 @@
 #ifndef CLI_FLAG_H
 #define CLI_FLAG_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
 enum flag {
 #define FLAG(name, written, value, help) FLAG_##name,
@@ -12,7 +12,11 @@ enum flag {
 	FLAGS
 };
 
-#define FLAG_BIT(name) (UINT64_C(1) << FLAG_##name)
+/* A set of flags: there are more than 64. */
+__extension__ typedef unsigned __int128 flag_set;
+_Static_assert(FLAGS <= 128, "a set of flags has 128 bits");
+
+#define FLAG_BIT(name) ((flag_set)1 << FLAG_##name)
 /* of commands that ask honed; of those that analyse traces */
 #define FLAGS_ASK (FLAG_BIT(SOCKET) | FLAG_BIT(TIMEOUT))
 #define FLAGS_ANALYSE                                                                      \
@@ -27,5 +31,11 @@ struct flag_text {
 	const char *help;
 };
 extern const struct flag_text flag_texts[FLAGS];
+
+static inline bool
+flag_in(flag_set set, enum flag f)
+{
+	return set >> f & 1;
+}
 
 #endif
