@@ -196,7 +196,7 @@ static int64_t
 send_want(int others, int more)
 {
 	static char names[OTHERS_MAX + 1][32];
-	struct toggle toggles[OTHERS_MAX + 1];
+	struct toggle toggles[OTHERS_MAX + 1] = { 0 };
 	struct rate rate = { "WORK", 1, 1 };
 	struct want w = { ++epoch, LEASE_MS, 1, 1, 0, &rate, toggles };
 	struct buf b = { 0 };

@@ -13,7 +13,7 @@
  *	          kernel u8 | its processes uint | requests uint | lossy uint | events a second double | missing text |
  *	          recorder uint | its bytes int | records uint | snapshots uint | refused uint | missing text
  *	trouble   kind u8 | subject text | text | seconds double | bytes uint | times uint | pid uint
- *	programs  nnames uint | nprograms uint | nnames x text |
+ *	programs  nnames uint | nprograms uint | nnames x (text, level u8) |
  *	          nprograms x (service text, pid uint, first uint, count uint)
  */
 #include "wire/below.h"
@@ -21,10 +21,11 @@
 
 #include <assert.h>
 
+#include "wire/loglevel.h"
 #include "wire/message_fields.h"
 
 enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
-enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 6 };
+enum { NAME_MIN_BYTES = 5, PROGRAM_MIN_BYTES = 6 };
 enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2, FLAG_GUARD_OK = 4, FLAGS_ALL = 7 };
 
 const char *
@@ -396,8 +397,10 @@ programs_encode(const struct programs *p, struct buf *b)
 	assert(p->nprograms == 0 || p->programs != NULL);
 	buf_uint(b, p->nnames);
 	buf_uint(b, p->nprograms);
-	for (uint32_t i = 0; i < p->nnames; i++)
+	for (uint32_t i = 0; i < p->nnames; i++) {
 		put_name(b, p->names[i], NAME_MAX_BYTES);
+		buf_u8(b, p->levels != NULL ? p->levels[i] : LOGLEVEL_NONE);
+	}
 	for (uint32_t i = 0; i < p->nprograms; i++) {
 		put_name(b, p->programs[i].service, NAME_MAX_BYTES);
 		buf_uint(b, p->programs[i].pid);
@@ -408,10 +411,11 @@ programs_encode(const struct programs *p, struct buf *b)
 }
 
 static int
-read_names(struct programs *p, struct reader *r, struct arena *a, struct err *e)
+read_names(struct programs *p, uint8_t *levels, struct reader *r, struct arena *a, struct err *e)
 {
 	int rc;
 
+	p->levels = levels;
 	for (uint32_t i = 0; i < p->nnames; i++) {
 		rc = take_name(&p->names[i], r, a, NAME_MAX_BYTES);
 		if (rc == 0 && !is_tracepoint(p->names[i]))
@@ -419,6 +423,10 @@ read_names(struct programs *p, struct reader *r, struct arena *a, struct err *e)
 		if (rc != 0)
 			return err_set(
 			    e, rc, "programs: name %u is not of the form provider:event", i);
+		levels[i] = read_u8(r);
+		if (r->failed || !loglevel_fits(levels[i]))
+			return err_set(e, ERR_INPUT,
+			    "programs: the log level of name %u is missing or out of range", i);
 	}
 	return 0;
 }
@@ -453,6 +461,7 @@ programs_decode(struct programs *ret, struct arena *a, const void *data, size_t 
 	struct reader r = reader_of(data, len);
 	uint64_t nnames = read_uint(&r), nprograms = read_uint(&r);
 	struct programs p = { 0 };
+	uint8_t *levels;
 	int rc;
 
 	if (r.failed || nnames > TRACEPOINTS_MAX || nprograms > PROGRAMS_MAX ||
@@ -464,10 +473,11 @@ programs_decode(struct programs *ret, struct arena *a, const void *data, size_t 
 	p.nprograms = (uint32_t)nprograms;
 	p.names = arena_alloc(a, p.nnames * sizeof *p.names);
 	p.programs = arena_alloc(a, p.nprograms * sizeof *p.programs);
-	if (p.names == NULL || p.programs == NULL)
+	levels = arena_alloc(a, p.nnames * sizeof *levels);
+	if (p.names == NULL || p.programs == NULL || levels == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "programs: out of memory for %u tracepoints", p.nnames);
-	if ((rc = read_names(&p, &r, a, e)) != 0)
+	if ((rc = read_names(&p, levels, &r, a, e)) != 0)
 		return rc;
 	for (uint32_t i = 0; i < p.nprograms; i++)
 		if ((rc = read_program(&p.programs[i], p.nnames, &r, a)) != 0)

@@ -144,6 +144,8 @@ struct programs {
 	uint32_t nprograms, nnames;
 	struct program *programs;
 	const char **names; /* "provider:event" */
+	/* Of the names: enum loglevel. NULL: all are LOGLEVEL_NONE, in what is encoded. */
+	const uint8_t *levels;
 };
 
 /* Encoders append to *b; its `failed` reports lack of memory. Decoders check everything, copy texts into the arena and

@@ -3,7 +3,7 @@
  * uint and int are varints, text is a varint length and bytes (base/buf.h).
  *
  *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
- *	      nrates x (request type text, sampled double, probed double) | ntoggles x text |
+ *	      nrates x (request type text, sampled double, probed double) | ntoggles x (text, sampled u8) |
  *	      nbelow uint | nbelow x text | before u64 | overrun u8 | nrecorder uint | nrecorder x text
  *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
  */
@@ -14,7 +14,13 @@
 
 #include "wire/message_fields.h"
 
-enum { RATE_MIN_BYTES = 18, TOGGLE_MIN_BYTES = 4, BELOW_MIN_BYTES = 2, FAILURE_TEXT_MAX = 4096 };
+enum {
+	RATE_MIN_BYTES = 18,
+	TOGGLE_MIN_BYTES = 5,
+	NAME_MIN_BYTES = 4,
+	BELOW_MIN_BYTES = 2,
+	FAILURE_TEXT_MAX = 4096
+};
 
 void
 want_encode(const struct want *w, struct buf *b)
@@ -33,8 +39,10 @@ want_encode(const struct want *w, struct buf *b)
 		buf_double(b, w->rates[i].sampled);
 		buf_double(b, w->rates[i].probed);
 	}
-	for (uint32_t i = 0; i < w->ntoggles; i++)
+	for (uint32_t i = 0; i < w->ntoggles; i++) {
 		put_name(b, w->toggles[i].name, TOGGLE_NAME_MAX);
+		buf_u8(b, w->toggles[i].sampled);
+	}
 	buf_uint(b, w->nbelow);
 	for (uint32_t i = 0; i < w->nbelow; i++)
 		put_name(b, w->below[i], TOGGLE_NAME_MAX);
@@ -66,6 +74,7 @@ read_rates(struct want *w, struct reader *r, struct arena *a, struct err *e)
 static int
 read_toggles(struct want *w, struct reader *r, struct arena *a, struct err *e)
 {
+	uint8_t sampled;
 	int rc;
 
 	for (uint32_t i = 0; i < w->ntoggles; i++) {
@@ -75,6 +84,10 @@ read_toggles(struct want *w, struct reader *r, struct arena *a, struct err *e)
 		if (rc != 0)
 			return err_set(
 			    e, rc, "want: toggle %u is not of the form provider:event", i);
+		if ((sampled = read_u8(r)) > 1)
+			return err_set(
+			    e, ERR_INPUT, "want: the flag of toggle %u is %u", i, sampled);
+		w->toggles[i].sampled = sampled == 1;
 	}
 	return 0;
 }
@@ -105,7 +118,7 @@ read_recorder(struct want *w, struct reader *r, struct arena *a, struct err *e)
 	uint64_t n = read_uint(r);
 	int rc;
 
-	if (r->failed || n > WANT_RECORDER_MAX || n * TOGGLE_MIN_BYTES > reader_left(r))
+	if (r->failed || n > WANT_RECORDER_MAX || n * NAME_MIN_BYTES > reader_left(r))
 		return err_set(e, ERR_INPUT,
 		    "want: cut off, or over %d names for the flight recorder", WANT_RECORDER_MAX);
 	w->nrecorder = (uint32_t)n;

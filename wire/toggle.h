@@ -22,9 +22,10 @@ enum {
 	WANT_RECORDER_MAX = 256
 };
 
-/* A tracepoint to enable for probed requests until the lease ends. */
+/* A tracepoint to enable until the lease ends. */
 struct toggle {
 	const char *name; /* "provider:event" or "provider:*", terminated */
+	bool sampled; /* for all sampled requests; else for probed ones, which are some of these */
 };
 
 /* Shares of the requests of a type, 0 to 1. */

@@ -11,12 +11,14 @@
 #include "base/hash.h"
 #include "base/hash_map.h"
 #include "base/texts.h"
+#include "wire/loglevel.h"
 
 enum { SERVICE_MAX = 63, LISTS_MISSED_MAX = 3 };
 
 /* Processes of one service that run the same program file. */
 struct traced_program {
 	uint32_t *names, count; /* its tracepoints: numbers in inventory.names */
+	uint8_t *levels;        /* of these */
 	bool listed;
 	bool confirmed;                        /* by a second list, with no fewer tracepoints */
 	uint32_t missed;                       /* lists in which it did not appear */
@@ -63,6 +65,7 @@ inventory_free(struct inventory *v)
 		return;
 	while ((k = map_next(&v->programs, &at, &key)) != NULL) {
 		free(k->names);
+		free(k->levels);
 		free(k->probes);
 		free(k);
 	}
@@ -185,25 +188,31 @@ program_fill(struct inventory *v, struct traced_program *k, const struct tracepo
     uint32_t from, uint32_t to)
 {
 	uint32_t *names = malloc((to - from + 1) * sizeof *names), count = 0;
+	uint8_t *levels = malloc(to - from + 1);
+	bool ok = names != NULL && levels != NULL;
 
-	if (names == NULL)
-		return ERR_MEMORY;
-	for (uint32_t i = from; i < to && count < TRACEPOINTS_MAX; i++) {
+	for (uint32_t i = from; i < to && count < TRACEPOINTS_MAX && ok; i++) {
 		if (is_internal(list[i].name))
 			continue;
+		levels[count] = list[i].level;
 		names[count] = texts_intern(v->names, list[i].name, strlen(list[i].name));
-		if (names[count++] == UINT32_MAX) {
-			free(names);
-			return ERR_MEMORY;
-		}
+		ok = names[count++] != UINT32_MAX;
+	}
+	if (!ok) {
+		free(names);
+		free(levels);
+		return ERR_MEMORY;
 	}
 	if (count < k->count) { /* this process was still starting: keep what is known */
 		free(names);
+		free(levels);
 		k->confirmed = false;
 		return 0;
 	}
 	free(k->names);
+	free(k->levels);
 	k->names = names;
+	k->levels = levels;
 	k->count = count;
 	k->confirmed = k->listed;
 	k->listed = true;
@@ -353,7 +362,7 @@ inventory_mapped(void *inventory, const char *name)
 
 /* Processes of the same program share the names in *ret. */
 static void
-program_put(const struct inventory *v, uint32_t i, struct programs *ret)
+program_put(const struct inventory *v, uint32_t i, struct programs *ret, uint8_t *levels)
 {
 	const struct traced_program *k = v->running[i].program;
 	struct program *p = &ret->programs[i];
@@ -369,14 +378,17 @@ program_put(const struct inventory *v, uint32_t i, struct programs *ret)
 		}
 	}
 	for (uint32_t j = 0; j < k->count + k->nprobes && ret->nnames < TRACEPOINTS_MAX;
-	     j++, p->count++)
+	     j++, p->count++) {
+		levels[ret->nnames] = j < k->count ? k->levels[j] : LOGLEVEL_NONE;
 		ret->names[ret->nnames++] = texts_get(
 		    v->names, j < k->count ? k->names[j] : k->probes[j - k->count]);
+	}
 }
 
 int
 inventory_programs(const struct inventory *v, struct programs *ret, struct arena *a, struct err *e)
 {
+	uint8_t *levels;
 	size_t most = 0;
 
 	for (uint32_t i = 0; i < v->nrunning; i++)
@@ -386,11 +398,12 @@ inventory_programs(const struct inventory *v, struct programs *ret, struct arena
 	memset(ret, 0, sizeof *ret);
 	ret->programs = arena_calloc(a, v->nrunning + 1, sizeof *ret->programs);
 	ret->names = arena_calloc(a, most + 1, sizeof *ret->names);
-	if (ret->programs == NULL || ret->names == NULL)
+	ret->levels = levels = arena_calloc(a, most + 1, sizeof *levels);
+	if (ret->programs == NULL || ret->names == NULL || levels == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for %u programs", v->nrunning);
 	ret->nprograms = v->nrunning;
 	for (uint32_t i = 0; i < v->nrunning; i++)
-		program_put(v, i, ret);
+		program_put(v, i, ret, levels);
 	return 0;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The list of all tracepoints. liblttng-ctl returns half a kilobyte for each, 60 MiB on a node with
- * 20 programs of 2000 tracepoints. So a child process requests it, and sends pid and name of each
- * through a pipe, about 30 bytes. The child executes this program again, since a process that was
+ * 20 programs of 2000 tracepoints. So a child process requests it, and sends pid, log level and name of
+ * each through a pipe, about 30 bytes. The child executes this program again, since a process that was
  * forked beside threads may hold locks that no thread releases.
  *
- *	pipe: count, or LTTng's negative code (int32), then for each: pid (int32), name, 0
+ *	pipe: count, or LTTng's negative code (int32), then for each: pid (int32), log level (uint8), name, 0
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,6 +21,7 @@
 
 #include "agent/tracer/session_lttng.h"
 #include "base/buf.h"
+#include "wire/loglevel.h"
 
 enum { READ_BYTES = 64 << 10, BYTES_MAX = 256 << 20 };
 
@@ -38,6 +39,13 @@ write_all(int fd, const void *data, size_t len)
 		len -= n > 0 ? (size_t)n : 0;
 	}
 	return true;
+}
+
+static uint8_t
+level_of(const struct lttng_event *event)
+{
+	return event->loglevel >= 0 && event->loglevel < LOGLEVELS ? (uint8_t)event->loglevel
+	                                                           : LOGLEVEL_USUAL;
 }
 
 /* Closes all descriptors that it inherited: the guardian detects the agent's death by a pipe, which
@@ -62,6 +70,7 @@ tracepoints_send(const char *parent)
 		int32_t pid = events[i].pid;
 
 		buf_bytes(&b, &pid, sizeof pid);
+		buf_u8(&b, level_of(&events[i]));
 		buf_bytes(&b, events[i].name, strlen(events[i].name) + 1);
 	}
 	_exit(!b.failed && write_all(STDOUT_FILENO, b.data, b.len) ? 0 : 1);
@@ -140,12 +149,13 @@ parse(struct tracepoints *ret, struct buf *b, struct err *e)
 		return session_err(e, n, "tracepoints");
 	if ((ret->list = malloc(((size_t)n + 1) * sizeof *ret->list)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for %d tracepoints", n);
-	while (ret->count < (uint32_t)n && at + sizeof pid < b->len) {
-		char *name = (char *)b->data + at + sizeof pid;
+	while (ret->count < (uint32_t)n && at + sizeof pid + 1 < b->len) {
+		uint8_t level = b->data[at + sizeof pid];
+		char *name = (char *)b->data + at + sizeof pid + 1;
 
 		memcpy(&pid, b->data + at, sizeof pid);
-		ret->list[ret->count++] = (struct tracepoint){ pid, name };
-		at += sizeof pid + strlen(name) + 1;
+		ret->list[ret->count++] = (struct tracepoint){ pid, name, level };
+		at += sizeof pid + 1 + strlen(name) + 1;
 	}
 	ret->text = (char *)b->data;
 	memset(b, 0, sizeof *b);

@@ -15,7 +15,9 @@
 
 struct point { /* one name; kept for the agent's life */
 	bool wanted, on, refused;
-	bool standing, plain; /* plain: it is enabled without a filter */
+	bool sampled; /* wanted for all sampled requests */
+	bool standing;
+	enum tracer_filter filter; /* the widest with which it is enabled; PROBED if it is not */
 	enum reconcile_kind kind;
 	bool failed; /* the last attempt did, at: */
 	struct mono failed_at;
@@ -139,13 +141,15 @@ order_take(struct reconcile *r, const struct want *w)
 		return false;
 	for (uint32_t i = 0; i < r->norder; i++)
 		if (r->order[i] != UINT32_MAX)
-			r->points[r->order[i]].wanted = false;
+			r->points[r->order[i]].wanted = r->points[r->order[i]].sampled = false;
 	r->norder = w->ntoggles;
 	for (uint32_t i = 0; i < w->ntoggles; i++) {
 		uint32_t id = r->order[i] = point_of(r, w->toggles[i].name);
 
-		if (id != UINT32_MAX)
-			r->points[id].wanted = true;
+		if (id == UINT32_MAX)
+			continue;
+		r->points[id].wanted = true;
+		r->points[id].sampled |= w->toggles[i].sampled;
 	}
 	return true;
 }
@@ -203,8 +207,10 @@ void
 reconcile_forget(struct reconcile *r, enum reconcile_kind kind)
 {
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
-		if (r->points[i].kind == kind)
-			r->points[i].on = r->points[i].plain = r->points[i].failed = false;
+		if (r->points[i].kind == kind) {
+			r->points[i].on = r->points[i].failed = false;
+			r->points[i].filter = FILTER_PROBED;
+		}
 	r->done_due = true;
 }
 
@@ -216,7 +222,8 @@ reconcile_lost(struct reconcile *r, uint32_t point, const char *reason, struct m
 	if (point >= texts_count(r->names))
 		return;
 	p = &r->points[point];
-	p->on = p->plain = false;
+	p->on = false;
+	p->filter = FILTER_PROBED;
 	p->failed = true;
 	p->failed_at = now;
 	snprintf(p->reason, sizeof p->reason, "%s", reason);
@@ -266,11 +273,14 @@ reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *name)
 	r->of = of;
 }
 
-static bool
-is_plain(const struct reconcile *r, uint32_t id)
+static enum tracer_filter
+filter_of(const struct reconcile *r, uint32_t id)
 {
-	return r->points[id].standing ||
-	       (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
+	const struct point *p = &r->points[id];
+
+	if (p->standing || (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id))))
+		return FILTER_NONE;
+	return p->sampled ? FILTER_SAMPLED : FILTER_PROBED;
 }
 
 static bool
@@ -292,8 +302,11 @@ reconcile_wants(const struct reconcile *r, enum reconcile_kind kind, struct mono
 	return false;
 }
 
-/* -1: disable it, +1: enable it, or again without a filter; 0: it is as it should be, or a failed
- * attempt is less than a second old. */
+/*
+ * -1: disable it, +1: enable it, or again with a wider filter; 0: it is as it should be, or a failed attempt is less than a second old. A
+ * tracer has no narrower filter for what is enabled: that for sampled requests is disabled, and then enabled for probed ones. One without a
+ * filter stays so, since it depends on which programs run.
+ */
 static int
 due(const struct reconcile *r, uint32_t id, bool live, struct mono now)
 {
@@ -304,7 +317,9 @@ due(const struct reconcile *r, uint32_t id, bool live, struct mono now)
 		return 0;
 	if (wanted != p->on)
 		return wanted ? 1 : -1;
-	return wanted && !p->plain && is_plain(r, id);
+	if (!wanted || p->filter == FILTER_NONE)
+		return 0;
+	return filter_of(r, id) > p->filter ? 1 : filter_of(r, id) < p->filter ? -1 : 0;
 }
 
 struct tracer_change *
@@ -326,7 +341,7 @@ reconcile_changes(struct reconcile *r, enum reconcile_kind kind, struct mono now
 				continue;
 			c->point = i;
 			c->on = way > 0;
-			c->plain = c->on && is_plain(r, i);
+			c->filter = c->on ? filter_of(r, i) : FILTER_PROBED;
 			c->standing = r->points[i].standing;
 			strncpy(c->name, texts_get(r->names, i), sizeof c->name - 1);
 			c++;
@@ -355,7 +370,8 @@ reconcile_applied(
 		memcpy(p->reason, changes[i].reason, sizeof p->reason);
 		if (changes[i].failed)
 			continue;
-		p->plain = changes[i].on && (p->plain || changes[i].plain);
+		if (!changes[i].on || changes[i].filter > p->filter)
+			p->filter = changes[i].filter;
 		p->on = changes[i].on;
 	}
 	r->busy[kind] = false;

@@ -9,7 +9,7 @@
  * change that failed is tried again after a second.
  *
  * In programs without libhone no request is probed: their tracepoints are enabled without that
- * filter (tracer_change.plain), also where such a program starts after they were enabled.
+ * filter (FILTER_NONE), also where such a program starts after they were enabled.
  */
 #ifndef AGENT_TRACER_RECONCILE_H
 #define AGENT_TRACER_RECONCILE_H

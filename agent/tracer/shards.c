@@ -14,7 +14,8 @@ enum { KNOWN_MAX = 256 };
 
 struct shard_rule { /* by the number of its name */
 	int shard;  /* where it is enabled, or was last; SHARD_NONE */
-	bool on, plain;
+	bool on;
+	enum tracer_filter filter;
 };
 
 struct shard {
@@ -144,21 +145,21 @@ shards_where(const struct shards *s, const char *name)
 	return r != NULL && r->on ? r->shard : SHARD_NONE;
 }
 
-bool
-shards_plain(const struct shards *s, const char *name)
+enum tracer_filter
+shards_filter(const struct shards *s, const char *name)
 {
 	const struct shard_rule *r = find(s, name);
 
-	return r != NULL && r->on && r->plain;
+	return r != NULL && r->on ? r->filter : FILTER_PROBED;
 }
 
 void
-shards_set_plain(struct shards *s, const char *name)
+shards_set_filter(struct shards *s, const char *name, enum tracer_filter filter)
 {
 	uint32_t id = texts_find(s->names, name, strlen(name));
 
-	if (id < s->nrules)
-		s->rules[id].plain = s->rules[id].on;
+	if (id < s->nrules && s->rules[id].on && filter > s->rules[id].filter)
+		s->rules[id].filter = filter;
 }
 
 static bool

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/tracer/tracer.h"
+
 enum { SHARDS_MAX = 256, SHARD_BASE = 0, SHARD_NONE = -1 };
 
 #define SHARDS_ALWAYS_ON "hone:*"
@@ -38,9 +40,10 @@ int shards_where(const struct shards *s, const char *name);
  * changed. */
 bool shards_switched(struct shards *s, const char *name, int shard, bool on);
 
-/* It is enabled without a filter, as shards_set_plain() said; until it is disabled. */
-bool shards_plain(const struct shards *s, const char *name);
-void shards_set_plain(struct shards *s, const char *name); /* no effect unless it is enabled */
+/* The widest filter with which it is enabled, as shards_set_filter() said; until it is disabled. */
+enum tracer_filter shards_filter(const struct shards *s, const char *name);
+void shards_set_filter(struct shards *s, const char *name,
+    enum tracer_filter filter); /* no effect unless it is enabled */
 
 /* A name that the wildcard describes and that is enabled outside of the base: it has to be moved
  * there before the wildcard is enabled. NULL: none is left. O(names). */

@@ -17,13 +17,15 @@
 #include "base/err.h"
 #include "wire/toggle.h"
 
+/* The records that an enabled tracepoint writes; each are some of the next. FILTER_NONE: all of them, since programs without libhone do not
+ * say which requests are sampled. */
+enum tracer_filter { FILTER_PROBED, FILTER_SAMPLED, FILTER_NONE };
+
 /* A tracepoint, or the tracepoints that a wildcard describes, to be enabled or disabled. */
 struct tracer_change {
 	uint32_t point; /* the caller's number for it */
 	bool on;
-	/* Enable it without a filter: for all records, not only those of probed requests. For
-	 * programs without libhone. */
-	bool plain;
+	enum tracer_filter filter;      /* enable it with this one */
 	bool standing;                  /* a mapping names it; it is no added tracepoint */
 	bool failed;                    /* result; the reason is in: */
 	char name[TOGGLE_NAME_MAX + 1]; /* "provider:event", "provider:*" */
@@ -42,6 +44,7 @@ struct tracer_gap {
 struct tracepoint {
 	pid_t pid;
 	char *name;
+	uint8_t level; /* enum loglevel */
 };
 
 struct tracepoints { /* of all programs of the node */

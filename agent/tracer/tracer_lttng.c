@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * LTTng-UST by liblttng-ctl. Each session has one channel. There are three kinds of rules:
- * "hone:*" for sampled requests, in the base session; added tracepoints for probed requests, in
- * sessions with few rules (shards.h); and tracepoints of programs without libhone without a filter,
+ * "hone:*" for sampled requests, in the base session; added tracepoints for probed or for sampled
+ * requests, in sessions with few rules (shards.h); and tracepoints of programs without libhone without a filter,
  * since a filter that refers to a context which a program does not provide rejects all records. Two
  * rules with the same name in one session write one record; disabling the name disables both.
  * Exclusions are not used: they crash session daemon 2.13.9.
@@ -183,15 +183,18 @@ is_session_gone(int code)
 
 /* 0 or LTTng's negative code. */
 static int
-rule_switch(struct lttng_tracer *t, const char *name, int shard, bool on, bool plain)
+rule_switch(struct lttng_tracer *t, const char *name, int shard, bool on, enum tracer_filter filter)
 {
+	static const char *const texts[] = {
+		[FILTER_PROBED] = PROBED, [FILTER_SAMPLED] = SAMPLED, [FILTER_NONE] = NULL
+	};
 	struct session *s = &t->sessions[shard];
-	int rc = on ? session_rule_on(s, name, plain ? NULL : PROBED) : session_rule_off(s, name);
+	int rc = on ? session_rule_on(s, name, texts[filter]) : session_rule_off(s, name);
 
 	if (rc >= 0 && !shards_switched(t->shards, name, shard, on))
 		rc = -LTTNG_ERR_NOMEM;
-	if (rc >= 0 && plain)
-		shards_set_plain(t->shards, name);
+	if (rc >= 0 && on)
+		shards_set_filter(t->shards, name, filter);
 	return rc;
 }
 
@@ -201,11 +204,12 @@ rule_switch(struct lttng_tracer *t, const char *name, int shard, bool on, bool p
  * between.
  */
 static int
-wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_gap *gap)
+wildcard_on(
+    struct lttng_tracer *t, const char *name, enum tracer_filter filter, struct tracer_gap *gap)
 {
 	struct moved {
 		char name[TOGGLE_NAME_MAX + 1];
-		bool plain;
+		enum tracer_filter filter;
 	} *moved = NULL;
 	int64_t from_ns = clock_mono().ns;
 	uint32_t n = 0, cap = 0;
@@ -217,14 +221,15 @@ wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_
 			break;
 		}
 		snprintf(moved[n].name, sizeof moved[n].name, "%s", other);
-		moved[n].plain = shards_plain(t->shards, other);
-		if ((rc = rule_switch(t, other, shards_where(t->shards, other), false, false)) < 0)
+		moved[n].filter = shards_filter(t->shards, other);
+		if ((rc = rule_switch(
+			 t, other, shards_where(t->shards, other), false, FILTER_PROBED)) < 0)
 			break;
 	}
 	if (rc >= 0)
-		rc = rule_switch(t, name, SHARD_BASE, true, plain);
+		rc = rule_switch(t, name, SHARD_BASE, true, filter);
 	for (uint32_t i = 0; i < n && !is_session_gone(rc); i++) {
-		int again = rule_switch(t, moved[i].name, SHARD_BASE, true, moved[i].plain);
+		int again = rule_switch(t, moved[i].name, SHARD_BASE, true, moved[i].filter);
 
 		rc = again < 0 ? again : rc;
 	}
@@ -246,15 +251,15 @@ turn_on(
 	int shard;
 
 	if (strchr(name, '*') != NULL)
-		return wildcard_on(t, name, c->plain, gap);
+		return wildcard_on(t, name, c->filter, gap);
 	if (c->standing && shards_where(t->shards, name) == SHARD_NONE)
-		return rule_switch(t, name, SHARD_BASE, true, c->plain);
+		return rule_switch(t, name, SHARD_BASE, true, c->filter);
 	if ((shard = shards_place(t->shards, name)) == SHARD_NONE) {
 		shard = shards_vacant(t->shards);
 		if (shard_open(t, shard, e) != 0)
 			return -LTTNG_ERR_NO_SESSION;
 	}
-	return rule_switch(t, name, shard, true, c->plain);
+	return rule_switch(t, name, shard, true, c->filter);
 }
 
 /* LTTng disables by name, whatever the filter, so "hone:*" is never disabled. */
@@ -268,7 +273,7 @@ change_one(struct lttng_tracer *t, struct tracer_change *c, struct tracer_gap *g
 	else if (c->on)
 		rc = turn_on(t, c, gap, e);
 	else if ((shard = shards_where(t->shards, c->name)) != SHARD_NONE)
-		rc = rule_switch(t, c->name, shard, false, false);
+		rc = rule_switch(t, c->name, shard, false, FILTER_PROBED);
 	if (rc >= 0 && c->standing)
 		t->standing += c->on ? 1 : -1;
 	c->failed = rc < 0;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "wire/loglevel.h"
 #include "wire/toggle.h"
 
 static void
@@ -30,23 +31,31 @@ binaries_release(struct binaries *b)
 	*b = (struct binaries){ 0 };
 }
 
+static uint8_t
+level_at(const uint8_t *levels, uint32_t i)
+{
+	return levels != NULL ? levels[i] : LOGLEVEL_NONE;
+}
+
 static uint64_t
-hash_of(const struct binaries *b, const char *service, const char *const *names, uint32_t n)
+hash_of(const struct binaries *b, const char *service, const char *const *names,
+    const uint8_t *levels, uint32_t n)
 {
 	uint64_t hash = hash_bytes(b->seed ^ n, service, strlen(service) + 1);
 
 	for (uint32_t i = 0; i < n; i++)
-		hash = hash_bytes(hash, names[i], strlen(names[i]) + 1);
+		hash = hash_bytes(hash + level_at(levels, i), names[i], strlen(names[i]) + 1);
 	return hash;
 }
 
 static bool
-is_equal(const struct binary *x, const char *service, const char *const *names, uint32_t n)
+is_equal(const struct binary *x, const char *service, const char *const *names,
+    const uint8_t *levels, uint32_t n)
 {
 	bool equal = x->n == n && strcmp(x->service, service) == 0;
 
 	for (uint32_t i = 0; i < n && equal; i++)
-		equal = strcmp(x->names[i], names[i]) == 0;
+		equal = x->levels[i] == level_at(levels, i) && strcmp(x->names[i], names[i]) == 0;
 	return equal;
 }
 
@@ -66,16 +75,20 @@ intern_name(struct texts *names, const char *name)
 }
 
 static struct binary *
-binary_new(const char *service, const char *const *names, uint32_t n)
+binary_new(const char *service, const char *const *names, const uint8_t *levels, uint32_t n)
 {
 	struct binary *x = calloc(1, sizeof *x);
+	uint8_t *copy = NULL;
 	bool ok = x != NULL && (x->has = texts_new()) != NULL;
 
 	if (ok) {
 		x->service = arena_text(&x->arena, service, strlen(service));
 		x->names = arena_calloc(&x->arena, (size_t)n + 1, sizeof *x->names);
-		ok = x->service != NULL && x->names != NULL;
+		x->levels = copy = arena_alloc(&x->arena, (size_t)n + 1);
+		ok = x->service != NULL && x->names != NULL && copy != NULL;
 	}
+	for (uint32_t i = 0; i < n && ok; i++)
+		copy[i] = level_at(levels, i);
 	for (uint32_t i = 0; i < n && ok; i++)
 		ok = intern_name(x->has, names[i]);
 	for (uint32_t i = 0; i < n && ok; i++)
@@ -102,22 +115,23 @@ free_place(struct binaries *b)
 }
 
 struct binary *
-binaries_ref(struct binaries *b, const char *service, const char *const *names, uint32_t n)
+binaries_ref(struct binaries *b, const char *service, const char *const *names,
+    const uint8_t *levels, uint32_t n)
 {
 	uint64_t hash;
 	uint32_t at;
 
 	if (b->seed == 0)
 		b->seed = hash_seed();
-	hash = hash_of(b, service, names, n);
+	hash = hash_of(b, service, names, levels, n);
 	for (const struct hash_slot *s = hash_table_first(&b->index, hash); s != NULL;
 	     s = hash_table_next(&b->index, s))
-		if (is_equal(b->items[s->entry], service, names, n)) {
+		if (is_equal(b->items[s->entry], service, names, levels, n)) {
 			b->items[s->entry]->refs++;
 			return b->items[s->entry];
 		}
 	if ((at = free_place(b)) == UINT32_MAX ||
-	    (b->items[at] = binary_new(service, names, n)) == NULL)
+	    (b->items[at] = binary_new(service, names, levels, n)) == NULL)
 		return NULL;
 	hash_table_put(&b->index, hash, at); /* there is room */
 	b->items[at]->hash = hash;

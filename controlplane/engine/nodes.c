@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/hash_table.h"
 #include "base/texts.h"
+#include "wire/loglevel.h"
 
 #define BEFORE_NS INT64_C(5000000000) /* age of the status that rates are measured against */
 
@@ -176,13 +177,16 @@ without_probes(struct programs *ret, const struct programs *p, struct arena *a)
 	struct program *programs = arena_copy(a, p->programs, p->nprograms * sizeof *programs);
 	const char **names = arena_calloc(a, p->nnames + 1, sizeof *names);
 	uint32_t *kept = arena_calloc(a, (size_t)p->nnames + 1, sizeof *kept);
+	uint8_t *levels = arena_alloc(a, (size_t)p->nnames + 1);
 
-	if (programs == NULL || names == NULL || kept == NULL)
+	if (programs == NULL || names == NULL || kept == NULL || levels == NULL)
 		return false;
 	for (uint32_t i = 0; i < p->nnames; i++) {
 		kept[i + 1] = kept[i];
-		if (!below_is_probe(p->names[i]))
-			names[kept[i + 1]++] = p->names[i];
+		if (below_is_probe(p->names[i]))
+			continue;
+		levels[kept[i]] = p->levels != NULL ? p->levels[i] : LOGLEVEL_NONE;
+		names[kept[i + 1]++] = p->names[i];
 	}
 	for (uint32_t i = 0; i < p->nprograms; i++) {
 		uint32_t end = programs[i].first + programs[i].count;
@@ -193,6 +197,7 @@ without_probes(struct programs *ret, const struct programs *p, struct arena *a)
 	*ret = *p;
 	ret->programs = programs;
 	ret->names = names;
+	ret->levels = levels;
 	ret->nnames = kept[p->nnames];
 	return true;
 }
@@ -216,7 +221,8 @@ find_binaries(struct nodes *nodes, struct node *n, const struct programs *p, str
 			of[i] = ok ? of[first] : NULL;
 			continue;
 		}
-		of[i] = binaries_ref(&nodes->binaries, x->service, p->names + x->first, x->count);
+		of[i] = binaries_ref(&nodes->binaries, x->service, p->names + x->first,
+		    p->levels != NULL ? p->levels + x->first : NULL, x->count);
 		if ((ok = of[i] != NULL))
 			n->binaries[n->nbinaries++] = of[i];
 	}

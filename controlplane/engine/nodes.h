@@ -37,7 +37,8 @@ struct node {
 	char fullest[NODE_NAME_MAX + 1]; /* text of the status */
 
 	struct arena programs_arena;
-	struct programs programs; /* in that arena, but for the texts: those are of the binaries */
+	struct programs
+	    programs; /* in that arena, but for the texts: those are of the binaries, as are the log levels */
 	struct binary **binaries; /* in that arena: one for each service and range of names */
 	uint32_t nbinaries;
 	bool listed;          /* its agent has listed its programs */

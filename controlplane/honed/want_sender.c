@@ -49,6 +49,16 @@ records_no_more(const struct want *was, const struct want *w)
 	return true;
 }
 
+/* Of toggles in the order of their names: whether `t` is among them, for as many requests. */
+static bool
+has_toggle(const struct want *was, const struct toggle *t)
+{
+	const struct toggle *same = bsearch(
+	    t, was->toggles, was->ntoggles, sizeof *was->toggles, by_name);
+
+	return same != NULL && (same->sampled || !t->sampled);
+}
+
 /* Whether each tracepoint in w, and each program to look below, is also in the WANT that was sent last. */
 static bool
 adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
@@ -65,8 +75,7 @@ adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 		return true;
 	qsort(was.toggles, was.ntoggles, sizeof *was.toggles, by_name);
 	for (uint32_t i = 0; i < w->ntoggles; i++)
-		if (bsearch(&w->toggles[i], was.toggles, was.ntoggles, sizeof *was.toggles,
-			by_name) == NULL)
+		if (!has_toggle(&was, &w->toggles[i]))
 			return false;
 	return true;
 }

@@ -75,7 +75,7 @@ send_frame(enum frame_kind kind, const void *data, size_t len)
 static void
 send_want(void)
 {
-	struct toggle toggles[64];
+	struct toggle toggles[64] = { 0 };
 	struct rate rate = { "WORK", 1, 1 };
 	struct want w = { epoch, (int64_t)lease_ms, 1, 1, (uint32_t)nnames, &rate, toggles };
 	const char *under[4] = { below[0], below[1], below[2], below[3] };

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "wire/agent_messages.h"
 #include "wire/below.h"
+#include "wire/loglevel.h"
 #include "wire/toggle.h"
 
 static struct arena memory; /* of the texts that the tests generate; released after each */
@@ -165,7 +166,8 @@ random_want(struct rng *r, uint32_t nrates, uint32_t ntoggles)
 		w.rates[i] = (struct rate){ random_name(r, TOGGLE_NAME_MAX, ""), rng_unit(r),
 			rng_unit(r) };
 	for (uint32_t i = 0; i < ntoggles; i++)
-		w.toggles[i].name = random_name(r, TOGGLE_NAME_MAX, "p:");
+		w.toggles[i] = (struct toggle){ random_name(r, TOGGLE_NAME_MAX, "p:"),
+			rng_below(r, 2) == 0 };
 	w.below = arena_calloc(&memory, w.nbelow, sizeof *w.below);
 	for (uint32_t i = 0; i < w.nbelow; i++)
 		w.below[i] = random_name(r, TOGGLE_NAME_MAX, "");
@@ -200,8 +202,10 @@ a_want_is_decoded_unchanged(void **state)
 			assert_true(got.rates[j].sampled == w.rates[j].sampled);
 			assert_true(got.rates[j].probed == w.rates[j].probed);
 		}
-		for (uint32_t j = 0; j < w.ntoggles; j++)
+		for (uint32_t j = 0; j < w.ntoggles; j++) {
 			assert_string_equal(got.toggles[j].name, w.toggles[j].name);
+			assert_int_equal(got.toggles[j].sampled, w.toggles[j].sampled);
+		}
 		assert_int_equal(got.nbelow, w.nbelow);
 		assert_int_equal(got.overrun, w.overrun);
 		for (uint32_t j = 0; j < w.nbelow; j++)
@@ -551,9 +555,16 @@ random_programs(struct rng *r, uint32_t nprograms, uint32_t nnames)
 	struct programs p = { nprograms, nnames };
 
 	p.programs = arena_calloc(&memory, nprograms, sizeof *p.programs);
+	uint8_t *levels = arena_calloc(&memory, nnames, sizeof *levels);
+
 	p.names = arena_calloc(&memory, nnames, sizeof *p.names);
-	for (uint32_t i = 0; i < nnames; i++)
+	for (uint32_t i = 0; i < nnames; i++) {
 		p.names[i] = random_name(r, 255, "shop:");
+		levels[i] = (uint8_t)rng_below(r, LOGLEVELS + 1);
+		if (levels[i] == LOGLEVELS)
+			levels[i] = LOGLEVEL_NONE;
+	}
+	p.levels = levels;
 	for (uint32_t i = 0; i < nprograms; i++) {
 		uint32_t first = (uint32_t)rng_below(r, nnames + 1);
 
@@ -582,8 +593,10 @@ programs_are_decoded_unchanged(void **state)
 		programs_encode(&p, &b);
 		assert_int_equal(programs_decode(&got, &a, b.data, b.len, &e), 0);
 		assert_true(got.nprograms == p.nprograms && got.nnames == p.nnames);
-		for (uint32_t j = 0; j < p.nnames; j++)
+		for (uint32_t j = 0; j < p.nnames; j++) {
 			assert_string_equal(got.names[j], p.names[j]);
+			assert_int_equal(got.levels[j], p.levels[j]);
+		}
 		for (uint32_t j = 0; j < p.nprograms; j++) {
 			assert_string_equal(got.programs[j].service, p.programs[j].service);
 			assert_true(got.programs[j].pid == p.programs[j].pid);
@@ -601,7 +614,8 @@ programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 {
 	struct program program = { "redis", 7, 1, 1, LEVER_GATE };
 	const char *names[] = { "p:a", "p:b" };
-	struct programs p, two = { 1, 2, &program, names };
+	uint8_t levels[] = { LOGLEVEL_INFO, LOGLEVEL_NONE };
+	struct programs p, two = { 1, 2, &program, names, levels };
 	struct arena a = { 0 };
 	struct buf b = { 0 };
 	struct rng r;
@@ -631,6 +645,15 @@ programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 	programs_encode(&two, &b);
 	assert_int_equal(decode_programs(&a, b.data, b.len, &e), ERR_INPUT);
 	assert_string_equal(e.text, "programs: program 0 is malformed or cut off");
+	program = (struct program){ "redis", 7, 0, 2, 0 };
+	for (int level = 0; level <= UINT8_MAX; level++) {
+		levels[1] = (uint8_t)level;
+		buf_reset(&b);
+		programs_encode(&two, &b);
+		assert_int_equal(decode_programs(&a, b.data, b.len, &e),
+		    level < LOGLEVELS || level == LOGLEVEL_NONE ? 0 : ERR_INPUT);
+	}
+	assert_string_equal(e.text, "programs: the log level of name 1 is missing or out of range");
 	buf_release(&b);
 	arena_release(&a);
 }

@@ -8,13 +8,14 @@
 #include <cmocka.h>
 
 #include "agent/tracer/inventory.h"
+#include "wire/loglevel.h"
 
 static struct inventory_process processes[] = { { "cart", 10, false, false, 1 },
 	{ "cart", 11, false, false, 1 }, { "web", 20, false, false, 2 },
 	{ "cron", 30, false, false, 3 } };
 
 static struct tracepoint list[] = {
-	{ 20, "web:get" },
+	{ 20, "web:get", LOGLEVEL_INFO },
 	{ 20, "hone:fork" },
 	{ 20, "lttng_ust_lib:load" },
 	{ 20, "lttng_ust_pthread:pthread_mutex_lock_req" },
@@ -175,6 +176,7 @@ programs_of_one_file_share_their_names(void **state)
 	assert_int_equal(p.programs[2].count, 4);
 	assert_string_equal(p.names[p.programs[2].first], "lttng_ust_cyg_profile_fast:func_entry");
 	assert_string_equal(p.names[p.programs[2].first + 3], "web:get");
+	assert_int_equal(p.levels[p.programs[2].first + 3], LOGLEVEL_INFO);
 	assert_string_equal(p.programs[2].service, "web");
 	arena_release(&a);
 	inventory_free(v);
@@ -213,6 +215,7 @@ usdt_probes_are_tracepoints_of_their_program(void **state)
 	assert_int_equal(probes, 4);
 	assert_int_equal(inventory_programs(v, &p, &a, &e), 0);
 	assert_true(p.nnames == 2 && p.programs[1].first == 0 && p.programs[1].count == 2);
+	assert_true(p.levels[0] == LOGLEVEL_NONE && p.levels[1] == LOGLEVEL_NONE);
 
 	/* it was upgraded: its probes are listed anew */
 	assert_int_equal(inventory_probes(v, 41, "usdt.pg:query__done\n", true, &e), 0);

@@ -29,7 +29,7 @@ at_ms(int64_t ms)
 static int
 want(struct reconcile *r, uint64_t epoch, int64_t lease_ms, const char *letters, int64_t now_ms)
 {
-	struct toggle toggles[26];
+	struct toggle toggles[26] = { 0 };
 	char names[26][8];
 	struct want w = { .epoch = epoch, .lease_ms = lease_ms, .toggles = toggles };
 	struct err e;
@@ -392,26 +392,73 @@ tracepoints_of_mapped_programs_are_enabled_without_a_filter(void **state)
 	want(r, 1, 1000, "ab", 0);
 	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(1), &n);
 	assert_int_equal(n, 2);
-	assert_true(c[0].on && c[0].plain && !c[0].standing);
-	assert_true(c[1].on && !c[1].plain);
+	assert_true(c[0].on && c[0].filter == FILTER_NONE && !c[0].standing);
+	assert_true(c[1].on && c[1].filter == FILTER_PROBED);
 	reconcile_applied(r, c, n, false, at_ms(1));
 	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(2), &n));
 	strcpy(mapped, "ab");
 	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(3), &n);
 	assert_int_equal(n, 1);
-	assert_true(c[0].on && c[0].plain && strcmp(c[0].name, "p:b") == 0);
+	assert_true(c[0].on && c[0].filter == FILTER_NONE && strcmp(c[0].name, "p:b") == 0);
 	reconcile_applied(r, c, n, false, at_ms(3));
 	strcpy(mapped, ""); /* it has ended: its tracepoints stay as they are */
 	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(4), &n));
 	want(r, 2, 1000, "b", 5);
 	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(6), &n);
 	assert_int_equal(n, 1);
-	assert_true(!c[0].on && !c[0].plain);
+	assert_true(!c[0].on);
 	reconcile_applied(r, c, n, false, at_ms(6));
 	want(r, 3, 1000, "ab", 7);
 	c = reconcile_changes(r, RECONCILE_TRACER, at_ms(8), &n);
-	assert_true(n == 1 && c[0].on && !c[0].plain);
+	assert_true(n == 1 && c[0].on && c[0].filter == FILTER_PROBED);
 	reconcile_applied(r, c, n, false, at_ms(8));
+	reconcile_free(r);
+}
+
+/* Takes the only change that is due; false: there is none, or it is another one. */
+static bool
+changes_one(struct reconcile *r, int64_t now_ms, bool on, enum tracer_filter filter)
+{
+	uint32_t n;
+	struct tracer_change *c = reconcile_changes(r, RECONCILE_TRACER, at_ms(now_ms), &n);
+	bool is_it;
+
+	if (c == NULL)
+		return false;
+	is_it = n == 1 && c->on == on && (!on || c->filter == filter);
+	reconcile_applied(r, c, n, false, at_ms(now_ms));
+	return is_it;
+}
+
+/* A wider filter comes beside the narrower one; a narrower one in its place, since disabling is by name. */
+static void
+a_tracepoint_follows_for_which_requests_it_is_wanted(void **state)
+{
+	struct reconcile *r = reconcile_new();
+	struct toggle toggle = { "p:a" };
+	struct want w = { .epoch = 1, .lease_ms = 1000, .ntoggles = 1, .toggles = &toggle };
+	struct err e;
+	uint32_t n;
+	(void)state;
+
+	assert_int_equal(reconcile_want(r, &w, at_ms(0), &e), 0);
+	assert_true(changes_one(r, 1, true, FILTER_PROBED));
+	w.epoch++;
+	toggle.sampled = true;
+	assert_int_equal(reconcile_want(r, &w, at_ms(2), &e), 0);
+	assert_true(changes_one(r, 3, true, FILTER_SAMPLED));
+	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(4), &n));
+	w.epoch++;
+	toggle.sampled = false;
+	assert_int_equal(reconcile_want(r, &w, at_ms(5), &e), 0);
+	assert_true(changes_one(r, 6, false, FILTER_PROBED));
+	assert_true(changes_one(r, 7, true, FILTER_PROBED));
+	assert_null(reconcile_changes(r, RECONCILE_TRACER, at_ms(8), &n));
+	w.epoch++;
+	toggle.sampled = true;
+	assert_int_equal(reconcile_want(r, &w, at_ms(9), &e), 0);
+	assert_true(changes_one(r, 10, true, FILTER_SAMPLED));
+	assert_true(changes_one(r, 1100, false, FILTER_PROBED)); /* its lease has ended */
 	reconcile_free(r);
 }
 
@@ -473,6 +520,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tracepoint_follows_for_which_requests_it_is_wanted),
 		cmocka_unit_test(usdt_probes_are_switched_apart_from_the_tracer),
 		cmocka_unit_test(changes_are_the_difference_to_the_desired_state),
 		cmocka_unit_test(a_lease_that_is_not_renewed_ends),

@@ -252,24 +252,28 @@ stars_match_any_text(void **state)
 }
 
 static void
-a_tracepoint_without_a_filter_stays_so_until_it_is_disabled(void **state)
+the_widest_filter_holds_until_the_tracepoint_is_disabled(void **state)
 {
 	struct shards *s = shards_new(SESSIONS, RULES);
 	(void)state;
 
-	shards_set_plain(s, "app:t01"); /* unknown so far */
+	shards_set_filter(s, "app:t01", FILTER_NONE); /* unknown so far */
 	shards_opened(s, 1);
 	shards_switched(s, "app:t01", 1, true);
-	assert_false(shards_plain(s, "app:t01"));
-	shards_set_plain(s, "app:t01");
-	assert_true(shards_plain(s, "app:t01"));
-	assert_false(shards_plain(s, "app:t02"));
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_PROBED);
+	shards_set_filter(s, "app:t01", FILTER_SAMPLED);
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_SAMPLED);
+	shards_set_filter(s, "app:t01", FILTER_PROBED);
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_SAMPLED);
+	shards_set_filter(s, "app:t01", FILTER_NONE);
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_NONE);
+	assert_int_equal(shards_filter(s, "app:t02"), FILTER_PROBED);
 	shards_switched(s, "app:t01", 1, true); /* repeated */
-	assert_true(shards_plain(s, "app:t01"));
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_NONE);
 	shards_switched(s, "app:t01", 1, false);
-	assert_false(shards_plain(s, "app:t01"));
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_PROBED);
 	shards_switched(s, "app:t01", SHARD_BASE, true);
-	assert_false(shards_plain(s, "app:t01"));
+	assert_int_equal(shards_filter(s, "app:t01"), FILTER_PROBED);
 	shards_free(s);
 }
 
@@ -283,7 +287,7 @@ main(void)
 		cmocka_unit_test(a_session_that_saw_many_rules_is_closed),
 		cmocka_unit_test(always_on_tracepoints_are_in_the_base_session),
 		cmocka_unit_test(stars_match_any_text),
-		cmocka_unit_test(a_tracepoint_without_a_filter_stays_so_until_it_is_disabled),
+		cmocka_unit_test(the_widest_filter_holds_until_the_tracepoint_is_disabled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,23 @@ tracepoints_are_disabled_without_a_store(void **state)
 }
 
 static void
+a_tracepoint_for_more_requests_waits_for_the_database(void **state)
+{
+	struct sent s = { 0 };
+	struct toggle sampled[] = { { "a:two", true } }, probed[] = { { "a:two" } };
+	struct want few = want_of(1, 1, probed), more = want_of(2, 1, sampled),
+		    again = want_of(3, 1, probed);
+	(void)state;
+
+	assert_true(due(&s, &few, true, 10000));
+	assert_false(due(&s, &more, false, 10001));
+	assert_true(due(&s, &more, true, 10002));
+	assert_true(due(&s, &again, false, 10003));
+	assert_sent(&s, 3, 1);
+	sent_release(&s);
+}
+
+static void
 an_agent_without_a_want_gets_no_new_one_before_it_is_stored(void **state)
 {
 	struct sent s = { 0 };
@@ -146,6 +163,7 @@ main(void)
 		cmocka_unit_test(a_program_to_look_below_waits_for_the_database),
 		cmocka_unit_test(tracepoints_are_enabled_only_after_they_are_stored),
 		cmocka_unit_test(tracepoints_are_disabled_without_a_store),
+		cmocka_unit_test(a_tracepoint_for_more_requests_waits_for_the_database),
 		cmocka_unit_test(an_agent_without_a_want_gets_no_new_one_before_it_is_stored),
 	};
 
