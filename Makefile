@@ -164,7 +164,7 @@ all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hon
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
-$(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler engine/capture_engine answers/steady): $O/tests/sim/stage.o
+$(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler engine/capture_engine engine/levels answers/answer_levels answers/steady): $O/tests/sim/stage.o
 
 # A trace source that is a shared object is linked into its own test.
 $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)

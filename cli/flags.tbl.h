@@ -78,4 +78,6 @@ FLAG(COUNT, "--count", "PATTERN,...", "of capture: end after N requests, 1 to 10
 FLAG(SLOWEST, "--slowest", "N", "the N slowest requests")
 FLAG(ALL, "--all", NULL, "all requests")
 FLAG(TO, "--to", "URL", "send the spans to this back end; its usual path is added where there is none")
+FLAG(DRY_RUN, "--dry-run", NULL, "say what it would cost, and change nothing")
+FLAG(FORCE, "--force", NULL, "also over the budget, and where the cost is not known")
 FLAG(WRITE, "--write", "FOLDER", "also write a recording of Hone to this new folder")

@@ -98,6 +98,12 @@ _hone() {
 	check)
 		COMPREPLY=($(compgen -f -- "$word") $(compgen -W "$(hone status --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"type": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;
+	levels)
+		case $COMP_CWORD in
+		2) COMPREPLY=($(compgen -W "$(hone levels --json --timeout 1 2>/dev/null |
+		    sed -n 's/^ *"service": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;
+		3) COMPREPLY=($(compgen -W "emerg alert crit err warning notice info debug-system debug-program debug-process debug-module debug-unit debug-function debug-line debug off" -- "$word")) ;;
+		esac ;;
 	start|stop|forest|report|why|history)
 		COMPREPLY=($(compgen -W "$(hone status --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"type": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;

@@ -30,6 +30,7 @@ ACTION(CONNECT,        8, "connect",        "connect")
 ACTION(CONNECT_AGENT,  9, "connect-agent",  "connect as an agent")
 ACTION(QUARANTINE,    10, "quarantine",     "stopped reading {text} ({pid}) of user {uid} on node {node}")
 ACTION(FOLLOW,        11, "follow",         "began to follow threads below the tracepoints on node {node}")
+ACTION(DISABLE_LEVELS,14, "disable-levels", "disabled what was on by its log level")
 ACTION(START,         13, "start",          "started a diagnosis")
 ACTION(UNFOLLOW,      12, "unfollow",       "ended following threads below the tracepoints on node {node}")
 #endif

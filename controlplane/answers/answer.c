@@ -80,6 +80,10 @@ static const struct {
 	{ "capture", "a whole number", is_whole },
 	{ "requests", "true or false", is_bool },
 	{ "runs", "a list", is_list },
+	{ "service", "a string", is_text },
+	{ "level", "a string", is_text },
+	{ "set", "true or false", is_bool },
+	{ "force", "true or false", is_bool },
 };
 
 /* Whether the word is in the list, whose words are separated by blanks. */

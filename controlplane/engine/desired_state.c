@@ -45,6 +45,36 @@ want_recorder(const struct node *n, uint32_t index, const struct recorder_plan *
 			w->nrecorder++;
 }
 
+static int
+by_name(const void *name, const void *at)
+{
+	return strcmp(name, *(const char *const *)at);
+}
+
+/* Those of the plan are for probed requests; if their log level has them on, too, for all sampled ones, which are more. */
+static void
+want_toggles(const struct node *n, const struct level_choice *levels, const struct plan *plan,
+    struct want *w, struct arena *a)
+{
+	uint32_t count = plan_count(plan);
+
+	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX; i++) {
+		uint64_t owner;
+		const char *name = plan_at(plan, i, &owner);
+
+		if (node_has_tracepoint(n, name))
+			w->toggles[w->ntoggles++] = (struct toggle){ arena_text(
+									 a, name, strlen(name)),
+				levels->n > 0 && bsearch(name, levels->names, levels->n,
+						     sizeof *levels->names, by_name) != NULL };
+	}
+	for (uint32_t i = 0; i < levels->n && w->ntoggles < TOGGLES_MAX; i++)
+		if (!plan_wants(plan, levels->names[i]))
+			w->toggles[w->ntoggles++] = (struct toggle){
+				arena_text(a, levels->names[i], strlen(levels->names[i])), true
+			};
+}
+
 /*
  * What a change costs: each new name is a round trip of the tracer with every program of the node,
  * and a rule that stays until the session ends (LTTng can disable a rule, not remove it), which
@@ -56,23 +86,19 @@ static void
 make(const struct node *n, uint32_t index, const struct desired_facts *f, struct want *w,
     struct arena *a)
 {
-	uint32_t count = plan_count(f->plan);
+	struct level_choice levels = levels_of(f->levels, index);
 
 	*w = (struct want){ .lease_ms = f->lease_ns / 1000000,
 		.sampled = f->sampled,
 		.overrun = !f->learning && sampler_overrun(f->sampler, index) };
-	w->toggles = arena_calloc(a, count + 1, sizeof *w->toggles);
+	w->toggles = arena_calloc(
+	    a, (size_t)plan_count(f->plan) + levels.n + 1, sizeof *w->toggles);
 	if (w->toggles == NULL)
 		return;
 	ask_below(n, f->below, w, a);
 	want_recorder(n, index, f->recorder, w, a);
-	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX && !n->backing_off; i++) {
-		uint64_t owner;
-		const char *name = plan_at(f->plan, i, &owner);
-
-		if (node_has_tracepoint(n, name))
-			w->toggles[w->ntoggles++].name = arena_text(a, name, strlen(name));
-	}
+	if (!n->backing_off)
+		want_toggles(n, &levels, f->plan, w, a);
 }
 
 static void

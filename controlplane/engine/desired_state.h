@@ -5,6 +5,7 @@
 #define CONTROLPLANE_ENGINE_DESIRED_STATE_H
 
 #include "controlplane/engine/below_asked.h"
+#include "controlplane/engine/levels.h"
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/recorder_plan.h"
@@ -15,6 +16,7 @@ struct desired_facts { /* borrowed */
 	const struct plan *plan;
 	const struct below_asked *below;
 	const struct recorder_plan *recorder;
+	const struct levels *levels;
 	const struct request_types *types;
 	const struct overhead *overhead;
 	const struct sampler *sampler;

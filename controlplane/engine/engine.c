@@ -32,6 +32,7 @@ with_defaults(const struct engine_options *o)
 	full.budget_share = o->budget_share > 0 ? o->budget_share : 0.01;
 	full.learn_share = o->learn_share > 0 ? o->learn_share : 0.05;
 	full.recorder_share = o->recorder_share > 0 ? o->recorder_share : 0.005;
+	full.levels_share = o->levels_share > 0 ? o->levels_share : 0.005;
 	full.shed_ns = o->shed_ns > 0 ? o->shed_ns : 10000000000;
 	full.ignore = full.bins = full.deep = NULL;
 	full.watch.types = full.watch.objectives = NULL;
@@ -132,6 +133,7 @@ engine_free(struct engine *g)
 	kept_traces_clear(&p->kept);
 	captures_release(&p->captures);
 	recorder_plan_release(&p->recorder);
+	levels_release(&p->levels);
 	instrumentation_release(&p->instrumentation);
 	watcher_release(&p->watcher);
 	rules_release(&g->rules);
@@ -169,6 +171,7 @@ desired_facts(const struct engine *g)
 		.plan = p->plan,
 		.below = &p->below,
 		.recorder = &p->recorder,
+		.levels = &p->levels,
 		.types = &p->types,
 		.overhead = p->overhead,
 		.sampler = p->sampler,
@@ -406,6 +409,70 @@ engine_kept(struct engine *g, uint32_t node, const struct kept *k, struct err *e
 	return captures_answer(&g->parts.captures, node, k, e);
 }
 
+/* ---- log levels ---- */
+
+struct level_facts
+engine_level_facts(struct engine *g)
+{
+	struct engine_parts *p = &g->parts;
+
+	return (struct level_facts){ .levels = &p->levels,
+		.nodes = &p->nodes,
+		.types = &p->types,
+		.labels = p->labels,
+		.preload = &g->preload,
+		.overhead = p->overhead,
+		.sampler = p->sampler,
+		.instrumentation = &p->instrumentation,
+		.space = p->learned.space };
+}
+
+int
+engine_set_level(struct engine *g, const char *pattern, uint8_t level, struct err *e)
+{
+	return levels_set(&g->parts.levels, pattern, level, e);
+}
+
+void
+engine_end_levels(struct engine *g)
+{
+	levels_end(&g->parts.levels);
+	nodes_changed(&g->parts.nodes);
+}
+
+/* Notes in the audit that congestion has disabled them. */
+static void
+audit_levels(struct engine *g, struct wall when)
+{
+	const struct congestion *c = &g->parts.queues.pause;
+
+	forest_audit_own(g->forest, &(struct audit){ .when = when,
+					.actor = ACTOR_QUEUES,
+					.action = ACTION_DISABLE_LEVELS,
+					.reason = REASON_CONGESTION,
+					.node = c->node,
+					.cause = c->reason,
+					.queue = c->queue,
+					.fill = c->fill });
+}
+
+static void
+step_levels(struct engine *g, struct mono now, struct wall when)
+{
+	struct engine_parts *p = &g->parts;
+	uint64_t holds = p->levels.holds;
+	bool changed = levels_hold(&p->levels, p->queues.paused, p->learning.active, now);
+
+	if (p->levels.holds != holds)
+		audit_levels(g, when);
+	changed |= levels_choose(&p->levels, &p->nodes, &g->preload);
+	if (changed) {
+		level_rates_begin(&p->levels.rates, now);
+		nodes_changed(&p->nodes);
+	}
+	level_rates_step(&p->levels.rates, now);
+}
+
 int
 engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 {
@@ -443,6 +510,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	step_no_evidence(g, now);
 	if (rc == 0)
 		rc = step_captures(g, now, e);
+	step_levels(g, now, when);
 	/* 5. shares of requests, which follow from what is enabled */
 	if (rc == 0)
 		rc = step_sampling(g, now, e);
@@ -582,6 +650,9 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		rc = overhead_trace(p->overhead, type, t, e);
 	if (rc == 0)
 		rc = sampling_trace(p->sampler, type, t, e);
+	if (rc == 0 && p->levels.rules.n > 0)
+		rc = level_rates_trace(
+		    &p->levels.rates, &p->levels.labels, p->labels, &p->nodes.binaries, t, e);
 	if (rc == 0 && p->learning.active)
 		rc = learning_trace(&p->learning, t, e);
 	if (rc == 0 && request_type_diagnosed(type)) {

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "controlplane/engine/captures.h"
+#include "controlplane/engine/level_table.h"
 #include "controlplane/engine/engine_options.h"
 #include "forest/forest.h"
 #include "searchspace/space.h"
@@ -104,6 +105,13 @@ int engine_stop(struct engine *g, const char *type, struct wall when, struct err
 /* Begins a capture of a request type, by name or "service/name". ERR_MISSING: no agent, or no such type; errors of captures_begin(). */
 int engine_capture(struct engine *g, const char *type, const struct capture_options *o,
     struct mono now, uint64_t *id, struct err *e);
+/* Tracepoints of the services that the pattern matches are on by their log level, up to this one, from the next step on. Errors of
+ * level_rules_set(). What that costs is the caller's to judge: level_table_price(). */
+int engine_set_level(struct engine *g, const char *pattern, uint8_t level, struct err *e);
+/* None is on any more, until the engine is freed; the rules stay. */
+void engine_end_levels(struct engine *g);
+struct level_facts engine_level_facts(
+    struct engine *g); /* of the present; valid until the next call */
 /* See learning_begin(). engine_learn(): of the present version. */
 int engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
 int engine_learn_as(

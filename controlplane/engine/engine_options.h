@@ -36,6 +36,7 @@ struct engine_options {
 	/* Budgets: shares of one core, on each node. */
 	double budget_share;     /* of added tracepoints; 0: 0.01 */
 	double learn_share;      /* of learning; 0: 0.05 */
+	double levels_share;     /* of tracepoints that are on by their log level; 0: 0.005 */
 	double idle_share;       /* of all of Hone while nothing is diagnosed; 0: no limit */
 	double recorder_share;   /* of flight recorders while they are on; 0: 0.005 */
 	int64_t network_max;     /* bytes a second from each agent; 0: no limit */

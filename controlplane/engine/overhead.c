@@ -335,20 +335,27 @@ take_learned(struct overhead *o, const struct request_type *type, struct err *e)
 	return 0;
 }
 
+double
+overhead_node_share(const struct overhead *o, const struct request_type *type, uint32_t node)
+{
+	const struct counter *c;
+
+	if (type->traces == 0)
+		return 1;
+	c = counter_find(&o->came, counter_key(type->index, POINT_NONE, node));
+	return c != NULL ? fmin(1, (double)c->n / (double)type->traces) : 0;
+}
+
 /* The share of the type's traces that came by this node, if other nodes have the tracepoint too. */
 static double
 share_of_node(const struct overhead *o, const struct request_type *type, uint32_t node,
     const struct label *l, const char *name)
 {
-	const struct counter *c;
 	uint32_t others = 0;
 
 	for (uint32_t i = 0; i < o->is.nodes->n && others == 0; i++)
 		others += i != node && node_has_label(&o->is.nodes->items[i], l, name);
-	if (others == 0 || type->traces == 0)
-		return 1;
-	c = counter_find(&o->came, counter_key(type->index, POINT_NONE, node));
-	return c != NULL ? fmin(1, (double)c->n / (double)type->traces) : 0;
+	return others == 0 ? 1 : overhead_node_share(o, type, node);
 }
 
 /* The first of k->learned with this point, or k->nlearned. */

@@ -128,6 +128,9 @@ void overhead_forget_type(
 double overhead_spent(const struct overhead *o, uint32_t node); /* share of one core, now */
 /* Of that, what filters take to reject records of requests that are not probed. */
 double overhead_rejected(const struct overhead *o, uint32_t node);
+/* The share of the type's traces that had a part on the node; 1 while there are none. */
+double overhead_node_share(
+    const struct overhead *o, const struct request_type *type, uint32_t node);
 double overhead_limit(const struct overhead *o); /* share of one core; of learning while it is on */
 /* ns of a record on the node. *assumed: its agent has not measured it. */
 double overhead_record_ns(const struct overhead *o, uint32_t node, bool *assumed);

@@ -15,6 +15,8 @@
 #include "controlplane/engine/kept_traces.h"
 #include "controlplane/engine/learned_space.h"
 #include "controlplane/engine/learning.h"
+#include "controlplane/engine/level_table.h"
+#include "controlplane/engine/levels.h"
 #include "controlplane/engine/live_report.h"
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/overhead.h"
@@ -42,6 +44,7 @@ struct engine_parts {
 	struct kept_traces kept; /* of the same window */
 	struct captures captures;
 	struct recorder_plan recorder;
+	struct levels levels;
 	struct instrumentation instrumentation;
 	struct watcher watcher;
 	struct thread_history *history; /* of all types, while a diagnosis runs; else NULL */

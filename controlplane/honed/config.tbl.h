@@ -41,7 +41,7 @@ KEY(operators, look, look, TEXT, "", 0, 0,
     "Users and @groups, separated by blanks, that may ask every question that changes nothing. root and the user of honed may "
     "do everything. While this and operators.diagnose are empty, nobody else can open the socket: its mode is 0600, otherwise 0666.")
 KEY(operators, diagnose, diagnose, TEXT, "", 0, 0,
-    "Users and @groups, separated by blanks, that may also start and stop diagnoses, learn, capture, choose the learned space, and reset "
+    "Users and @groups, separated by blanks, that may also start and stop diagnoses, learn, capture, set log levels, choose the learned space, and reset "
     "the report.")
 KEY(operators, questions_per_second, questions_per_second, COUNT, "50", 1, 100000,
     "Questions of one user that are answered each second; twice as many at once. Further ones are delayed.")
@@ -153,6 +153,12 @@ KEY(learn, budget, learn_budget, SHARE, "5%", 0.00001, 1,
 KEY(capture, budget, recorder_budget, SHARE, "0.5%", 0.00001, 1,
     "What the flight recorders of hone capture may cost in the programs: a share of one core, on each node. It is a part of agents.budget, or "
     "of search.budget beside it. Providers of tracepoints that do not fit are left out, the most frequent first.")
+
+KEY(levels, budget, levels_budget, SHARE, "0.5%", 0.00001, 1,
+    "What tracepoints that are on by their log level (hone levels) may cost in the programs: a share of one core, on each node. hone levels "
+    "refuses more, unless it is told --force. It is a part of agents.budget.")
+KEY(levels, file, levels_file, TEXT, "", 0, 0,
+    "The file in which the levels are kept. Empty: levels in the folder of storage.database.")
 
 KEY(agents, sampled, sampled, SHARE, "100%", 0, 1,
     "The share of requests that is traced. Of a type under diagnosis all requests are, up to agents.diagnosed_most.")

@@ -16,6 +16,7 @@
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/forest_keeper.h"
 #include "controlplane/honed/healthy_keeper.h"
+#include "controlplane/honed/levels_keeper.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/questions.h"
 #include "controlplane/honed/space_keeper.h"
@@ -36,6 +37,7 @@ struct honed {
 	struct engine *engine;
 	struct space_keeper space;
 	struct healthy_keeper healthy;
+	struct levels_keeper levels;
 	struct roles *roles;
 	struct tls *tls; /* NULL: agents connect by a local socket */
 	struct server *server;
@@ -60,8 +62,11 @@ open_engine(struct honed *h, struct err *e)
 	h->space = (struct space_keeper){ .path = h->config->space, .engine = h->engine };
 	if ((rc = space_keeper_load(&h->space, e)) < 0)
 		return rc;
-	return healthy_keeper_open(
-	    &h->healthy, h->engine, h->config->watch_healthy, h->config->database, e);
+	if ((rc = healthy_keeper_open(
+		 &h->healthy, h->engine, h->config->watch_healthy, h->config->database, e)) < 0)
+		return rc;
+	return levels_keeper_open(
+	    &h->levels, h->engine, h->config->levels_file, h->config->database, e);
 }
 
 static int
@@ -128,6 +133,7 @@ honed_close(struct honed *h)
 	tls_close(h->tls);
 	roles_free(h->roles);
 	healthy_keeper_close(&h->healthy);
+	levels_keeper_close(&h->levels);
 	if (h->engine != NULL)
 		engine_free(h->engine);
 	forest_keeper_close(&h->keeper);
@@ -266,6 +272,7 @@ step(struct honed *h)
 	space_keeper_save(&h->space);
 	space_keeper_choose(&h->space);
 	healthy_keeper_step(&h->healthy);
+	levels_keeper_step(&h->levels, clock_mono());
 	/* 3. the doors, whose questions may change the forest too */
 	doors_step(h->doors, clock_mono());
 	agent_links_ask_clocks(&h->agents);
@@ -296,6 +303,7 @@ wind_down(struct honed *h)
 						       .reason = REASON_TOLD_TO_END });
 	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
 		log_line(LOG_ERROR, "%s", e.text);
+	engine_end_levels(h->engine);
 	step(h);
 	while (!engine_quiet(h->engine) && clock_mono().ns < until_ns) {
 		take_mail(h);

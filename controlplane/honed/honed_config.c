@@ -194,6 +194,7 @@ config_engine(const struct config *c)
 		.learn_share = c->learn_budget,
 		.idle_share = c->idle_budget,
 		.recorder_share = c->recorder_budget,
+		.levels_share = c->levels_budget,
 		.network_max = c->network_max,
 		.rings_max_bytes = c->memory_max_rings,
 		.effect_min = c->effect_min,

@@ -115,6 +115,8 @@ printed_settings_are_read_back_unchanged(void **state)
 		"search.budget=2.5%",
 		"learn.budget=15%",
 		"capture.budget=0.25%",
+		"levels.budget=0.75%",
+		"levels.file=/tmp/levels",
 		"search.explain_min=44%",
 		"search.cycle_max=1500ms",
 		"search.seed=123456789",

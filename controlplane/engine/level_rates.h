@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How many records the tracepoints that are on by their log level write, by node, service and level: counted in traces, in windows. */
+#ifndef CONTROLPLANE_ENGINE_LEVEL_RATES_H
+#define CONTROLPLANE_ENGINE_LEVEL_RATES_H
+
+#include "analysis/trace.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash_map.h"
+#include "controlplane/engine/level_labels.h"
+
+#define LEVEL_WINDOW_NS INT64_C(10000000000)
+enum { LEVEL_COUNTERS_MAX = 1 << 20 };
+
+struct level_rates { /* all zeroes is empty */
+	struct map counters;
+	struct arena arena;
+	bool measured; /* a window has ended since level_rates_begin() */
+	struct mono since;
+};
+
+void level_rates_release(struct level_rates *r);
+
+/* Other tracepoints are on from now on: what was measured is forgotten. O(1), and the memory of the counters. */
+void level_rates_begin(struct level_rates *r, struct mono now);
+
+/* Counts the records of a trace whose labels have a level. O(events). ERR_MEMORY. */
+int level_rates_trace(struct level_rates *r, struct level_labels *levels,
+    const struct labels *labels, const struct binaries *binaries, const struct trace *t,
+    struct err *e);
+
+/* Ends the window when it is time. O(counters) then. */
+void level_rates_step(struct level_rates *r, struct mono now);
+
+/* Records a second in the last window; 0 if none came. False: none has ended yet. O(1). */
+bool level_rates_of(const struct level_rates *r, uint32_t node, uint32_t service, uint8_t level,
+    double *per_second);
+
+#endif
