@@ -123,11 +123,26 @@ replace_wanted(struct gate_table *t, struct texts *wanted, double share)
 	t->version++;
 }
 
+/* Gates have one share for all names: that of probed requests, or of sampled ones, which are more, if some name is wanted for these. */
+static double
+share_of(const struct want *w)
+{
+	bool sampled = false;
+	double share = 0;
+
+	for (uint32_t i = 0; i < w->ntoggles; i++)
+		sampled |= w->toggles[i].sampled;
+	if (sampled)
+		share = w->sampled;
+	for (uint32_t i = 0; i < w->nrates; i++)
+		share = fmax(share, sampled ? w->rates[i].sampled : w->rates[i].probed);
+	return share;
+}
+
 int
 gate_table_want(struct gate_table *t, const struct want *w, struct mono until, struct err *e)
 {
 	struct texts *wanted = texts_new();
-	double share = 0;
 
 	for (uint32_t i = 0; wanted != NULL && i < w->ntoggles; i++) {
 		size_t len = span_name_len(w->toggles[i].name);
@@ -139,10 +154,8 @@ gate_table_want(struct gate_table *t, const struct want *w, struct mono until, s
 	}
 	if (wanted == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for %u tracepoints", w->ntoggles);
-	for (uint32_t i = 0; i < w->nrates; i++)
-		share = fmax(share, w->rates[i].probed);
 	t->until = until;
-	replace_wanted(t, wanted, share);
+	replace_wanted(t, wanted, share_of(w));
 	return 0;
 }
 

@@ -49,6 +49,14 @@ const struct ini_key otel_config_keys[] = {
 	    "Instrumentations that agents of OpAMP turn off unless Hone wants them, with commas between: pg,undici; empty: none. Those that a program cannot turn on again stay off: docs/otel.md." },
 	{ "opamp", "poll", INI_TIME, AT(poll_ns), "1s", 0.1 * SECOND, 60 * SECOND,
 	    "How often agents of OpAMP are to ask, if opamp.off names something." },
+	{ "levels", "err", INI_TEXT, AT(levels[0]), "", 0, 0,
+	    "Spans with this log level (hone levels), of those that can be switched: patterns of their scopes, or SCOPE:NAME, with commas between." },
+	{ "levels", "warning", INI_TEXT, AT(levels[1]), "", 0, 0,
+	    "Spans with this log level, in the same form." },
+	{ "levels", "notice", INI_TEXT, AT(levels[2]), "", 0, 0,
+	    "Spans with this log level, in the same form." },
+	{ "levels", "info", INI_TEXT, AT(levels[3]), "", 0, 0,
+	    "Spans with this log level, in the same form; what no list names has the level debug-line." },
 	{ "sampling", "rate", INI_SHARE, AT(rate), "100%", 0, 1,
 	    "Share of requests that SDKs with remote sampling sample while no controller wants another, and when hone-otel has ended." },
 	{ "spans", "hold", INI_TIME, AT(hold_ns), "5s", 0.01 * SECOND, 600 * SECOND,
@@ -68,6 +76,20 @@ const struct ini_key otel_config_keys[] = {
 };
 
 const size_t otel_config_nkeys = sizeof otel_config_keys / sizeof otel_config_keys[0];
+
+/* Of the keys above, in their order. */
+static const uint8_t LEVELS[SPAN_LEVEL_LISTS] = { LOGLEVEL_ERR, LOGLEVEL_WARNING, LOGLEVEL_NOTICE,
+	LOGLEVEL_INFO };
+
+struct span_levels
+otel_config_levels(const struct otel_config *c)
+{
+	struct span_levels s = { .n = SPAN_LEVEL_LISTS };
+
+	for (int i = 0; i < SPAN_LEVEL_LISTS; i++)
+		s.lists[i] = (struct span_level_list){ LEVELS[i], c->levels[i] };
+	return s;
+}
 
 enum log_level
 otel_config_log_level(const struct otel_config *c)
@@ -103,6 +125,12 @@ check(const struct otel_config *c, struct err *e)
 		return err_set(e, ERR_INPUT,
 		    "opamp.off: \"%s\": it is a list of at most %d names of at most %d letters, digits, -, _ and ., with commas between",
 		    c->off, OPAMP_OFF_MAX, OPAMP_OFF_NAME_MAX);
+	for (int i = 0; i < SPAN_LEVEL_LISTS; i++)
+		if (!span_levels_fit(c->levels[i]))
+			return err_set(e, ERR_INPUT,
+			    "levels.%s: it is a list of at most %d patterns of at most %d bytes, with commas between",
+			    loglevel_word(LEVELS[i]), SPAN_LEVEL_PATTERNS_MAX,
+			    SPAN_LEVEL_PATTERN_MAX);
 	if (c->otlp[0] == '\0' && c->grpc[0] == '\0' && c->zipkin[0] == '\0')
 		return err_set(
 		    e, ERR_INPUT, "listen.otlp, listen.grpc and listen.zipkin are all empty");

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/ini.h"
 #include "base/log.h"
+#include "otel/control/span_levels.h"
 
 struct otel_config {
 	char *node, *user, *log_level;
@@ -22,6 +23,7 @@ struct otel_config {
 	char *otlp, *grpc, *zipkin, *opamp, *sampling; /* addresses; "": not listened at */
 	char *off; /* instrumentations, see otel/control/opamp_table.h */
 	int64_t poll_ns;
+	char *levels[SPAN_LEVEL_LISTS]; /* patterns, the most severe first */
 	double rate;
 	int64_t connections, body_bytes, bodies_bytes, idle_ns;
 	int64_t hold_ns, delay_ns, age_ns, past_ns, spans_bytes, trace_spans;
@@ -41,6 +43,7 @@ int otel_config_load(
 void otel_config_print(const struct otel_config *c, FILE *out);
 void otel_config_release(struct otel_config *c);
 
-enum log_level otel_config_log_level(const struct otel_config *c); /* of log.level */
+struct span_levels otel_config_levels(const struct otel_config *c); /* valid while c is */
+enum log_level otel_config_log_level(const struct otel_config *c);  /* of log.level */
 
 #endif

@@ -142,6 +142,7 @@ queues_make(struct otel *o, struct err *e)
 	const struct gate_table_options g = { GATE_LEASE_NS, GATE_BUSY_NS, SECOND,
 		(uint64_t)(clock_mono().ns / MICROSECOND) };
 
+	o->levels = otel_config_levels(c);
 	if ((o->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
 	    (o->pack = pack_new(&p, o->out)) == NULL || (o->gates = gate_table_new(&g)) == NULL ||
 	    (o->opamp = opamp_table_new(&opamp)) == NULL ||

@@ -46,7 +46,7 @@ list_programs(struct otel *o, struct programs *p, struct arena *a)
 	if (!event_names_fill(otel_source_events(o->source), p, levers, a))
 		return false;
 	drop_switched(p, levers);
-	return true;
+	return span_levels_fill(&o->levels, p, a);
 }
 
 void

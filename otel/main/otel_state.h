@@ -65,6 +65,7 @@ struct otel {
 	struct span_door *doors[DOORS]; /* NULL: it is not configured */
 	struct grpc_door *grpc;         /* NULL: so, too */
 	struct opamp_table *opamp;
+	struct span_levels levels;
 	struct remote_sampling *rates;
 	struct lever_door *levers[LEVER_DOORS];        /* so, too */
 	struct http_daemon *http[DOORS + LEVER_DOORS]; /* of these; NULL: so, too */

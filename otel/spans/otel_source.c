@@ -33,6 +33,7 @@ struct otel_source {
 	struct arena arena;
 	struct mono probe_until, now;
 	bool sampling;
+	bool has_levels; /* some points are on for all sampled requests */
 	struct shares shares;
 	struct otel_levers levers;
 	struct loss losses[LOSSES], given[LOSSES];
@@ -50,7 +51,8 @@ choose(void *ctx, struct text_view service, struct text_view type, uint64_t trac
     int64_t begin_ns, int64_t end_ns)
 {
 	const struct otel_source *s = ctx;
-	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0, most;
+	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0, most, on;
+	struct span_choice ret;
 
 	for (uint32_t i = 0; i < s->want.nrates; i++) {
 		const struct rate *r = &s->want.rates[i];
@@ -68,9 +70,12 @@ choose(void *ctx, struct text_view service, struct text_view type, uint64_t trac
 		sampled /= most;
 		probed /= most;
 	}
-	if (probed > 0)
-		probed = fmin(probed, shares_least(&s->shares, begin_ns, end_ns));
-	return (struct span_choice){ s->sampling && draw < sampled, s->sampling && draw < probed };
+	on = shares_least(&s->shares, begin_ns, end_ns);
+	ret.sampled = s->sampling && draw < sampled;
+	ret.probed = s->sampling && draw < fmin(probed, on);
+	ret.points = ret.probed ||
+	             (ret.sampled && draw < on && s->has_levels && s->now.ns < s->probe_until.ns);
+	return ret;
 }
 
 static bool
@@ -124,6 +129,9 @@ otel_source_want(
 	arena_release(&s->arena);
 	s->arena = a;
 	s->want = copy;
+	s->has_levels = false;
+	for (uint32_t i = 0; i < w->ntoggles; i++)
+		s->has_levels |= w->toggles[i].sampled;
 	s->probe_until = probe_until;
 	return 0;
 }

@@ -79,7 +79,7 @@ int otel_source_receive(struct otel_source *s, enum span_format format, const vo
 bool otel_source_clocks(
     struct otel_source *s, struct mono before, struct wall wall, struct mono after);
 
-/* The rates of the desired state; probed requests until `probe_until`. ERR_MEMORY: they stay as they were. */
+/* The rates of the desired state; probed requests, and points for all sampled ones, until `probe_until`. ERR_MEMORY: they stay as they were. */
 int otel_source_want(
     struct otel_source *s, const struct want *w, struct mono probe_until, struct err *e);
 /* From now on spans that Hone turns on are on in this share of all traces, in every program: 1 at the begin, and where no program can

@@ -529,7 +529,7 @@ add_event(
 }
 
 static bool
-add_events(struct span_records *s, const struct tree_at_hand *h, bool probed)
+add_events(struct span_records *s, const struct tree_at_hand *h, bool with_points)
 {
 	bool ok = true;
 
@@ -540,7 +540,7 @@ add_events(struct span_records *s, const struct tree_at_hand *h, bool probed)
 		uint32_t unit = span->nevents > 0 ? hash_table_find(&h->by_unit, hash_u64(id))
 		                                  : HASH_TABLE_NONE;
 
-		if (unit == HASH_TABLE_NONE || (at->point.len > 0 && !probed))
+		if (unit == HASH_TABLE_NONE || (at->point.len > 0 && !with_points))
 			continue;
 		for (uint32_t k = 0; ok && k < span->nevents; k++)
 			ok = add_event(s, h, unit, &span->events[k]);
@@ -549,9 +549,9 @@ add_events(struct span_records *s, const struct tree_at_hand *h, bool probed)
 }
 
 static bool
-add_records(struct span_records *s, const struct trace *t, bool probed)
+add_records(struct span_records *s, const struct trace *t, struct span_choice chosen)
 {
-	struct tree_at_hand h = { .trace = t, .probed = probed };
+	struct tree_at_hand h = { .trace = t, .probed = chosen.probed };
 	uint32_t before = s->nrecords, points;
 	bool ok = hash_table_reserve(&h.by_unit, t->nunits);
 
@@ -560,9 +560,9 @@ add_records(struct span_records *s, const struct trace *t, bool probed)
 	for (uint32_t i = 0; i < t->nevents && ok; i++)
 		ok = add_record(s, &h, &t->events[i]);
 	if (ok)
-		ok = add_events(s, &h, probed);
+		ok = add_events(s, &h, chosen.points);
 	points = s->nrecords;
-	if (ok && probed)
+	if (ok && chosen.points)
 		ok = add_points(s, &h);
 	hash_table_release(&h.by_unit);
 	if (!ok)
@@ -577,9 +577,12 @@ choose(const struct span_records *s, const struct trace *t)
 {
 	const struct label *type = labels_get(s->labels, t->type);
 
-	if (s->entry != NULL)
-		return (struct span_choice){ s->entry->caller.sampled,
-			s->entry->caller.probed && s->o.whole(s->o.ctx, t->begin_ns, t->end_ns) };
+	if (s->entry != NULL) {
+		bool probed = s->entry->caller.probed &&
+		              s->o.whole(s->o.ctx, t->begin_ns, t->end_ns);
+
+		return (struct span_choice){ s->entry->caller.sampled, probed, probed };
+	}
 	return s->o.choose(s->o.ctx, (struct text_view){ type->text, type->service_len },
 	    (struct text_view){ type->name, type->name_len }, t->id, t->begin_ns, t->end_ns);
 }
@@ -605,7 +608,7 @@ take_trace(void *ctx, struct trace *t, struct err *e)
 		trace_free(t);
 		return 0;
 	}
-	if ((k = malloc(sizeof *k)) == NULL || !add_records(s, t, chosen.probed)) {
+	if ((k = malloc(sizeof *k)) == NULL || !add_records(s, t, chosen)) {
 		free(k);
 		trace_free(t);
 		return err_set(e, ERR_MEMORY, "no memory for the records of a trace");

@@ -32,6 +32,8 @@ struct span_records;
 
 struct span_choice {
 	bool sampled, probed;
+	bool
+	    points; /* spans that are points become records: all that are on were on in it; of a probed one always */
 };
 
 struct span_records_options {

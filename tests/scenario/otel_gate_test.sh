@@ -24,14 +24,14 @@ honed_up() {
   honed=$!
 }
 otel_up() {
-  hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o spans.hold=300ms -o spans.delay=700ms -o listen.zipkin= 2>> "$D/otel.log" &
+  hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o levels.info='shop:tax, shop:render' -o spans.hold=300ms -o spans.delay=700ms -o listen.zipkin= 2>> "$D/otel.log" &
   otel=$!
 }
 total() { hone tracepoints --json | jq -e ".total == $1"; }
 on() { [ "$(wc -l < "$D/on")" = "$1" ]; }
 count() { hone report --json > "$D/report.json" && jq -e 'any(.types[]; .type == "GET /order" and .count > 10)' "$D/report.json"; }
 
-echo 1..17
+echo 1..23
 check "the package's own tests pass" node --test npm/hone-otel-gate/test/
 honed_up
 otel_up
@@ -57,6 +57,16 @@ found() {
 check "its verdict names service, scope and span" found
 check "and the attribute of the span that explains it" jq -e '.runs[0].verdict.key.name == "gated/shop:voucher_begin.tries"' "$D/forest.json"
 check "all spans are off when it says so" on 0
+
+# ---- log levels --------------------------------------------------------------------
+listed() { hone levels --json | jq -e '[.services[0].levels[] | [.level, .tracepoints]] == [["info", 4], ["debug-line", 4]]'; }
+check "spans have the log levels of their patterns" listed
+check "those of a level are turned on" hone levels gated info --force
+check "for requests that nobody diagnoses" wait_for 20 on 2
+counted() { hone levels --json | jq -e '.services[0].levels[0] | .on and .counted and .per_second > 1'; }
+check "and their records are counted" wait_for 60 counted
+check "they are set off" hone levels gated off
+check "and are off" wait_for 20 on 0
 
 # ---- leases ------------------------------------------------------------------------
 hone learn --seconds 60 > /dev/null

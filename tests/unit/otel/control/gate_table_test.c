@@ -153,6 +153,30 @@ all_gates_confirm_and_the_least_share_counts(void **state)
 	kit_end(&k);
 }
 
+/* Gates have one share for all names. */
+static void
+spans_for_all_sampled_requests_are_on_in_as_many(void **state)
+{
+	struct toggle toggles[2] = { { "price:tax_begin" }, { "price:round_begin", true } };
+	struct rate rate = { "GET", 0.25, 0.5 };
+	struct want w = {
+		.sampled = 0.75, .ntoggles = 2, .toggles = toggles, .nrates = 1, .rates = &rate
+	};
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k);
+	assert_int_equal(gate_table_want(k.t, &w, (struct mono){ (k.now_s + 60) * S }, &k.e), 0);
+	ask(&k, "price", "a", 0, "price:tax,price:round,price:other");
+	assert_int_equal(k.told.non, 2);
+	assert_float_equal(k.told.share, 0.75, 1e-12);
+	toggles[1].sampled = false;
+	assert_int_equal(gate_table_want(k.t, &w, (struct mono){ (k.now_s + 60) * S }, &k.e), 0);
+	ask(&k, "price", "a", k.told.version, "");
+	assert_float_equal(k.told.share, 0.5, 1e-12);
+	kit_end(&k);
+}
+
 static void
 programs_list_both_ends_of_each_span_once_for_a_service(void **state)
 {
@@ -290,6 +314,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_span_is_on_from_its_want_until_its_lease_ends),
 		cmocka_unit_test(all_gates_confirm_and_the_least_share_counts),
+		cmocka_unit_test(spans_for_all_sampled_requests_are_on_in_as_many),
 		cmocka_unit_test(programs_list_both_ends_of_each_span_once_for_a_service),
 		cmocka_unit_test(a_gate_that_is_not_known_tells_its_names_again),
 		cmocka_unit_test(gates_and_names_are_bounded),

@@ -490,21 +490,18 @@ switch_express(void *ctx, struct text_view service, struct text_view scope)
 
 /* Of the scope that is switched, spans are points of probed requests, with their names as a field; but not those that begin or take over a request. */
 static void
-spans_of_a_switched_scope_are_points(void **state)
+take_switched(const struct want *w, bool probed, bool points)
 {
-	struct rate rate = { .request_type = "GET /", .sampled = 1, .probed = 1 };
-	struct want w = { .sampled = 1, .rates = &rate, .nrates = 1 };
 	struct kit k;
 	struct trace *t;
 	const struct event *e;
 	int asked = 0;
 	const struct otel_levers levers = { switch_express, NULL, &asked };
 	char text[600], root[600], all[3000];
-	(void)state;
 
 	kit_begin(&k, &OPTIONS);
 	otel_source_levers(k.s, &levers);
-	assert_int_equal(otel_source_want(k.s, &w, (struct mono){ 100 * S }, &k.e), 0);
+	assert_int_equal(otel_source_want(k.s, w, (struct mono){ 100 * S }, &k.e), 0);
 	buf_reset(&k.body);
 	snprintf(all, sizeof all,
 	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"shop\"}}]},\"scopeSpans\":["
@@ -522,16 +519,42 @@ spans_of_a_switched_scope_are_points(void **state)
 	poll_all(&k, 16000);
 	t = assemble_next(k.a);
 	assert_non_null(t);
-	assert_true(trace_is_evidence(t) && t->probed);
+	assert_true(trace_is_evidence(t) && t->probed == probed);
 	assert_int_equal(t->nunits, 2);
 	e = find_event(&k, t, "shop/opamp:express_begin");
-	assert_non_null(e);
-	assert_int_equal(t->units[e->unit].id, 1);
-	assert_string_equal(labels_get(k.labels, e->label)->fields[0], "span.name");
-	assert_memory_equal(e->values[0].text, "middleware", 10);
-	assert_non_null(find_event(&k, t, "shop/opamp:express_end"));
+	assert_true((e != NULL) == points);
+	if (points) {
+		assert_int_equal(t->units[e->unit].id, 1);
+		assert_string_equal(labels_get(k.labels, e->label)->fields[0], "span.name");
+		assert_memory_equal(e->values[0].text, "middleware", 10);
+		assert_non_null(find_event(&k, t, "shop/opamp:express_end"));
+	}
 	trace_free(t);
 	kit_end(&k);
+}
+
+static void
+spans_of_a_switched_scope_are_points(void **state)
+{
+	struct rate rate = { .request_type = "GET /", .sampled = 1, .probed = 1 };
+	const struct want w = { .sampled = 1, .rates = &rate, .nrates = 1 };
+	(void)state;
+
+	take_switched(&w, true, true);
+	rate.probed = 0;
+	take_switched(&w, false, false);
+}
+
+static void
+so_they_are_in_all_sampled_requests_if_some_are_wanted_there(void **state)
+{
+	struct toggle toggle = { "opamp:express_begin", true };
+	struct want w = { .sampled = 1, .ntoggles = 1, .toggles = &toggle };
+	(void)state;
+
+	take_switched(&w, false, true);
+	toggle.sampled = false;
+	take_switched(&w, false, false);
 }
 
 /* In the span's unit, between its first and its last record, with their attributes as fields; a tracepoint that is on. */
@@ -689,6 +712,7 @@ main(void)
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(events_of_spans_are_points_with_keys),
 		cmocka_unit_test(spans_of_a_switched_scope_are_points),
+		cmocka_unit_test(so_they_are_in_all_sampled_requests_if_some_are_wanted_there),
 		cmocka_unit_test(names_of_events_are_bounded),
 		cmocka_unit_test(a_link_to_a_span_that_ended_before_is_the_cause),
 	};
