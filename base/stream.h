@@ -36,15 +36,6 @@ void stream_abort(struct stream *s);
 
 void stream_close(struct stream *s); /* NULL is fine; no call on s may be under way */
 
-/* User and process of the peer of an ipc stream: 0, or ERR_MISSING for other streams. */
-int stream_peer(struct stream *s, int *uid, int *pid);
-
-/* The address of the peer of an accepted TCP stream: "192.0.2.7", or the /64 network of IPv6, "2001:db8::/64", all of
- * which one party has. "" for other streams. Valid while s is open. */
-const char *stream_address(const struct stream *s);
-/* Whether any byte has come from the peer, also of a handshake. From any thread. */
-bool stream_heard(const struct stream *s);
-
 /* ---- tls:// (stream_tls.c) ---- */
 bool url_is_tls(const char *url);
 
@@ -63,16 +54,13 @@ const char *stream_peer_name(const struct stream *s);
  * ERR_DENIED. From any thread. */
 int stream_trusted(struct stream *s, struct err *e);
 
-/* Listens. A socket file is created with `mode`; a stale one that no program listens on is replaced. Port 0 takes a
- * free port, which listener_url() names. ERR_BUSY: another program listens there, or the path is a
- * file of another kind; ERR_INPUT: malformed URL; ERR_SYSTEM; ERR_MEMORY. */
+/*
+ * A listener for blocking streams: of tests and benches that play a controller. honed listens with base/listen_socket.h.
+ * A socket file is created with `mode`. Port 0 takes a free port, which listener_url() names. ERR_BUSY: another program
+ * listens there; ERR_INPUT: malformed URL; ERR_SYSTEM; ERR_MEMORY.
+ */
 int listener_open(struct listener **ret, const char *url, unsigned mode, struct err *e);
 const char *listener_url(const struct listener *l);
-
-/* TCP: the kernel passes a connection on when its first bytes have come, or after 3 s, so silent ones hold no thread
- * and no place here, unless there are so many that the kernel answers with SYN cookies. For protocols in which the
- * side that dials begins. Nothing on local sockets. O(open files). */
-void listener_defer(const struct listener *l);
 
 /* ERR_TIMEOUT: no connection in time; ERR_FULL: too many open files; ERR_PEER: failed or aborted;
  * ERR_MEMORY. */

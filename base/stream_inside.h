@@ -13,14 +13,10 @@ struct transport; /* transport_nng.h */
 struct secure;    /* stream_tls.c */
 struct nng_stream;
 
-enum { ADDRESS_BYTES = 48 };
-
 struct stream {
 	struct transport *transport;
 	char *url;
-	char address[ADDRESS_BYTES]; /* of the peer on another machine; "": dialled, or local */
-	atomic_bool heard;           /* bytes have come */
-	bool dialled;                /* by this side */
+	bool dialled; /* by this side */
 	bool tls;
 	_Atomic(struct secure *) secure; /* NULL until the handshake is done */
 };
@@ -36,6 +32,14 @@ time_limit_in_ms(int ms) /* at least 1 ms */
 	ms = ms < 1 ? 1 : ms;
 	return (struct time_limit){ ms, { clock_mono().ns + (int64_t)ms * 1000000 } };
 }
+
+/* ---- URLs (stream_url.c) ---- */
+
+int url_check(
+    const char *url, struct err *e); /* 0, or ERR_INPUT for URLs that streams do not take */
+bool url_is_local(const char *url);  /* ipc:// */
+/* "host" of tcp://host:port or tls://[host]:port. The caller frees it; NULL: out of memory. */
+char *url_host(const char *url);
 
 /* ---- transport ---- */
 

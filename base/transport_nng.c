@@ -102,7 +102,6 @@ transport_read_some(
 	if (rc != 0)
 		return transport_failed(e, s->url, "reading", rc, limit.ms);
 	*n = nng_aio_count(c->aio);
-	atomic_store(&s->heard, true);
 	return 0;
 }
 

@@ -43,7 +43,6 @@ mailbox_init(struct mailbox *m, size_t max_bytes)
 	m->last = m->urgent = &m->first;
 	m->max_bytes = max_bytes;
 	cond_init_mono(&m->mail);
-	cond_init_mono(&m->room);
 }
 
 void
@@ -56,7 +55,6 @@ mailbox_release(struct mailbox *m)
 		free(l);
 	}
 	pthread_cond_destroy(&m->mail);
-	pthread_cond_destroy(&m->room);
 }
 
 /* Adds a letter to the sums, or subtracts it. */
@@ -83,7 +81,15 @@ mailbox_put(struct mailbox *m, struct letter *l)
 	if (urgent)
 		m->urgent = &l->next;
 	count(m, l, true);
-	pthread_cond_signal(&m->mail);
+	m->unannounced = true;
+}
+
+void
+mailbox_announce(struct mailbox *m)
+{
+	if (m->unannounced)
+		pthread_cond_signal(&m->mail);
+	m->unannounced = false;
 }
 
 void
@@ -109,8 +115,6 @@ mailbox_take(struct mailbox *m)
 	if (m->urgent == &l->next)
 		m->urgent = &m->first;
 	count(m, l, false);
-	if (!mailbox_full(m))
-		pthread_cond_broadcast(&m->room);
 	return l;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The server for agents and operators. Its threads accept, read and write; received frames wait in
+ * The server for agents and operators. One thread accepts, reads and writes for all connections; received frames wait in
  * a mailbox, which one thread of the caller empties:
  *
- *	agents.sock --> reader --.                                  .--> writer --> agent
- *	agents.sock --> reader ---+--> mailbox --> server_next() ---+--> writer --> agent
- *	honed.sock  --> reader --'                                  '--> writer --> operator
+ *	agents.sock <--.                        .--> mailbox --> server_next()
+ *	agents.sock <--+--> loop (epoll) <------+
+ *	honed.sock  <--'      |                 '--- server_want(), server_answer(), ...
+ *	                  greeters: users' roles, TLS handshakes
  *
- * A peer that stalls does not delay others: each connection has two threads, and at most one frame
- * of each kind waits to be written (an ACK or a WANT replaces the one before). While the mailbox is
- * full the readers do not read, so that the agents' windows fill. A peer that sends or asks too
- * fast is read more slowly.
+ * Threads do not grow with connections. A peer that stalls does not delay others: no call of the loop waits for a peer, and
+ * at most one frame of each kind waits to be written (an ACK or a WANT replaces the one before). While the mailbox is full
+ * the loop does not read, so that the agents' windows fill. A peer that sends or asks too fast is read more slowly.
  */
 #ifndef CONTROLPLANE_SERVER_SERVER_H
 #define CONTROLPLANE_SERVER_SERVER_H

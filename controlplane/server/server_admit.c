@@ -14,71 +14,59 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
-enum { FLOOD_NOTE_S = 10, SOURCE_BYTES = 64 };
+#include "base/stream.h"
 
-/* Who has connected: over a local socket from the kernel's credentials; others are not known yet.
- * *only_node: the only node that it may report for, or NULL. forbidden->code: not 0 if it is
- * refused. */
-static void
-identify(struct gate *g, struct stream *st, struct who *who, const char **only_node,
-    struct err *forbidden)
+enum {
+	FLOOD_NOTE_S = 10,
+	SOURCE_BYTES = 64,
+	TURN_AWAY_BYTES = 512,
+};
+
+/* ---- who connects ---- */
+
+/* Over a local socket the kernel has said who it is, and a greeter has looked up what that user may do. p->forbidden.code:
+ * not 0 if it is refused. Without the lock, in a greeter's thread. */
+void
+server_find_roles(struct peer *p)
 {
-	struct server *s = g->server;
+	struct server *s = p->server;
 	struct mono now = clock_mono();
-	int uid, pid;
+	struct who who = p->conn.who;
+	const char *only_node = NULL;
+	struct err forbidden = { 0 };
 
-	*who = (struct who){ .uid = -1, .pid = -1 };
-	*only_node = NULL;
-	forbidden->code = 0;
-	if (stream_peer(st, &uid, &pid) < 0) {
-		if (strncmp(listener_url(g->listener), "ipc://", 6) == 0)
-			err_set(forbidden, ERR_DENIED,
-			    "the kernel did not report the user of the process");
-		return;
+	if (who.uid < 0) {
+		err_set(
+		    &forbidden, ERR_DENIED, "the kernel did not report the user of the process");
+	} else {
+		roles_who(s->roles, who.uid, who.pid, now, &who);
+		if (p->conn.door == DOOR_OPERATORS && who.role == ROLE_NONE)
+			roles_refuse(s->roles, &who, ROLE_LOOK, NULL, &forbidden);
+		else if (p->conn.door == DOOR_AGENTS)
+			switch (roles_agent(s->roles, &who, now)) {
+			case AGENT_NO:
+				roles_refuse_agent(s->roles, &who, &forbidden);
+				break;
+			case AGENT_THIS_HOST:
+				only_node = s->host;
+				break;
+			case AGENT_ANY_NODE:
+				break;
+			}
 	}
-	roles_who(s->roles, uid, pid, now, who);
-	if (g->door == DOOR_OPERATORS) {
-		if (who->role == ROLE_NONE)
-			roles_refuse(s->roles, who, ROLE_LOOK, NULL, forbidden);
-		return;
-	}
-	switch (roles_agent(s->roles, who, now)) {
-	case AGENT_NO:
-		roles_refuse_agent(s->roles, who, forbidden);
-		break;
-	case AGENT_THIS_HOST:
-		*only_node = s->host;
-		break;
-	case AGENT_ANY_NODE:
-		break;
-	}
+	server_lock(s);
+	p->conn.who = who;
+	p->conn.only_node = only_node;
+	p->forbidden = forbidden;
+	server_unlock(s);
 }
 
-/* Who connects, for the limits: the address of another machine, or a local user. Whether it is another machine. */
-static bool
-name_source(const struct stream *st, const struct who *who, char source[SOURCE_BYTES])
-{
-	const char *address = stream_address(st);
-
-	if (address[0] != '\0')
-		snprintf(source, SOURCE_BYTES, "%s", address);
-	else
-		snprintf(source, SOURCE_BYTES, "user %d", who->uid);
-	return address[0] != '\0';
-}
-
-/* Strangers of this door: those that are being closed, or those that are not. */
-static int
-strangers(const struct server *s, enum door door, bool closing)
-{
-	int n = 0;
-
-	for (const struct peer *p = s->peers; p != NULL; p = p->next)
-		n += p->conn.door == door && !p->conn.identified && p->closing == closing;
-	return n;
-}
+/* ---- strangers ---- */
 
 static void
 note_flood(struct server *s, const char *source)
@@ -97,101 +85,217 @@ note_flood(struct server *s, const char *source)
 static void
 close_stranger(struct server *s, struct peer *p)
 {
-	if (strangers(s, p->conn.door, true) < s->options.strangers_max) {
+	if (s->count[p->conn.door][LIST_CLOSING] < s->options.strangers_max)
 		peer_hang_up(p, REFUSED_UNHEARD);
-		return;
-	}
-	peer_hang_up(p, NULL);
-	stream_abort(p->stream);
+	else
+		peer_close(p);
 }
 
 /* Makes room for a new stranger of this source. false: the new one has to go. */
 static bool
-make_room(struct server *s, const struct gate *g, unsigned cell, const char *source, bool remote)
+make_room(struct server *s, const struct peer *new)
 {
 	int max = s->options.strangers_max, n = 0, i;
+	enum door door = new->conn.door;
 	struct admission limits = { max, max };
 	struct stranger all[max];
-	struct peer *peers[max];
+	struct peer *peers[max], *p;
 
-	if (remote)
+	if (new->remote)
 		limits.share = max / SOURCE_PART > 0 ? max / SOURCE_PART : 1;
-	for (struct peer *p = s->peers; p != NULL && n < max; p = p->next) {
-		if (p->conn.door != g->door || p->conn.identified || p->closing)
-			continue;
-		peer_hear(p);
+	TAILQ_FOREACH(p, &s->lists[door][LIST_STRANGERS], listed)
+	{
+		if (n == max)
+			break;
 		peers[n] = p;
 		all[n++] = (struct stranger){ p->cell, p->conn.spoke };
 	}
-	if ((i = stranger_to_close(all, n, cell, &limits, &s->rng)) == CLOSE_NONE)
+	if ((i = stranger_to_close(all, n, new->cell, &limits, &s->rng)) == CLOSE_NONE)
 		return true;
-	note_flood(s, source);
+	note_flood(s, new->source);
 	if (i != CLOSE_NEW)
 		close_stranger(s, peers[i]);
 	return i != CLOSE_NEW;
 }
 
-/* Whether a connection is taken whose source is permitted: its source has not failed too often, and there is room for
+/* Whether a connection is taken whose user is permitted: its source has not failed too often, and there is room for
  * it or is made. */
 static bool
-admitted(struct server *s, const struct gate *g, unsigned cell, const char *source, bool remote)
+admitted(struct server *s, const struct peer *p)
 {
-	if (remote && source_penalised(&s->sources, cell, clock_mono())) {
-		note_flood(s, source);
+	if (p->remote && source_penalised(&s->sources, p->cell, clock_mono())) {
+		note_flood(s, p->source);
 		return false;
 	}
-	return make_room(s, g, cell, source, remote);
+	return make_room(s, p);
 }
 
-/* Waits for threads that are ending while there are more connections than all limits together. */
-static void
-wait_for_threads(struct server *s)
-{
-	int most = s->options.connections_max + 4 * s->options.strangers_max;
-	struct timespec until;
+/* ---- new connections; in the loop's thread ---- */
 
-	while (s->npeers >= most && !s->stopping) {
-		until = mono_in_ms(100);
-		server_wait(s, &s->ended, &until);
-		server_reap(s);
+/* As much of a refusal as the socket takes. */
+static void
+turn_away(struct peer *p, const char *text)
+{
+	uint8_t frame[FRAME_HEADER_BYTES + TURN_AWAY_BYTES];
+	size_t len = strlen(text) < TURN_AWAY_BYTES ? strlen(text) : TURN_AWAY_BYTES, n;
+
+	memcpy(frame + FRAME_HEADER_BYTES, text, len);
+	frame_seal(frame, FRAME_REFUSE, 0, text, len);
+	channel_write(&p->channel, frame, FRAME_HEADER_BYTES + len, &n, NULL);
+}
+
+/* Frees a connection that was not taken; in no list. */
+static void
+drop(struct peer *p)
+{
+	channel_close(&p->channel);
+	peer_free(p);
+}
+
+/* Its user is not permitted. It is sent the reason, unless too many are sent theirs. */
+static void
+forbid(struct server *s, struct peer *p)
+{
+	server_refused(s, p->conn.door, &p->conn.who, &p->forbidden);
+	if (s->count[p->conn.door][LIST_CLOSING] >= s->options.strangers_max) {
+		turn_away(p, p->forbidden.text);
+		peer_close(p);
+		return;
 	}
+	p->state = PEER_TALKING;
+	peer_hang_up(p, p->forbidden.text);
+}
+
+/* Begins what a connection of another machine says first. */
+static void
+begin(struct gate *g, struct peer *p)
+{
+	struct server *s = g->server;
+	struct err e = { 0 };
+
+	if (!url_is_tls(listen_socket_url(g->listener))) {
+		p->state = PEER_TALKING;
+		return;
+	}
+	p->state = PEER_SHAKING;
+	p->credentials_age = s->credentials_age;
+	if (s->options.tls == NULL)
+		err_set(&e, ERR_INPUT, "this side has no credentials; hone keys init makes them");
+	else
+		channel_secure(&p->channel, s->options.tls, &e);
+	if (e.code != 0)
+		peer_fail(p, &e);
+}
+
+/* Who it is, is known: it becomes a stranger, or is closed. */
+static void
+admit(struct gate *g, struct peer *p)
+{
+	struct server *s = g->server;
+
+	assert(server_lock_held(s));
+	if (p->forbidden.code != 0) {
+		forbid(s, p);
+		return;
+	}
+	if (s->stopping || !admitted(s, p)) {
+		peer_close(p); /* without a word, since no handshake was done */
+		return;
+	}
+	peer_list(p, LIST_STRANGERS);
+	begin(g, p);
+}
+
+static struct peer *
+peer_new(struct gate *g, const struct accepted_socket *a)
+{
+	struct server *s = g->server;
+	struct peer *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return NULL;
+	p->server = s;
+	p->list = LISTS;
+	p->remote = !a->local;
+	channel_init(&p->channel, a->fd);
+	conn_init(&p->conn, g->door, &s->options.limits, clock_mono());
+	p->conn.who.uid = a->uid;
+	p->conn.who.pid = a->pid;
+	snprintf(p->address, sizeof p->address, "%s", a->address);
+	if (a->local)
+		snprintf(p->source, sizeof p->source, "user %d", a->uid);
+	else
+		snprintf(p->source, sizeof p->source, "%s", a->network);
+	p->cell = source_cell(s->source_secret, p->source);
+	return p;
 }
 
 void
-server_admit(struct gate *g, struct stream *st)
+server_admit(struct gate *g, const struct accepted_socket *a)
 {
 	struct server *s = g->server;
-	struct err forbidden, e = { 0 };
-	const char *only_node;
-	char source[SOURCE_BYTES];
-	unsigned cell;
-	struct who who;
-	bool refused = false;
-	int rc = 0;
+	struct peer *p = peer_new(g, a);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = p };
 
-	identify(g, st, &who, &only_node, &forbidden);
-	bool remote = name_source(st, &who, source);
-
-	cell = source_cell(s->source_secret, source);
-	server_lock(s);
-	server_reap(s);
-	if (forbidden.code != 0) {
-		server_refused(s, g->door, &who, &forbidden);
-		if (strangers(s, g->door, true) >= s->options.strangers_max)
-			rc = err_set(&e, forbidden.code, "%s", forbidden.text);
-	} else {
-		refused = !admitted(s, g, cell, source, remote);
+	if (p == NULL) {
+		close(a->fd);
+		return;
 	}
-	if (rc == 0 && !refused)
-		wait_for_threads(s);
-	if (s->stopping)
-		rc = err_set(&e, ERR_PEER, "the controller is stopping");
-	else if (rc == 0 && !refused &&
-		 (rc = peer_start(s, g->door, st, cell, &who, only_node, &forbidden, &e)) < 0)
-		server_note(s, "refused: %s", e.text);
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, a->fd, &ev) != 0) {
+		drop(p);
+		return;
+	}
+	server_lock(s);
+	peer_list(p, LIST_UNKNOWN);
+	if (a->local)
+		server_greet(p, JOB_ROLES);
+	else {
+		peer_ready(p);
+		admit(g, p);
+	}
 	server_unlock(s);
-	if (rc < 0)
-		stream_turn_away(st, e.text);
-	else if (refused) /* without a word, since writing may wait, and no handshake was done */
-		stream_close(st);
+}
+
+/* After a piece of the handshake, or all of it. */
+static void
+go_on_shaking(struct peer *p)
+{
+	struct server *s = p->server;
+	struct err e = { 0 };
+
+	if (p->greeter_rc < 0) {
+		err_set(&e, p->greeter_rc, "TLS handshake: %s at %s: %s", p->address,
+		    listen_socket_url(s->gates[p->conn.door].listener), p->greeter_err.text);
+	} else if (p->greeter_rc == 0) {
+		p->state = PEER_TALKING;
+		if (p->forbidden.code != 0)
+			e = p->forbidden;
+		else
+			peer_name(p, &e);
+	}
+	if (e.code != 0) {
+		peer_fail(p, &e);
+		return;
+	}
+	/* The credentials may have changed during the handshake. */
+	if (p->state == PEER_TALKING && p->credentials_age != s->credentials_age)
+		server_recheck_later(p);
+}
+
+void
+server_greeted(struct peer *p)
+{
+	struct server *s = p->server;
+
+	assert(server_lock_held(s) && !p->with_greeter);
+	if (p->state >= PEER_CLOSING) {
+		peer_put_writing(p);
+		return;
+	}
+	peer_ready(p);
+	peer_put_writing(p);
+	if (p->job == JOB_ROLES)
+		admit(&s->gates[p->conn.door], p);
+	else
+		go_on_shaking(p);
 }

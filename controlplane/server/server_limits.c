@@ -24,16 +24,15 @@ limit_of(const struct server *s, enum door door)
 	return door == DOOR_OPERATORS ? operators : all - operators;
 }
 
-/* Identified connections of the door of `but`, without `but`. others_only: without those of root and
- * of honed's user. */
+/* Operators that are identified and not of root or honed's user, without `but`. */
 static int
-identified(const struct server *s, const struct peer *but, bool others_only)
+other_operators(const struct server *s, const struct peer *but)
 {
+	const struct peer *p;
 	int n = 0;
 
-	for (const struct peer *p = s->peers; p != NULL; p = p->next)
-		n += p != but && p->conn.door == but->conn.door && p->conn.identified &&
-		     !p->closing && (!others_only || !p->conn.who.own);
+	TAILQ_FOREACH(p, &s->lists[DOOR_OPERATORS][LIST_IDENTIFIED], listed)
+	n += p != but && !p->conn.who.own;
 	return n;
 }
 
@@ -42,14 +41,13 @@ identified(const struct server *s, const struct peer *but, bool others_only)
 static bool
 close_idle_operator(struct server *s, const struct peer *but, bool others_only)
 {
-	struct peer *idle = NULL;
+	struct peer *idle = NULL, *p;
 
-	for (struct peer *p = s->peers; p != NULL; p = p->next)
-		if (p != but && p->conn.door == DOOR_OPERATORS && p->conn.identified &&
-		    !p->closing && p->conn.stage == CONN_OPEN && !p->blocked &&
-		    (!others_only || !p->conn.who.own) &&
-		    (idle == NULL || p->conn.heard.ns < idle->conn.heard.ns))
-			idle = p;
+	TAILQ_FOREACH(p, &s->lists[DOOR_OPERATORS][LIST_IDENTIFIED], listed)
+	if (p != but && p->conn.stage == CONN_OPEN && p->hold == HOLD_NONE &&
+	    (!others_only || !p->conn.who.own) &&
+	    (idle == NULL || p->conn.heard.ns < idle->conn.heard.ns))
+		idle = p;
 	if (idle != NULL)
 		peer_hang_up(
 		    idle, "this idle connection was closed for another operator; connect again");
@@ -60,22 +58,24 @@ int
 server_check_limit(struct server *s, struct peer *p, struct err *e)
 {
 	int all = limit_of(s, p->conn.door), own = all / OWN_PART > 0 ? all / OWN_PART : 1;
+	int identified = s->count[p->conn.door][LIST_IDENTIFIED];
 
-	assert(server_lock_held(s));
+	assert(server_lock_held(s) && p->list != LIST_IDENTIFIED);
 	if (p->conn.door == DOOR_AGENTS) {
-		if (identified(s, p, false) < all)
+		if (identified < all)
 			return 0;
 		return err_set(e, ERR_FULL,
 		    "there are %d agents, and no more are allowed; see connections_max in honed.conf",
 		    all);
 	}
-	if (!p->conn.who.own && identified(s, p, true) >= (all > own ? all - own : 1) &&
+	if (!p->conn.who.own && other_operators(s, p) >= (all > own ? all - own : 1) &&
 	    !close_idle_operator(s, p, true))
 		return err_set(e, ERR_FULL,
 		    "%d operators ask at once, and no more are allowed except root and the user of honed; "
 		    "see connections_max in honed.conf",
 		    all > own ? all - own : 1);
-	if (identified(s, p, false) >= all && !close_idle_operator(s, p, !p->conn.who.own))
+	if (s->count[DOOR_OPERATORS][LIST_IDENTIFIED] >= all &&
+	    !close_idle_operator(s, p, !p->conn.who.own))
 		return err_set(e, ERR_FULL,
 		    "%d operators ask at once, and no more are allowed; see connections_max in honed.conf",
 		    all);

@@ -75,8 +75,8 @@ progress_of(struct server *s, const char *node)
 static bool
 may_replace(const struct server *s, const struct peer *old, const struct hello *h)
 {
-	return old->closing || old->conn.hello.incarnation == h->incarnation ||
-	       (!old->blocked &&
+	return old->state >= PEER_CLOSING || old->conn.hello.incarnation == h->incarnation ||
+	       (old->hold == HOLD_NONE &&
 		   mono_since_ns(clock_mono(), old->conn.heard) >= s->options.replace_ns);
 }
 
@@ -89,20 +89,6 @@ mail_left(struct peer *p, char *text)
 	p->left_reported = true;
 	p->discard = true;
 	return (struct mail){ .kind = MAIL_LEFT, .peer = p, .tag = p->tag, .text = text };
-}
-
-/* The reader has ended: the peer leaves the list, and is freed by the next server_next(). */
-static void
-remove_peer(struct server *s, struct peer *p)
-{
-	struct peer **at = &s->peers;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	s->npeers--;
-	s->left = p;
-	pthread_cond_broadcast(&s->ended);
 }
 
 /*
@@ -148,11 +134,9 @@ open_letter(struct server *s, struct letter *l, struct mail *ret)
 	bool mail = true;
 
 	*ret = l->mail;
-	if (l->end) {
-		server_unlock(s);
-		pthread_join(p->reader, NULL); /* posting this letter was its last action */
-		server_lock(s);
-		remove_peer(s, p);
+	if (l->end) { /* the loop does not know it any more; the next server_next() frees it */
+		peer_list(p, LISTS);
+		s->left = p;
 		mail = p->welcomed && !p->left_reported;
 		if (mail)
 			*ret = mail_left(p, l->mail.text);
@@ -171,6 +155,17 @@ open_letter(struct server *s, struct letter *l, struct mail *ret)
 	return mail;
 }
 
+/* The first letter, or NULL. The loop reads on when there is room again. */
+static struct letter *
+take_letter(struct server *s)
+{
+	struct letter *l = mailbox_take(&s->mailbox);
+
+	if (!TAILQ_EMPTY(&s->held[HOLD_ROOM]) && !mailbox_full(&s->mailbox))
+		server_wake(s);
+	return l;
+}
+
 bool
 server_next(struct server *s, struct mail *ret, int timeout_ms)
 {
@@ -180,11 +175,10 @@ server_next(struct server *s, struct mail *ret, int timeout_ms)
 
 	server_lock(s);
 	while (!found) {
-		server_reap(s);
 		if (s->left != NULL)
 			peer_free(s->left);
 		s->left = NULL;
-		if ((l = mailbox_take(&s->mailbox)) != NULL)
+		if ((l = take_letter(s)) != NULL)
 			found = open_letter(s, l, ret);
 		else if (timeout_ms == 0 || server_wait(s, &s->mailbox.mail, &until) != 0)
 			break;
@@ -200,7 +194,7 @@ server_next_status(struct server *s, struct mail *ret)
 
 	server_lock(s);
 	while (!found && s->mailbox.urgent != &s->mailbox.first)
-		found = open_letter(s, mailbox_take(&s->mailbox), ret);
+		found = open_letter(s, take_letter(s), ret);
 	server_unlock(s);
 	return found;
 }
@@ -257,7 +251,7 @@ server_refuse(struct server *s, struct peer *p, const char *text)
 {
 	server_lock(s);
 	p->discard = true;
-	if (!p->closing) {
+	if (p->state < PEER_CLOSING) {
 		err_set(&p->end, 0, "%s", text);
 		peer_hang_up(p, text);
 	}

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -324,92 +323,6 @@ an_aborted_stream_stays_aborted(void **state)
 /* ---- listening and dialing ---- */
 
 static void
-leave_stale_socket(void)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
-	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof to), 0);
-	assert_int_equal(listen(fd, 1), 0);
-	close(fd);
-	assert_int_equal(access(path, F_OK), 0);
-}
-
-static void
-a_stale_socket_is_replaced(void **state)
-{
-	struct pair p;
-	struct err e;
-	(void)state;
-
-	leave_stale_socket();
-	assert_int_equal(stream_dial(&p.a, ipc_url, LONG_MS, &e), ERR_PEER);
-	pair_open(&p, ipc_url);
-	pair_close(&p);
-}
-
-static void
-a_socket_in_use_is_busy_and_stays(void **state)
-{
-	struct listener *other;
-	struct pair p;
-	struct err e;
-	char byte = 0;
-	(void)state;
-
-	pair_open(&p, ipc_url);
-	assert_int_equal(listener_open(&other, ipc_url, 0600, &e), ERR_BUSY);
-	assert_non_null(strstr(e.text, path));
-	assert_int_equal(stream_write(p.a, "x", 1, LONG_MS, &e), 0);
-	assert_int_equal(stream_read(p.b, &byte, 1, LONG_MS, &e), 0);
-	assert_int_equal(byte, 'x');
-	pair_close(&p);
-	pair_open(&p, tcp_url);
-	assert_int_equal(listener_open(&other, listener_url(p.listener), 0, &e), ERR_BUSY);
-	pair_close(&p);
-}
-
-static void
-a_file_that_is_no_socket_is_left_alone(void **state)
-{
-	FILE *f = fopen(path, "w");
-	struct listener *l;
-	struct stat st;
-	struct err e;
-	(void)state;
-
-	fputs("somebody's data", f);
-	fclose(f);
-	assert_int_equal(listener_open(&l, ipc_url, 0600, &e), ERR_BUSY);
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_size, 15);
-	unlink(path);
-}
-
-static void
-a_local_socket_has_its_mode_and_knows_its_peer(void **state)
-{
-	int uid = -1, pid = -1;
-	struct stat st;
-	struct pair p;
-	(void)state;
-
-	pair_open(&p, ipc_url);
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(stream_peer(p.b, &uid, &pid), 0);
-	assert_int_equal(uid, (int)getuid());
-	assert_int_equal(pid, (int)getpid());
-	pair_close(&p);
-	assert_int_equal(access(path, F_OK), -1); /* closing removed it */
-	pair_open(&p, tcp_url);
-	assert_int_equal(stream_peer(p.b, &uid, &pid), ERR_MISSING);
-	assert_null(strstr(listener_url(p.listener), ":0"));
-	pair_close(&p);
-}
-
-static void
 an_accept_without_a_dial_times_out_and_can_be_repeated(void **state)
 {
 	struct listener *l;
@@ -562,10 +475,6 @@ main(void)
 		cmocka_unit_test(a_closed_peer_is_reported_as_gone),
 		cmocka_unit_test(abort_wakes_read_write_and_accept),
 		cmocka_unit_test(an_aborted_stream_stays_aborted),
-		cmocka_unit_test(a_stale_socket_is_replaced),
-		cmocka_unit_test(a_socket_in_use_is_busy_and_stays),
-		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
-		cmocka_unit_test(a_local_socket_has_its_mode_and_knows_its_peer),
 		cmocka_unit_test(an_accept_without_a_dial_times_out_and_can_be_repeated),
 		cmocka_unit_test(a_dial_waits_while_the_queue_is_full),
 		cmocka_unit_test(failures_name_the_url_and_the_remedy),

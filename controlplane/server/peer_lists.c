@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A connection in the lists of the server, and what it has of the limits that all share. */
+#include "controlplane/server/server_inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void
+server_wake(struct server *s)
+{
+	uint64_t one = 1;
+
+	assert(server_lock_held(s));
+	if (s->woken || (s->loop_runs && pthread_equal(s->loop, pthread_self())))
+		return;
+	s->woken = true;
+	/* It fails only when its counter is full, and then the loop wakes anyway. */
+	if (write(s->wake_fd, &one, sizeof one) < 0)
+		assert(errno == EAGAIN);
+}
+
+void
+peer_list(struct peer *p, enum peer_list to)
+{
+	struct server *s = p->server;
+	enum door door = p->conn.door;
+
+	assert(server_lock_held(s));
+	if (p->list != LISTS) {
+		TAILQ_REMOVE(&s->lists[door][p->list], p, listed);
+		s->count[door][p->list]--;
+	}
+	if ((p->list = to) != LISTS) {
+		TAILQ_INSERT_TAIL(&s->lists[door][to], p, listed);
+		s->count[door][to]++;
+	}
+}
+
+void
+peer_hold(struct peer *p, enum hold why)
+{
+	assert(server_lock_held(p->server) && p->hold == HOLD_NONE && why != HOLD_NONE);
+	p->hold = why;
+	TAILQ_INSERT_TAIL(&p->server->held[why], p, held);
+}
+
+void
+peer_unhold(struct peer *p)
+{
+	assert(server_lock_held(p->server));
+	if (p->hold == HOLD_NONE)
+		return;
+	TAILQ_REMOVE(&p->server->held[p->hold], p, held);
+	p->hold = HOLD_NONE;
+	p->conn.heard = clock_mono();
+}
+
+void
+peer_release_memory(struct peer *p)
+{
+	struct server *s = p->server;
+
+	assert(server_lock_held(s) && s->reading_bytes >= p->reading_bytes);
+	s->reading_bytes -= p->reading_bytes;
+	p->reading_bytes = 0;
+}
+
+void
+peer_put_writing(struct peer *p)
+{
+	struct server *s = p->server;
+
+	assert(server_lock_held(s));
+	if (!p->is_waiting)
+		TAILQ_INSERT_TAIL(&s->writing, p, waiting);
+	p->is_waiting = true;
+	server_wake(s);
+}
+
+void
+peer_put(struct peer *p, enum slot slot, const void *data, size_t len)
+{
+	static const uint8_t no_header[FRAME_HEADER_BYTES];
+	struct buf *b = &p->slots[slot];
+
+	assert(server_lock_held(p->server) && slot < SLOTS);
+	if (p->state != PEER_TALKING)
+		return;
+	buf_reset(b);
+	buf_bytes(b, no_header, sizeof no_header);
+	buf_bytes(b, data, len);
+	p->full[slot] = !b->failed;
+	peer_put_writing(p);
+}
+
+void
+peer_hang_up(struct peer *p, const char *text)
+{
+	assert(server_lock_held(p->server));
+	if (p->state >= PEER_CLOSING)
+		return;
+	if (text != NULL)
+		peer_put(p, SLOT_REFUSE, text, strlen(text));
+	p->refused = text != NULL;
+	p->full[SLOT_WANT] = false;
+	p->state = PEER_CLOSING;
+	p->closed_at = clock_mono();
+	peer_unhold(p);
+	peer_release_memory(p);
+	peer_list(p, LIST_CLOSING);
+	peer_put_writing(p);
+}
+
+void
+peer_ready(struct peer *p)
+{
+	if (p->is_ready)
+		return;
+	TAILQ_INSERT_TAIL(&p->server->ready, p, ready_);
+	p->server->nready++;
+	p->is_ready = true;
+}
+
+void
+peer_unready(struct peer *p)
+{
+	if (!p->is_ready)
+		return;
+	TAILQ_REMOVE(&p->server->ready, p, ready_);
+	p->server->nready--;
+	p->is_ready = false;
+}
+
+void
+peer_free(struct peer *p)
+{
+	assert(p->channel.fd < 0);
+	for (int i = 0; i < SLOTS; i++)
+		buf_release(&p->slots[i]);
+	buf_release(&p->out);
+	free(p->in.payload);
+	free(p->in.rest);
+	free(p->last);
+	conn_release(&p->conn);
+	free(p);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The greeters: GREETERS threads for what takes long at the begin of a connection, so that no other connection waits for
+ * it: looking up users, which may ask a server, and TLS handshakes, some ms of CPU each. While a greeter has a connection, the loop
+ * neither reads nor writes it. As many handshakes are calculated at once as there are greeters; what waits for them is limited
+ * by the loop, which then accepts no more.
+ */
+#include "controlplane/server/server_inside.h"
+
+#include <assert.h>
+
+void
+server_greet(struct peer *p, enum greeter_job job)
+{
+	struct server *s = p->server;
+
+	assert(server_lock_held(s) && !p->with_greeter);
+	p->job = job;
+	p->with_greeter = true;
+	TAILQ_INSERT_TAIL(&s->jobs[job], p, job_);
+	s->njobs++;
+	pthread_cond_signal(&s->job);
+}
+
+static void
+shake_hands(struct peer *p)
+{
+	p->greeter_rc = channel_shake(&p->channel, &p->greeter_err);
+	/* What it did not know of when it checked the certificate. */
+	if (p->greeter_rc == 0)
+		channel_trusted(&p->channel, &p->forbidden);
+}
+
+/* Users are found at once, as a rule: they do not wait for handshakes. */
+static struct peer *
+first_job(const struct server *s)
+{
+	struct peer *p = TAILQ_FIRST(&s->jobs[JOB_ROLES]);
+
+	return p != NULL ? p : TAILQ_FIRST(&s->jobs[JOB_SHAKE]);
+}
+
+static void
+do_job(struct server *s, struct peer *p)
+{
+	assert(server_lock_held(s));
+	TAILQ_REMOVE(&s->jobs[p->job], p, job_);
+	s->njobs--;
+	server_unlock(s);
+	if (p->job == JOB_ROLES)
+		server_find_roles(p);
+	else
+		shake_hands(p);
+	server_lock(s);
+	p->with_greeter = false;
+	TAILQ_INSERT_TAIL(&s->greeted, p, job_);
+	server_wake(s);
+}
+
+void *
+server_greeter(void *arg)
+{
+	struct server *s = arg;
+	struct peer *p;
+
+	server_lock(s);
+	while (!s->loop_ended) {
+		struct timespec until = mono_in_ms(1000);
+
+		server_check_credentials(s);
+		if ((p = first_job(s)) != NULL)
+			do_job(s, p);
+		else
+			server_wait(s, &s->job, &until);
+	}
+	server_unlock(s);
+	return NULL;
+}
