@@ -360,7 +360,8 @@ read_handshake(struct peer *p, struct err *e)
 	return 0;
 }
 
-/* Closing a socket with unread bytes resets the connection, and the peer might lose the reason in REFUSE. */
+/* Closing a socket with unread bytes resets the connection, and the peer might lose the reason in REFUSE. One that has said
+ * nothing is not waited for. */
 static int
 discard(struct peer *p, struct err *e)
 {
@@ -371,6 +372,8 @@ discard(struct peer *p, struct err *e)
 	while ((rc = channel_read(&p->channel, data, sizeof data, &n, e)) == 0)
 		if ((sum += n) >= TURN_BYTES)
 			return err_set(e, ERR_PEER, "it goes on sending");
+	if (rc == CHANNEL_LATER && !p->channel.heard)
+		return err_set(e, ERR_PEER, "it has said nothing");
 	return rc;
 }
 

@@ -103,7 +103,7 @@ end_writing(struct peer *p)
 	/* A frame may have been put since. */
 	if (p->state != PEER_CLOSING || first_full(p) != SLOTS)
 		return;
-	if (!p->refused || !p->channel.heard || s->stopping) {
+	if (!p->refused || s->stopping) {
 		peer_close(p);
 		return;
 	}

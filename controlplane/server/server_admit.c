@@ -23,48 +23,8 @@
 
 enum {
 	FLOOD_NOTE_S = 10,
-	SOURCE_BYTES = 64,
 	TURN_AWAY_BYTES = 512,
 };
-
-/* ---- who connects ---- */
-
-/* Over a local socket the kernel has said who it is, and a greeter has looked up what that user may do. p->forbidden.code:
- * not 0 if it is refused. Without the lock, in a greeter's thread. */
-void
-server_find_roles(struct peer *p)
-{
-	struct server *s = p->server;
-	struct mono now = clock_mono();
-	struct who who = p->conn.who;
-	const char *only_node = NULL;
-	struct err forbidden = { 0 };
-
-	if (who.uid < 0) {
-		err_set(
-		    &forbidden, ERR_DENIED, "the kernel did not report the user of the process");
-	} else {
-		roles_who(s->roles, who.uid, who.pid, now, &who);
-		if (p->conn.door == DOOR_OPERATORS && who.role == ROLE_NONE)
-			roles_refuse(s->roles, &who, ROLE_LOOK, NULL, &forbidden);
-		else if (p->conn.door == DOOR_AGENTS)
-			switch (roles_agent(s->roles, &who, now)) {
-			case AGENT_NO:
-				roles_refuse_agent(s->roles, &who, &forbidden);
-				break;
-			case AGENT_THIS_HOST:
-				only_node = s->host;
-				break;
-			case AGENT_ANY_NODE:
-				break;
-			}
-	}
-	server_lock(s);
-	p->conn.who = who;
-	p->conn.only_node = only_node;
-	p->forbidden = forbidden;
-	server_unlock(s);
-}
 
 /* ---- strangers ---- */
 

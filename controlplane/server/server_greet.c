@@ -31,6 +31,43 @@ shake_hands(struct peer *p)
 		channel_trusted(&p->channel, &p->forbidden);
 }
 
+/* Over a local socket the kernel has said who it is, and a greeter has looked up what that user may do. p->forbidden.code:
+ * not 0 if it is refused. */
+static void
+find_roles(struct peer *p)
+{
+	struct server *s = p->server;
+	struct mono now = clock_mono();
+	struct who who = p->conn.who;
+	const char *only_node = NULL;
+	struct err forbidden = { 0 };
+
+	if (who.uid < 0) {
+		err_set(
+		    &forbidden, ERR_DENIED, "the kernel did not report the user of the process");
+	} else {
+		roles_who(s->roles, who.uid, who.pid, now, &who);
+		if (p->conn.door == DOOR_OPERATORS && who.role == ROLE_NONE)
+			roles_refuse(s->roles, &who, ROLE_LOOK, NULL, &forbidden);
+		else if (p->conn.door == DOOR_AGENTS)
+			switch (roles_agent(s->roles, &who, now)) {
+			case AGENT_NO:
+				roles_refuse_agent(s->roles, &who, &forbidden);
+				break;
+			case AGENT_THIS_HOST:
+				only_node = s->host;
+				break;
+			case AGENT_ANY_NODE:
+				break;
+			}
+	}
+	server_lock(s);
+	p->conn.who = who;
+	p->conn.only_node = only_node;
+	p->forbidden = forbidden;
+	server_unlock(s);
+}
+
 /* Users are found at once, as a rule: they do not wait for handshakes. */
 static struct peer *
 first_job(const struct server *s)
@@ -48,7 +85,7 @@ do_job(struct server *s, struct peer *p)
 	s->njobs--;
 	server_unlock(s);
 	if (p->job == JOB_ROLES)
-		server_find_roles(p);
+		find_roles(p);
 	else
 		shake_hands(p);
 	server_lock(s);

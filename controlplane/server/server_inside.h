@@ -315,9 +315,6 @@ void server_recheck(struct server *s);
 void *server_loop(void *arg);    /* the loop; arg: the server */
 void *server_greeter(void *arg); /* a greeter; arg: the server */
 
-/* What the user of a local connection may do: sets p->forbidden. May wait for the database of users. Called by a greeter,
- * without the lock. */
-void server_find_roles(struct peer *p);
 /* Reads credentials that have changed, once per second. Called by a greeter, with the lock, which it releases meanwhile. */
 void server_check_credentials(struct server *s);
 
