@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum { FDS = 4096, WANT = 5, HEADER_BYTES = 24 };
@@ -114,43 +113,26 @@ fsync(int fd)
 
 /* The header's checksum tells a new want from one that is said again (wire/frame.h). */
 static int
-is_new_want(int fd, const struct iovec *v, size_t n)
+is_new_want(int fd, const uint8_t *h, size_t n)
 {
-	const uint8_t *h;
 	uint32_t crc;
 
-	if (n == 0 || v[0].iov_len < HEADER_BYTES || fd < 0 || fd >= FDS)
-		return 0;
-	h = v[0].iov_base;
-	if (memcmp(h, "HONE", 4) != 0 || (h[6] | h[7] << 8) != WANT)
+	if (n < HEADER_BYTES || fd < 0 || fd >= FDS || memcmp(h, "HONE", 4) != 0 ||
+	    (h[6] | h[7] << 8) != WANT)
 		return 0;
 	memcpy(&crc, h + 12, sizeof crc);
 	return atomic_exchange(&last_crc[fd], crc) != crc;
 }
 
 ssize_t
-sendmsg(int fd, const struct msghdr *m, int flags)
+send(int fd, const void *data, size_t len, int flags)
 {
-	int is_want = is_new_want(fd, m->msg_iov, m->msg_iovlen);
+	int is_want = is_new_want(fd, data, len);
 	ssize_t n;
 
 	if (is_want)
 		point("before a want");
-	n = NEXT(sendmsg)(fd, m, flags);
-	if (is_want)
-		point("after a want");
-	return n;
-}
-
-ssize_t
-writev(int fd, const struct iovec *v, int count)
-{
-	int is_want = is_new_want(fd, v, (size_t)count);
-	ssize_t n;
-
-	if (is_want)
-		point("before a want");
-	n = NEXT(writev)(fd, v, count);
+	n = NEXT(send)(fd, data, len, flags);
 	if (is_want)
 		point("after a want");
 	return n;
