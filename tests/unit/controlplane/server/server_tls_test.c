@@ -2,6 +2,7 @@
 /* Agents on other machines: a certificate that is revoked ends its connection, whenever that happens. */
 #define _GNU_SOURCE
 #include <ftw.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -215,6 +216,83 @@ an_agent_is_disconnected_when_its_certificate_is_revoked(void **state)
 	stream_close(s);
 }
 
+/* Half of a handshake, or bytes that are none, and agents that connect beside them. */
+static void
+peers_that_end_no_handshake_hold_nobody_up(void **state)
+{
+	static const char *const said[] = { "\26\3\1", "GET / HTTP/1.1\r\n\r\n" };
+	struct bench *b = *state;
+	enum { PEERS = 12 };
+	struct stream *bad[PEERS], *s;
+	uint8_t data[256];
+	size_t len = hello(data);
+	char url[64];
+	struct mail m;
+	struct err e;
+
+	snprintf(url, sizeof url, "tcp%s", strchr(server_url(b->server, DOOR_AGENTS), ':'));
+	for (int i = 0; i < PEERS; i++) {
+		must(stream_dial(&bad[i], url, SOON_MS, &e), &e);
+		must(stream_write(bad[i], said[i % 2], strlen(said[i % 2]), SOON_MS, &e), &e);
+	}
+	must(stream_dial(&s, server_url(b->server, DOOR_AGENTS), SOON_MS, &e), &e);
+	must(stream_secure(s, b->agent, SOON_MS, &e), &e);
+	must(stream_write(s, data, len, SOON_MS, &e), &e);
+	do {
+		assert_true(server_next(b->server, &m, SOON_MS));
+		mail_release(&m);
+	} while (m.kind != MAIL_JOINED);
+	for (int i = 1; i < PEERS; i += 2) { /* who speaks no TLS is closed at once */
+		while (stream_read(bad[i], data, 1, SOON_MS, &e) == 0)
+			;
+		assert_int_equal(e.code, ERR_PEER);
+	}
+	for (int i = 0; i < PEERS; i++)
+		stream_close(bad[i]);
+	stream_close(s);
+}
+
+struct shaker {
+	struct bench *bench;
+	pthread_t thread;
+	int rc;
+	struct err e;
+};
+
+static void *
+shake_hands(void *arg)
+{
+	struct shaker *k = arg;
+	uint8_t byte;
+	struct stream *s;
+
+	if ((k->rc = stream_dial(&s, server_url(k->bench->server, DOOR_AGENTS), SOON_MS, &k->e)) !=
+	    0)
+		return NULL;
+	if ((k->rc = stream_secure(s, k->bench->agent, SOON_MS, &k->e)) == 0)
+		stream_read(s, &byte, 1, 20, NULL);
+	stream_close(s);
+	return NULL;
+}
+
+/* More at once than there are greeters. */
+static void
+many_handshakes_at_once_are_done_one_after_the_other(void **state)
+{
+	struct bench *b = *state;
+	enum { SHAKERS = 12 }; /* a quarter of the strangers may be of one address */
+	struct shaker all[SHAKERS];
+
+	for (int i = 0; i < SHAKERS; i++) {
+		all[i] = (struct shaker){ .bench = b };
+		assert_int_equal(pthread_create(&all[i].thread, NULL, shake_hands, &all[i]), 0);
+	}
+	for (int i = 0; i < SHAKERS; i++) {
+		pthread_join(all[i].thread, NULL);
+		must(all[i].rc, &all[i].e);
+	}
+}
+
 int
 main(void)
 {
@@ -224,6 +302,10 @@ main(void)
 		    tear_down),
 		cmocka_unit_test_setup_teardown(
 		    an_agent_is_disconnected_when_its_certificate_is_revoked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    peers_that_end_no_handshake_hold_nobody_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    many_handshakes_at_once_are_done_one_after_the_other, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
