@@ -19,9 +19,10 @@
 
 enum {
 	EVENTS = 1024,
-	ACCEPTS = 64,     /* in a turn, of a listener */
-	UNKNOWN_MAX = 64, /* whose user is looked up, of a listener */
-	JOBS_MAX = 256,   /* that wait for greeters: half a second of handshakes */
+	ACCEPTS = 64,      /* in a turn, of a listener */
+	HELD_AT_ONCE = 64, /* in a turn */
+	UNKNOWN_MAX = 64,  /* whose user is looked up, of a listener */
+	JOBS_MAX = 256,    /* that wait for greeters: half a second of handshakes */
 	SHORT_MS =
 	    20, /* between two looks at the time of strangers and of those that are closing */
 	LONG_MS = 250, /* and of all others */
@@ -45,35 +46,34 @@ read_ready(struct server *s)
 	}
 }
 
-/* Reads those that were held and need not wait any more. */
+/* Whether one that is held for this reason need not wait any more. */
+static bool
+may_read(const struct server *s, enum hold why)
+{
+	const struct peer *p = TAILQ_FIRST(&s->held[why]);
+
+	if (p == NULL)
+		return false;
+	return why == HOLD_ROOM ? !mailbox_full(&s->mailbox)
+	                        : s->reading_bytes == 0 || s->reading_bytes + p->in.frame.length <=
+	                                                       s->options.mailbox_max_bytes;
+}
+
+/* Reads those that were held and need not wait any more: some, since the caller makes room meanwhile. */
 static void
-read_held(
-    struct server *s, enum hold why, bool (*may)(const struct server *s, const struct peer *p))
+read_held(struct server *s, enum hold why)
 {
 	struct peer *p;
 
 	server_lock(s);
-	while ((p = TAILQ_FIRST(&s->held[why])) != NULL && may(s, p)) {
+	for (int i = 0; i < HELD_AT_ONCE && may_read(s, why); i++) {
+		p = TAILQ_FIRST(&s->held[why]);
 		peer_unhold(p);
 		server_unlock(s);
 		peer_read(p);
 		server_lock(s);
 	}
 	server_unlock(s);
-}
-
-static bool
-has_memory(const struct server *s, const struct peer *p)
-{
-	return s->reading_bytes == 0 ||
-	       s->reading_bytes + p->in.frame.length <= s->options.mailbox_max_bytes;
-}
-
-static bool
-has_room(const struct server *s, const struct peer *p)
-{
-	(void)p;
-	return !mailbox_full(&s->mailbox);
 }
 
 /* The peers over their rate whose time has come. */
@@ -240,7 +240,8 @@ wait_ms(struct server *s)
 	int ms = LONG_MS;
 	const struct peer *p;
 
-	if (!TAILQ_EMPTY(&s->ready) || !TAILQ_EMPTY(&s->recheck) || !TAILQ_EMPTY(&s->greeted))
+	if (!TAILQ_EMPTY(&s->ready) || !TAILQ_EMPTY(&s->recheck) || !TAILQ_EMPTY(&s->greeted) ||
+	    may_read(s, HOLD_ROOM) || may_read(s, HOLD_MEMORY))
 		return 0;
 	for (int door = 0; door < DOORS; door++)
 		if (s->count[door][LIST_STRANGERS] + s->count[door][LIST_CLOSING] > 0 ||
@@ -315,9 +316,9 @@ turn(struct server *s)
 	for (int door = 0; door < DOORS; door++)
 		accept_some(&s->gates[door]);
 	read_slow(s);
-	read_held(s, HOLD_ROOM, has_room);
+	read_held(s, HOLD_ROOM);
 	read_ready(s);
-	read_held(s, HOLD_MEMORY, has_memory);
+	read_held(s, HOLD_MEMORY);
 	server_recheck(s);
 	write_waiting(s);
 	server_lock(s);

@@ -36,13 +36,13 @@ check "systemd-analyze security rates honed under 2.0 of 10" exposed "${units[0]
 check "systemd-analyze security rates hone-agent under 2.6 of 10" exposed "${units[1]}" 26
 check "systemd-analyze security rates hone-otel under 2.0 of 10" exposed "${units[2]}" 20
 limit() { "$O/bin/honed" -nv -c /dev/null | sed -n "s/^$1 = //p"; }
-threads_fit() {
-	local threads=$((2 * ($(limit connections_max) + 4 * $(limit strangers_max)) + $(nproc) + 3)) most
-	most=$(sed -n 's/^TasksMax=//p' "${units[0]}")
-	echo "$threads threads, TasksMax=$most"
-	[ "$threads" -gt 500 ] && [ "$threads" -le "$most" ]
+files_fit() {
+	local files=$(($(limit connections_max) + 8 * $(limit strangers_max) + 100)) most
+	most=$(sed -n 's/^LimitNOFILE=//p' "${units[0]}")
+	echo "$files files, LimitNOFILE=$most"
+	[ "$files" -gt 500 ] && [ "$files" -le "$most" ]
 }
-check "honed may have as many threads as its default limits permit connections" threads_fit
+check "honed may have as many open files as its default limits permit connections" files_fit
 echo "# systemd is not process 1 of a test: the units are checked, but what they start is started here by hand"
 mkdir -p "$D/root/etc"
 getent passwd | grep -v '^hone' > "$D/root/etc/passwd"
