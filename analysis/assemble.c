@@ -7,9 +7,13 @@
  *	                               |                                         '-------> malformed
  *	                               '---> given up: first + patience <= watermark, or memory
  *
+ * With order_ns, a trace with an end also waits in the heap of one of its nodes, for the watermark of that node that is due +
+ * order_ns; then in that of another one that has not come so far, until there is none. Whichever of both ways ends first
+ * completes it.
+ *
  * All decisions depend on the times in records and on watermarks only. When the least watermark
  * of all nodes has passed a time, all records up to that time have arrived, in whichever order;
- * so every interleaving of batches leads to the same decisions. Records later than end + skew
+ * so every interleaving of batches leads to the same decisions (without order_ns, or if no node lags by more). Records later than end + skew
  * may or may not have arrived by then; they are always counted as late.
  */
 #include <assert.h>
@@ -30,6 +34,8 @@ enum {
 	LOSSES_MAX = 512,
 	SPARE_CHUNKS_MAX = 4096,
 	RECENT = 1024,
+	/* Forks of a label in returned traces that had no unit_begin; if none ever had one, it leads out of what is traced. */
+	FORKS_ALONE = 32,
 	NO_FIELD = UINT8_MAX
 };
 
@@ -38,7 +44,13 @@ enum {
 struct node_stream {
 	bool joined;
 	int64_t watermark_ns;
-	uint32_t labels; /* that it was the first to send */
+	uint32_t labels;     /* that it was the first to send */
+	struct heap waiting; /* traces that wait for a watermark of this node */
+};
+
+struct fork_label {    /* what is known of the forks of a label */
+	bool answered; /* one of them had a unit_begin */
+	uint8_t alone; /* how many had none, at most FORKS_ALONE */
 };
 
 struct kept_loss {
@@ -61,7 +73,9 @@ struct assemble {
 	struct assemble_counts counts;
 	struct map pending;          /* trace id to struct pending_trace */
 	struct retired_ids *retired; /* ids of traces returned or given up */
-	struct heap heaps[HEAPS];
+	struct heap due, first;      /* of all pending traces: BY_DUE, BY_FIRST */
+	struct fork_label *forks;    /* by label */
+	uint32_t nforks, forks_cap;
 	struct node_stream *nodes;
 	uint32_t nnodes, nodes_cap, njoined;
 	struct watermarks watermarks; /* of the joined nodes */
@@ -129,15 +143,18 @@ assemble_free(struct assemble *a)
 {
 	if (a == NULL)
 		return;
-	for (uint32_t i = 0; i < a->heaps[BY_FIRST].count; i++) {
-		a->heaps[BY_FIRST].slots[i].p->next = NULL;
-		free_pendings(a->heaps[BY_FIRST].slots[i].p);
+	for (uint32_t i = 0; i < a->first.count; i++) {
+		a->first.slots[i].p->next = NULL;
+		free_pendings(a->first.slots[i].p);
 	}
 	free_pendings(a->complete);
 	free_pendings(a->spare);
 	free_chunks(a->spare_chunks);
-	for (int h = 0; h < HEAPS; h++)
-		free(a->heaps[h].slots);
+	free(a->due.slots);
+	free(a->first.slots);
+	for (uint32_t i = 0; i < a->nnodes; i++)
+		free(a->nodes[i].waiting.slots);
+	free(a->forks);
 	for (struct trace *t; (t = assemble_next_incomplete(a)) != NULL;)
 		trace_free(t);
 	map_release(&a->pending);
@@ -177,19 +194,21 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 {
 	struct pending_trace *p = a->spare;
 
-	if (!heap_room(&a->heaps[BY_DUE]) || !heap_room(&a->heaps[BY_FIRST]))
+	if (!heap_room(&a->due) || !heap_room(&a->first))
 		return NULL;
 	if (p != NULL)
 		a->spare = p->next;
 	else if ((p = malloc(sizeof *p)) == NULL)
 		return NULL;
-	*p = (struct pending_trace){ .id = id, .first_ns = first_ns, .end_ns = INT64_MAX };
+	*p = (struct pending_trace){
+		.id = id, .first_ns = first_ns, .end_ns = INT64_MAX, .waits_at = PENDING_NOWHERE
+	};
 	if (!map_put(&a->pending, id, p)) {
 		free(p);
 		return NULL;
 	}
-	heap_add(a->heaps, BY_DUE, p, due_ns(a, p));
-	heap_add(a->heaps, BY_FIRST, p, first_ns);
+	heap_add(&a->due, BY_DUE, p, due_ns(a, p));
+	heap_add(&a->first, BY_FIRST, p, first_ns);
 	return p;
 }
 
@@ -244,12 +263,21 @@ pending_drop(struct assemble *a, struct pending_trace *p)
 	return n;
 }
 
+static void
+wait_nowhere(struct assemble *a, struct pending_trace *p)
+{
+	if (p->waits_at != PENDING_NOWHERE)
+		heap_take(&a->nodes[p->waits_at].waiting, BY_NODE, p);
+	p->waits_at = PENDING_NOWHERE;
+}
+
 /* Takes the trace out of the heaps and the map. Its further records are late. */
 static void
 retire(struct assemble *a, struct pending_trace *p)
 {
-	heap_take(a->heaps, BY_DUE, p);
-	heap_take(a->heaps, BY_FIRST, p);
+	heap_take(&a->due, BY_DUE, p);
+	heap_take(&a->first, BY_FIRST, p);
+	wait_nowhere(a, p);
 	if (*recent_of(a, p->id) == p)
 		*recent_of(a, p->id) = NULL;
 	map_take(&a->pending, p->id);
@@ -294,7 +322,7 @@ lost_from(const struct assemble *a, const struct pending_trace *p)
 static void
 forget_losses(struct assemble *a, int64_t watermark_ns)
 {
-	const struct heap *h = &a->heaps[BY_FIRST];
+	const struct heap *h = &a->first;
 	uint32_t n = 0;
 
 	if (h->count > 0 && h->slots[0].key_ns < watermark_ns)
@@ -368,25 +396,90 @@ give_up(struct assemble *a, struct pending_trace *p)
 	a->counts.given_up += pending_drop(a, p) - late;
 }
 
+/* All of its records have come: it waits to be returned. */
+static void
+complete(struct assemble *a, struct pending_trace *p)
+{
+	p->lossy |= a->nlosses > 0 && lost_from(a, p);
+	p->next = NULL;
+	*a->complete_end = p;
+	a->complete_end = &p->next;
+	a->complete_bytes += pending_bytes(p);
+}
+
+/* ---- traces that need not wait for all nodes ---- */
+
+/* The watermark of each of its nodes at which the trace is returned. */
+static int64_t
+wanted_ns(const struct assemble *a, const struct pending_trace *p)
+{
+	return time_add(due_ns(a, p), p->open == 0 ? a->o.order_ns : a->o.open_ns);
+}
+
+/* It waits for this node. Without memory for that it waits for all nodes. */
+static void
+wait_at(struct assemble *a, struct pending_trace *p, uint32_t node, int64_t wanted)
+{
+	struct heap *h = &a->nodes[node].waiting;
+
+	wait_nowhere(a, p);
+	if (!heap_room(h))
+		return;
+	heap_add(h, BY_NODE, p, wanted);
+	p->waits_at = node;
+}
+
+/* A node of the trace whose watermark has not come so far, or UINT32_MAX. One that has left is not awaited. */
+static uint32_t
+node_behind(const struct assemble *a, const struct pending_trace *p, int64_t wanted)
+{
+	for (uint32_t i = 0; i < p->nnodes; i++) {
+		const struct node_stream *n = &a->nodes[p->nodes[i]];
+
+		if (n->joined && n->watermark_ns < wanted)
+			return p->nodes[i];
+	}
+	return UINT32_MAX;
+}
+
+/* Traces that have waited for this node long enough, or for nothing if it has left. */
+static void
+decide_at_node(struct assemble *a, uint32_t node)
+{
+	const struct node_stream *n = &a->nodes[node];
+
+	while (
+	    n->waiting.count > 0 && (!n->joined || n->waiting.slots[0].key_ns <= n->watermark_ns)) {
+		struct pending_trace *p = n->waiting.slots[0].p;
+		int64_t wanted = wanted_ns(a, p);
+		uint32_t behind = node_behind(a, p, wanted);
+
+		if (behind != UINT32_MAX) {
+			wait_at(a, p, behind, wanted);
+			continue;
+		}
+		retire(a, p);
+		a->counts.early++;
+		a->counts.opened += p->open != 0;
+		p->lossy |= p->open != 0;
+		complete(a, p);
+	}
+}
+
 static void
 decide_by_watermarks(struct assemble *a)
 {
-	const struct heap *due = &a->heaps[BY_DUE], *oldest = &a->heaps[BY_FIRST];
+	const struct heap *due = &a->due, *oldest = &a->first;
 	int64_t watermark = least_watermark(a);
 	struct pending_trace *p;
 
 	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
 		p = due->slots[0].p;
 		retire(a, p);
-		if (has_end(a, p)) {
-			p->lossy |= a->nlosses > 0 && lost_from(a, p);
-			p->next = NULL;
-			*a->complete_end = p;
-			a->complete_end = &p->next;
-			a->complete_bytes += pending_bytes(p);
-		} else {
+		if (has_end(a, p))
+			complete(a, p);
+		else
 			give_up(a, p);
-		}
 	}
 	while (a->counts.memory_bytes - a->complete_bytes > a->o.memory_max_bytes &&
 	       oldest->count > 0) {
@@ -442,7 +535,7 @@ has_record_of(const struct pending_trace *p, uint32_t node)
 void
 assemble_leave(struct assemble *a, uint32_t node)
 {
-	const struct heap *h = &a->heaps[BY_FIRST];
+	const struct heap *h = &a->first;
 
 	if (node >= a->nnodes || !a->nodes[node].joined)
 		return;
@@ -452,6 +545,7 @@ assemble_leave(struct assemble *a, uint32_t node)
 	a->njoined--;
 	watermarks_set(&a->watermarks, node, INT64_MAX);
 	decide_by_watermarks(a);
+	decide_at_node(a, node);
 }
 
 /* ---- batches ---- */
@@ -596,11 +690,85 @@ note_times(struct assemble *a, struct pending_trace *p, int64_t time_ns, uint8_t
 		return;
 	if (earlier) {
 		p->first_ns = time_ns;
-		heap_move(a->heaps, BY_FIRST, p, time_ns);
+		heap_move(&a->first, BY_FIRST, p, time_ns);
 	}
 	if (ends)
 		p->end_ns = time_ns;
-	heap_move(a->heaps, BY_DUE, p, due_ns(a, p));
+	heap_move(&a->due, BY_DUE, p, due_ns(a, p));
+}
+
+/* The link is a number that a program chose: a product by an odd number, and its halves mixed, so that sums of some seldom are sums of
+ * others. */
+static inline uint64_t
+link_hash(uint64_t link)
+{
+	link = (link ^ link >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (link ^ link >> 32) * UINT64_C(0xd6e8feb86659fd93) | 1;
+}
+
+/* Whether a unit_begin of such a fork is awaited. */
+static bool
+is_answered(const struct assemble *a, uint32_t label)
+{
+	const struct fork_label *f = label < a->nforks ? &a->forks[label] : NULL;
+
+	return f == NULL || f->answered || f->alone < FORKS_ALONE;
+}
+
+static void
+note_node(struct pending_trace *p, uint32_t node)
+{
+	uint32_t i = 0;
+
+	while (i < p->nnodes && p->nodes[i] != node)
+		i++;
+	if (i == PENDING_NODES_MAX)
+		p->on_many = true;
+	else if (i == p->nnodes)
+		p->nodes[p->nnodes++] = node;
+}
+
+/* Whether the trace has all of its records, by the record that comes now; then it waits for this node, and for
+ * the others after it. Precondition: note_times() was called. */
+static void
+note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const struct record *r,
+    const struct label_mapping *k)
+{
+	uint64_t was = p->open;
+	bool ends = k->kind == RECORD_REQUEST_END;
+
+	note_node(p, node);
+	if (k->kind == RECORD_FORK && is_answered(a, k->id))
+		p->open += link_hash(r->link_id);
+	else if (k->kind == RECORD_UNIT_BEGIN)
+		p->open -= link_hash(r->link_id);
+	if (p->on_many || !has_end(a, p))
+		wait_nowhere(a, p);
+	else if (ends || p->waits_at == PENDING_NOWHERE || (was == 0) != (p->open == 0))
+		wait_at(a, p, node, wanted_ns(a, p));
+}
+
+/* What the forks of a trace that is returned say about their labels. Without memory nothing is learned. O(units), and O(events) if one
+ * is open. */
+static void
+learn_forks(struct assemble *a, const struct trace *t, bool open)
+{
+	uint32_t n = labels_count(a->labels);
+
+	if (!array_reserve(a->forks, a->forks_cap, n))
+		return;
+	for (; a->nforks < n; a->nforks++)
+		a->forks[a->nforks] = (struct fork_label){ 0 };
+	for (uint32_t i = 0; i < t->nunits; i++)
+		if (t->units[i].fork != TRACE_NONE)
+			a->forks[t->events[t->units[i].fork].label].answered = true;
+	for (uint32_t i = 0; i < t->nevents && open; i++) {
+		struct fork_label *f = &a->forks[t->events[i].label];
+
+		if (!f->answered && f->alone < FORKS_ALONE &&
+		    labels_get(a->labels, t->events[i].label)->kind == RECORD_FORK)
+			f->alone++;
+	}
 }
 
 /* Notes the pending units of other traces that are open on the thread where this one begins. */
@@ -654,6 +822,8 @@ take_record(
 	if (is_below(k->kind))
 		return true;
 	note_times(a, p, r->time_ns, k->kind);
+	if (a->o.order_ns > 0)
+		note_closure(a, p, node, r, k);
 	note_threads(a, node, k->kind, r);
 	return true;
 }
@@ -683,6 +853,7 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 			watermarks_set(&a->watermarks, node, b->watermark_ns);
 	}
 	decide_by_watermarks(a);
+	decide_at_node(a, node);
 	return rc;
 }
 
@@ -692,7 +863,7 @@ assemble_next(struct assemble *a)
 	struct trace *t = NULL;
 	struct pending_trace *p;
 	uint64_t late, duplicate, rest;
-	bool built;
+	bool built, open;
 
 	while (t == NULL && (p = a->complete) != NULL) {
 		if ((a->complete = p->next) == NULL)
@@ -700,11 +871,14 @@ assemble_next(struct assemble *a)
 		assert(a->complete_bytes >= pending_bytes(p));
 		a->complete_bytes -= pending_bytes(p);
 		late = duplicate = 0;
+		open = p->open != 0;
 		built = trace_build(a->builder, &t, p, &p->arena, time_add(p->end_ns, a->o.skew_ns),
 		    a->labels, &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;
+		if (built && a->o.order_ns > 0)
+			learn_forks(a, t, open);
 		*(built && trace_has_times(t) ? &a->counts.used : &a->counts.given_up) += rest;
 		if (!built) {
 			a->counts.given_up_memory++;
@@ -749,7 +923,7 @@ void
 assemble_look_pending(
     struct assemble *a, int64_t before_ns, uint32_t max, assemble_look *fn, void *ctx)
 {
-	const struct heap *h = &a->heaps[BY_FIRST];
+	const struct heap *h = &a->first;
 	struct heap_slot *old = malloc((h->count + 1) * sizeof *old);
 	uint32_t n = 0;
 
@@ -779,5 +953,5 @@ void
 assemble_counts(const struct assemble *a, struct assemble_counts *ret)
 {
 	*ret = a->counts;
-	ret->pending = a->heaps[BY_FIRST].count;
+	ret->pending = a->first.count;
 }

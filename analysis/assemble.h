@@ -5,6 +5,19 @@
  * and the watermark of every node has passed that end by the skew bound. The result does not
  * depend on the interleaving: complete traces are returned in order of (end, id), and each is
  * the same to the last bit.
+ *
+ * Among thousands of nodes one always lags, so traces need not wait for nodes that they do not use (options.order_ns). Each unit runs on
+ * one node, and begins with a record that names the fork from which it comes. So a trace has all of its records, whatever
+ * others still send, when
+ *
+ *	1. its end was seen,
+ *	2. each fork in it has its unit_begin, and each unit_begin its fork (the closure of happened-before: Lamport 1978), and
+ *	3. the watermarks of the nodes that it has records of have passed its end by the skew bound.
+ *
+ * It is returned order_ns later, by those watermarks, or when all nodes have passed its end, whichever comes first. So traces come in order
+ * of (end, id) as long as no node lags by more than order_ns, and one that does delays its own traces only. A trace with an open fork waits
+ * for all nodes, but open_ns at most; then it is lossy. A fork whose label never had a unit_begin, since it
+ * leads to a program without instrumentation, is not open.
  */
 #ifndef ANALYSIS_ASSEMBLE_H
 #define ANALYSIS_ASSEMBLE_H
@@ -30,6 +43,8 @@ struct assemble_options {
 	 * (INCOMPLETE_TOO_LONG). 0: there is no bound. So what a traced program can make this process
 	 * do at once is bounded. */
 	uint32_t records_max;
+	int64_t order_ns; /* see above; 0: each trace waits for all nodes */
+	int64_t open_ns;  /* with order_ns; at least as long */
 };
 
 struct assemble_counts {
@@ -50,6 +65,8 @@ struct assemble_counts {
 	uint64_t given_up_memory, given_up_patience, given_up_malformed;
 	/* Traces that are lossy: an agent reported lost records in their time, or left. */
 	uint64_t lossy;
+	uint64_t early;  /* returned before all nodes had passed their end, */
+	uint64_t opened; /* and of these with a fork that was open for open_ns */
 	/* The others that are incomplete, by reason: given up for another reason than memory, or
 	 * returned (NO_UNIT). [INCOMPLETE_NONE] is 0. */
 	uint64_t incomplete[INCOMPLETES];
@@ -77,7 +94,8 @@ void assemble_leave(struct assemble *a, uint32_t node);
 uint32_t assemble_node_labels(const struct assemble *a, uint32_t node);
 
 /* Takes a batch and copies what it keeps. O(records + log nodes), plus O(log pending) and O(kept
- * losses, at most 512) for each trace that the batch completes. Memory exceeds its bound by one
+ * losses, at most 512) for each trace that the batch completes, and with order_ns O(log pending) for each of its nodes that it has to wait
+ * for. Memory exceeds its bound by one
  * batch at most. ERR_MEMORY only. */
 int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct err *e);
 

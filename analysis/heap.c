@@ -12,30 +12,29 @@ heap_less(const struct heap_slot *a, const struct heap_slot *b)
 }
 
 static inline void
-heap_set(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
+heap_set(struct heap *h, enum heap_kind kind, uint32_t at, struct heap_slot s)
 {
-	heaps[which].slots[at] = s;
-	s.p->heap_at[which] = at;
+	h->slots[at] = s;
+	s.p->heap_at[kind] = at;
 }
 
 /* Inserts s where it belongs, starting at the free position `at`. */
 static void
-heap_sift(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
+heap_sift(struct heap *h, enum heap_kind kind, uint32_t at, struct heap_slot s)
 {
-	struct heap *h = &heaps[which];
 	uint32_t child;
 
 	for (; at > 0 && heap_less(&s, &h->slots[(at - 1) / 2]); at = (at - 1) / 2)
-		heap_set(heaps, which, at, h->slots[(at - 1) / 2]);
+		heap_set(h, kind, at, h->slots[(at - 1) / 2]);
 	while ((child = 2 * at + 1) < h->count) {
 		if (child + 1 < h->count && heap_less(&h->slots[child + 1], &h->slots[child]))
 			child++;
 		if (!heap_less(&h->slots[child], &s))
 			break;
-		heap_set(heaps, which, at, h->slots[child]);
+		heap_set(h, kind, at, h->slots[child]);
 		at = child;
 	}
-	heap_set(heaps, which, at, s);
+	heap_set(h, kind, at, s);
 }
 
 bool
@@ -45,29 +44,26 @@ heap_room(struct heap *h)
 }
 
 void
-heap_add(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns)
+heap_add(struct heap *h, enum heap_kind kind, struct pending_trace *p, int64_t key_ns)
 {
-	struct heap *h = &heaps[which];
-
 	assert(h->count < h->cap);
 	h->count++;
-	heap_sift(heaps, which, h->count - 1, (struct heap_slot){ key_ns, p->id, p });
+	heap_sift(h, kind, h->count - 1, (struct heap_slot){ key_ns, p->id, p });
 }
 
 void
-heap_take(struct heap *heaps, int which, struct pending_trace *p)
+heap_take(struct heap *h, enum heap_kind kind, struct pending_trace *p)
 {
-	struct heap *h = &heaps[which];
-	uint32_t at = p->heap_at[which];
+	uint32_t at = p->heap_at[kind];
 
 	assert(at < h->count && h->slots[at].p == p);
 	if (at != --h->count)
-		heap_sift(heaps, which, at, h->slots[h->count]);
+		heap_sift(h, kind, at, h->slots[h->count]);
 }
 
 void
-heap_move(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns)
+heap_move(struct heap *h, enum heap_kind kind, struct pending_trace *p, int64_t key_ns)
 {
-	assert(heaps[which].slots[p->heap_at[which]].p == p);
-	heap_sift(heaps, which, p->heap_at[which], (struct heap_slot){ key_ns, p->id, p });
+	assert(h->slots[p->heap_at[kind]].p == p);
+	heap_sift(h, kind, p->heap_at[kind], (struct heap_slot){ key_ns, p->id, p });
 }

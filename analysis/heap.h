@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The two priority queues of incomplete traces: by the time when a trace is due, and by its
- * first record. Binary heaps (Williams 1964) whose traces know their positions, so that any
+ * The priority queues of incomplete traces: by the time when a trace is due, by its first record, and
+ * for each node by the watermark of it that a trace waits for. Binary heaps (Williams 1964) whose traces know their positions, so that any
  * trace can be moved or removed. Used by assemble.c.
  */
 #ifndef ANALYSIS_HEAP_H
@@ -9,7 +9,7 @@
 
 #include "analysis/pending_trace.h"
 
-enum { BY_DUE, BY_FIRST, HEAPS };
+enum heap_kind { BY_DUE, BY_FIRST, BY_NODE };
 
 struct heap_slot {
 	int64_t key_ns;
@@ -22,12 +22,12 @@ struct heap { /* all zeroes is empty; slots[0] is the least; the owner frees slo
 	uint32_t count, cap;
 };
 
-/* `heaps` is the array of both heaps, `which` the index of the one to change. All O(log n);
+/* A trace is in one heap of each kind at most. All O(log n);
  * heap_room() makes room for one more trace (false: out of memory) and must precede
  * heap_add(). */
 bool heap_room(struct heap *h);
-void heap_add(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns);
-void heap_take(struct heap *heaps, int which, struct pending_trace *p);
-void heap_move(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns);
+void heap_add(struct heap *h, enum heap_kind kind, struct pending_trace *p, int64_t key_ns);
+void heap_take(struct heap *h, enum heap_kind kind, struct pending_trace *p);
+void heap_move(struct heap *h, enum heap_kind kind, struct pending_trace *p, int64_t key_ns);
 
 #endif

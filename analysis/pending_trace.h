@@ -9,7 +9,7 @@
 #include "analysis/trace.h"
 #include "base/err.h"
 
-enum { CHUNK_RECORDS = 24, PENDING_SHARED_MAX = 4 };
+enum { CHUNK_RECORDS = 24, PENDING_SHARED_MAX = 4, PENDING_NODES_MAX = 32, PENDING_NOWHERE = -1 };
 
 struct pending_record {
 	/* Without its unit, which is numbered when the trace is built. */
@@ -28,7 +28,14 @@ struct pending_trace {
 	int64_t first_ns; /* of its earliest record */
 	int64_t end_ns;   /* of its earliest request_end; INT64_MAX: none yet */
 	struct record_chunk *first, *last;
-	uint32_t heap_at[2]; /* its positions in the two heaps of assemble.c */
+	uint32_t heap_at[3]; /* its positions in the heaps of assemble.c */
+	int64_t waits_at;    /* the node in whose heap it is, or PENDING_NOWHERE */
+	/* The sum of hashes of the links of its forks, less those of its unit_begins: 0 when each has its
+	 * other end. */
+	uint64_t open;
+	/* The nodes of its records. With more than PENDING_NODES_MAX it waits for all. */
+	uint32_t nnodes, nodes[PENDING_NODES_MAX];
+	bool on_many;
 	bool lossy;
 	bool too_long; /* it has further records, which were dropped */
 	uint32_t nrecords;

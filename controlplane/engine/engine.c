@@ -86,6 +86,8 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 		.memory_max_bytes = (size_t)o->memory_max_bytes,
 		.skew_ns = o->skew_ns,
 		.patience_ns = o->patience_ns,
+		.order_ns = o->order_ns,
+		.open_ns = o->open_ns > o->order_ns ? o->open_ns : o->order_ns,
 		.records_max = o->records_max > 0 ? (uint32_t)o->records_max : RECORDS_MAX,
 	};
 	struct engine *g = calloc(1, sizeof *g);

@@ -59,10 +59,16 @@ KEY(analysis, memory_max, memory_max, BYTES, "512MiB", 16 * MIB, 1048576 * MIB,
     "Memory for incomplete traces. Beyond it the oldest ones are dropped and counted. The groups of a diagnosis may take as much; "
     "traces beyond that are counted as other.")
 KEY(analysis, skew, skew, TIME, "5ms", 0, 10 * S,
-    "A trace is complete when the watermarks of all nodes are past its end by this. It covers the remaining error of their clocks "
+    "A trace is complete when the watermarks of its nodes are past its end by this. It covers the remaining error of their clocks "
     "(hone agents shows it) and work that continues after the end of the request.")
 KEY(analysis, patience, patience, TIME, "30s", 0.1 * S, 3600 * S,
     "A trace that is incomplete for this long is dropped and counted.")
+KEY(analysis, order, order, TIME, "250ms", 0, 60 * S,
+    "A trace that has all its records waits at most this long for nodes that are not in it, so that traces are analysed in the order of "
+    "their ends; a node that lags by more delays its own traces only. 0s: each trace waits for all nodes.")
+KEY(analysis, open_forks, open_forks, TIME, "30s", 0, 3600 * S,
+    "With analysis.order: a trace in which work was handed on (hone:fork) that nobody has begun yet waits for all nodes, but no longer "
+    "than this; then it is no evidence. Longer than any agent lags: hone-otel does so by design (spans.hold).")
 KEY(analysis, records_max, records_max, COUNT, "100000", 1000, 100000000,
     "Records of one trace. A trace with more of them is incomplete: it is counted, and is no evidence.")
 KEY(analysis, groups_max, groups_max, COUNT, "2000", 10, 1000000,

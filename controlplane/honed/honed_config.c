@@ -180,6 +180,8 @@ config_engine(const struct config *c)
 		.memory_max_bytes = c->memory_max,
 		.skew_ns = c->skew,
 		.patience_ns = c->patience,
+		.order_ns = c->order,
+		.open_ns = c->open_forks,
 		.records_max = c->records_max,
 		.groups_max = c->groups_max,
 		.samples_max = c->samples_max,

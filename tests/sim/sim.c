@@ -21,6 +21,7 @@
  * 	key NAME LOW HIGH               drawn for each request
  * 	node SERVICE NAME NAME...       replicas (without this line one node, named like the service)
  * 	fill NODE SHARE FROM_S FOR_S    occupancy of its queues, from FROM_S after the start of the diagnosis
+ * 	late NODE SECONDS               it sends each record and its watermark that much later
  * 	lose NODE COUNT EVERY_S         it loses COUNT records about every EVERY_S, and reports that
  * 	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   offset and drift of its clock; a jump ahead AT_S after the start
  * 	                                of the diagnosis
@@ -50,6 +51,7 @@
  * 	                                tracepoints were unknown
  * 	probed-max SHARE                the probed share fell below SHARE at some time
  * 	used-max N
+ * 	early-min N                     at least N traces did not wait for all nodes
  * 	moved-max N                     at most N steps of critical paths came before their causes
  * 	seeds N
  */
@@ -114,7 +116,7 @@ struct app {
 	int nclaims;
 	char ignore[160], bins[160], deep[160];
 	int over_max, overs;
-	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
+	int lose_count, nfrom, nto, used_max, moved_max, early_min, seeds, verdicts;
 	struct unit_text units[MAX];
 	struct {
 		char name[24];
@@ -230,6 +232,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->fill = atof(word[2]);
 		a->fill_from_s = atof(word[3]);
 		a->fill_for_s = atof(word[4]);
+	} else if (strcmp(w, "late") == 0) {
+		node_named(a, word[1])->late_ns = (int64_t)(atof(word[2]) * 1e9);
 	} else if (strcmp(w, "lose") == 0) {
 		snprintf(a->lose_node, sizeof a->lose_node, "%s", word[1]);
 		a->lose_count = atoi(word[2]);
@@ -291,6 +295,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->used_max = atoi(word[1]);
 	else if (strcmp(w, "moved-max") == 0)
 		a->moved_max = atoi(word[1]);
+	else if (strcmp(w, "early-min") == 0)
+		a->early_min = atoi(word[1]);
 	else if (strcmp(w, "baseline") == 0)
 		a->baseline = true;
 	else if (strcmp(w, "tail") == 0)
@@ -818,6 +824,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->was_late || a->was_deep != (a->deep[0] != '\0'))
 		return false;
 	if (a->probed_least > a->probed_max || !claims_hold(a, v))
+		return false;
+	if (n.early < (uint64_t)a->early_min)
 		return false;
 	if (a->moved_max >= 0 && engine_parts(a->stage.g)->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;

@@ -32,6 +32,8 @@ stage_options(uint64_t seed)
 		.memory_max_bytes = 512 << 20,
 		.skew_ns = 5 * MS,
 		.patience_ns = 30000000000,
+		.order_ns = 250 * MS,
+		.open_ns = 2000 * MS,
 		.groups_max = 500,
 		.samples_max = 512,
 		.tracepoints_per_cycle = 3,
