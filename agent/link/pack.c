@@ -17,9 +17,9 @@ struct pack {
 	struct batch_writer w;
 	struct parcel parcel; /* of the batch; without its bytes */
 	struct packed_label *seen;
-	uint32_t nseen; /* also the capacity */
-	uint64_t batch; /* its number, from 1 */
-	struct mono flushed;
+	uint32_t nseen;            /* also the capacity */
+	uint64_t batch;            /* its number, from 1 */
+	struct mono flushed, busy; /* busy: the last batch with records or losses */
 	int64_t watermark_ns, last_ns;
 };
 
@@ -48,6 +48,15 @@ pack_free(struct pack *p)
 	free(p);
 }
 
+static bool
+any_loss(const struct pack *p)
+{
+	for (int i = 0; i < LOSS_REASONS; i++)
+		if (p->parcel.losses[i].count > 0)
+			return true;
+	return false;
+}
+
 /* Out of memory: the batch is dropped, and its records are reported as a loss. */
 static void
 hand_over(struct pack *p, struct mono now)
@@ -57,6 +66,8 @@ hand_over(struct pack *p, struct mono now)
 	int rc;
 
 	q->watermark_ns = p->watermark_ns;
+	if (q->records > 0 || any_loss(p) || p->busy.ns == 0)
+		p->busy = now;
 	rc = batch_end(&p->w, p->watermark_ns, &q->bytes, NULL);
 	if (rc == 0) {
 		outbox_put(p->out, q);
@@ -187,9 +198,11 @@ static int64_t
 due_ns(const struct pack *p)
 {
 	const struct pack_options *o = &p->options;
+	bool calm = mono_since_ns(p->flushed, p->busy) >= PACK_CALM_NS;
 
-	return p->parcel.records > 0 && o->batch_ns < o->watermark_ns ? o->batch_ns
-	                                                              : o->watermark_ns;
+	if (p->parcel.records > 0)
+		return o->batch_ns < o->watermark_ns ? o->batch_ns : o->watermark_ns;
+	return calm && o->calm_ns > o->watermark_ns && !any_loss(p) ? o->calm_ns : o->watermark_ns;
 }
 
 bool

@@ -2,7 +2,7 @@
 /*
  * Packs records into batches. The first records after a pause go to the outbox at once; from then on
  * a batch is sent batch_ns after the one before, or when it has batch_bytes; without records, after
- * watermark_ns. So batches grow with the load, and no record waits longer than batch_ns. Each batch
+ * watermark_ns, and after calm_ns once there were none for 2 s: of thousands of nodes most have none. So batches grow with the load, and no record waits longer than batch_ns. Each batch
  * has its watermark: where one poll of the source fills several batches, that of all but the last is
  * just before their last record. Where the records of one poll may be later than those of the next,
  * it is that of the poll before.
@@ -16,11 +16,15 @@
 
 struct pack;
 
+#define PACK_CALM_NS INT64_C(2000000000)
+
 struct pack_options {
 	size_t batch_bytes;
 	int64_t batch_ns;     /* between two batches, the later with records */
 	int64_t watermark_ns; /* the same, the later without records */
 	bool unordered; /* a poll can have records that are later than those of the next poll */
+	int64_t
+	    calm_ns; /* as watermark_ns, of a node that had neither records nor losses for PACK_CALM_NS; 0: the same */
 };
 
 struct pack *pack_new(const struct pack_options *o, struct outbox *out); /* NULL: out of memory */

@@ -6,5 +6,7 @@
 	    "Time between two batches while there are records; after a pause a batch is sent at once." },
 	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
 	    "Longest time between two batches, also without records." },
+	{ "queue", "calm", INI_TIME, AT(calm_ns), "1s", 0, 10 * SECOND,
+	    "The same on a node that had no records for 2 s. The controller waits for a node only in requests that pass it." },
 	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
 	    "Batches that may be unacknowledged at a time." },

@@ -20,7 +20,7 @@ struct agent_config {
 	char *url;
 	char *ca, *certificate, *key, *revoked; /* for tls:// */
 	int64_t silence_ns, retry_ns, refused_ns, sampling_without_ns;
-	int64_t memory_bytes, files_bytes, batch_bytes, batch_ns, watermark_ns, window;
+	int64_t memory_bytes, files_bytes, batch_bytes, batch_ns, watermark_ns, calm_ns, window;
 	int64_t sub_buffers, sub_buffer_bytes, switch_timer_ns, slow_call_ns, list_every_ns;
 	int64_t rules_per_session, sessions, added_sub_buffer_bytes, idle_session_ns;
 	int64_t recorder_sub_buffers, recorder_sub_buffer_bytes;

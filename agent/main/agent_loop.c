@@ -151,7 +151,8 @@ static int
 queues_make(struct agent *a, struct err *e)
 {
 	const struct agent_config *c = a->config;
-	struct pack_options o = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns };
+	struct pack_options o = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns, false,
+		c->calm_ns };
 
 	if ((a->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
 	    (a->pack = pack_new(&o, a->out)) == NULL || (a->reconcile = reconcile_new()) == NULL ||

@@ -19,7 +19,7 @@ struct otel_config {
 	char *url;
 	char *ca, *certificate, *key, *revoked; /* for tls:// */
 	int64_t silence_ns, retry_ns, refused_ns, sampling_without_ns;
-	int64_t memory_bytes, batch_bytes, batch_ns, watermark_ns, window;
+	int64_t memory_bytes, batch_bytes, batch_ns, watermark_ns, calm_ns, window;
 	char *otlp, *grpc, *zipkin, *opamp, *sampling; /* addresses; "": not listened at */
 	char *off; /* instrumentations, see otel/control/opamp_table.h */
 	int64_t poll_ns;

@@ -131,7 +131,8 @@ static int
 queues_make(struct otel *o, struct err *e)
 {
 	const struct otel_config *c = o->config;
-	struct pack_options p = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns, true };
+	struct pack_options p = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns, true,
+		c->calm_ns };
 	struct otel_source_options s = { { (size_t)c->spans_bytes, (uint32_t)c->trace_spans,
 					     c->hold_ns, c->age_ns },
 		NAMES_BYTES, c->delay_ns, FUTURE_NS, c->past_ns };

@@ -145,6 +145,45 @@ watermarks_are_sent_without_records(void **state)
 	outbox_free(o);
 }
 
+static void
+a_node_without_records_becomes_calm_and_wakes_at_once(void **state)
+{
+	struct pack_options options = { 65536, 20 * MS, 100 * MS, false, 1000 * MS };
+	struct outbox *o = outbox_new(1 << 20);
+	struct pack *p = pack_new(&options, o);
+	struct value v = { .type = VALUE_UINT };
+	struct record rec = { .trace_id = 1, .time_ns = 5, .nvalues = 1, .values = &v };
+	struct loss l = { LOSS_RING, 1, 6, 7 };
+	struct source_output t = { .watermark_ns = 4 };
+	uint64_t batches = 0;
+	int64_t at;
+	(void)state;
+
+	for (at = 10000 * MS; at <= 14000 * MS; at += 10 * MS) {
+		t.watermark_ns++;
+		pack_take(p, &t, labels, 2, (struct mono){ at });
+		batches += pack_tick(p, (struct mono){ at });
+	}
+	assert_int_equal(batches, 1 + 20 + 2); /* ten a second for two seconds, then one a second */
+	/* A record, and a loss, are sent as always; then it is calm only after two seconds. */
+	t = (struct source_output){ .records = &rec, .nrecords = 1, .watermark_ns = 1000 };
+	rec.time_ns = 900;
+	pack_take(p, &t, labels, 2, (struct mono){ at });
+	assert_true(pack_tick(p, (struct mono){ at + 20 * MS }));
+	at += 20 * MS;
+	assert_int_equal(pack_due_ms(p, (struct mono){ at }), 100);
+	for (int64_t until = at + 3500 * MS; at < until; at += 10 * MS)
+		pack_tick(p, (struct mono){ at });
+	pack_flush(p, (struct mono){ at });
+	assert_int_equal(pack_due_ms(p, (struct mono){ at }), 1000);
+	pack_loss(p, &l);
+	assert_int_equal(pack_due_ms(p, (struct mono){ at }), 100);
+	assert_true(pack_tick(p, (struct mono){ at + 100 * MS }));
+	assert_int_equal(pack_due_ms(p, (struct mono){ at + 100 * MS }), 100);
+	pack_free(p);
+	outbox_free(o);
+}
+
 /*
  * With 1, 10, 100 records in each turn of 5 ms: as few batches as the time limit permits; records
  * after a pause are sent at once.
@@ -241,6 +280,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_record_comes_before_its_watermark),
 		cmocka_unit_test(watermarks_are_sent_without_records),
+		cmocka_unit_test(a_node_without_records_becomes_calm_and_wakes_at_once),
 		cmocka_unit_test(a_poll_may_have_records_later_than_the_next),
 		cmocka_unit_test(batches_grow_with_the_load),
 		cmocka_unit_test(losses_travel_with_the_batch),
