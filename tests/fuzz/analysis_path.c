@@ -176,7 +176,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct assemble_options o = { 20000, 5, 2000 };
+	bool early = size > 0 && data[0] & 2; /* traces need not wait for all nodes */
+	const struct assemble_options o = { .memory_max_bytes = 20000,
+		.skew_ns = 5,
+		.patience_ns = 2000,
+		.order_ns = early ? 20 : 0,
+		.open_ns = early ? 100 : 0 };
 	const struct groups_options go = { .groups_max = 16,
 		.slow_max = 4,
 		.samples_max = 8,
