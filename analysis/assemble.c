@@ -50,7 +50,8 @@ struct node_stream {
 
 struct fork_label {    /* what is known of the forks of a label */
 	bool answered; /* one of them had a unit_begin */
-	uint8_t alone; /* how many had none, at most FORKS_ALONE */
+	uint8_t alone; /* how many had none in this round, at most FORKS_ALONE */
+	uint32_t round;
 };
 
 struct kept_loss {
@@ -76,6 +77,8 @@ struct assemble {
 	struct heap due, first;      /* of all pending traces: BY_DUE, BY_FIRST */
 	struct fork_label *forks;    /* by label */
 	uint32_t nforks, forks_cap;
+	uint32_t
+	    round; /* a new one begins when a node joins or a unit_begin is late: others may answer now */
 	struct node_stream *nodes;
 	uint32_t nnodes, nodes_cap, njoined;
 	struct watermarks watermarks; /* of the joined nodes */
@@ -518,6 +521,7 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 	a->nodes[node].joined = true;
 	a->nodes[node].watermark_ns = INT64_MIN;
 	a->njoined++;
+	a->round++;
 	watermarks_set(&a->watermarks, node, INT64_MIN);
 	return 0;
 }
@@ -712,7 +716,7 @@ is_answered(const struct assemble *a, uint32_t label)
 {
 	const struct fork_label *f = label < a->nforks ? &a->forks[label] : NULL;
 
-	return f == NULL || f->answered || f->alone < FORKS_ALONE;
+	return f == NULL || f->answered || f->round != a->round || f->alone < FORKS_ALONE;
 }
 
 static void
@@ -765,9 +769,11 @@ learn_forks(struct assemble *a, const struct trace *t, bool open)
 	for (uint32_t i = 0; i < t->nevents && open; i++) {
 		struct fork_label *f = &a->forks[t->events[i].label];
 
-		if (!f->answered && f->alone < FORKS_ALONE &&
-		    labels_get(a->labels, t->events[i].label)->kind == RECORD_FORK)
-			f->alone++;
+		if (f->answered || labels_get(a->labels, t->events[i].label)->kind != RECORD_FORK)
+			continue;
+		f->alone = f->round == a->round ? f->alone : 0;
+		f->round = a->round;
+		f->alone += f->alone < FORKS_ALONE;
 	}
 }
 
@@ -808,6 +814,7 @@ take_record(
 	/* A wait is recorded at its end, by a thread of which the trace has a record already. */
 	if (p == NULL && (retired_ids_has(a->retired, r->trace_id) || is_below(k->kind))) {
 		a->counts.late++;
+		a->round += k->kind == RECORD_UNIT_BEGIN;
 		return true;
 	}
 	if (p == NULL && (p = pending_new(a, r->trace_id, r->time_ns)) == NULL)

@@ -17,7 +17,7 @@
  * It is returned order_ns later, by those watermarks, or when all nodes have passed its end, whichever comes first. So traces come in order
  * of (end, id) as long as no node lags by more than order_ns, and one that does delays its own traces only. A trace with an open fork waits
  * for all nodes, but open_ns at most; then it is lossy. A fork whose label never had a unit_begin, since it
- * leads to a program without instrumentation, is not open.
+ * leads to a program without instrumentation, is not open; when a node joins or a unit_begin is late, that has to show again.
  */
 #ifndef ANALYSIS_ASSEMBLE_H
 #define ANALYSIS_ASSEMBLE_H

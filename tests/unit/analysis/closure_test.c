@@ -168,6 +168,23 @@ forks_that_nobody_ever_answers_are_not_open(void **state)
 		assert_int_equal(lossy, id <= 32);
 	}
 	assert_int_equal(kit_counts(k).opened, 32);
+	/* A new node may be the one. */
+	assert_int_equal(assemble_join(k->assemble, NODES, &k->e), 0);
+	for (int i = 0; i < 2; i++, t += 10 * OPEN) {
+		const uint64_t id = 100 + (uint64_t)i;
+		const struct row rows[] = {
+			{ t + 1000, 0, 1, 'B', 1, "T", id },
+			{ t + 2000, 0, 1, 'F', id, "to a database", id },
+			{ t + 3000, NODES, 2, 'b', id, "a database", id },
+			{ t + 5000, 0, 1, 'E', 0, "T", id },
+		};
+
+		kit_batch(k, 0, rows, 4, t + DUE + ORDER);
+		assert_int_equal(next(k, NULL), 0);
+		kit_batch(k, NODES, rows, 4, t + DUE + ORDER);
+		assert_int_equal(next(k, &lossy), id);
+		assert_false(lossy);
+	}
 	kit_free(k);
 }
 
