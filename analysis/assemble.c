@@ -13,17 +13,18 @@
  *
  * All decisions depend on the times in records and on watermarks only. When the least watermark
  * of all nodes has passed a time, all records up to that time have arrived, in whichever order;
- * so every interleaving of batches leads to the same decisions (without order_ns, or if no node lags by more). Records later than end + skew
- * may or may not have arrived by then; they are always counted as late.
+ * so every interleaving of batches leads to the same decisions (with order_ns: if no node lags by more). Records later than
+ * end + skew may or may not have arrived by then; they are always counted as late.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/assemble.h"
-#include "analysis/retired_ids.h"
+#include "analysis/fork_labels.h"
 #include "analysis/heap.h"
 #include "analysis/pending_trace.h"
+#include "analysis/retired_ids.h"
 #include "analysis/thread_units.h"
 #include "analysis/watermarks.h"
 #include "base/array.h"
@@ -34,24 +35,16 @@ enum {
 	LOSSES_MAX = 512,
 	SPARE_CHUNKS_MAX = 4096,
 	RECENT = 1024,
-	/* Forks of a label in returned traces that had no unit_begin; if none ever had one, it leads out of what is traced. */
-	FORKS_ALONE = 32,
 	NO_FIELD = UINT8_MAX
 };
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years after boot: no clock reports that */
 
 struct node_stream {
-	bool joined;
+	bool joined, known; /* known: it was joined before */
 	int64_t watermark_ns;
 	uint32_t labels;     /* that it was the first to send */
 	struct heap waiting; /* traces that wait for a watermark of this node */
-};
-
-struct fork_label {    /* what is known of the forks of a label */
-	bool answered; /* one of them had a unit_begin */
-	uint8_t alone; /* how many had none in this round, at most FORKS_ALONE */
-	uint32_t round;
 };
 
 struct kept_loss {
@@ -75,10 +68,7 @@ struct assemble {
 	struct map pending;          /* trace id to struct pending_trace */
 	struct retired_ids *retired; /* ids of traces returned or given up */
 	struct heap due, first;      /* of all pending traces: BY_DUE, BY_FIRST */
-	struct fork_label *forks;    /* by label */
-	uint32_t nforks, forks_cap;
-	uint32_t
-	    round; /* a new one begins when a node joins or a unit_begin is late: others may answer now */
+	struct fork_labels *forks;   /* NULL without order_ns */
 	struct node_stream *nodes;
 	uint32_t nnodes, nodes_cap, njoined;
 	struct watermarks watermarks; /* of the joined nodes */
@@ -110,7 +100,8 @@ assemble_new(
 
 	if (a == NULL || (a->retired = retired_ids_new()) == NULL ||
 	    (a->builder = trace_builder_new()) == NULL ||
-	    (a->threads = thread_units_new()) == NULL) {
+	    (a->threads = thread_units_new()) == NULL ||
+	    (o->order_ns > 0 && (a->forks = fork_labels_new(o->open_ns)) == NULL)) {
 		assemble_free(a);
 		return err_set(e, ERR_MEMORY, "no memory to assemble traces in");
 	}
@@ -157,7 +148,7 @@ assemble_free(struct assemble *a)
 	free(a->first.slots);
 	for (uint32_t i = 0; i < a->nnodes; i++)
 		free(a->nodes[i].waiting.slots);
-	free(a->forks);
+	fork_labels_free(a->forks);
 	for (struct trace *t; (t = assemble_next_incomplete(a)) != NULL;)
 		trace_free(t);
 	map_release(&a->pending);
@@ -412,11 +403,18 @@ complete(struct assemble *a, struct pending_trace *p)
 
 /* ---- traces that need not wait for all nodes ---- */
 
+/* Whether no other node can have a part in it than those that it has records of. */
+static bool
+is_closed(const struct pending_trace *p)
+{
+	return p->begun && !p->unknown && !p->on_many && p->open == 0;
+}
+
 /* The watermark of each of its nodes at which the trace is returned. */
 static int64_t
 wanted_ns(const struct assemble *a, const struct pending_trace *p)
 {
-	return time_add(due_ns(a, p), p->open == 0 ? a->o.order_ns : a->o.open_ns);
+	return time_add(due_ns(a, p), is_closed(p) ? a->o.order_ns : a->o.open_ns);
 }
 
 /* It waits for this node. Without memory for that it waits for all nodes. */
@@ -462,9 +460,10 @@ decide_at_node(struct assemble *a, uint32_t node)
 			continue;
 		}
 		retire(a, p);
+		p->early = true;
 		a->counts.early++;
-		a->counts.opened += p->open != 0;
-		p->lossy |= p->open != 0;
+		a->counts.opened += !is_closed(p);
+		p->lossy |= !is_closed(p);
 		complete(a, p);
 	}
 }
@@ -518,10 +517,11 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 	if (rc != 0 || a->nodes[node].joined)
 		return rc;
 	/* The node may have been restarted in between, with another clock. */
-	a->nodes[node].joined = true;
+	if (!a->nodes[node].known && a->forks != NULL)
+		fork_labels_new_node(a->forks);
+	a->nodes[node].joined = a->nodes[node].known = true;
 	a->nodes[node].watermark_ns = INT64_MIN;
 	a->njoined++;
-	a->round++;
 	watermarks_set(&a->watermarks, node, INT64_MIN);
 	return 0;
 }
@@ -710,15 +710,6 @@ link_hash(uint64_t link)
 	return (link ^ link >> 32) * UINT64_C(0xd6e8feb86659fd93) | 1;
 }
 
-/* Whether a unit_begin of such a fork is awaited. */
-static bool
-is_answered(const struct assemble *a, uint32_t label)
-{
-	const struct fork_label *f = label < a->nforks ? &a->forks[label] : NULL;
-
-	return f == NULL || f->answered || f->round != a->round || f->alone < FORKS_ALONE;
-}
-
 static void
 note_node(struct pending_trace *p, uint32_t node)
 {
@@ -738,43 +729,21 @@ static void
 note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const struct record *r,
     const struct label_mapping *k)
 {
-	uint64_t was = p->open;
-	bool ends = k->kind == RECORD_REQUEST_END;
+	bool was_closed = is_closed(p), ends = k->kind == RECORD_REQUEST_END;
+	enum fork_rule rule = k->kind == RECORD_FORK ? fork_labels_rule(a->forks, k->id)
+	                                             : FORK_LEADS_OUT;
 
 	note_node(p, node);
-	if (k->kind == RECORD_FORK && is_answered(a, k->id))
+	p->begun |= k->kind == RECORD_REQUEST_BEGIN;
+	p->unknown |= rule == FORK_UNKNOWN;
+	if (rule != FORK_LEADS_OUT)
 		p->open += link_hash(r->link_id);
 	else if (k->kind == RECORD_UNIT_BEGIN)
 		p->open -= link_hash(r->link_id);
 	if (p->on_many || !has_end(a, p))
 		wait_nowhere(a, p);
-	else if (ends || p->waits_at == PENDING_NOWHERE || (was == 0) != (p->open == 0))
+	else if (ends || p->waits_at == PENDING_NOWHERE || was_closed != is_closed(p))
 		wait_at(a, p, node, wanted_ns(a, p));
-}
-
-/* What the forks of a trace that is returned say about their labels. Without memory nothing is learned. O(units), and O(events) if one
- * is open. */
-static void
-learn_forks(struct assemble *a, const struct trace *t, bool open)
-{
-	uint32_t n = labels_count(a->labels);
-
-	if (!array_reserve(a->forks, a->forks_cap, n))
-		return;
-	for (; a->nforks < n; a->nforks++)
-		a->forks[a->nforks] = (struct fork_label){ 0 };
-	for (uint32_t i = 0; i < t->nunits; i++)
-		if (t->units[i].fork != TRACE_NONE)
-			a->forks[t->events[t->units[i].fork].label].answered = true;
-	for (uint32_t i = 0; i < t->nevents && open; i++) {
-		struct fork_label *f = &a->forks[t->events[i].label];
-
-		if (f->answered || labels_get(a->labels, t->events[i].label)->kind != RECORD_FORK)
-			continue;
-		f->alone = f->round == a->round ? f->alone : 0;
-		f->round = a->round;
-		f->alone += f->alone < FORKS_ALONE;
-	}
 }
 
 /* Notes the pending units of other traces that are open on the thread where this one begins. */
@@ -814,7 +783,8 @@ take_record(
 	/* A wait is recorded at its end, by a thread of which the trace has a record already. */
 	if (p == NULL && (retired_ids_has(a->retired, r->trace_id) || is_below(k->kind))) {
 		a->counts.late++;
-		a->round += k->kind == RECORD_UNIT_BEGIN;
+		if (a->forks != NULL && k->kind == RECORD_UNIT_BEGIN)
+			fork_labels_late(a->forks, r->trace_id, r->link_id);
 		return true;
 	}
 	if (p == NULL && (p = pending_new(a, r->trace_id, r->time_ns)) == NULL)
@@ -829,7 +799,7 @@ take_record(
 	if (is_below(k->kind))
 		return true;
 	note_times(a, p, r->time_ns, k->kind);
-	if (a->o.order_ns > 0)
+	if (a->forks != NULL)
 		note_closure(a, p, node, r, k);
 	note_threads(a, node, k->kind, r);
 	return true;
@@ -870,7 +840,7 @@ assemble_next(struct assemble *a)
 	struct trace *t = NULL;
 	struct pending_trace *p;
 	uint64_t late, duplicate, rest;
-	bool built, open;
+	bool built, closed, early;
 
 	while (t == NULL && (p = a->complete) != NULL) {
 		if ((a->complete = p->next) == NULL)
@@ -878,14 +848,17 @@ assemble_next(struct assemble *a)
 		assert(a->complete_bytes >= pending_bytes(p));
 		a->complete_bytes -= pending_bytes(p);
 		late = duplicate = 0;
-		open = p->open != 0;
+		closed = is_closed(p);
+		early = p->early;
 		built = trace_build(a->builder, &t, p, &p->arena, time_add(p->end_ns, a->o.skew_ns),
 		    a->labels, &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;
-		if (built && a->o.order_ns > 0)
-			learn_forks(a, t, open);
+		if (built && a->forks != NULL && early)
+			fork_labels_remember(a->forks, t, a->labels);
+		if (built && a->forks != NULL && !closed)
+			fork_labels_learn(a->forks, t, a->labels);
 		*(built && trace_has_times(t) ? &a->counts.used : &a->counts.given_up) += rest;
 		if (!built) {
 			a->counts.given_up_memory++;

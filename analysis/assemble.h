@@ -6,18 +6,18 @@
  * depend on the interleaving: complete traces are returned in order of (end, id), and each is
  * the same to the last bit.
  *
- * Among thousands of nodes one always lags, so traces need not wait for nodes that they do not use (options.order_ns). Each unit runs on
- * one node, and begins with a record that names the fork from which it comes. So a trace has all of its records, whatever
- * others still send, when
+ * Among thousands of nodes one always lags, so traces need not wait for nodes that they do not use (options.order_ns). Each unit
+ * runs on one node, and begins with a record that names the fork from which it comes. So a trace is closed, and no node has a part in it
+ * but those that it has records of, when
  *
- *	1. its end was seen,
- *	2. each fork in it has its unit_begin, and each unit_begin its fork (the closure of happened-before: Lamport 1978), and
- *	3. the watermarks of the nodes that it has records of have passed its end by the skew bound.
+ *	1. its begin and its end were seen, and
+ *	2. each fork in it has its unit_begin, and each unit_begin its fork (the closure of happened-before: Lamport 1978).
  *
- * It is returned order_ns later, by those watermarks, or when all nodes have passed its end, whichever comes first. So traces come in order
- * of (end, id) as long as no node lags by more than order_ns, and one that does delays its own traces only. A trace with an open fork waits
- * for all nodes, but open_ns at most; then it is lossy. A fork whose label never had a unit_begin, since it
- * leads to a program without instrumentation, is not open; when a node joins or a unit_begin is late, that has to show again.
+ * A closed trace is returned when the watermarks of its nodes have passed its end by skew_ns + order_ns, or when those of all nodes
+ * have passed it by skew_ns, whichever comes first. So traces come in order of (end, id) as long as no node lags by more than order_ns,
+ * and a node that does delays its own traces only. A trace that is not closed waits for all nodes, but open_ns at most; then it is
+ * lossy. fork_labels.h says which forks are known to have one unit_begin or none: until a label is known, its traces wait for all
+ * nodes.
  */
 #ifndef ANALYSIS_ASSEMBLE_H
 #define ANALYSIS_ASSEMBLE_H
@@ -66,7 +66,7 @@ struct assemble_counts {
 	/* Traces that are lossy: an agent reported lost records in their time, or left. */
 	uint64_t lossy;
 	uint64_t early;  /* returned before all nodes had passed their end, */
-	uint64_t opened; /* and of these with a fork that was open for open_ns */
+	uint64_t opened; /* and of these not closed after open_ns, so lossy */
 	/* The others that are incomplete, by reason: given up for another reason than memory, or
 	 * returned (NO_UNIT). [INCOMPLETE_NONE] is 0. */
 	uint64_t incomplete[INCOMPLETES];

@@ -31,11 +31,14 @@ struct pending_trace {
 	uint32_t heap_at[3]; /* its positions in the heaps of assemble.c */
 	int64_t waits_at;    /* the node in whose heap it is, or PENDING_NOWHERE */
 	/* The sum of hashes of the links of its forks, less those of its unit_begins: 0 when each has its
-	 * other end. */
+	 * other end. Without forks that lead out of what is traced (fork_labels.h). */
 	uint64_t open;
+	bool begun;   /* it has a request_begin */
+	bool unknown; /* it has a fork of which fork_labels.h knew nothing */
 	/* The nodes of its records. With more than PENDING_NODES_MAX it waits for all. */
 	uint32_t nnodes, nodes[PENDING_NODES_MAX];
 	bool on_many;
+	bool early; /* it did not wait for all nodes */
 	bool lossy;
 	bool too_long; /* it has further records, which were dropped */
 	uint32_t nrecords;

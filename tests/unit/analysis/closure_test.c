@@ -2,9 +2,10 @@
 /* Which nodes a trace waits for (options.order_ns of analysis/assemble.h). */
 #include "kit.h"
 
+#include "analysis/fork_labels.h"
 #include "base/rng.h"
 
-enum { SKEW = 5000, ORDER = 100000, OPEN = 1000000, NODES = 5 };
+enum { SKEW = 5000, ORDER = 100000, OPEN = 1000000, NODES = 5, TAUGHT = 1000 };
 
 static struct kit *
 closure_kit(void)
@@ -25,6 +26,42 @@ static void
 watermark(struct kit *k, uint32_t node, int64_t ns)
 {
 	kit_batch(k, node, NULL, 0, ns);
+}
+
+/* Plays requests from 10 to 50 that fork once, and for which all nodes are waited: so many units of node 1 begin by each fork. */
+static void
+teach(struct kit *k, const char *label, int begins, int times)
+{
+	static uint64_t id = TAUGHT;
+
+	for (int i = 0; i < times; i++, id++) {
+		const struct row rows[] = {
+			{ 10, 0, 1, 'B', 0, "T", id },
+			{ 20, 0, 1, 'F', 9, label, id },
+			{ 30, 1, 2, 'b', 9, "serve", id },
+			{ 31, 1, 3, 'b', 9, "serve", id },
+			{ 50, 0, 1, 'E', 0, "T", id },
+		};
+
+		kit_batch(k, 1, rows, 2 + (size_t)begins, 60);
+		kit_batch(k, 0, rows, 2, 60);
+		kit_batch(k, 0, &rows[4], 1, 60);
+	}
+	for (uint32_t node = 0; node < NODES; node++)
+		watermark(k, node, 50 + SKEW);
+	for (struct trace *t; (t = assemble_next(k->assemble)) != NULL; trace_free(t))
+		assert_true(t->id >= TAUGHT);
+	assert_int_equal(kit_counts(k).early, 0);
+}
+
+/* Where the forks "call" are known to be begun by one unit. */
+static struct kit *
+taught_kit(void)
+{
+	struct kit *k = closure_kit();
+
+	teach(k, "call", 1, FORKS_SEEN);
+	return k;
 }
 
 /* The id of the next trace, or 0; `lossy`: whether it is. */
@@ -54,7 +91,7 @@ enum { TWO_ROWS = sizeof TWO / sizeof TWO[0], DUE = 5000 + SKEW };
 static void
 a_trace_waits_for_its_nodes_and_not_for_others(void **state)
 {
-	struct kit *k = closure_kit();
+	struct kit *k = taught_kit();
 	bool lossy;
 	(void)state;
 
@@ -68,14 +105,14 @@ a_trace_waits_for_its_nodes_and_not_for_others(void **state)
 	assert_false(lossy);
 	assert_int_equal(kit_counts(k).early, 1);
 	assert_int_equal(kit_counts(k).opened, 0);
-	assert_int_equal(kit_counts(k).used, TWO_ROWS);
+	assert_int_equal(kit_counts(k).used, TWO_ROWS + FORKS_SEEN * 4);
 	kit_free(k);
 }
 
 static void
 where_no_node_lags_traces_come_in_the_order_of_their_ends(void **state)
 {
-	struct kit *k = closure_kit();
+	struct kit *k = taught_kit();
 	const struct row other[] = { { 900, 3, 1, 'B', 1, "T", 9 },
 		{ 4900, 3, 1, 'E', 0, "T", 9 } };
 	(void)state;
@@ -95,7 +132,7 @@ where_no_node_lags_traces_come_in_the_order_of_their_ends(void **state)
 static void
 while_a_fork_is_open_it_waits_for_all_nodes_up_to_a_bound(void **state)
 {
-	struct kit *k = closure_kit();
+	struct kit *k = taught_kit();
 	bool lossy;
 	(void)state;
 
@@ -117,7 +154,7 @@ while_a_fork_is_open_it_waits_for_all_nodes_up_to_a_bound(void **state)
 static void
 a_unit_whose_fork_has_not_come_yet_is_open_too(void **state)
 {
-	struct kit *k = closure_kit();
+	struct kit *k = taught_kit();
 	/* Node 2 forks to node 1, and node 0 to node 2. */
 	const struct row rows[] = {
 		{ 1000, 0, 1, 'B', 1, "T", 7 },
@@ -139,7 +176,7 @@ a_unit_whose_fork_has_not_come_yet_is_open_too(void **state)
 	kit_batch(k, 2, rows, 8, DUE + ORDER);
 	assert_int_equal(next(k, &lossy), 7); /* closed by the batch of the last node */
 	assert_false(lossy);
-	assert_int_equal(kit_counts(k).used, 8);
+	assert_int_equal(kit_counts(k).used, 8 + FORKS_SEEN * 4);
 	kit_free(k);
 }
 
@@ -168,30 +205,134 @@ forks_that_nobody_ever_answers_are_not_open(void **state)
 		assert_int_equal(lossy, id <= 32);
 	}
 	assert_int_equal(kit_counts(k).opened, 32);
-	/* A new node may be the one. */
+	/* A new node may be the one that answers. */
 	assert_int_equal(assemble_join(k->assemble, NODES, &k->e), 0);
-	for (int i = 0; i < 2; i++, t += 10 * OPEN) {
-		const uint64_t id = 100 + (uint64_t)i;
-		const struct row rows[] = {
-			{ t + 1000, 0, 1, 'B', 1, "T", id },
-			{ t + 2000, 0, 1, 'F', id, "to a database", id },
-			{ t + 3000, NODES, 2, 'b', id, "a database", id },
-			{ t + 5000, 0, 1, 'E', 0, "T", id },
-		};
+	const struct row rows[] = {
+		{ t + 1000, 0, 1, 'B', 1, "T", 100 },
+		{ t + 2000, 0, 1, 'F', 100, "to a database", 100 },
+		{ t + 3000, NODES, 2, 'b', 100, "a database", 100 },
+		{ t + 5000, 0, 1, 'E', 0, "T", 100 },
+	};
 
-		kit_batch(k, 0, rows, 4, t + DUE + ORDER);
-		assert_int_equal(next(k, NULL), 0);
-		kit_batch(k, NODES, rows, 4, t + DUE + ORDER);
-		assert_int_equal(next(k, &lossy), id);
-		assert_false(lossy);
+	kit_batch(k, 0, rows, 4, t + DUE + ORDER);
+	assert_int_equal(next(k, NULL), 0);
+	kit_batch(k, NODES, rows, 4, t + DUE);
+	for (uint32_t node = 1; node < NODES; node++)
+		watermark(k, node, t + DUE);
+	assert_int_equal(next(k, &lossy), 100);
+	assert_false(lossy);
+	kit_free(k);
+}
+
+static void
+until_a_label_is_known_its_traces_wait_for_all_nodes(void **state)
+{
+	struct kit *k = closure_kit();
+	(void)state;
+
+	teach(k, "call", 1, FORKS_SEEN - 1);
+	kit_batch(k, 0, TWO, TWO_ROWS, DUE + OPEN / 2);
+	kit_batch(k, 1, TWO, TWO_ROWS, DUE + OPEN / 2);
+	assert_int_equal(next(k, NULL), 0);
+	for (uint32_t node = 2; node < NODES; node++)
+		watermark(k, node, DUE);
+	assert_int_equal(next(k, NULL), 7);
+	assert_int_equal(kit_counts(k).early, 0);
+	kit_free(k);
+}
+
+/* As where a service with OpenTelemetry hands on the link that it was called by. */
+static void
+where_several_units_begin_by_a_link_more_may_come(void **state)
+{
+	struct kit *k = taught_kit();
+	(void)state;
+
+	teach(k, "call", 2, 1);
+	kit_batch(k, 0, TWO, TWO_ROWS, DUE + OPEN / 2);
+	kit_batch(k, 1, TWO, TWO_ROWS, DUE + OPEN / 2);
+	assert_int_equal(next(k, NULL), 0);
+	for (uint32_t node = 2; node < NODES; node++)
+		watermark(k, node, DUE);
+	assert_int_equal(next(k, NULL), 7);
+	assert_int_equal(kit_counts(k).early, 0);
+	kit_free(k);
+}
+
+/* The begins of units that a label had so far, 0 or 1; one more comes late. */
+static void
+late_begin_corrects(int begins)
+{
+	const struct row rows[] = {
+		{ 1000, 0, 1, 'B', 1, "T", 7 },
+		{ 2000, 0, 1, 'F', 11, "call", 7 },
+		{ 2500, 1, 2, 'b', 11, "serve", 7 },
+		{ 5000, 0, 1, 'E', 0, "T", 7 },
+		{ 2600, 2, 3, 'b', 11, "serve", 7 },
+	};
+	struct kit *k = closure_kit();
+	bool lossy;
+
+	teach(k, "call", begins, FORKS_SEEN);
+	kit_batch(k, 0, rows, 5, DUE + ORDER);
+	if (begins > 0)
+		kit_batch(k, 1, rows, 5, DUE + ORDER);
+	assert_int_equal(next(k, &lossy), 7);
+	assert_false(lossy);
+	assert_int_equal(kit_counts(k).early, 1);
+	kit_batch(k, 2, rows, 5, 3000);
+	assert_int_equal(kit_counts(k).late, 1);
+
+	struct row again[5];
+	memcpy(again, rows, sizeof again);
+	for (int i = 0; i < 5; i++) {
+		again[i].time_ns += 10 * OPEN;
+		again[i].trace = 8;
 	}
+	kit_batch(k, 0, again, 5, 10 * OPEN + DUE + OPEN / 2);
+	if (begins > 0)
+		kit_batch(k, 1, again, 5, 10 * OPEN + DUE + OPEN / 2);
+	assert_int_equal(next(k, NULL), 0);
+	kit_batch(k, 2, again, 5, 10 * OPEN + DUE + OPEN / 2);
+	for (uint32_t node = 1; node < NODES; node++)
+		watermark(k, node, 10 * OPEN + DUE + OPEN / 2);
+	assert_int_equal(next(k, &lossy), 8);
+	assert_false(lossy);
+	assert_int_equal(kit_counts(k).late, 1);
+	kit_free(k);
+}
+
+static void
+a_unit_that_comes_late_shows_that_others_have_to_be_awaited(void **state)
+{
+	(void)state;
+	late_begin_corrects(0);
+	late_begin_corrects(1);
+}
+
+static void
+a_request_whose_begin_has_not_come_is_not_closed(void **state)
+{
+	struct kit *k = closure_kit();
+	const struct row rows[] = {
+		{ 1000, 0, 1, 'B', 1, "T", 7 },
+		{ 5000, 1, 1, 'E', 0, "T", 7 },
+	};
+	bool lossy;
+	(void)state;
+
+	kit_batch(k, 1, rows, 2, DUE + ORDER);
+	assert_int_equal(next(k, NULL), 0);
+	kit_batch(k, 0, rows, 2, DUE + ORDER);
+	assert_int_equal(next(k, &lossy), 7);
+	assert_false(lossy);
 	kit_free(k);
 }
 
 static void
 a_node_that_leaves_is_not_awaited(void **state)
 {
-	struct kit *k = closure_kit();
+	struct kit *k = taught_kit();
 	bool lossy;
 	(void)state;
 
@@ -208,7 +349,7 @@ static void
 of_too_many_nodes_all_are_awaited(void **state)
 {
 	enum { MANY = 40 };
-	struct kit *k = closure_kit();
+	struct kit *k = taught_kit();
 	struct row rows[2 * MANY + 2];
 	size_t n = 0;
 	(void)state;
@@ -242,7 +383,7 @@ one_slow_node_delays_its_own_traces_only(void **state)
 	(void)state;
 
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct kit *k = closure_kit();
+		struct kit *k = taught_kit();
 		bool came[TRACES + 1] = { false };
 		struct row rows[TRACES + 1][6];
 		struct rng rng;
@@ -317,6 +458,10 @@ main(void)
 		cmocka_unit_test(while_a_fork_is_open_it_waits_for_all_nodes_up_to_a_bound),
 		cmocka_unit_test(a_unit_whose_fork_has_not_come_yet_is_open_too),
 		cmocka_unit_test(forks_that_nobody_ever_answers_are_not_open),
+		cmocka_unit_test(until_a_label_is_known_its_traces_wait_for_all_nodes),
+		cmocka_unit_test(where_several_units_begin_by_a_link_more_may_come),
+		cmocka_unit_test(a_unit_that_comes_late_shows_that_others_have_to_be_awaited),
+		cmocka_unit_test(a_request_whose_begin_has_not_come_is_not_closed),
 		cmocka_unit_test(a_node_that_leaves_is_not_awaited),
 		cmocka_unit_test(of_too_many_nodes_all_are_awaited),
 		cmocka_unit_test(one_slow_node_delays_its_own_traces_only),
