@@ -38,6 +38,8 @@ enum {
 	NO_FIELD = UINT8_MAX
 };
 
+#define SEVERAL_NODES UINT32_MAX
+
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years after boot: no clock reports that */
 
 struct node_stream {
@@ -52,6 +54,7 @@ struct kept_loss {
 	/* Watermark of the node before this batch: traces due by then were complete without
 	 * it. */
 	int64_t since_ns;
+	uint32_t node; /* or SEVERAL_NODES */
 };
 
 struct label_mapping { /* a label of the batch at hand, as it is known here */
@@ -281,10 +284,10 @@ retire(struct assemble *a, struct pending_trace *p)
 /* ---- losses ---- */
 
 static void
-keep_loss(struct assemble *a, const struct loss *l, int64_t since_ns)
+keep_loss(struct assemble *a, uint32_t node, const struct loss *l)
 {
 	struct kept_loss k = { time_add(l->from_ns, -a->o.skew_ns),
-		time_add(l->to_ns, a->o.skew_ns), since_ns };
+		time_add(l->to_ns, a->o.skew_ns), a->nodes[node].watermark_ns, node };
 	struct kept_loss *last = a->nlosses > 0 ? &a->losses[a->nlosses - 1] : NULL;
 
 	if (l->reason < LOSS_REASONS)
@@ -296,17 +299,37 @@ keep_loss(struct assemble *a, const struct loss *l, int64_t since_ns)
 	last->from_ns = k.from_ns < last->from_ns ? k.from_ns : last->from_ns;
 	last->to_ns = k.to_ns > last->to_ns ? k.to_ns : last->to_ns;
 	last->since_ns = k.since_ns < last->since_ns ? k.since_ns : last->since_ns;
+	last->node = k.node == last->node ? k.node : SEVERAL_NODES;
 }
 
+/* Whether no other node can have a part in it than those that it has records of. */
+static bool
+is_closed(const struct pending_trace *p)
+{
+	return p->begun && !p->unknown && !p->on_many && p->open == 0;
+}
+
+static bool
+is_on(const struct pending_trace *p, uint32_t node)
+{
+	for (uint32_t i = 0; i < p->nnodes; i++)
+		if (p->nodes[i] == node)
+			return true;
+	return false;
+}
+
+/* What another node lost was of other traces, if this one is closed. */
 static bool
 lost_from(const struct assemble *a, const struct pending_trace *p)
 {
 	int64_t due = due_ns(a, p);
+	bool closed = is_closed(p);
 
 	for (uint32_t i = 0; i < a->nlosses; i++) {
 		const struct kept_loss *l = &a->losses[i];
 
-		if (l->from_ns <= p->end_ns && l->to_ns >= p->first_ns && l->since_ns < due)
+		if (l->from_ns <= p->end_ns && l->to_ns >= p->first_ns && l->since_ns < due &&
+		    (!closed || l->node == SEVERAL_NODES || is_on(p, l->node)))
 			return true;
 	}
 	return false;
@@ -402,13 +425,6 @@ complete(struct assemble *a, struct pending_trace *p)
 }
 
 /* ---- traces that need not wait for all nodes ---- */
-
-/* Whether no other node can have a part in it than those that it has records of. */
-static bool
-is_closed(const struct pending_trace *p)
-{
-	return p->begun && !p->unknown && !p->on_many && p->open == 0;
-}
 
 /* The watermark of each of its nodes at which the trace is returned. */
 static int64_t
@@ -823,7 +839,7 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 			    (unsigned long long)r->trace_id);
 	}
 	for (uint32_t i = 0; i < b->nlosses; i++)
-		keep_loss(a, &b->losses[i], a->nodes[node].watermark_ns);
+		keep_loss(a, node, &b->losses[i]);
 	if (rc == 0 && b->watermark_ns > a->nodes[node].watermark_ns) {
 		a->nodes[node].watermark_ns = b->watermark_ns;
 		if (a->nodes[node].joined)

@@ -15,7 +15,7 @@
  *
  * A closed trace is returned when the watermarks of its nodes have passed its end by skew_ns + order_ns, or when those of all nodes
  * have passed it by skew_ns, whichever comes first. So traces come in order of (end, id) as long as no node lags by more than order_ns,
- * and a node that does delays its own traces only. A trace that is not closed waits for all nodes, but open_ns at most; then it is
+ * and a node that does delays its own traces only; what a node lost makes no closed trace lossy but its own. A trace that is not closed waits for all nodes, but open_ns at most; then it is
  * lossy. fork_labels.h says which forks are known to have one unit_begin or none: until a label is known, its traces wait for all
  * nodes.
  */

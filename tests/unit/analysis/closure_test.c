@@ -330,6 +330,53 @@ a_request_whose_begin_has_not_come_is_not_closed(void **state)
 }
 
 static void
+loss(struct kit *k, uint32_t node, int64_t from_ns, int64_t to_ns)
+{
+	struct loss l = { LOSS_RING, 3, from_ns, to_ns };
+	struct batch b = { .nlosses = 1, .losses = &l };
+
+	assert_int_equal(assemble_batch(k->assemble, node, &b, &k->e), 0);
+}
+
+static void
+what_other_nodes_lose_was_not_of_a_closed_trace(void **state)
+{
+	(void)state;
+
+	/* Node 2 is not in it, node 1 is; with its unit_begin lost, the trace is not closed. */
+	for (int i = 0; i < 3; i++) {
+		struct kit *k = taught_kit();
+		bool lossy;
+
+		loss(k, i == 1 ? 1 : 2, 2000, 3000);
+		kit_batch(k, 0, TWO, TWO_ROWS, DUE);
+		kit_batch(k, 1, TWO, i == 2 ? 0 : TWO_ROWS, DUE);
+		for (uint32_t node = 2; node < NODES; node++)
+			watermark(k, node, DUE);
+		assert_int_equal(next(k, &lossy), 7);
+		assert_int_equal(lossy, i != 0);
+		kit_free(k);
+	}
+}
+
+/* Beyond 512 losses the last ones are one, of several nodes. */
+static void
+losses_that_became_one_are_of_any_node(void **state)
+{
+	struct kit *k = taught_kit();
+	bool lossy;
+	(void)state;
+
+	for (int i = 0; i < 600; i++)
+		loss(k, i % 2 == 0 ? 2 : 3, 2000, 3000);
+	kit_batch(k, 0, TWO, TWO_ROWS, DUE + ORDER);
+	kit_batch(k, 1, TWO, TWO_ROWS, DUE + ORDER);
+	assert_int_equal(next(k, &lossy), 7);
+	assert_true(lossy);
+	kit_free(k);
+}
+
+static void
 a_node_that_leaves_is_not_awaited(void **state)
 {
 	struct kit *k = taught_kit();
@@ -462,6 +509,8 @@ main(void)
 		cmocka_unit_test(where_several_units_begin_by_a_link_more_may_come),
 		cmocka_unit_test(a_unit_that_comes_late_shows_that_others_have_to_be_awaited),
 		cmocka_unit_test(a_request_whose_begin_has_not_come_is_not_closed),
+		cmocka_unit_test(what_other_nodes_lose_was_not_of_a_closed_trace),
+		cmocka_unit_test(losses_that_became_one_are_of_any_node),
 		cmocka_unit_test(a_node_that_leaves_is_not_awaited),
 		cmocka_unit_test(of_too_many_nodes_all_are_awaited),
 		cmocka_unit_test(one_slow_node_delays_its_own_traces_only),
