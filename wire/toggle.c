@@ -2,7 +2,7 @@
 /*
  * uint and int are varints, text is a varint length and bytes (base/buf.h).
  *
- *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
+ *	want  renews u8 | epoch uint | lease int, ms | and if it does not renew: sampled double | nrates uint | ntoggles uint |
  *	      nrates x (request type text, sampled double, probed double) | ntoggles x (text, sampled u8) |
  *	      nbelow uint | nbelow x text | before u64 | overrun u8 | nrecorder uint | nrecorder x text
  *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
@@ -29,8 +29,11 @@ want_encode(const struct want *w, struct buf *b)
 	assert(w->ntoggles == 0 || w->toggles != NULL);
 	assert(w->nbelow == 0 || w->below != NULL);
 	assert(w->nrecorder == 0 || w->recorder != NULL);
+	buf_u8(b, w->renews);
 	buf_uint(b, w->epoch);
 	buf_int(b, w->lease_ms);
+	if (w->renews)
+		return;
 	buf_double(b, w->sampled);
 	buf_uint(b, w->nrates);
 	buf_uint(b, w->ntoggles);
@@ -142,12 +145,22 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	struct reader r = reader_of(data, len);
 	struct want w = { 0 };
 	uint64_t nrates, ntoggles;
-	uint8_t overrun;
+	uint8_t renews, overrun;
 	int rc;
 
 	assert(ret != NULL && (data != NULL || len == 0));
+	renews = read_u8(&r);
 	w.epoch = read_uint(&r);
 	w.lease_ms = read_int(&r);
+	if (renews > 1 || (renews == 1 && (r.failed || w.lease_ms < 0)))
+		return err_set(
+		    e, ERR_INPUT, "want: cut off, or its lease or first flag out of range");
+	if (renews == 1) {
+		w.renews = true;
+		if ((rc = take_end(&r, "want", e)) == 0)
+			*ret = w;
+		return rc;
+	}
 	if (!take_share(&w.sampled, &r) || w.lease_ms < 0)
 		return err_set(
 		    e, ERR_INPUT, "want: cut off, or its lease or sampling rate out of range");

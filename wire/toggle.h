@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The desired state of a node, which the controller sends whole (want), and the agent's report of it (done). A state, not a
- * change: repeating it has no effect, and the next one makes up for a lost one.
+ * change: repeating it has no effect, and the next one makes up for a lost one. After the agent has reported an epoch on a connection, a
+ * want on this connection can just renew it.
  */
 #ifndef WIRE_TOGGLE_H
 #define WIRE_TOGGLE_H
@@ -53,6 +54,9 @@ struct want {
 	 * is off. */
 	uint32_t nrecorder;
 	const char **recorder;
+	/* It has an epoch and a lease only: the state of this epoch, which the agent has reported on this connection, lasts that long from
+	 * now on. */
+	bool renews;
 };
 
 enum done_result {

@@ -31,15 +31,51 @@ take_ack(struct link *l, const uint8_t *data, size_t len, struct err *e)
 	return outbox_ack(l->out, seq, e);
 }
 
+/* The last one of the connection, for those that renew it. Of the thread that reads. */
+struct whole_want {
+	struct buf bytes;
+	uint64_t epoch;
+};
+
 static int
-take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
+keep_whole(struct whole_want *whole, uint64_t epoch, const uint8_t *data, size_t len, struct err *e)
+{
+	buf_reset(&whole->bytes);
+	buf_bytes(&whole->bytes, data, len);
+	if (whole->bytes.failed)
+		return err_set(e, ERR_MEMORY, "out of memory for the desired state");
+	whole->epoch = epoch;
+	return 0;
+}
+
+/* One that renews the state becomes the whole one again. */
+static int
+read_want(
+    struct whole_want *whole, struct link_want *w, const uint8_t *data, size_t len, struct err *e)
+{
+	struct want renewal;
+	int rc = want_decode(&w->want, &w->arena, data, len, e);
+
+	if (rc != 0 || !w->want.renews)
+		return rc != 0 ? rc : keep_whole(whole, w->want.epoch, data, len, e);
+	renewal = w->want;
+	if (whole->bytes.len == 0 || whole->epoch != renewal.epoch)
+		return err_set(e, ERR_INPUT,
+		    "the controller renews a desired state that it has not sent on this connection");
+	if ((rc = want_decode(&w->want, &w->arena, whole->bytes.data, whole->bytes.len, e)) == 0)
+		w->want.lease_ms = renewal.lease_ms;
+	return rc;
+}
+
+static int
+take_want(struct link *l, struct whole_want *whole, const uint8_t *data, size_t len, struct err *e)
 {
 	struct link_want *w = calloc(1, sizeof *w), *old;
 	int rc;
 
 	if (w == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	if ((rc = want_decode(&w->want, &w->arena, data, len, e)) != 0) {
+	if ((rc = read_want(whole, w, data, len, e)) != 0) {
 		link_want_free(w);
 		return rc;
 	}
@@ -93,8 +129,8 @@ take_refusal(const uint8_t *data, size_t len, struct err *e)
 }
 
 static int
-take_frame(
-    struct link *l, const struct frame *f, struct mono came, const uint8_t *payload, struct err *e)
+take_frame(struct link *l, struct whole_want *whole, const struct frame *f, struct mono came,
+    const uint8_t *payload, struct err *e)
 {
 	switch (f->kind) {
 	case FRAME_CLOCK:
@@ -102,7 +138,7 @@ take_frame(
 	case FRAME_ACK:
 		return take_ack(l, payload, f->length, e);
 	case FRAME_WANT:
-		return take_want(l, payload, f->length, e);
+		return take_want(l, whole, payload, f->length, e);
 	case FRAME_KEEP:
 		return take_keep(l, payload, f->length, e);
 	case FRAME_REFUSE:
@@ -133,6 +169,7 @@ static void *
 read_all(void *arg)
 {
 	struct link *l = arg;
+	struct whole_want whole = { 0 };
 	struct frame f;
 	struct err e = { 0 };
 	uint8_t *payload;
@@ -141,11 +178,12 @@ read_all(void *arg)
 	do {
 		rc = frame_read(l->stream, &f, &payload, l->options.silence_ms, &e);
 		if (rc == 0)
-			rc = take_frame(l, &f, clock_mono(), payload, &e);
+			rc = take_frame(l, &whole, &f, clock_mono(), payload, &e);
 		free(payload);
 		if (rc == 0)
 			heard(l);
 	} while (rc == 0);
+	buf_release(&whole.bytes);
 	lock_take(&l->lock);
 	l->end = e;
 	l->dead = true;

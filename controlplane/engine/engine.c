@@ -831,6 +831,13 @@ engine_want(struct engine *g, uint32_t node)
 	return desired_state(&g->parts.nodes, node, &f);
 }
 
+uint64_t
+engine_done_epoch(const struct engine *g, uint32_t node)
+{
+	assert(node < g->parts.nodes.n);
+	return g->parts.nodes.items[node].confirmed_epoch;
+}
+
 /* Maps all times in the batch to the controller's clock: records in their order, then the
  * watermark, which then holds for them. */
 static void

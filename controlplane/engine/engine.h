@@ -139,6 +139,8 @@ int engine_step(struct engine *g, struct mono now, struct wall when, struct err 
 /* The desired state of the node, never NULL. It is the engine's, valid until the next call; its
  * epoch grows when its content changes. */
 const struct want *engine_want(struct engine *g, uint32_t node);
+/* The epoch that the node reported DONE last since it joined; 0: none. */
+uint64_t engine_done_epoch(const struct engine *g, uint32_t node);
 
 /* The parts of the engine (parts.h), for the code that displays its state. Valid while it
  * lives. */

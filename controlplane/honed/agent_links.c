@@ -270,12 +270,14 @@ agent_links_send(struct agent_links *links, bool safe)
 
 	for (uint32_t i = 0; i < links->n; i++) {
 		struct agent_link *a = &links->items[i];
+		const struct buf *payload;
 
 		if (a->peer == NULL)
 			continue;
-		if (sent_due(
-			&a->sent, engine_want(links->engine, a->node), safe, now, &links->scratch))
-			server_want(links->server, a->peer, &a->sent.payload);
+		payload = sent_due(&a->sent, engine_want(links->engine, a->node), safe,
+		    engine_done_epoch(links->engine, a->node), now, &links->scratch);
+		if (payload != NULL)
+			server_want(links->server, a->peer, payload);
 		send_keeps(links, a);
 		arena_reset(&links->scratch);
 	}

@@ -11,6 +11,7 @@ void
 sent_release(struct sent *s)
 {
 	buf_release(&s->payload);
+	buf_release(&s->renewal);
 }
 
 static int
@@ -93,13 +94,25 @@ encode(struct sent *s, const struct want *w)
 	}
 	buf_release(&s->payload);
 	s->payload = b;
+	s->lease_ms = w->lease_ms;
 	s->epoch = w->epoch;
 	s->any = true;
 	return true;
 }
 
-bool
-sent_due(struct sent *s, const struct want *w, bool safe, struct mono now, struct arena *scratch)
+/* Without memory for it: the whole one. */
+static const struct buf *
+renew(struct sent *s)
+{
+	buf_reset(&s->renewal);
+	want_encode(&(struct want){ .renews = true, .epoch = s->epoch, .lease_ms = s->lease_ms },
+	    &s->renewal);
+	return s->renewal.failed ? &s->payload : &s->renewal;
+}
+
+const struct buf *
+sent_due(struct sent *s, const struct want *w, bool safe, uint64_t confirmed, struct mono now,
+    struct arena *scratch)
 {
 	bool changed = !s->any || s->epoch != w->epoch;
 
@@ -108,7 +121,7 @@ sent_due(struct sent *s, const struct want *w, bool safe, struct mono now, struc
 	else
 		changed = false;
 	if (!s->any || (!changed && mono_since_ns(now, s->at) < RENEW_NS))
-		return false;
+		return NULL;
 	s->at = now;
-	return true;
+	return !changed && confirmed == s->epoch ? renew(s) : &s->payload;
 }

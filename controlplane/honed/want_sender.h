@@ -11,26 +11,29 @@
 #include "wire/toggle.h"
 
 struct sent {               /* all zeroes: none was sent */
-	struct buf payload; /* the WANT that was sent last */
+	struct buf payload; /* the whole WANT that was sent last */
+	struct buf renewal; /* one that renews it */
 	uint64_t epoch;
+	int64_t lease_ms;
 	bool any;
 	struct mono at;
 };
 
 /*
- * Whether a WANT has to be sent now; s->payload is then the frame to send.
+ * The payload of the WANT that has to be sent now, in s and valid until the next call; NULL: none.
  *
  *	new epoch, safe		sent at once. safe: the desired state is in the database, and no queue
  *				is full
  *	new epoch, not safe	sent at once only if it enables no further tracepoint, so that a full
  *				disk does not keep tracepoints enabled that are no longer needed
- *	else			the last one is sent again after 0.9 s, which renews the lease
+ *	else			the lease is renewed after 0.9 s: by epoch and lease alone if the agent has reported DONE for it on
+ *				this connection (confirmed: the epoch of its last DONE, 0: none), else the last one is sent again
  *
  * If memory is out, a new epoch is tried again with the next call. O(1); O(n log n) of the toggles
  * if a new epoch is not safe.
  */
-bool sent_due(
-    struct sent *s, const struct want *desired, bool safe, struct mono now, struct arena *scratch);
+const struct buf *sent_due(struct sent *s, const struct want *desired, bool safe,
+    uint64_t confirmed, struct mono now, struct arena *scratch);
 void sent_release(struct sent *s);
 
 #endif

@@ -217,6 +217,30 @@ a_want_is_decoded_unchanged(void **state)
 }
 
 static void
+a_want_that_renews_has_an_epoch_and_a_lease(void **state)
+{
+	struct toggle toggle = { "a:b" };
+	struct buf b = { 0 };
+	struct arena a = { 0 };
+	struct want got, w = { .renews = true,
+		.epoch = UINT64_MAX,
+		.lease_ms = 5000,
+		.ntoggles = 1,
+		.toggles = &toggle };
+	(void)state;
+
+	want_encode(&w, &b);
+	assert_int_equal(want_decode(&got, &a, b.data, b.len, NULL), 0);
+	assert_true(got.renews && got.epoch == UINT64_MAX && got.lease_ms == 5000);
+	assert_int_equal(got.ntoggles, 0);
+	assert_whole_or_refused(decode_want, "want: ", &b);
+	b.data[0] = 2;
+	assert_int_equal(decode_want(&a, b.data, b.len - 1, NULL), ERR_INPUT);
+	buf_release(&b);
+	arena_release(&a);
+}
+
+static void
 a_want_cut_off_or_damaged_is_refused(void **state)
 {
 	struct buf b = { 0 };
@@ -663,6 +687,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_want_is_decoded_unchanged, forget),
+		cmocka_unit_test_teardown(a_want_that_renews_has_an_epoch_and_a_lease, forget),
 		cmocka_unit_test_teardown(a_want_cut_off_or_damaged_is_refused, forget),
 		cmocka_unit_test_teardown(invalid_wants_are_refused, forget),
 		cmocka_unit_test_teardown(programs_to_look_below_are_few_and_named, forget),

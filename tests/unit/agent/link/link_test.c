@@ -199,6 +199,80 @@ a_question_for_the_clock_is_answered_with_the_times_of_arrival_and_answer(void *
 }
 
 static void
+send_want(struct stage *s, const struct want *w)
+{
+	struct buf b = { 0 };
+
+	want_encode(w, &b);
+	send_frame(s, FRAME_WANT, b.data, b.len);
+	buf_release(&b);
+}
+
+/* The next one that has this lease. */
+static struct link_want *
+take_want(struct stage *s, int64_t lease_ms)
+{
+	struct pollfd wake = { .fd = s->wake, .events = POLLIN };
+	eventfd_t n;
+
+	for (;;) {
+		struct link_want *w = link_take_want(s->link);
+
+		if (w != NULL && w->want.lease_ms == lease_ms)
+			return w;
+		link_want_free(w);
+		assert_int_equal(poll(&wake, 1, LIMIT_MS), 1);
+		eventfd_read(s->wake, &n);
+	}
+}
+
+static void
+a_desired_state_that_is_renewed_comes_whole_with_the_new_lease(void **state)
+{
+	struct stage *s = *state;
+	struct toggle toggle = { "shop:item" };
+	struct link_want *w;
+
+	greet(s);
+	send_want(
+	    s, &(struct want){ .epoch = 5, .lease_ms = 1000, .ntoggles = 1, .toggles = &toggle });
+	for (int64_t lease_ms = 1000; lease_ms < 4000; lease_ms += 1000) {
+		w = take_want(s, lease_ms);
+		assert_false(w->want.renews);
+		assert_int_equal(w->want.epoch, 5);
+		assert_int_equal(w->want.ntoggles, 1);
+		assert_string_equal(w->want.toggles[0].name, "shop:item");
+		link_want_free(w);
+		send_want(
+		    s, &(struct want){ .renews = true, .epoch = 5, .lease_ms = lease_ms + 1000 });
+	}
+}
+
+/* What came on the connection before counts no more: the controller may be another one. */
+static void
+a_renewal_of_what_this_connection_did_not_bring_is_refused(void **state)
+{
+	struct stage *s = *state;
+	struct buf b = { 0 };
+
+	greet(s);
+	send_want(s, &(struct want){ .epoch = 5, .lease_ms = 1000 });
+	link_want_free(take_want(s, 1000));
+	stream_close(s->stream);
+	s->stream = NULL;
+	greet(s);
+	send_want(s, &(struct want){ .renews = true, .epoch = 5, .lease_ms = 2000 });
+	expect(s, FRAME_REFUSE, &b);
+	stream_close(s->stream);
+	s->stream = NULL;
+	greet(s);
+	send_want(s, &(struct want){ .epoch = 6, .lease_ms = 1000 });
+	send_want(s, &(struct want){ .renews = true, .epoch = 5, .lease_ms = 2000 });
+	expect(s, FRAME_REFUSE, &b);
+	buf_release(&b);
+}
+
+static void
 a_message_that_only_agents_send_is_refused_and_the_agent_greets_again(void **state)
 {
 	struct stage *s = *state;
@@ -240,6 +314,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    a_question_for_the_clock_is_answered_with_the_times_of_arrival_and_answer,
 		    setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_desired_state_that_is_renewed_comes_whole_with_the_new_lease, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_renewal_of_what_this_connection_did_not_bring_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_message_that_only_agents_send_is_refused_and_the_agent_greets_again, setup,
 		    teardown),

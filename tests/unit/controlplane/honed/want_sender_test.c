@@ -23,14 +23,25 @@ want_of(uint64_t epoch, uint32_t ntoggles, struct toggle *toggles)
 		.toggles = toggles };
 }
 
+static const struct buf *
+due_at(struct sent *s, const struct want *w, bool safe, uint64_t confirmed, int64_t at_ms)
+{
+	struct arena scratch = { 0 };
+	const struct buf *b = sent_due(
+	    s, w, safe, confirmed, (struct mono){ at_ms * MS }, &scratch);
+
+	arena_release(&scratch);
+	return b;
+}
+
+/* The agent has reported nothing. */
 static bool
 due(struct sent *s, const struct want *w, bool safe, int64_t at_ms)
 {
-	struct arena scratch = { 0 };
-	bool yes = sent_due(s, w, safe, (struct mono){ at_ms * MS }, &scratch);
+	const struct buf *b = due_at(s, w, safe, 0, at_ms);
 
-	arena_release(&scratch);
-	return yes;
+	assert_true(b == NULL || b == &s->payload);
+	return b != NULL;
 }
 
 static void
@@ -62,6 +73,46 @@ changes_are_sent_at_once_and_the_lease_is_renewed_each_second(void **state)
 	assert_false(due(&s, &next, true, 11000));
 	assert_true(due(&s, &next, true, 11480));
 	assert_sent(&s, 2, 2);
+	sent_release(&s);
+}
+
+static void
+assert_renews(const struct buf *b, uint64_t epoch)
+{
+	struct arena a = { 0 };
+	struct want w;
+	struct err e;
+
+	assert_non_null(b);
+	assert_true(b->len < 16);
+	if (want_decode(&w, &a, b->data, b->len, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_true(w.renews);
+	assert_int_equal(w.epoch, epoch);
+	assert_int_equal(w.lease_ms, 5000);
+	arena_release(&a);
+}
+
+static void
+what_the_agent_has_reported_is_renewed_by_its_epoch(void **state)
+{
+	struct sent s = { 0 };
+	struct want w = want_of(7, 2, two), next = want_of(8, 1, two);
+	(void)state;
+
+	assert_ptr_equal(due_at(&s, &w, true, 0, 10000), &s.payload);
+	assert_ptr_equal(due_at(&s, &w, true, 6, 11000), &s.payload); /* of another epoch */
+	assert_renews(due_at(&s, &w, true, 7, 12000), 7);
+	assert_null(due_at(&s, &w, true, 7, 12500));
+	/* One that may not be sent yet: the agent has the old one. */
+	assert_renews(due_at(&s, &w, false, 7, 13000), 7);
+	assert_ptr_equal(due_at(&s, &next, true, 7, 13001), &s.payload);
+	assert_sent(&s, 8, 1);
+	assert_ptr_equal(due_at(&s, &next, true, 7, 14000), &s.payload);
+	assert_renews(due_at(&s, &next, true, 8, 15000), 8);
+	assert_sent(&s, 8, 1);
+	/* After it has connected again it has reported nothing. */
+	assert_ptr_equal(due_at(&s, &next, true, 0, 16000), &s.payload);
 	sent_release(&s);
 }
 
@@ -161,6 +212,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_are_sent_at_once_and_the_lease_is_renewed_each_second),
 		cmocka_unit_test(a_program_to_look_below_waits_for_the_database),
+		cmocka_unit_test(what_the_agent_has_reported_is_renewed_by_its_epoch),
 		cmocka_unit_test(tracepoints_are_enabled_only_after_they_are_stored),
 		cmocka_unit_test(tracepoints_are_disabled_without_a_store),
 		cmocka_unit_test(a_tracepoint_for_more_requests_waits_for_the_database),
