@@ -200,6 +200,7 @@ print_counts(struct pen *p, const json_t *c)
 		{ "duplicate", "records received twice" },
 		{ "given_up_memory", "traces dropped for lack of memory" },
 		{ "lossy", "traces with lost records" },
+		{ "opened", "of these for want of a unit in time" },
 		{ "pending", "traces not complete yet" },
 		{ "other_groups", "traces beyond the group limit" },
 		{ "pathless", "traces without a critical path" },

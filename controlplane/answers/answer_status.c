@@ -113,11 +113,15 @@ static json_t *
 with_others(json_t *counts, const struct engine *g)
 {
 	struct clocks_counts n;
+	struct assemble_counts a;
 
 	clocks_counts(engine_parts_of(g)->clocks, &n);
+	assemble_counts(engine_parts_of(g)->assemble, &a);
 	json_object_set_new(counts, "clock_corrected", json_integer((json_int_t)n.corrected));
 	json_object_set_new(
 	    counts, "clock_contradictory", json_integer((json_int_t)n.contradictory));
+	json_object_set_new(counts, "early", json_integer((json_int_t)a.early));
+	json_object_set_new(counts, "opened", json_integer((json_int_t)a.opened));
 	json_object_set_new(
 	    counts, "types_replaced", json_integer((json_int_t)engine_parts_of(g)->types.replaced));
 	return counts;

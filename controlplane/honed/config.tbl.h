@@ -67,8 +67,9 @@ KEY(analysis, order, order, TIME, "250ms", 0, 60 * S,
     "A trace that has all its records waits at most this long for nodes that are not in it, so that traces are analysed in the order of "
     "their ends; a node that lags by more delays its own traces only. 0s: each trace waits for all nodes.")
 KEY(analysis, open_forks, open_forks, TIME, "30s", 0, 3600 * S,
-    "With analysis.order: a trace in which work was handed on (hone:fork) that nobody has begun yet waits for all nodes, but no longer "
-    "than this; then it is no evidence. Longer than any agent lags: hone-otel does so by design (spans.hold).")
+    "With analysis.order: a trace in which work was handed on (hone:fork) that nobody has begun yet, or of which that is not known, "
+    "waits for all nodes, but no longer than this; then it is no evidence. Longer than any agent lags: hone-otel does so by design "
+    "(spans.hold).")
 KEY(analysis, records_max, records_max, COUNT, "100000", 1000, 100000000,
     "Records of one trace. A trace with more of them is incomplete: it is counted, and is no evidence.")
 KEY(analysis, groups_max, groups_max, COUNT, "2000", 10, 1000000,
