@@ -30,7 +30,7 @@ struct fork_labels {
 	uint32_t round;
 	uint8_t *begins; /* of each event of a trace: how many units began by it, at most 2 */
 	uint32_t begins_cap;
-	struct remembered_fork remembered[REMEMBERED];
+	struct remembered_fork *remembered; /* REMEMBERED, by key; NULL: none yet */
 };
 
 struct fork_labels *
@@ -50,6 +50,7 @@ fork_labels_free(struct fork_labels *f)
 		return;
 	free(f->labels);
 	free(f->begins);
+	free(f->remembered);
 	free(f);
 }
 
@@ -127,7 +128,9 @@ fork_labels_remember(struct fork_labels *f, const struct trace *t, const struct 
 {
 	const uint8_t *const *kinds = labels_kinds(labels);
 
-	if (t->nevents == 0 || !count_begins(f, t))
+	if (f->remembered == NULL)
+		f->remembered = calloc(REMEMBERED, sizeof *f->remembered);
+	if (f->remembered == NULL || t->nevents == 0 || !count_begins(f, t))
 		return;
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		uint64_t key = key_of(t->id, t->events[i].link_id);
@@ -148,8 +151,9 @@ void
 fork_labels_late(struct fork_labels *f, uint64_t trace_id, uint64_t link_id)
 {
 	uint64_t key = key_of(trace_id, link_id);
-	const struct remembered_fork *r = &f->remembered[key % REMEMBERED];
+	const struct remembered_fork *r = f->remembered != NULL ? &f->remembered[key % REMEMBERED]
+	                                                        : NULL;
 
-	if (r->key == key && r->label < f->n)
+	if (r != NULL && r->key == key && r->label < f->n)
 		note_begins(&f->labels[r->label], r->begun + 1);
 }
