@@ -119,7 +119,8 @@ struct clocks_counts {
  * late, after the join that they led to; critpath_extract() moves and counts those. The root
  * unit and the unit in which the request ended are not moved, and neither is the response time.
  *
- * Call it in the order of assemble_next(): then the result does not depend on how the nodes'
+ * A trace that ended before one of an earlier call gives bounds that are wider by the drift since then. Call it in the order of
+ * assemble_next(): then the result does not depend on how the nodes'
  * batches were interleaved, provided that each node's samples come at the same position among
  * its own batches and no clock jumps.
  *

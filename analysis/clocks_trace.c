@@ -58,14 +58,29 @@ pairs_forget(struct clocks *c, uint32_t node)
 		}
 }
 
+/* By how much bounds of the pair and those of an earlier time can differ: a trace that waited for a slow node comes after ones that ended
+ * later (assemble.h). */
+static int64_t
+earlier_ns(const struct clock_pair *p, int64_t now_ns)
+{
+	return now_ns < p->bounds.at_ns
+	           ? minus(p->bounds.at_ns, now_ns) / (1000000 / PAIR_DRIFT_PPM)
+	           : 0;
+}
+
 /* The bounds of the pair at this time: from traces, and from round trips where both agree. */
 static struct bounds
 pair_bounds(const struct clocks *c, const struct clock_pair *p, int64_t now_ns)
 {
 	int64_t a_ns = node_error_ns(c, p->a, now_ns), b_ns = node_error_ns(c, p->b, now_ns);
 	int64_t error_ns = plus(a_ns, b_ns);
+	int64_t wider_ns = earlier_ns(p, now_ns);
 	struct bounds b = p->bounds;
 
+	if (b.low_ns != INT64_MIN)
+		b.low_ns = minus(b.low_ns, wider_ns);
+	if (b.high_ns != INT64_MAX)
+		b.high_ns = plus(b.high_ns, wider_ns);
 	if (error_ns == INT64_MAX || b.low_ns > error_ns || b.high_ns < -error_ns)
 		return b;
 	b.low_ns = b.low_ns > -error_ns ? b.low_ns : -error_ns;
@@ -137,6 +152,8 @@ learn(struct clocks *c, const struct event *from, const struct event *to, bool s
 	bound_ns = upper ? apart_ns : -apart_ns;
 	error_ns = plus(node_error_ns(c, p->a, now_ns), node_error_ns(c, p->b, now_ns));
 	bounds_age(&p->bounds, now_ns, PAIR_DRIFT_PPM);
+	bound_ns = upper ? plus(bound_ns, earlier_ns(p, now_ns))
+	                 : minus(bound_ns, earlier_ns(p, now_ns));
 	crosses = upper ? bound_ns < p->bounds.low_ns : bound_ns > p->bounds.high_ns;
 	if (!sure &&
 	    (crosses || apart_ns < -error_ns || (apart_ns < 0 && both_here(c, p, now_ns)))) {

@@ -364,6 +364,35 @@ calls_both_ways_keep_the_skew_out_of_both_edges(void **state)
 	}
 }
 
+/* As traces do that waited for a slow node. The clocks drift apart by 2 ms in between. */
+static void
+a_trace_that_ended_before_others_and_comes_after_them_gives_wider_bounds(void **state)
+{
+	const struct machine m[2] = { { 0, 0 }, { 3 * MS, 200 } };
+	const int64_t at_ns[] = { 200 * S, 190 * S, 200 * S + 10 * MS };
+	(void)state;
+
+	struct clocks *c = clocks_of(2);
+	struct kit *k = two_nodes();
+
+	for (uint64_t i = 0; i < 3; i++) {
+		const struct call call = { at_ns[i], 100 * US, MS, 100 * US, true };
+		struct trace *t = call_trace(k, i + 1, &call, m);
+		int64_t ahead_ns = its(&m[1], 200 * S) - its(&m[0], 200 * S), x_ns, uncertain_ns;
+		int64_t there_ns, back_ns;
+
+		assert_true(clocks_trace(c, t, k->labels));
+		if (i != 1)
+			assert_int_equal(moved_of(k, t, &there_ns, &back_ns), 0);
+		assert_true(clocks_pair(c, 0, 1, &x_ns, &uncertain_ns));
+		assert_true(uncertain_ns <= 120 * US);
+		assert_true(x_ns - ahead_ns <= uncertain_ns && ahead_ns - x_ns <= uncertain_ns);
+		trace_free(t);
+	}
+	kit_free(k);
+	clocks_free(c);
+}
+
 /*
  * Random delays and drifting clocks: the estimate is within its bound and keeps causes before their
  * effects in every trace.
@@ -734,6 +763,8 @@ main(void)
 		cmocka_unit_test(agents_on_our_machine_have_our_clock_exactly),
 		cmocka_unit_test(invalid_samples_are_refused),
 		cmocka_unit_test(calls_both_ways_keep_the_skew_out_of_both_edges),
+		cmocka_unit_test(
+		    a_trace_that_ended_before_others_and_comes_after_them_gives_wider_bounds),
 		cmocka_unit_test(the_smallest_delays_both_ways_give_the_offset),
 		cmocka_unit_test(calls_one_way_move_only_what_precedes_its_cause),
 		cmocka_unit_test(nodes_with_one_clock_are_not_corrected),
