@@ -38,6 +38,7 @@ struct report {
 	struct judged **by_type;
 	struct report_problem *problems;
 	uint32_t nproblems;
+	bool alone;           /* no other threads */
 	struct arena *arenas; /* [threads], of what was found */
 };
 
@@ -516,7 +517,7 @@ static int
 work_all(struct report *r, uint32_t count, work_on *fn, struct err *e)
 {
 	struct judge_work work = { .r = r, .fn = fn, .count = count };
-	uint32_t n = r->o.threads < work.count ? r->o.threads : 1;
+	uint32_t n = !r->alone && r->o.threads < work.count ? r->o.threads : 1;
 	struct worker workers[n];
 	pthread_t threads[n];
 	bool runs[n];
@@ -601,42 +602,64 @@ slow_of(const struct report *r, const struct report_type *t)
 	return sketch_quantile_most(t->sketch, r->o.conditions.slow_quantile);
 }
 
-int
-report_judge(struct report *r, struct err *e)
+/* Lists the groups of this type, or of all. ERR_MEMORY. */
+static int
+list_groups(struct report *r, uint32_t label, uint32_t *ret, struct err *e)
 {
-	uint32_t n = groups_count(r->groups);
+	uint32_t most = groups_count(r->groups), n = 0;
+
+	r->judged = calloc(most + 1, sizeof *r->judged);
+	r->by_type = calloc(most + 1, sizeof *r->by_type);
+	r->problems = calloc(most + 1, sizeof *r->problems);
+	if (r->judged == NULL || r->by_type == NULL || r->problems == NULL)
+		return err_set(e, ERR_MEMORY, "no memory to judge %u groups", most);
+	for (uint32_t i = 0; i < most; i++) {
+		struct group *g = groups_at(r->groups, i);
+
+		if (label != LABEL_NONE && g->type != label)
+			continue;
+		r->judged[n].group = g;
+		if (!map_put(&r->judged_of, (uintptr_t)g, &r->judged[n]))
+			return err_set(e, ERR_MEMORY, "no memory to judge %u groups", most);
+		n++;
+	}
+	*ret = n;
+	return 0;
+}
+
+static int
+judge_listed(struct report *r, uint32_t n, struct err *e)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < r->ntypes; i++)
+		r->types[i].slow_ns = slow_of(r, &r->types[i]);
+	if ((rc = work_all(r, n, judge, e)) != 0)
+		return rc;
+	rank(r, n);
+	if (r->o.details == 0)
+		return work_all(r, n, look_into_group, e);
+	return work_all(
+	    r, r->nproblems < r->o.details ? r->nproblems : r->o.details, look_into_problem, e);
+}
+
+int
+report_judge_type(struct report *r, uint32_t label, bool alone, struct err *e)
+{
+	uint32_t n = 0;
 	int rc;
 
 	forget_judgement(r);
-	if (n == 0)
-		return 0;
-	r->judged = calloc(n, sizeof *r->judged);
-	r->by_type = calloc(n, sizeof *r->by_type);
-	r->problems = calloc(n, sizeof *r->problems);
-	if (r->judged == NULL || r->by_type == NULL || r->problems == NULL) {
-		forget_judgement(r);
-		return err_set(e, ERR_MEMORY, "no memory to judge %u groups", n);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		r->judged[i].group = groups_at(r->groups, i);
-		if (!map_put(&r->judged_of, (uintptr_t)r->judged[i].group, &r->judged[i])) {
-			forget_judgement(r);
-			return err_set(e, ERR_MEMORY, "no memory to judge %u groups", n);
-		}
-	}
-	for (uint32_t i = 0; i < r->ntypes; i++)
-		r->types[i].slow_ns = slow_of(r, &r->types[i]);
-	if ((rc = work_all(r, n, judge, e)) == 0) {
-		rank(r, n);
-		if (r->o.details == 0)
-			rc = work_all(r, n, look_into_group, e);
-		else
-			rc = work_all(r, r->nproblems < r->o.details ? r->nproblems : r->o.details,
-			    look_into_problem, e);
-	}
-	if (rc != 0)
+	r->alone = alone;
+	if ((rc = list_groups(r, label, &n, e)) != 0 || (rc = judge_listed(r, n, e)) != 0)
 		forget_judgement(r);
 	return rc;
+}
+
+int
+report_judge(struct report *r, struct err *e)
+{
+	return report_judge_type(r, LABEL_NONE, false, e);
 }
 
 /* ---- reading results ---- */

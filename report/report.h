@@ -111,6 +111,9 @@ void report_add_pathless(struct report *r, const struct trace *t, const struct e
 /* Judges all groups; may be called again after further traces. O(groups x rounds x samples x edges),
  * on `threads` threads. ERR_MEMORY. */
 int report_judge(struct report *r, struct err *e);
+/* The same of the groups of one request type only (its label; LABEL_NONE: of all); the others are not in the results then, and those of this
+ * one are as report_judge() gives them. alone: on the calling thread only, whatever `threads` says. */
+int report_judge_type(struct report *r, uint32_t label, bool alone, struct err *e);
 
 void report_counts(const struct report *r, struct report_counts *ret);
 const struct report_options *report_options(const struct report *r);

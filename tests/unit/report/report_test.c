@@ -132,6 +132,35 @@ problems_of_all_types_are_ranked_by_cost(void **state)
 	shop_free(s);
 }
 
+/* What a type's own judgement finds is what the judgement of all finds of it, and nothing of others. */
+static void
+one_type_is_judged_alone_as_it_is_with_all(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	struct judged with_all;
+	struct hash128 key, other;
+	uint32_t label;
+	(void)state;
+
+	shop_requests(s, "A", 60, 0.5);
+	shop_requests(s, "B", 200, 0.5);
+	assert_int_equal(report_judge(s->report, &s->kit->e), 0);
+	with_all = *report_problem(s->report, 1)->judged;
+	key = with_all.group->shape.key;
+	other = report_problem(s->report, 0)->judged->group->shape.key;
+	label = with_all.group->type;
+	assert_int_equal(report_judge_type(s->report, label, true, &s->kit->e), 0);
+	assert_non_null(report_problem(s->report, 0));
+	assert_null(report_problem(s->report, 1));
+	assert_null(report_judged(s->report, other));
+	assert_true(
+	    report_judged(s->report, key)->finding.probability == with_all.finding.probability);
+	assert_true(report_judged(s->report, key)->what_if.then.cv == with_all.what_if.then.cv);
+	assert_int_equal(report_judge(s->report, &s->kit->e), 0);
+	assert_non_null(report_judged(s->report, other));
+	shop_free(s);
+}
+
 /* A report limited to the most costly problems has the same details for these, and only the
  * summary figures of the others. */
 static void
@@ -289,6 +318,7 @@ main(void)
 		cmocka_unit_test(few_requests_are_not_judged),
 		cmocka_unit_test(any_number_of_threads_gives_the_same_report),
 		cmocka_unit_test(problems_of_all_types_are_ranked_by_cost),
+		cmocka_unit_test(one_type_is_judged_alone_as_it_is_with_all),
 		cmocka_unit_test(only_the_problems_asked_for_are_looked_into),
 		cmocka_unit_test(types_are_chosen_and_bounded),
 		cmocka_unit_test(groups_without_room_are_counted_for_their_type),
