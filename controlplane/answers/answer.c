@@ -187,3 +187,16 @@ answer_ask(
 	json_decref(q);
 	return text;
 }
+
+bool
+answer_takes_long(const char *ask, size_t len)
+{
+	json_t *q = json_loadb(ask, len, 0, NULL);
+	const char *name = json_string_value(json_object_get(q, "ask"));
+	bool takes_long = name != NULL && (strcmp(name, "requests") == 0 ||
+					      (strcmp(name, "report") == 0 &&
+						  !json_is_true(json_object_get(q, "reset"))));
+
+	json_decref(q);
+	return takes_long;
+}

@@ -11,4 +11,7 @@
 char *answer_ask(struct engine *g, struct forest *f, const struct answer_context *c,
     const char *ask, size_t len);
 
+/* Whether the question only reads what is in memory, and may take seconds, since it judges the groups of a report. O(len). */
+bool answer_takes_long(const char *ask, size_t len);
+
 #endif

@@ -32,6 +32,8 @@ struct answer_context {
 	struct audit_book *book;   /* of the audit; NULL: nothing is recorded */
 	const struct refusals *refusals; /* of agents; NULL: not known */
 	struct web_port web;
+	bool
+	    alone; /* no threads may be created: the process is a copy of another one that has some */
 };
 
 #endif

@@ -138,7 +138,7 @@ report_json(struct engine *g, const struct forest *f, const struct answer_contex
 		.wall_offset_ns = c->when.ns - c->now.ns };
 	json_t *document;
 
-	if (report_judge(engine_parts_of(g)->live.report, e) != 0)
+	if (report_judge_type(engine_parts_of(g)->live.report, label, c->alone, e) != 0)
 		return NULL;
 	o.source = source_json(g);
 	if ((document = document_new(engine_parts_of(g)->live.report, &o)) == NULL)

@@ -2,11 +2,12 @@
 /*
  * The live page by HTTP. libmicrohttpd has a thread of its own here, which reads, checks and writes; honed's thread answers:
  *
- *	browser --> web thread --> waiting questions, at most WAITING_MAX --> honed's thread: questions_answer()
- *	browser <-- web thread <-- answers; states of the feed, at most one a topic <--'
+ *	browser --> web thread --> waiting questions, at most WAITING_MAX --> honed's thread: questions_answer() --> a process: reports
+ *	browser <-- web thread <-- answers; states of the feed, at most one a topic <--'                                      |
+ *	           '-------------- a file <----------------------------------------------------------------------------------'
  *
  * The two share what `lock` protects, and hold it to queue or to copy 16 KiB at most, so that honed never waits for a browser. A
- * connection that waits for honed's thread is suspended.
+ * connection that waits for honed's thread, or for the process, is suspended.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,6 +27,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/listen_address.h"
+#include "controlplane/honed/answer_process.h"
 #include "controlplane/honed/door.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/web/web_access.h"
@@ -64,7 +66,12 @@ struct web_asked {
 	bool too_large;
 	enum phase phase;
 	struct who who;
-	char *answer; /* NULL: out of memory, or honed ends */
+	char *answer; /* NULL: out of memory, or honed ends; or it is in `file` */
+	int file;     /* -1: none */
+};
+
+struct asked_list {
+	struct web_asked *first, **last;
 };
 
 struct web_stream { /* of server-sent events */
@@ -87,11 +94,14 @@ struct web_door {
 	struct MHD_Daemon *daemon; /* NULL: closed */
 	/* of honed's thread */
 	struct mono due[WEB_TOPIC_COUNT], beat, expired;
+	struct answer_process process;
+	struct web_asked *processed; /* that the process answers */
+	struct asked_list long_ones; /* that wait for the process; at most CONNECTIONS_MAX */
 	/* of both threads */
 	pthread_mutex_t lock;
 	struct web_access access;
 	struct web_feed feed;
-	struct web_asked *first, **last; /* that wait */
+	struct asked_list waiting;
 	unsigned int nwaiting, nstreams;
 	struct web_asked
 	    *unread[CONNECTIONS_MAX]; /* questions that wait, or whose answers are not read yet */
@@ -100,6 +110,29 @@ struct web_door {
 	pthread_mutex_t log_lock;
 	struct limited_log log;
 };
+
+/* ---- lists ---- */
+
+static void
+list_add(struct asked_list *l, struct web_asked *r)
+{
+	r->next = NULL;
+	if (l->first == NULL)
+		l->last = &l->first;
+	*l->last = r;
+	l->last = &r->next;
+}
+
+/* NULL: it is empty. */
+static struct web_asked *
+list_take(struct asked_list *l)
+{
+	struct web_asked *r = l->first;
+
+	if (r != NULL)
+		l->first = r->next;
+	return r;
+}
 
 /* ---- responses, in the web thread ---- */
 
@@ -305,9 +338,7 @@ queue_question(struct web_door *d, struct web_asked *r, uint64_t session, unsign
 	*place = r;
 	MHD_suspend_connection(r->connection);
 	r->phase = WAITING;
-	r->next = NULL;
-	*d->last = r;
-	d->last = &r->next;
+	list_add(&d->waiting, r);
 	d->nwaiting++;
 	return NULL;
 }
@@ -351,6 +382,28 @@ status_of(const char *answer, size_t len)
 	return status;
 }
 
+/* An answer of the process. */
+static enum MHD_Result
+give_answer_file(struct web_asked *r)
+{
+	struct MHD_Response *response;
+	unsigned int status = MHD_HTTP_OK;
+	char text[REFUSAL_MAX];
+	struct stat is;
+
+	if (fstat(r->file, &is) < 0 ||
+	    (is.st_size <= REFUSAL_MAX &&
+		pread(r->file, text, (size_t)is.st_size, 0) != is.st_size))
+		return refuse(
+		    r->connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "the answer is lost\n");
+	if (is.st_size <= REFUSAL_MAX)
+		status = status_of(text, (size_t)is.st_size);
+	if ((response = MHD_create_response_from_fd64((uint64_t)is.st_size, r->file)) == NULL)
+		return MHD_NO;
+	r->file = -1; /* the response's */
+	return respond(r->connection, status, response, "application/json");
+}
+
 static enum MHD_Result
 give_answer(struct web_asked *r)
 {
@@ -358,9 +411,11 @@ give_answer(struct web_asked *r)
 	unsigned int status;
 	size_t len;
 
+	if (r->file >= 0)
+		return give_answer_file(r);
 	if (r->answer == NULL)
 		return refuse(r->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-		    "honed ends, or is out of memory\n");
+		    "honed ends, or cannot make this answer now\n");
 	len = strlen(r->answer);
 	status = status_of(r->answer, len);
 	if ((response = MHD_create_response_from_buffer(len, r->answer, MHD_RESPMEM_MUST_FREE)) ==
@@ -623,6 +678,7 @@ on_request(void *of, struct MHD_Connection *c, const char *path, const char *met
 		if ((r = *state = calloc(1, sizeof *r)) == NULL)
 			return MHD_NO;
 		r->connection = c;
+		r->file = -1;
 		return MHD_YES;
 	}
 	if (*body_len > 0) {
@@ -653,6 +709,8 @@ on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestT
 	pthread_mutex_unlock(&d->lock);
 	buf_release(&r->body);
 	free(r->answer);
+	if (r->file >= 0)
+		close(r->file);
 	free(r);
 	*state = NULL;
 }
@@ -678,24 +736,28 @@ take_waiting(struct web_door *d)
 	struct web_asked *r;
 
 	pthread_mutex_lock(&d->lock);
-	if ((r = d->first) != NULL) {
+	if ((r = list_take(&d->waiting)) != NULL)
 		d->nwaiting--;
-		if ((d->first = r->next) == NULL)
-			d->last = &d->first;
-	}
 	pthread_mutex_unlock(&d->lock);
 	return r;
 }
 
-/* Takes the answer. */
+/* Takes the answer, and the file. */
 static void
-answer_waiting(struct web_door *d, struct web_asked *r, char *answer)
+answer_waiting(struct web_door *d, struct web_asked *r, char *answer, int file)
 {
 	pthread_mutex_lock(&d->lock);
 	r->answer = answer;
+	r->file = file;
 	r->phase = ANSWERED;
 	MHD_resume_connection(r->connection);
 	pthread_mutex_unlock(&d->lock);
+}
+
+static const char *
+question_of(const struct web_asked *r)
+{
+	return r->body.len > 0 ? (const char *)r->body.data : "";
 }
 
 static void
@@ -707,10 +769,37 @@ answer_some(struct web_door *d)
 	for (int i = 0; i < ANSWERED_AT_ONCE && clock_mono().ns < until_ns; i++) {
 		if ((r = take_waiting(d)) == NULL)
 			return;
-		answer_waiting(d, r,
-		    questions_answer(d->questions, &r->who,
-			r->body.len > 0 ? (const char *)r->body.data : "", r->body.len));
+		if (answer_takes_long(question_of(r), r->body.len))
+			list_add(&d->long_ones, r);
+		else
+			answer_waiting(d, r,
+			    questions_answer(d->questions, &r->who, question_of(r), r->body.len),
+			    -1);
 	}
+}
+
+/* One process at a time, so that pages do not take all processors. */
+static void
+answer_long_ones(struct web_door *d, struct mono now)
+{
+	struct err e;
+	int file = -1;
+
+	if (d->processed != NULL) {
+		if (answer_process_step(&d->process, now, &file) == ANSWER_RUNS)
+			return;
+		answer_waiting(d, d->processed, NULL, file);
+		d->processed = NULL;
+	}
+	if ((d->processed = list_take(&d->long_ones)) == NULL ||
+	    answer_process_start(&d->process, d->questions, &d->processed->who,
+		question_of(d->processed), d->processed->body.len, now, &e) == 0)
+		return;
+	pthread_mutex_lock(&d->log_lock);
+	limited_log(&d->log, now, LOG_WARN, "web: %s", e.text);
+	pthread_mutex_unlock(&d->log_lock);
+	answer_waiting(d, d->processed, NULL, -1);
+	d->processed = NULL;
 }
 
 /* Whether the topic has a new state. */
@@ -813,8 +902,12 @@ close_daemon(struct web_door *d)
 	d->closing = true;
 	wake_streams(d, false);
 	pthread_mutex_unlock(&d->lock);
-	while ((r = take_waiting(d)) != NULL)
-		answer_waiting(d, r, NULL);
+	answer_process_stop(&d->process);
+	if (d->processed != NULL)
+		answer_waiting(d, d->processed, NULL, -1);
+	d->processed = NULL;
+	while ((r = list_take(&d->long_ones)) != NULL || (r = take_waiting(d)) != NULL)
+		answer_waiting(d, r, NULL, -1);
 	MHD_stop_daemon(d->daemon);
 	d->daemon = NULL;
 	d->closing = false;
@@ -936,8 +1029,7 @@ open_door(void **state, const struct config *c, struct questions *questions, str
 		return 0;
 	if ((d = calloc(1, sizeof *d)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	*d = (struct web_door){ .config = c, .questions = questions, .last = NULL };
-	d->last = &d->first;
+	*d = (struct web_door){ .config = c, .questions = questions };
 	limited_log_init(&d->log, clock_mono());
 	if ((rc = read_place(d, e)) < 0) {
 		free(d);
@@ -964,6 +1056,7 @@ step(void *state, struct mono now)
 	if (d->daemon == NULL)
 		return;
 	answer_some(d);
+	answer_long_ones(d, now);
 	make_states(d, now);
 	if (mono_since_ns(now, d->expired) < EXPIRE_MS * MS_NS)
 		return;

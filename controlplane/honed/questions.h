@@ -17,6 +17,7 @@ struct questions {
 	struct audit_book book;
 	struct refusals refusals; /* of agents, for display */
 	struct web_port web;      /* set by the door */
+	bool alone;               /* in a process of answer_process.h */
 };
 
 /* The answer, as JSON, the caller's to free(); NULL: out of memory. who: see roles_who(); what it

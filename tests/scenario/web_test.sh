@@ -100,6 +100,10 @@ check "then its cookie is worth nothing" post 401 ask '{"ask":"status"}'
 # ---- in a browser ------------------------------------------------------------------
 count() { hone status --json | jq -e 'any(.types[]; .type == "GET /order" and .traces > 100)'; }
 check "requests come" wait_for 30 count
+enter "$(hone web)"
+check "a report, which another process makes, has the type" bash -c "curl -s -m 60 -H 'Cookie: $cookie' -H 'Origin: http://$at' -H 'Content-Type: application/json' -d '{\"ask\":\"report\"}' http://$at/ask | jq -e '.ok and any(.report.types[]; .type == \"GET /order\")'"
+check "one of a type that is none is refused" post 404 ask '{"ask":"report","type":"none"}'
+post 200 logout '{}' > /dev/null
 node tests/scenario/web/browser.js "$N" "$D/hone" "${PICTURES:-}" > "$D/browser" 2> "$D/browser.err"
 browser=$?
 cat "$D/browser"

@@ -1074,6 +1074,26 @@ lists_of_runs_have_no_differential_and_damaged_ones_are_left_out(void **state)
 	json_decref(j);
 }
 
+/* Only what reads may be answered by a copy of the process. */
+static void
+only_reports_that_change_nothing_take_long(void **state)
+{
+	static const struct {
+		const char *ask;
+		bool takes_long;
+	} asks[] = { { "{\"ask\":\"report\"}", true },
+		{ "{\"ask\":\"report\",\"reset\":false}", true },
+		{ "{\"ask\":\"report\",\"reset\":true}", false },
+		{ "{\"ask\":\"requests\",\"type\":\"T\"}", true },
+		{ "{\"ask\":\"start\",\"type\":\"report\"}", false },
+		{ "{\"ask\":[\"report\"]}", false }, { "report", false }, { "", false } };
+	(void)state;
+
+	for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
+		assert_int_equal(
+		    answer_takes_long(asks[i].ask, strlen(asks[i].ask)), asks[i].takes_long);
+}
+
 int
 main(void)
 {
@@ -1114,6 +1134,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    lists_of_runs_have_no_differential_and_damaged_ones_are_left_out, build,
 		    tear_down),
+		cmocka_unit_test(only_reports_that_change_nothing_take_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
