@@ -2,6 +2,8 @@
 /* Request types by cost; one type's groups: the critical path as a strip, and what differs in a part of the requests. */
 
 const timesOf = t => things((live.times || {}).types).find(x => x.type === t.type && x.service === t.service) || {};
+/* What a type is asked for by: the service is needed only if several have a type of this name. */
+const nameOf = t => (things((live.status || {}).types).some(x => x.type === t.type && x.service !== t.service) ? text(t.service) + '/' : '') + text(t.type);
 /* What the requests of a second take beyond the median of their type. */
 const costOf = t => (timesOf(t).beyond_median_ms || 0) * (timesOf(t).requests_per_second || t.per_second || 0);
 const healthOf = t => {
@@ -94,7 +96,7 @@ function typesView() {
 						h(
 							'tr',
 							{ 'data-key': text(t.service) + '/' + text(t.type) },
-							named('type', '', link('type/' + encodeURIComponent(text(t.type)), h('b', text(t.type))), h('div.soft.small', text(t.service))),
+							named('type', '', link('type/' + encodeURIComponent(nameOf(t)), h('b', text(t.type))), h('div.soft.small', text(t.service))),
 							named('response times', '', timeHeat(t, 200, 62)),
 							named('cost', '.n', ms(costOf(t)) + '/s', h('div', fillBar(costOf(t) / most, 1, pct(costOf(t) / most) + ' of the largest'))),
 							named('requests/s', '.n', digits(t.per_second || 0, 3), h('div', spark(series('rate/' + text(t.service) + '/' + text(t.type)), 'requests per second'))),
@@ -103,7 +105,7 @@ function typesView() {
 							named('p99', '.n', ms(t.p99_ms)),
 							named('CV', '.n', pct(t.cv)),
 							named('watch', '', healthOf(t)),
-							named('diagnosis', '', startForm(text(t.type), false))
+							named('diagnosis', '', startForm(nameOf(t), false))
 						)
 					),
 					'Request types by cost'
