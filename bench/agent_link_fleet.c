@@ -7,7 +7,8 @@
  *	agent_link_fleet URL AGENTS SECONDS WATERMARK_MS RECORDS_PER_S HONED_PID [KEYS]
  *
  * URL: ipc:///path or tls://127.0.0.1:port. KEYS: the folder of `hone keys`. CALM_MS=n in the environment: an agent that had no record for
- * 2 s speaks each n ms. Prints one line of JSON: what the controller and the fleet used meanwhile, and what went over the connections.
+ * 2 s speaks each n ms. SHAPES=n: a chain goes one of n ways over the nodes, so that there are n times as many groups; each step takes its own
+ * time, and one of them as long as the unit's field `bytes` says. Prints one line of JSON: what the controller and the fleet used meanwhile, and what went over the connections.
  * An agent that loses its connection connects again as hone-agent does.
  */
 #define _GNU_SOURCE
@@ -43,15 +44,19 @@ enum {
 	SERVICES = 50,
 	TRACEPOINTS = 100, /* of each program */
 	DEPTH = 6,         /* nodes of a trace; it has 4 * DEPTH - 2 records */
+	SHAPES_MAX = 45,   /* strides that lead to different services */
+	BUSY = 3,          /* the node whose step follows its field */
+	BYTES_MAX = 100,
 	READ_BYTES = 4096,
 	EVENTS = 512
 };
 
 #define MS INT64_C(1000000)
 #define SECOND INT64_C(1000000000)
-#define SETTLE_NS (6 * SECOND) /* clocks are asked often at first */
-#define BACK_NS (10 * MS)      /* a trace begins that long before it is recorded ... */
-#define BEHIND_NS (20 * MS)    /* ... and watermarks are so far behind */
+#define SETTLE_NS (6 * SECOND)             /* clocks are asked often at first */
+#define BACK_NS (10 * MS)                  /* a trace begins that long before it is recorded ... */
+#define BEHIND_NS (20 * MS)                /* ... and watermarks are so far behind */
+#define BYTES_STEP_NS (20 * INT64_C(1000)) /* for each of the field */
 #define CALM_AFTER_NS (2 * SECOND)
 #define BATCH_NS (20 * MS) /* between two batches with records, as in agent/link/pack.h */
 
@@ -81,6 +86,9 @@ struct totals {
 
 static struct fleet_agent *agents;
 static int nagents, epoll;
+static uint32_t nshapes; /* 1: all steps of a trace take the same time, and no record has a field */
+static struct value
+    sizes[BYTES_MAX]; /* what the field may be, since records point to their values */
 static const char *url, *keys_folder;
 static int64_t watermark_ns, calm_ns;
 static struct totals total;
@@ -337,7 +345,7 @@ label_of_key(uint32_t key)
 		[RECORD_JOIN] = "join" };
 	static uint32_t numbers[RECORD_KINDS * SERVICES * TYPES],
 	    batches[RECORD_KINDS * SERVICES * TYPES], batch;
-	const char *fields[1] = { NULL };
+	const char *fields[1] = { "bytes" };
 	enum record_kind kind = key % RECORD_KINDS;
 	char text[96];
 	int len;
@@ -348,7 +356,8 @@ label_of_key(uint32_t key)
 	len = snprintf(text, sizeof text, "svc%u/hone:%s(T%u)", key / RECORD_KINDS % SERVICES,
 	    EVENTS_OF[kind], key / RECORD_KINDS / SERVICES);
 	batches[key] = batch;
-	return numbers[key] = batch_label(&writer, kind, text, (size_t)len, fields, 0);
+	return numbers[key] = batch_label(&writer, kind, text, (size_t)len, fields,
+		   nshapes > 1 && kind == RECORD_UNIT_BEGIN);
 }
 
 static void
@@ -389,11 +398,13 @@ make_trace(int64_t now)
 	uint64_t root = rng_below(&rng, (uint64_t)nagents), id = rng_next(&rng) | 1;
 	uint32_t type = (uint32_t)(root % TYPES);
 	int64_t t = now - BACK_NS, step = 50000 + (int64_t)rng_below(&rng, 150000);
+	uint64_t stride = nshapes > 1 ? 1 + rng_below(&rng, nshapes) : 7;
+	uint32_t bytes = (uint32_t)rng_below(&rng, BYTES_MAX);
 
 	for (int i = 0; i < 2 * DEPTH; i++) {
 		bool down = i < DEPTH;
 		uint32_t at = (uint32_t)(down ? i : 2 * DEPTH - 1 - i);
-		struct fleet_agent *a = &agents[(root + at * 7) % (uint64_t)nagents];
+		struct fleet_agent *a = &agents[(root + at * stride) % (uint64_t)nagents];
 		struct record r = { .trace_id = id, .unit_id = id + at, .pid = 100, .tid = 100 };
 		uint64_t out = id * 31 + at + 1, in = id * 31 + at;
 		struct record edge = r, outer = r;
@@ -404,11 +415,19 @@ make_trace(int64_t now)
 		outer.label = key_of(down ? (at > 0 ? RECORD_UNIT_BEGIN : RECORD_REQUEST_BEGIN)
 					  : (at > 0 ? RECORD_UNIT_END : RECORD_REQUEST_END),
 		    service_of(a), type);
+		if (nshapes > 1 && down && at > 0) {
+			outer.values = &sizes[at == BUSY ? bytes : rng_below(&rng, BYTES_MAX)];
+			outer.nvalues = 1;
+		}
 		for (int second = 0; second < 2; second++) {
 			bool is_outer = down == (second == 0);
 
 			if (!is_outer && at == DEPTH - 1)
 				continue;
+			if (nshapes > 1)
+				step = 50000 + (int64_t)rng_below(&rng, 150000);
+			if (nshapes > 1 && down && at == BUSY && !is_outer)
+				step += BYTES_STEP_NS * bytes;
 			t += step;
 			(is_outer ? &outer : &edge)->time_ns = t;
 			add_record(a, is_outer ? &outer : &edge, now);
@@ -715,8 +734,12 @@ main(int argc, char **argv)
 	pid = atoi(argv[6]);
 	keys_folder = argc > 7 ? argv[7] : ".";
 	calm_ns = getenv("CALM_MS") != NULL ? atoi(getenv("CALM_MS")) * MS : 0;
+	nshapes = getenv("SHAPES") != NULL ? (uint32_t)atoi(getenv("SHAPES")) : 1;
+	for (uint32_t i = 0; i < BYTES_MAX; i++)
+		sizes[i] = (struct value){ .type = VALUE_UINT, .u = i };
 	rng_seed(&rng, 1);
 	if ((epoll = epoll_create1(EPOLL_CLOEXEC)) < 0 || nagents < 1 || watermark_ns < MS ||
+	    nshapes < 1 || nshapes > SHAPES_MAX ||
 	    (agents = calloc((size_t)nagents, sizeof *agents)) == NULL)
 		fail("start");
 	connect_cpu_s = cpu_of(pid);
