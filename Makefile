@@ -80,6 +80,7 @@ forest_libs       := sqlite3
 searchspace_libs  := sqlite3
 controlplane/answers_libs := jansson
 controlplane/alerts_libs  := sqlite3
+controlplane/web_libs     := z
 controlplane/honed_libs   := microhttpd curl
 agent/system_libs := elf
 agent/tracer_libs := lttng-ctl

@@ -594,8 +594,13 @@ method_of(const char *method)
 static enum MHD_Result
 give_file(struct MHD_Connection *c, const struct web_file *f)
 {
-	return respond(c, MHD_HTTP_OK,
-	    MHD_create_response_from_buffer(f->len, f->text, MHD_RESPMEM_PERSISTENT), f->type);
+	bool packed = web_takes_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+	    packed ? f->packed_len : f->len, packed ? f->packed : f->text, MHD_RESPMEM_PERSISTENT);
+
+	if (r != NULL && packed)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+	return respond(c, MHD_HTTP_OK, r, f->type);
 }
 
 /* Of a session. */

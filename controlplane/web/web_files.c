@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "report/html.h"
 
@@ -44,6 +45,28 @@ enum { FILES = sizeof SOURCES / sizeof SOURCES[0] };
 
 static struct web_file files[FILES];
 
+/* The text by gzip (RFC 1952), at the best compression: it is done once. */
+static bool
+pack(struct web_file *f)
+{
+	enum { GZIP = 16 + MAX_WBITS, MEMORY = 9 };
+	z_stream z = { 0 };
+	bool done;
+
+	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		return false;
+	z.next_in = (unsigned char *)f->text;
+	z.avail_in = (unsigned int)f->len;
+	z.avail_out = (unsigned int)deflateBound(&z, f->len);
+	f->packed = malloc(z.avail_out);
+	z.next_out = (unsigned char *)f->packed;
+	done = f->packed != NULL && deflate(&z, Z_FINISH) == Z_STREAM_END;
+	f->packed_len = z.total_out;
+	deflateEnd(&z);
+	return done;
+}
+
 int
 web_files_init(void)
 {
@@ -61,6 +84,10 @@ web_files_init(void)
 			.type = SOURCES[i].type,
 			.text = (char *)text.data,
 			.len = text.len };
+		if (!pack(&files[i])) {
+			web_files_release();
+			return -1;
+		}
 	}
 	return 0;
 }
@@ -79,6 +106,7 @@ web_files_release(void)
 {
 	for (int i = 0; i < FILES; i++) {
 		free(files[i].text);
+		free(files[i].packed);
 		files[i] = (struct web_file){ 0 };
 	}
 }

@@ -9,9 +9,11 @@ struct web_file {
 	const char *path, *type; /* "/page.js", its Content-Type */
 	char *text;
 	size_t len;
+	char *packed; /* the same by gzip */
+	size_t packed_len;
 };
 
-/* Puts the files together. -1: out of memory. */
+/* Puts the files together and compresses them, which takes some ms. -1: out of memory. */
 int web_files_init(void);
 /* The file of this path; NULL: there is none. Valid until web_files_release(). */
 const struct web_file *web_file(const char *path);

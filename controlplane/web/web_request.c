@@ -142,3 +142,42 @@ web_event_id(const char *text, uint64_t *instance, uint64_t *number)
 	at = read_hex(at + 1, number);
 	return at != NULL && *at == '\0';
 }
+
+/* Whether this part of the list, "gzip;q=0.5", is of the coding, and its weight is not 0. */
+static bool
+permits(const char *part, size_t len, const char *coding, bool *named)
+{
+	static const char blanks[] = " \t";
+	size_t n = strlen(coding);
+	const char *q;
+
+	*named = len >= n && strncasecmp(part, coding, n) == 0 &&
+	         (len == n || strchr(" \t;", part[n]) != NULL);
+	if (!*named)
+		return false;
+	if ((q = memchr(part, ';', len)) == NULL)
+		return true;
+	q += 1 + strspn(q + 1, blanks);
+	if (strncasecmp(q, "q=", 2) != 0)
+		return true;
+	q += 2;
+	return q[strspn(q, "0.")] >= '1' && q[strspn(q, "0.")] <= '9';
+}
+
+bool
+web_takes_gzip(const char *accepted)
+{
+	bool any = false, named;
+
+	for (const char *at = accepted; at != NULL && *at != '\0';) {
+		size_t len;
+
+		at += strspn(at, " \t,");
+		len = strcspn(at, ",");
+		if (permits(at, len, "gzip", &named) || named)
+			return permits(at, len, "gzip", &named);
+		any = any || permits(at, len, "*", &named);
+		at += len;
+	}
+	return any;
+}

@@ -29,6 +29,9 @@ int web_host_port(const char *host);
 /* Copies the token of the cookie hone_PORT; false: there is none. O(length). */
 bool web_cookie_token(const char *cookie, int port, char token[WEB_TOKEN]);
 
+/* Whether an Accept-Encoding (RFC 9110, 12.5.3) permits gzip: names it, or *, not with a weight of 0. NULL: none was sent. O(length). */
+bool web_takes_gzip(const char *accepted);
+
 /* Reads a Last-Event-ID, INSTANCE.NUMBER in hex digits. False: it is none. */
 bool web_event_id(const char *text, uint64_t *instance, uint64_t *number);
 

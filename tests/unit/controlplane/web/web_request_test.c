@@ -151,6 +151,24 @@ the_number_of_a_state_is_read_whole_or_not(void **state)
 			fail_msg("'%s' is taken for a number", none[i]);
 }
 
+static void
+gzip_is_sent_to_who_takes_it(void **state)
+{
+	static const char *const yes[] = { "gzip", "gzip, deflate, br", "br;q=1, GZIP;q=0.001", "*",
+		"identity;q=0, *;q=0.5", " ,, gzip ;q=1.0", "gzip; q=0.5" };
+	static const char *const no[] = { "", "deflate", "xgzip", "gzipx", "gzip;q=0",
+		"gzip; q=0.000, *", "*;q=0", "br, *;q=0.0", "deflate;gzip", ",", ";q=1" };
+	(void)state;
+
+	assert_false(web_takes_gzip(NULL));
+	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+		if (!web_takes_gzip(yes[i]))
+			fail_msg("'%s' takes it", yes[i]);
+	for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+		if (web_takes_gzip(no[i]))
+			fail_msg("'%s' does not take it", no[i]);
+}
+
 int
 main(void)
 {
@@ -164,6 +182,7 @@ main(void)
 		cmocka_unit_test(what_a_form_can_send_is_refused),
 		cmocka_unit_test(the_cookie_is_that_of_the_port),
 		cmocka_unit_test(the_number_of_a_state_is_read_whole_or_not),
+		cmocka_unit_test(gzip_is_sent_to_who_takes_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
