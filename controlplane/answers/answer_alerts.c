@@ -3,16 +3,34 @@
 #include "controlplane/answers/alert_message.h"
 #include "controlplane/answers/answer_inside.h"
 
+/* The objectives of the type, with what is known of the newest hour. */
 static json_t *
-watched_json(const struct watched_type *t)
+limits_json(const struct watcher *w, const struct watched_type *t)
 {
-	return json_pack("{s:o, s:o, s:b, s:s, s:i, s:o, s:o, s:o, s:i}", "type",
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < t->nslos; i++) {
+		const struct slo *s = &w->slos[t->slos[i].rule];
+		const struct slo_burn *b = &t->slos[i].burn;
+
+		json_array_append_new(all,
+		    json_pack("{s:o, s:o, s:I, s:I}", "limit_ms",
+			number_json((double)s->limit_ns / 1e6), "goal", number_json(s->goal),
+			"failures", (json_int_t)b->failures, "requests", (json_int_t)b->requests));
+	}
+	return all;
+}
+
+static json_t *
+watched_json(const struct watcher *w, const struct watched_type *t)
+{
+	return json_pack("{s:o, s:o, s:b, s:s, s:i, s:o, s:o, s:o, s:i, s:o}", "type",
 	    answer_text(t->name), "service", answer_text(t->service), "alert", t->state.firing,
 	    "answer", range_answer_word(t->last.answer), "healthy_windows", (int)t->healthy.n,
 	    "per_second", number_json(t->last_window.per_second), "mean_ms",
 	    number_json(t->last_window.mean_ns / 1e6), "usual_mean_ms",
 	    t->last.answer >= RANGE_INSIDE ? number_json(t->last.usual_mean_ns / 1e6) : json_null(),
-	    "objectives", (int)t->nslos);
+	    "objectives", (int)t->nslos, "limits", limits_json(w, t));
 }
 
 json_t *
@@ -26,14 +44,15 @@ ask_alerts(struct engine *g, struct forest *f, const struct answer_context *c, c
 	(void)ask;
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		if (w->types[i] != NULL && (w->types[i]->watched || w->types[i]->nslos > 0))
-			json_array_append_new(types, watched_json(w->types[i]));
+			json_array_append_new(types, watched_json(w, w->types[i]));
 	for (uint32_t i = w->nalerts; i-- > 0;)
 		json_array_append_new(alerts, alert_json(g, &w->alerts[i]));
-	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:i, s:I}", "alerts", alerts, "watched", types,
-	    "left_out", (json_int_t)w->left_out, "window_s",
+	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:i, s:I, s:o}", "alerts", alerts, "watched",
+	    types, "left_out", (json_int_t)w->left_out, "window_s",
 	    number_json((double)w->settings.window_ns / 1e9), "learn_s",
 	    number_json((double)w->settings.learn_ns / 1e9), "started", (int)w->starts.n,
-	    "starts_per_day", (json_int_t)w->settings.self_start.per_day);
+	    "starts_per_day", (json_int_t)w->settings.self_start.per_day, "cv_max",
+	    number_json(engine_parts_of(g)->options.conditions.cv_max));
 }
 
 json_t *
