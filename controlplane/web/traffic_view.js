@@ -10,6 +10,23 @@ const healthOf = t => {
 	const w = things((live.alerts || {}).watched).find(x => x.type === t.type && x.service === t.service);
 	return !w ? null : w.alert ? h('span.state.alert', 'alert') : w.answer === 'inside' ? h('span.state.good', 'as usual') : h('span.soft.small', wordOf(w.answer));
 };
+/* Red and green: what is beyond its limit in honed.conf(5), and what is not; also by a sign, for who does not see colours. */
+function judged(over, shown, limit) {
+	return h('span', { class: over ? 'beyond' : 'within' }, over ? '▲ ' : '', shown, h('span.unseen', (over ? ', over ' : ', within ') + limit));
+}
+function cvOf(t) {
+	const most = (live.alerts || {}).cv_max;
+	return known(most) && known(t.cv) ? judged(t.cv > most, pct(t.cv), 'the ' + pct(most) + ' of analysis.cv_max') : pct(t.cv);
+}
+/* The objectives of the type, by the requests of the last hour. */
+function objectivesOf(t) {
+	const w = things((live.alerts || {}).watched).find(x => x.type === t.type && x.service === t.service);
+	return things(w && w.limits).map(o => {
+		const met = o.requests > 0 ? 1 - o.failures / o.requests : NaN,
+			words = digits(o.goal * 100, 3) + ' % in ' + ms(o.limit_ms);
+		return h('div.small', known(met) ? judged(met < o.goal, pct(met), 'the objective, ') : null, h('span.soft', known(met) ? ' of ' + words : words));
+	});
+}
 const activeRun = type => things((live.forest || {}).runs).find(r => r.type === type && r.state === 'active');
 
 function startForm(type, options) {
@@ -103,8 +120,8 @@ function typesView() {
 							named('mean', '.n', ms(t.mean_ms)),
 							named('p95', '.n', ms(t.p95_ms)),
 							named('p99', '.n', ms(t.p99_ms)),
-							named('CV', '.n', pct(t.cv)),
-							named('watch', '', healthOf(t)),
+							named('CV', '.n', cvOf(t)),
+							named('watch', '', healthOf(t), objectivesOf(t)),
 							named('diagnosis', '', startForm(nameOf(t), false))
 						)
 					),
@@ -125,7 +142,8 @@ function strip(g, w) {
 		B = H - 20,
 		high = Math.max(1, ...rows.map(r => Math.min(1.3, r.share)));
 	if (!rows.length || !(total > 0)) return null;
-	const x = linear(0, total, 2, w - 44, 6),
+	const L = 12,
+		x = linear(0, total, L, w - 44, 6),
 		y = linear(0, high, B, 8, 2);
 	return picture(
 		w,
@@ -133,7 +151,7 @@ function strip(g, w) {
 		'Critical path of ' + rows.length + ' steps, ' + ms(total) + ' in all; most of it at ' + edgeWords(top(g)),
 		[
 			xAxis(x, 6, B, msTick),
-			[0, 1].map(v => [line('grid', 2, y.at(v), w - 44, y.at(v)), words('t', w - 40, y.at(v) + 4, v * 100 + ' %')]),
+			[0, 1].map(v => [line('grid', L, y.at(v), w - 44, y.at(v)), words('t', w - 40, y.at(v) + 4, v * 100 + ' %')]),
 			rows.map(r => {
 				const a = x.at(r.at),
 					b = x.at(r.at + r.mean),
@@ -163,6 +181,7 @@ function ranges(v, from, to) {
 		low = Math.max(all[0] || 1e-6, (all[all.length - 1] || 1) / 1e5);
 	return log(low * 0.95, (all[all.length - 1] || 1) * 1.05, from, to, 6);
 }
+/* chosen: response times from low to high, of which the edge takes left to right */
 function heatMap(g, edge, w, chosen) {
 	const samples = things(g.samples),
 		L = 62,
@@ -188,17 +207,36 @@ function heatMap(g, edge, w, chosen) {
 	for (const v of y.ticks) kids.push(line('grid', L, y.at(v), w - 8, y.at(v)), words('t e', L - 6, y.at(v) + 4, msTick(v)));
 	for (const [k, n] of cells)
 		kids.push(rect('s' + (1 + Math.round((6 * Math.log(n)) / Math.max(Math.log(most), 0.1))), L + (k % CELLS_X) * cellW, 6 + Math.floor(k / CELLS_X) * cellH, cellW, cellH, count(n) + ' requests'));
-	if (chosen) kids.push(s('rect', { class: 'cellmark', x: L, y: y.at(chosen.high), width: w - 8 - L, height: Math.max(2, y.at(chosen.low) - y.at(chosen.high)) }));
+	const left = x.at(Math.max(x.low, chosen.left)),
+		right = x.at(Math.min(x.high, chosen.right)),
+		above = y.at(Math.min(y.high, chosen.high)),
+		below = y.at(Math.max(y.low, chosen.low)),
+		mark = s('rect', { class: 'cellmark', x: left, y: above, width: Math.max(2, right - left), height: Math.max(2, below - above) });
+	kids.push(mark);
 	const svg = picture(w, H, 'Heat map of ' + samples.length + ' requests: response time by time on ' + edgeWords(things(g.edges)[edge]), kids);
 	svg.classList.add('drag');
-	return { svg, of: py => y.of(Math.max(0, Math.min(1, (B - py) / (B - 6)))) };
+	const part = v => Math.max(0, Math.min(1, v));
+	/* What a place in the picture stands for; a box that reaches an edge of the picture has no limit there. */
+	return {
+		svg,
+		mark,
+		place(ev) {
+			const r = svg.getBoundingClientRect();
+			return { x: ((ev.clientX - r.left) * w) / r.width, y: ((ev.clientY - r.top) * H) / r.height };
+		},
+		range(a, b) {
+			const xs = rising([a.x, b.x]).map(v => part((v - L) / (w - 8 - L))),
+				ys = rising([a.y, b.y]).map(v => part((B - v) / (B - 6)));
+			return { left: xs[0] > 0 ? x.of(xs[0]) : 0, right: xs[1] < 1 ? x.of(xs[1]) : Infinity, low: ys[1] > 0 ? y.of(ys[1]) : 0, high: ys[0] < 1 ? y.of(ys[0]) : Infinity };
+		}
+	};
 }
 const mean = v => (v.length ? v.reduce((a, b) => a + b, 0) / v.length : NaN);
-/* Requests inside the range against the others: edges by the difference of their means, and keys by that of their values. */
-function differences(g, low, high) {
+/* Requests that are chosen against the others: edges by the difference of their means, and keys by that of their values. */
+function differences(g, chosen) {
 	const samples = things(g.samples),
-		inside = samples.filter(t => t.total_ms >= low && t.total_ms <= high),
-		outside = samples.filter(t => !(t.total_ms >= low && t.total_ms <= high));
+		inside = samples.filter(chosen),
+		outside = samples.filter(t => !chosen(t));
 	const edges = things(g.edges)
 		.map((e, i) => ({ e, a: mean(inside.map(t => list(t.edges_ms)[i] || 0)), b: mean(outside.map(t => list(t.edges_ms)[i] || 0)) }))
 		.sort((p, q) => Math.abs(q.a - q.b) - Math.abs(p.a - p.b))
@@ -230,54 +268,143 @@ function differsPart(g, w) {
 		spot = h('div'),
 		out = h('div', { 'aria-live': 'polite' }),
 		edge = things(g.edges)[g.top] ? g.top : 0;
-	const field = (name, v) => h('input', { type: 'number', min: 0, step: 'any', value: +v.toPrecision(4), 'aria-label': name });
+	const field = (name, v) => h('input', { type: 'number', min: 0, step: 'any', value: known(v) ? +v.toPrecision(4) : null, placeholder: 'any', 'aria-label': name });
 	const low = field('from, in ms', quantile(totals, 0.9)),
-		high = field('to, in ms', totals[totals.length - 1] * 1.001);
+		high = field('to, in ms'),
+		left = field('time on the edge from, in ms'),
+		right = field('time on the edge to, in ms');
+	const limit = (f, none) => (f.value === '' || !known(+f.value) ? none : +f.value);
 	function show() {
-		const a = +low.value,
-			b = +high.value,
-			d = differences(g, a, b),
-			map = heatMap(g, edge, Math.min(w, 760), { low: a, high: b });
+		const c = { low: limit(low, 0), high: limit(high, Infinity), left: limit(left, 0), right: limit(right, Infinity) },
+			onEdge = t => Math.max(0, list(t.edges_ms)[edge] || 0),
+			d = differences(g, t => t.total_ms >= c.low && t.total_ms <= c.high && onEdge(t) >= c.left && onEdge(t) <= c.right),
+			map = heatMap(g, edge, Math.min(w, 760), c);
 		let from = null;
-		const at = ev => ((ev.clientY - map.svg.getBoundingClientRect().top) * 230) / map.svg.getBoundingClientRect().height;
 		map.svg.addEventListener('pointerdown', ev => {
-			from = at(ev);
+			from = map.place(ev);
 			map.svg.setPointerCapture(ev.pointerId);
+		});
+		map.svg.addEventListener('pointermove', ev => {
+			if (from === null) return;
+			const to = map.place(ev);
+			for (const [name, v] of [['x', Math.min(from.x, to.x)], ['y', Math.min(from.y, to.y)], ['width', Math.abs(from.x - to.x)], ['height', Math.abs(from.y - to.y)]]) map.mark.setAttribute(name, v.toFixed(1));
 		});
 		map.svg.addEventListener('pointerup', ev => {
 			if (from === null) return;
-			const p = map.of(from),
-				q = map.of(at(ev));
+			const to = map.place(ev),
+				r = map.range(from, to),
+				far = Math.abs(from.x - to.x) > 3 && Math.abs(from.y - to.y) > 3;
 			from = null;
-			if (Math.abs(p / q - 1) < 0.01) return;
-			low.value = Math.min(p, q).toPrecision(4);
-			high.value = Math.max(p, q).toPrecision(4);
+			if (far) for (const [f, v] of [[low, r.low], [high, r.high], [left, r.left], [right, r.right]]) f.value = v > 0 && known(v) ? v.toPrecision(4) : '';
 			show();
 		});
 		spot.replaceChildren(map.svg);
 		out.replaceChildren(
 			...put(h('i'), [
-				h('p.small', count(d.inside.length) + ' of ' + count(samples.length) + ' requests are in the range.'),
+				h('p.small', count(d.inside.length) + ' of ' + count(samples.length) + ' requests are in the box.'),
 				d.inside.length && d.outside.length
 					? h(
 							'div.pair',
-							table(['edge', '>mean in range', '>others', '>more'], d.edges.map(r => [h('td.edge', { title: edgeWords(r.e) }, h('span.mono', between(r.e.from, r.e.to, 44))), ms(r.a), ms(r.b), ms(r.a - r.b)]), 'Edges that differ'),
+							table(['edge', '>mean in the box', '>others', '>more'], d.edges.map(r => [h('td.edge', { title: edgeWords(r.e) }, h('span.mono', between(r.e.from, r.e.to, 44))), ms(r.a), ms(r.b), ms(r.a - r.b)]), 'Edges that differ'),
 							d.keys.length
-								? table(['key', 'value', '>in range', '>others'], d.keys.map(r => [code(r.k.name), r.value === undefined ? 'mean' : r.value, r.a, r.b]), 'Keys that differ')
+								? table(['key', 'value', '>in the box', '>others'], d.keys.map(r => [code(r.k.name), r.value === undefined ? 'mean' : r.value, r.a, r.b]), 'Keys that differ')
 								: h('p.soft.small', 'No key differs.')
 						)
 					: null
 			]).childNodes
 		);
 	}
-	low.addEventListener('change', show);
-	high.addEventListener('change', show);
+	for (const f of [low, high, left, right]) f.addEventListener('change', show);
 	show();
 	return [
 		h('h3', 'What differs'),
-		h('form.act', h('label', 'requests from ', low, ' ms'), h('label', 'to ', high, ' ms')),
-		h('figure', h('div.plot', spot), h('figcaption', 'Response time (up) by time on ', edgeOf(things(g.edges)[edge]), ' (right) of requests drawn at random: darker is more. Drag over response times, or enter them, to compare these requests with the others.')),
+		h('form.act', h('label', 'response time from ', low), h('label', 'to ', high, ' ms, '), h('label', 'of that on ', edgeOf(things(g.edges)[edge]), ' from ', left), h('label', 'to ', right, ' ms')),
+		h('figure', h('div.plot', spot), h('figcaption', 'Response time (up) by time on ', edgeOf(things(g.edges)[edge]), ' (right) of requests drawn at random: darker is more. Draw a box, or enter its limits, to compare the requests in it with the others.')),
 		out
+	];
+}
+
+/* ---- the slowest request against the fastest ---- */
+
+/* How many of the sorted times are smaller, with half of those that are equal, as a part of 1: the percentile of one among its like. */
+function standing(sorted, v) {
+	const first = sorted.findIndex(x => x >= v),
+		after = sorted.findIndex(x => x > v);
+	const less = first < 0 ? sorted.length : first;
+	return (less + (after < 0 ? sorted.length : after)) / 2 / sorted.length;
+}
+const percentile = p => 'p' + (p > 0.99 || p < 0.01 ? digits(p * 100, p > 0.5 ? 3 : 1) : (p * 100).toFixed(0));
+const PAIR_ROWS = 24;
+/* The steps of both, in the order of the path: { e, slow, fast: ms, slowAt, fastAt: where they begin, and their percentiles }; small ones are put together. */
+function pairRows(g, slow, fast) {
+	const samples = things(g.samples),
+		{ rows } = inOrder(g),
+		took = (t, i) => Math.max(0, list(t.edges_ms)[i] || 0),
+		apart = rows.map(r => Math.abs(took(slow, r.i) - took(fast, r.i))),
+		least = rising(apart)[Math.max(0, apart.length - PAIR_ROWS)] || 0,
+		out = [];
+	let slowAt = 0,
+		fastAt = 0;
+	rows.forEach((r, n) => {
+		const one = { e: things(g.edges)[r.i], slow: took(slow, r.i), fast: took(fast, r.i), slowAt, fastAt },
+			last = out[out.length - 1];
+		slowAt += one.slow;
+		fastAt += one.fast;
+		if (rows.length > PAIR_ROWS && apart[n] < least) {
+			if (last && last.few) Object.assign(last, { few: last.few + 1, slow: last.slow + one.slow, fast: last.fast + one.fast });
+			else out.push({ ...one, few: 1 });
+			return;
+		}
+		const all = rising(samples.map(t => took(t, r.i)));
+		out.push({ ...one, slowP: standing(all, one.slow), fastP: standing(all, one.fast) });
+	});
+	return out;
+}
+function pairPicture(rows, slow, fast, w) {
+	const RH = 30,
+		TOP = 22,
+		L = Math.round(Math.min(330, w * 0.36)),
+		R = w - 96,
+		H = TOP + rows.length * RH + 6,
+		x = linear(0, Math.max(slow.total_ms, ...rows.map(r => r.slowAt + r.slow)), L, R, w > 800 ? 7 : 4),
+		kids = [x.ticks.map(v => [line('grid', x.at(v), TOP - 4, x.at(v), H - 6), words('t c', x.at(v), TOP - 9, msTick(v))])];
+	rows.forEach((r, n) => {
+		const y = TOP + n * RH,
+			name = r.few ? r.few + (r.few === 1 ? ' step' : ' steps') + ' with little difference' : between(r.e.from, r.e.to, Math.floor((L - 12) / 6.8)),
+			full = r.few ? name : edgeWords(r.e) + ', ' + where(r.e),
+			bar = (c, at, took, dy, p) => [
+				rect(c, x.at(at), y + dy, Math.max(x.at(at + took) - x.at(at), 1), 9, full + ': ' + ms(took) + (known(p) ? ', ' + percentile(p) + ' among its like' : '')),
+				words('t', R + 8, y + dy + 8.5, ms(took) + (known(p) ? ' ' + percentile(p) : ''))
+			];
+		kids.push(words('m' + (r.slowP >= 0.95 ? ' b' : ''), 0, y + 17, name, full), bar(r.slowP >= 0.95 ? 'over' : 'bar2', r.slowAt, r.slow, 3, r.slowP), bar('less', r.fastAt, r.fast, 14, r.fastP));
+	});
+	return picture(w, H, 'The slowest request, ' + ms(slow.total_ms) + ', against the fastest, ' + ms(fast.total_ms) + ', by ' + rows.length + ' steps', kids);
+}
+function pairPart(g, w) {
+	const all = things(g.samples).filter(t => known(t.total_ms));
+	if (all.length < 10 || !things(g.edges).length) return null;
+	const slow = all.reduce((a, b) => (b.total_ms > a.total_ms ? b : a)),
+		fast = all.reduce((a, b) => (b.total_ms < a.total_ms ? b : a)),
+		rows = pairRows(g, slow, fast);
+	return [
+		h('h3', 'The slowest request against the fastest'),
+		figure(
+			pairPicture(rows, slow, fast, w),
+			'Of ' + count(all.length) + ' requests drawn at random: ',
+			code(slow.trace),
+			' (' + ms(slow.total_ms) + ', orange) and ',
+			code(fast.trace),
+			' (' + ms(fast.total_ms) + ', green). Right: time, and its percentile among the times of this step in all of them; red: p95 and more.'
+		),
+		h(
+			'details.more',
+			h('summary', 'The same as a table'),
+			table(
+				['step', '>slowest', '>percentile', '>fastest', '>percentile'],
+				rows.map(r => [r.few ? r.few + ' small' : h('td.edge', { title: edgeWords(r.e) }, h('span.mono', between(r.e.from, r.e.to, 60))), ms(r.slow), known(r.slowP) ? percentile(r.slowP) : '–', ms(r.fast), known(r.fastP) ? percentile(r.fastP) : '–']),
+				'The slowest request against the fastest'
+			)
+		)
 	];
 }
 
@@ -308,6 +435,7 @@ function groupSection(t, g, open) {
 			...put(h('i'), [
 				h('h3', 'Signature'),
 				figure(strip(g, w), 'The critical path, laid end to end: width is mean time, height and colour the share of variance, with its interval.'),
+				pairPart(g, Math.max(600, w)),
 				differsPart(g, w)
 			]).childNodes
 		);

@@ -75,6 +75,10 @@ async function main() {
     return /^root/.test(await text('#who')) && (await text('h1')) === 'Request types by cost'
   })
   await check('a heat map of their response times grows', async () => { await page.waitForSelector('main tr td svg[aria-label^="Heat map of the response times of GET /order"] rect[class^="s"]') })
+  await check('a CV beyond analysis.cv_max is marked, also in words', async () => {
+    await page.waitForSelector('main tr[data-key="gated/GET /order"] td[data-name=CV] .beyond')
+    return /over the 10 % of analysis\.cv_max/.test(await page.locator('main tr[data-key="gated/GET /order"] td[data-name=CV]').textContent())
+  })
   await picture(page, 'types')
 
   // ---- views ----
@@ -121,7 +125,17 @@ async function main() {
     await page.mouse.down()
     await page.mouse.move(box.x + 300, box.y + box.height * 0.8, { steps: 3 })
     await page.mouse.up()
-    return +(await page.inputValue('input[aria-label="to, in ms"]')) < 60
+    const of = name => page.inputValue(`input[aria-label="${name}, in ms"]`)
+    const [to, left, right] = [+await of('to'), +await of('time on the edge from'), +await of('time on the edge to')]
+    const inside = +/^(\d+) of 400 /.exec((await page.locator('p:has-text("requests are in the box")').innerText()).replace(/[^ -~]/g, ''))?.[1]
+    return to < 60 && left > 0 && left < right && right < to && inside < 400 || { to, left, right, inside }
+  })
+  await check('the slowest request stands against the fastest, each step with its percentile', async () => {
+    await page.waitForSelector('svg[aria-label^="The slowest request, "]')
+    await page.click('summary:has-text("The same as a table")')
+    const row = page.locator('table[aria-label="The slowest request against the fastest"] tr:has-text("join(SELECT) → end")')
+    const [, slow, slowP, fast, fastP] = await row.locator('td').allInnerTexts()
+    return +slowP.slice(1) > 80 && +fastP.slice(1) < 50 && parseFloat(slow) > 10 && parseFloat(fast) < 10 || [slow, slowP, fast, fastP]
   })
   await picture(page, 'type')
 
