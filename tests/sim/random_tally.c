@@ -310,9 +310,10 @@ list_other(const struct result *r, const char *strategy)
 {
 	if (!other_is_right(r))
 		printf(
-		    "miss: --kind %s --seed %llu --strategy %s: CV %.0f %%, the cause has %.0f %%, %u cycles, %.0f s: %s\n",
-		    kind_of[r->kind].name, (unsigned long long)r->seed, strategy, r->cause_cv * 100,
-		    r->cause_share * 100, r->cycles, r->seconds, r->outcome);
+		    "%s: --kind %s --seed %llu --strategy %s: CV %.0f %%, the cause has %.0f %%, %u cycles, %.0f s, %s: %s\n",
+		    r->found ? "WRONG" : "miss", kind_of[r->kind].name,
+		    (unsigned long long)r->seed, strategy, r->cause_cv * 100, r->cause_share * 100,
+		    r->cycles, r->seconds, r->state, r->outcome);
 }
 
 static void
@@ -347,7 +348,7 @@ kind_targets(const struct result *results, uint32_t n, const char *strategy, boo
 	int missed = 0;
 
 	for (int k = KIND_tree + 1; k < KINDS; k++) {
-		uint32_t apps = 0, right = 0, found = 0;
+		uint32_t apps = 0, right = 0, wrong = 0;
 		double target = compared ? kind_of[k].compared : kind_of[k].target;
 		char what[80];
 
@@ -355,10 +356,10 @@ kind_targets(const struct result *results, uint32_t n, const char *strategy, boo
 			if ((int)results[i].kind == k) {
 				apps++;
 				right += other_is_right(&results[i]);
-				found += results[i].found;
+				wrong += results[i].found && !other_is_right(&results[i]);
 			}
-		snprintf(what, sizeof what, "%s (%u found, goal %.0f %%)", kind_of[k].name, found,
-		    kind_of[k].goal * 100);
+		snprintf(what, sizeof what, "%s (%u found and wrong, goal %.0f %%)",
+		    kind_of[k].name, wrong, kind_of[k].goal * 100);
 		if (target > 0)
 			missed += share_target(what, right, apps, target);
 		else if (apps > 0)
