@@ -262,8 +262,20 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 	return false;
 }
 
+/* The least m2 of a group that has as much of the variance within groups as is worth mending. */
+static double
+m2_worth(const struct diagnosis *d)
+{
+	double m2 = 0;
+
+	for (uint32_t i = 0; i < groups_count(d->groups); i++)
+		m2 += groups_at(d->groups, i)->total.m2;
+	return d->run->effect_min * m2;
+}
+
 /*
- * Eligible groups get searches, from the costliest one down to a share of its cost. Groups that are
+ * Eligible groups get searches, from the costliest one down to a share of its cost; also those that have the least effect of
+ * the type's variance: a few requests that are very slow cost less than many that vary a little. Groups that are
  * not new are not judged with intervals: most have the problem that is searched already.
  */
 static int
@@ -272,14 +284,14 @@ watch(struct search_port *port, struct diagnosis *d, bool late, bool ended, stru
 	struct eligible eligible[ELIGIBLE_MAX];
 	bool enough = late || d->nsearches > 0;
 	int n = eligible_groups(eligible, port, d, late, e), rc = n < 0 ? n : 0;
-	double worth_ns = 0;
+	double worth_ns = 0, least_m2 = m2_worth(d);
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		double cost_ns = eligible[i].judged->finding.cost_ns;
 		int sure = 1;
 
-		if (cost_ns <= 0 || cost_ns < worth_ns)
-			break;
+		if (cost_ns <= 0 || (cost_ns < worth_ns && eligible[i].group->total.m2 < least_m2))
+			continue;
 		if (is_new(port, d, &eligible[i]) &&
 		    (sure = eligible_surely(&eligible[i], port, d, enough, e)) > 0)
 			rc = add_searches(port, d, &eligible[i], e);
