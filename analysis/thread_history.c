@@ -64,6 +64,12 @@ thread_history_add(
 	return 0;
 }
 
+void
+thread_history_partial(struct thread_history *h)
+{
+	h->partial = h->arrivals;
+}
+
 /* ---- order ---- */
 
 /* The first of n sorted events that is not before `key`. */

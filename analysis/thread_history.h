@@ -66,6 +66,9 @@ void thread_history_free(struct thread_history *h); /* NULL is fine */
 int thread_history_add(
     struct thread_history *h, const struct trace *t, const struct labels *labels, struct err *e);
 
+/* Requests of the type of the trace that was added last are not all recorded: threads work for others, too, of which nothing is known. */
+void thread_history_partial(struct thread_history *h);
+
 /*
  * The most likely cause of these waits.
  *

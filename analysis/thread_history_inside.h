@@ -22,6 +22,7 @@ struct thread_history {
 	struct past_event *events; /* a ring from events[next] on, once it is full */
 	uint32_t nevents, events_cap, events_max, next;
 	uint64_t arrivals;
+	uint64_t partial; /* arrivals when thread_history_partial() was told last; 0: never */
 };
 
 static inline int

@@ -108,7 +108,7 @@ is_new_wait(const struct verdict *v)
 bool
 verdict_sure(const struct verdict *v)
 {
-	return (v->share_low > 0 || is_new_wait(v)) &&
+	return (v->share_low > 0 || is_new_wait(v) || v->pool == POOL_STILL) &&
 	       (v->mistake == NULL || v->mistake[0] == '\0') && !verdict_is_whole(v);
 }
 

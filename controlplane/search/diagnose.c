@@ -13,6 +13,7 @@
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
+#include "controlplane/search/search_still.h"
 #include "controlplane/search/tail_target.h"
 #include "controlplane/search/watch.h"
 #include "controlplane/search/worth.h"
@@ -88,7 +89,9 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 		return 0;
 	}
 	port->counts->moved += path->path.moved;
-	if (port->history != NULL && (rc = wait_list_add(&d->waits, t, &path->path, NULL, e)) != 0)
+	if (port->history != NULL &&
+	    ((rc = wait_list_add(&d->waits, t, &path->path, NULL, e)) != 0 ||
+		(rc = path_parts_add(&d->parts, t, &path->path, e)) != 0))
 		return rc;
 	if (d->is_ready && d->groups != NULL &&
 	    calls->began_after(port->owner, t, d->ready.ns + SETTLE_NS)) {
@@ -556,6 +559,8 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	}
 	if (choose_tail(port, d) == TAIL_GATHER)
 		return 0;
+	if ((rc = search_still(port, d, e)) != 0)
+		return rc;
 	ended = all_ended(d);
 	looks = ended && looks_on(port, d, late);
 	d->looks_on = looks || (ended && waited_ns < LATE_LOOKS * port->settings.cycle_max_ns &&
@@ -641,6 +646,7 @@ diagnose_end(struct search_port *port, struct diagnosis *d, enum run_state state
 	groups_free(d->groups);
 	d->groups = NULL;
 	wait_list_release(&d->waits);
+	path_parts_release(&d->parts);
 	d->phase = PHASE_ENDED;
 	port->calls->ended(port->owner, when);
 }
@@ -675,6 +681,7 @@ diagnosis_free(struct diagnosis *d)
 	free(d->searches);
 	watched_free(d->watched);
 	wait_list_release(&d->waits);
+	path_parts_release(&d->parts);
 	arena_release(&d->kept);
 	groups_free(d->groups);
 	label_set_release(&d->over_budget);

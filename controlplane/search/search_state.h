@@ -24,6 +24,7 @@
  *	search_list.c               the searches of a diagnosis
  *	search_end.c, search_verdict.c   the end of a search, without a verdict and with one
  *	search_rest.c               what a verdict leaves of the problem
+ *	search_still.c              processes that stand still
  *	search.c                    a search's cycle
  *	watch.c, diagnose.c         which groups have a problem; a diagnosis
  */
@@ -32,6 +33,7 @@
 
 #include "analysis/below_list.h"
 #include "analysis/group.h"
+#include "analysis/process_still.h"
 #include "base/rng.h"
 #include "controlplane/search/baseline.h"
 #include "controlplane/search/decide.h"
@@ -204,6 +206,7 @@ struct search {
 	struct function_search
 	    *functions; /* in functions_kept; NULL: functions were not looked at */
 	struct arena functions_kept;
+	const struct process_still *still; /* it is about a process that stands still; else NULL */
 	struct search_outcome outcome;
 	uint64_t skipped_lossy, skipped_incomplete; /* traces that are no evidence, of this cycle */
 	struct rng rng;
@@ -245,9 +248,14 @@ struct diagnosis {
 	uint64_t usable;                  /* traces that are evidence, since it began */
 	enum reason no_evidence;          /* why it gets nothing that it can use; NONE: it does */
 	struct wait_list waits;
-	struct baseline *before; /* what it is compared with; NULL: nothing */
-	struct arena kept;       /* has that */
-	struct watched *watched; /* see watch.h */
+	struct path_parts parts; /* of its critical paths */
+	struct process_still
+	    still;          /* a process that stands still, when that was certain; stills 0: none */
+	struct mono judged; /* when waits for threads were judged again */
+	struct mono still_looked; /* when that was looked at */
+	struct baseline *before;  /* what it is compared with; NULL: nothing */
+	struct arena kept;        /* has that */
+	struct watched *watched;  /* see watch.h */
 	struct tail_state tail;
 	bool below; /* its searches go on below the tracepoints */
 

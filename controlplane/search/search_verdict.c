@@ -480,8 +480,15 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 	const struct thread_wait *waits = wait_list_of(&s->diagnosis->waits, &s->at.gap, &n, &a);
 	int rc = 0;
 
-	if (waits != NULL && port->history != NULL &&
-	    (rc = thread_history_cause(&f, port->history, waits, n, v->confidence, &a, e)) == 0) {
+	if (s->still != NULL) {
+		v->wait_cause = WAIT_STILL;
+		v->waits = s->still->waits;
+		v->wait_share = s->still->wait_share;
+		v->wait_share_low = s->still->wait_low;
+		v->wait_share_high = s->still->wait_high;
+	} else if (waits != NULL && port->history != NULL &&
+		   (rc = thread_history_cause(&f, port->history, waits, n, v->confidence, &a, e)) ==
+		       0) {
 		v->wait_cause = f.cause;
 		v->waits = f.waits;
 		v->wait_share = f.share;
@@ -519,8 +526,10 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	arena_release(&a);
 	if (rc != 0)
 		return rc;
-	f.effect = fmax(v->effect, pool_effect(d->groups, port->labels, s->at.gap.to));
-	v->pool = pool_state(&f);
+	f.effect = s->still != NULL
+	               ? fmin(1, s->still->share)
+	               : fmax(v->effect, pool_effect(d->groups, port->labels, s->at.gap.to));
+	v->pool = s->still != NULL ? POOL_STILL : pool_state(&f);
 	if (v->pool == POOL_NONE)
 		return 0;
 	v->effect = f.effect;
@@ -672,7 +681,7 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	if (rc == 0)
 		rc = find_mistake(v, port, s, x->group, x->edge, e);
 	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0 &&
-	    (rc = search_rest(port, s, x->group, x->edge, e)) == 0)
+	    (s->still != NULL || (rc = search_rest(port, s, x->group, x->edge, e)) == 0))
 		search_end(port, s, REASON_NONE);
 	return rc;
 }
@@ -768,7 +777,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	fill_measured(&v, &x.all, &f);
 	v.effect = find_effect(s, &v, &x.all.group);
 	facts = facts_of(s, &v, &x.all.group);
-	switch (verdict_step(&facts)) {
+	switch (s->still != NULL ? VERDICT_STEP_KEEP : verdict_step(&facts)) {
 	case VERDICT_STEP_END:
 		search_end(port, s, REASON_CONTRADICTED);
 		break;
@@ -785,7 +794,8 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	case VERDICT_STEP_KEEP:
 		if (s->final.again && v.share_low > 0)
 			rc = CONCLUDE_NARROW;
-		else if (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)
+		else if (s->still != NULL ||
+			 (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0))
 			rc = complete(port, s, &v, &x, e);
 		break;
 	}

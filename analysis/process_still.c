@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "analysis/process_still.h"
+
+#include <assert.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/thread_history_inside.h"
+#include "base/array.h"
+
+/* ---- parts of paths ---- */
+
+void
+path_parts_release(struct path_parts *p)
+{
+	free(p->items);
+	*p = (struct path_parts){ 0 };
+}
+
+static bool
+put(struct path_parts *p, const struct path_part *x)
+{
+	if (p->nitems == PATH_PARTS_MAX) {
+		p->items[p->next] = *x;
+		p->next = (p->next + 1) % PATH_PARTS_MAX;
+		return true;
+	}
+	assert(p->next == 0);
+	if (!array_reserve_max(p->items, p->items_cap, p->nitems + 1, PATH_PARTS_MAX))
+		return false;
+	p->items[p->nitems++] = *x;
+	return true;
+}
+
+int
+path_parts_add(
+    struct path_parts *p, const struct trace *t, const struct critpath *path, struct err *e)
+{
+	for (uint32_t i = 1; i < path->nsteps; i++) {
+		const struct step *a = &path->steps[i - 1], *b = &path->steps[i];
+		const struct event *to = &t->events[b->event];
+		const struct path_part x = { .begin_ns = a->time_ns,
+			.end_ns = b->time_ns,
+			.process = { to->node, to->pid },
+			.tid = to->tid,
+			.from = a->label,
+			.to = b->label,
+			.between = b->owner == LABEL_NONE,
+			.first = i == 1 };
+
+		if (!put(p, &x))
+			return err_set(e, ERR_MEMORY, "out of memory for parts of paths");
+	}
+	return 0;
+}
+
+static const struct path_part *
+part_at(const struct path_parts *p, uint32_t i)
+{
+	return &p->items[(p->next + i) % p->nitems];
+}
+
+/* ---- stills ---- */
+
+struct still {
+	struct process_id process;
+	int64_t begin_ns, end_ns;
+};
+
+struct still_input {
+	const struct path_parts *parts;
+	const struct past_event *threads, *processes; /* all events, in either order */
+	uint32_t nevents;
+	int64_t from_ns, to_ns; /* requests that begin and end in this time count */
+};
+
+static uint32_t
+first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
+    int (*order)(const void *, const void *))
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (order(&events[middle], key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool
+is_examined(const struct still_input *in, const struct path_part *p)
+{
+	return p->between && p->begin_ns >= in->from_ns && p->end_ns <= in->to_ns;
+}
+
+/* The event's thread had nothing to do before: its last event ended a unit. */
+static bool
+was_free(const struct still_input *in, const struct past_event *x)
+{
+	uint32_t i = first_from(in->threads, in->nevents, x, past_in_threads);
+	const struct past_event *before = i > 0 ? &in->threads[i - 1] : NULL;
+
+	return before != NULL && before->tid == x->tid &&
+	       past_by_process(before->process, x->process) == 0 &&
+	       (before->kind == RECORD_UNIT_END || before->kind == RECORD_REQUEST_END);
+}
+
+/* Events of the process in one wait that are looked at: in a longer one it works. */
+enum { WAIT_EVENTS_MAX = 32 };
+
+/* The longest time of the wait in which its process recorded nothing, and a thread was free that took work then; and the process's gap between two
+ * events around it. 0: there is none. */
+static double
+unexplained_ns(const struct still_input *in, const struct path_part *p, struct still *gap)
+{
+	const struct past_event key = { .time_ns = p->begin_ns, .process = p->process };
+	uint32_t i = first_from(in->processes, in->nevents, &key, past_in_processes);
+	double most_ns = 0;
+
+	for (uint32_t k = 0; k < WAIT_EVENTS_MAX && i < in->nevents; k++, i++) {
+		const struct past_event *x = &in->processes[i], *before = x - 1;
+		double ns;
+
+		if (x->time_ns > p->end_ns || past_by_process(x->process, p->process) != 0)
+			break;
+		if (i == 0 || past_by_process(before->process, p->process) != 0)
+			continue;
+		ns = (double)(x->time_ns - (before->time_ns > p->begin_ns ? before->time_ns : p->begin_ns));
+		if (ns > most_ns && was_free(in, x)) {
+			most_ns = ns;
+			*gap = (struct still){ p->process, before->time_ns, x->time_ns };
+		}
+	}
+	return most_ns;
+}
+
+static int
+by_number(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return (a > b) - (a < b);
+}
+
+static int
+by_process(const void *x, const void *y)
+{
+	const struct still *a = x, *b = y;
+	int order = past_by_process(a->process, b->process);
+
+	return order != 0 ? order : (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* Steps 1 and 2: all stills that are certain, by process and time, each once. */
+static int
+find_stills(struct still **ret, uint32_t *nret, const struct still_input *in, struct arena *a)
+{
+	uint32_t n = in->parts->nitems, nfree = 0, nstills = 0, kept = 0;
+	double *all = arena_alloc(a, (n + 1) * sizeof *all),
+	       *sorted = arena_alloc(a, (n + 1) * sizeof *sorted), least_ns;
+	struct still *stills = arena_alloc(a, (n + 1) * sizeof *stills);
+
+	if (all == NULL || sorted == NULL || stills == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct path_part *p = part_at(in->parts, i);
+
+		all[i] = is_examined(in, p) ? unexplained_ns(in, p, &stills[i]) : 0;
+		if (all[i] > 0)
+			sorted[nfree++] = all[i];
+	}
+	*ret = stills;
+	*nret = 0;
+	if (nfree == 0)
+		return 0;
+	qsort(sorted, nfree, sizeof *sorted, by_number);
+	least_ns = fmax(PROCESS_STILL_TIMES * sorted[nfree / 2], PROCESS_STILL_LEAST_NS);
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i] >= least_ns)
+			stills[nstills++] = stills[i];
+	qsort(stills, nstills, sizeof *stills, by_process);
+	for (uint32_t i = 0; i < nstills; i++)
+		if (i == 0 || by_process(&stills[kept - 1], &stills[i]) != 0)
+			stills[kept++] = stills[i];
+	*nret = kept;
+	return 0;
+}
+
+static int
+by_length(const void *x, const void *y)
+{
+	const struct still *a = x, *b = y;
+	int64_t its = a->end_ns - a->begin_ns, other = b->end_ns - b->begin_ns;
+
+	return (its > other) - (its < other);
+}
+
+/* Their part of the time from the first to the last one. */
+static double
+still_part(const struct still *stills, uint32_t n)
+{
+	double sum_ns = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum_ns += (double)(stills[i].end_ns - stills[i].begin_ns);
+	return n > 0 ? sum_ns / (double)(stills[n - 1].end_ns - stills[0].begin_ns) : 0;
+}
+
+/* Step 4: all gaps of the process that are as long as half of the certain ones; *n becomes how many. NULL: no memory. */
+static struct still *
+all_gaps(const struct still_input *in, struct still *certain, uint32_t *n, struct arena *a)
+{
+	const struct past_event key = { .time_ns = INT64_MIN, .process = certain->process };
+	uint32_t first = first_from(in->processes, in->nevents, &key, past_in_processes), end, ngaps = 0;
+	struct still *gaps;
+	double least_ns;
+
+	for (end = first; end < in->nevents &&
+			  past_by_process(in->processes[end].process, certain->process) == 0;
+	     end++)
+		;
+	if ((gaps = arena_alloc(a, (end - first + 1) * sizeof *gaps)) == NULL)
+		return NULL;
+	qsort(certain, *n, sizeof *certain, by_length);
+	least_ns = (double)(certain[*n / 4].end_ns - certain[*n / 4].begin_ns);
+	qsort(certain, *n, sizeof *certain, by_process);
+	if (least_ns < PROCESS_STILL_USUAL *
+			   (double)(in->processes[end - 1].time_ns - in->processes[first].time_ns) /
+			   fmax(1, end - 1 - first))
+		return certain;
+	for (uint32_t i = first + 1; i < end; i++)
+		if ((double)(in->processes[i].time_ns - in->processes[i - 1].time_ns) >= least_ns)
+			gaps[ngaps++] = (struct still){ certain->process,
+				in->processes[i - 1].time_ns, in->processes[i].time_ns };
+	if (still_part(gaps, ngaps) > PROCESS_STILL_MOST)
+		return certain;
+	*n = ngaps;
+	return gaps;
+}
+
+/* Of the time of a part, that in which its process stood still. stills: of this process, by time. */
+static double
+still_time(const struct still *stills, uint32_t n, const struct path_part *p)
+{
+	uint32_t low = 0, high = n;
+	double sum_ns = 0;
+
+	if (past_by_process(stills->process, p->process) != 0)
+		return 0;
+	while (low < high) { /* the first that ends later than the part begins */
+		uint32_t middle = low + (high - low) / 2;
+
+		if (stills[middle].end_ns <= p->begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < n && stills[low].begin_ns < p->end_ns; low++) {
+		int64_t from = stills[low].begin_ns > p->begin_ns ? stills[low].begin_ns : p->begin_ns,
+			to = stills[low].end_ns < p->end_ns ? stills[low].end_ns : p->end_ns;
+
+		sum_ns += to > from ? (double)(to - from) : 0;
+	}
+	return sum_ns;
+}
+
+/* ---- the share ---- */
+
+struct still_request {
+	int64_t begin_ns;
+	double t, x; /* ns */
+};
+
+/* The requests that count, each with its time in the process while that stood still. Returns how many. */
+static uint32_t
+requests_of(struct still_request *ret, const struct still_input *in, const struct still *stills,
+    uint32_t n)
+{
+	uint32_t nret = 0, i = 0, nparts = in->parts->nitems;
+
+	while (i < nparts && !part_at(in->parts, i)->first)
+		i++; /* its begin is not kept any more */
+	while (i < nparts) {
+		const struct path_part *first = part_at(in->parts, i), *last = first;
+		struct still_request *r = &ret[nret];
+
+		*r = (struct still_request){ .begin_ns = first->begin_ns };
+		do {
+			last = part_at(in->parts, i++);
+			r->x += still_time(stills, n, last);
+		} while (i < nparts && !part_at(in->parts, i)->first);
+		r->t = (double)(last->end_ns - r->begin_ns);
+		nret += r->begin_ns >= in->from_ns && last->end_ns <= in->to_ns;
+	}
+	return nret;
+}
+
+static int
+by_begin(const void *x, const void *y)
+{
+	const struct still_request *a = x, *b = y;
+
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* Step 6. */
+static void
+share_of(struct process_still *ret, struct still_request *r, uint32_t n, double confidence)
+{
+	double t = 0, x = 0, part = 0, whole = 0, squares = 0, sum = 0, error;
+
+	for (uint32_t i = 0; i < n; i++) {
+		t += r[i].t / n;
+		x += r[i].x / n;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		part += (r[i].x - x) * (r[i].t - t);
+		whole += (r[i].t - t) * (r[i].t - t);
+	}
+	ret->requests = n;
+	if (!(whole > 0))
+		return;
+	ret->share = part / whole;
+	qsort(r, n, sizeof *r, by_begin);
+	for (uint32_t i = 0; i < n; i++) {
+		sum += (r[i].x - x) * (r[i].t - t) - ret->share * (r[i].t - t) * (r[i].t - t);
+		if (i + 1 < n && r[i + 1].begin_ns / PROCESS_STILL_SLICE_NS ==
+				     r[i].begin_ns / PROCESS_STILL_SLICE_NS)
+			continue;
+		squares += sum * sum;
+		sum = 0;
+	}
+	error = gsl_cdf_ugaussian_Pinv((1 + confidence) / 2) * sqrt(squares) / whole;
+	ret->share_low = ret->share - error;
+	ret->share_high = ret->share + error;
+}
+
+struct edge_time {
+	uint32_t from, to, n;
+	double still, all, still_still, still_all, all_all; /* sums over waits, and of products */
+};
+
+/* The edge in which requests waited for the process most while it stood still. */
+static int
+edge_of(struct process_still *ret, const struct still_input *in, const struct still *stills,
+    uint32_t n, double confidence, struct arena *a)
+{
+	struct edge_time *edges = arena_calloc(a, in->parts->nitems + 1, sizeof *edges), *most = edges;
+	uint32_t nedges = 0;
+	double deviation, error;
+
+	if (edges == NULL)
+		return ERR_MEMORY;
+	ret->from = ret->to = LABEL_NONE;
+	for (uint32_t i = 0; i < in->parts->nitems; i++) {
+		const struct path_part *p = part_at(in->parts, i);
+		double all = (double)(p->end_ns - p->begin_ns), still;
+		struct edge_time *x = edges;
+
+		if (!is_examined(in, p) || past_by_process(p->process, stills->process) != 0)
+			continue;
+		while (x < edges + nedges && (x->from != p->from || x->to != p->to))
+			x++;
+		if (x == edges + nedges)
+			edges[nedges++] = (struct edge_time){ .from = p->from, .to = p->to };
+		still = still_time(stills, n, p);
+		x->n++;
+		x->still += still;
+		x->all += all;
+		x->still_still += still * still;
+		x->still_all += still * all;
+		x->all_all += all * all;
+		most = x->still > most->still ? x : most;
+	}
+	if (nedges == 0 || most->all <= 0)
+		return 0;
+	ret->from = most->from;
+	ret->to = most->to;
+	ret->waits = most->n;
+	ret->wait_share = most->still / most->all;
+	deviation = most->still_still - 2 * ret->wait_share * most->still_all +
+	            ret->wait_share * ret->wait_share * most->all_all;
+	error = gsl_cdf_ugaussian_Pinv((1 + confidence) / 2) * sqrt(fmax(0, deviation)) / most->all;
+	ret->wait_low = fmax(0, ret->wait_share - error);
+	ret->wait_high = fmin(1, ret->wait_share + error);
+	return 0;
+}
+
+static int
+judge_process(struct process_still *ret, const struct still_input *in, struct still *certain,
+    uint32_t n, double confidence, struct arena *a)
+{
+	struct still_request *r = arena_alloc(a, (in->parts->nitems + 1) * sizeof *r);
+	struct process_still x = { .certain = n, .process = certain->process };
+	struct still *stills = all_gaps(in, certain, &n, a);
+
+	if (r == NULL || stills == NULL)
+		return ERR_MEMORY;
+	/* 5 */
+	if (still_part(stills, n) > PROCESS_STILL_MOST)
+		return 0;
+	x.stills = n;
+	x.period_ns = (double)(stills[n - 1].end_ns - stills[0].begin_ns) / n;
+	x.still_ns = still_part(stills, n) * x.period_ns;
+	share_of(&x, r, requests_of(r, in, stills, n), confidence);
+	if (ret->stills > 0 && x.share <= ret->share)
+		return 0;
+	*ret = x;
+	return edge_of(ret, in, stills, n, confidence, a);
+}
+
+/* The time in which all events are known: from the oldest one on, until twice the longest request before the newest one. */
+static void
+set_time(struct still_input *in)
+{
+	int64_t newest_ns = INT64_MIN, longest_ns = 0, begin_ns = 0;
+
+	in->from_ns = INT64_MAX;
+	for (uint32_t i = 0; i < in->nevents; i++) {
+		int64_t at_ns = in->threads[i].time_ns;
+
+		in->from_ns = at_ns < in->from_ns ? at_ns : in->from_ns;
+		newest_ns = at_ns > newest_ns ? at_ns : newest_ns;
+	}
+	for (uint32_t i = 0; i < in->parts->nitems; i++) {
+		const struct path_part *p = part_at(in->parts, i);
+
+		begin_ns = p->first || i == 0 ? p->begin_ns : begin_ns;
+		longest_ns = p->end_ns - begin_ns > longest_ns ? p->end_ns - begin_ns : longest_ns;
+	}
+	in->to_ns = newest_ns - 2 * longest_ns;
+}
+
+int
+process_still_of(struct process_still *ret, const struct path_parts *parts,
+    const struct thread_history *history, double confidence, struct arena *a, struct err *e)
+{
+	uint32_t n = history->nevents, nstills;
+	struct past_event *threads = arena_alloc(a, (n + 1) * sizeof *threads),
+			  *processes = arena_alloc(a, (n + 1) * sizeof *processes);
+	struct still_input in = { parts, threads, processes, n, 0, 0 };
+	struct still *stills;
+	int rc = 0;
+
+	*ret = (struct process_still){ .from = LABEL_NONE, .to = LABEL_NONE };
+	if (threads == NULL || processes == NULL)
+		goto no_memory;
+	/* 0 */
+	if (n == 0 || parts->nitems == 0 || history->partial > history->arrivals - n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		threads[i] = processes[i] = history->events[i];
+	qsort(threads, n, sizeof *threads, past_in_threads);
+	qsort(processes, n, sizeof *processes, past_in_processes);
+	set_time(&in);
+	if (find_stills(&stills, &nstills, &in, a) != 0)
+		goto no_memory;
+	for (uint32_t i = 0, end; i < nstills && rc == 0; i = end) {
+		for (end = i + 1; end < nstills && past_by_process(stills[end].process, stills[i].process) == 0;
+		     end++)
+			;
+		/* 3 */
+		if (end - i >= PROCESS_STILL_MIN)
+			rc = judge_process(ret, &in, &stills[i], end - i, confidence, a);
+	}
+	if (rc == 0)
+		return 0;
+no_memory:
+	return err_set(e, ERR_MEMORY, "out of memory for processes that stand still");
+}
