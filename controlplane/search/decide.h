@@ -31,6 +31,7 @@ enum {
 #define DECIDE_BESIDE_SE 2.0  /* standard errors of a share that is a problem of its own */
 #define DECIDE_CALM_MAX \
 	0.5 /* variance of requests that have less of a problem, by that of all requests */
+#define DECIDE_AGAIN_TIMES 1.7 /* by so much stricter is that for a search that is made again */
 
 struct decide_thresholds {
 	uint32_t traces_min;

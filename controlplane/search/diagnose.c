@@ -125,7 +125,7 @@ carried_by(const struct eligible *r, uint32_t edge, const struct diagnosis *d)
 
 static int
 add_search(struct search_port *port, struct diagnosis *d, const struct eligible *r, uint32_t edge,
-    struct err *e)
+    bool again, struct err *e)
 {
 	const struct shape *shape = &r->group->shape;
 	const struct edge_share *share = &r->judged->finding.edges[edge];
@@ -133,12 +133,13 @@ add_search(struct search_port *port, struct diagnosis *d, const struct eligible 
 	struct search *s;
 	struct hypothesis *h;
 
-	if (search_list_has_gap(d, &gap) || d->nsearches == SEARCHES_MAX)
+	if (d->nsearches == SEARCHES_MAX || (search_list_has_gap(d, &gap) && !again))
 		return 0;
 	if ((s = search_list_add(d, &gap, shape->key)) == NULL ||
 	    (h = hypothesis_new_from(port, d, NULL)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	s->origin.hypothesis = h;
+	s->origin.again = again;
 	s->origin.problem = r->judged->finding.problem;
 	s->at.by_latency = s->origin.problem == PROBLEM_SLOW;
 	s->at.tail_ns = s->origin.problem == PROBLEM_TAIL ? d->tail.ns : 0;
@@ -163,18 +164,66 @@ is_followed(const struct search_port *port, const struct judged_group *j, uint32
 	       j->finding.edges[edge].share * part >= port->settings.isolate_min;
 }
 
+/* What edges with these ends carry of the variance within the groups. */
+static double
+edge_effect(const struct diagnosis *d, const struct gap *gap)
+{
+	double sum = 0, m2 = 0;
+
+	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
+		const struct group *g = groups_at(d->groups, i);
+
+		for (uint32_t k = 0; k < g->shape.nedges; k++) {
+			const struct gap x = gap_of(&g->shape, k);
+
+			if (gap_same_ends(&x, gap))
+				sum += g->edges[k].c_xy;
+		}
+		m2 += g->total.m2;
+	}
+	return m2 > 0 ? sum / m2 : 0;
+}
+
+/* The group's main edge was searched, and is searched again: see search_again(). */
+static bool
+is_again(const struct diagnosis *d, const struct eligible *r)
+{
+	const struct group *g = r->group;
+	const struct gap gap = gap_of(&g->shape, r->judged->finding.top);
+	struct again_facts f = {
+		.ended = true, .requests = g->total.n, .effect_min = d->run->effect_min
+	};
+
+	if (!d->looks_on || r->judged->finding.problem != PROBLEM_UNPREDICTABLE)
+		return false;
+	for (uint32_t i = 0; i < d->nsearches; i++) {
+		const struct search *s = d->searches[i];
+		const struct verdict *v = s->outcome.verdict;
+
+		if (!gap_same_ends(&s->origin.gap, &gap))
+			continue;
+		f.searches++;
+		f.ended &= s->phase == SEARCH_ENDED;
+		f.requests_then = s->origin.hypothesis->traces;
+		f.named = fmax(f.named, v != NULL && verdict_sure(v) ? v->effect : 0);
+	}
+	if (f.searches > 0)
+		f.effect = edge_effect(d, &gap);
+	return search_again(&f);
+}
+
 /* For its main edge, and for others that have as much as is followed inside an edge. */
 static int
 add_searches(struct search_port *port, struct diagnosis *d, const struct eligible *r, struct err *e)
 {
 	const struct finding *f = &r->judged->finding;
 	double least = port->settings.isolate_min;
-	int rc = add_search(port, d, r, f->top, e);
+	int rc = add_search(port, d, r, f->top, is_again(d, r), e);
 
 	for (uint32_t i = 0; i < f->nedges && rc == 0; i++)
 		if (i != f->top && is_followed(port, r->judged, i) &&
 		    f->edges[i].interval.low >= least / 2)
-			rc = add_search(port, d, r, i, e);
+			rc = add_search(port, d, r, i, false, e);
 	return rc;
 }
 
@@ -253,6 +302,8 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 
 	if (d->nsearches == SEARCHES_MAX)
 		return false;
+	if (is_again(d, r))
+		return true;
 	if (search_list_has_group(d, r->group->shape.key))
 		return d->looks_on && is_other(d, r);
 	for (uint32_t i = 0; i < f->nedges; i++) {

@@ -114,7 +114,7 @@ search_usual_variance(const struct search *s)
 
 	return root == NULL || s->at.by_latency || s->at.tail_ns > 0
 	           ? 0
-	           : moments_variance(&root->total);
+	           : moments_variance(&root->total) * (s->origin.again ? DECIDE_AGAIN_TIMES : 1);
 }
 
 struct decide_context

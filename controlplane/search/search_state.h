@@ -74,6 +74,7 @@ struct search_origin {
 	struct hypothesis *hypothesis;
 	struct gap gap;
 	double share;    /* of the first gap when found; 0: not known yet */
+	bool again;      /* an earlier one from the same gap did not find what the gap has */
 	uint32_t beside; /* number of the search whose gap it is a part of; UINT32_MAX: none */
 };
 
@@ -285,7 +286,7 @@ int search_measure_input(struct measure_input *ret, const struct search_port *po
     const struct search *s, struct err *e);
 struct decide_context search_decide_context(const struct search *s);
 /* The variance, ns^2, of the response times of all requests of its group since the diagnosis began. 0: not known, or the search is not
- * for a variance. */
+ * for a variance. Of a search that is made again DECIDE_AGAIN_TIMES that: requests that lack a part of the problem misled the first. */
 double search_usual_variance(const struct search *s);
 
 #endif

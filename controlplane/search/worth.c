@@ -61,6 +61,19 @@ look_on(const struct look_facts *f)
 	return f->unjudged > f->effect;
 }
 
+bool
+search_again(const struct again_facts *f)
+{
+	/* 1 and 2 */
+	if (f->searches != 1 || !f->ended)
+		return false;
+	/* 3 */
+	if (f->requests < AGAIN_TIMES * f->requests_then)
+		return false;
+	/* 4 and 5 */
+	return f->effect - f->named >= f->effect_min;
+}
+
 enum rest_step
 rest_step(const struct rest_facts *f)
 {

@@ -90,6 +90,28 @@ struct look_facts {
  */
 bool look_on(const struct look_facts *f);
 
+struct again_facts {
+	uint32_t searches;                /* that began with the edge ... */
+	bool ended;                       /* ... and all have ended */
+	uint64_t requests, requests_then; /* of its group: now, and when the last of them began */
+	/* What the edge carries by now of the variance within the groups, and the largest effect of a sure verdict of one of
+	 * these searches; 0: none has one. */
+	double effect, named, effect_min;
+};
+
+/*
+ * Whether the main edge of a group is searched once more while a diagnosis looks on.
+ *
+ * 1. It was not searched, or twice: no.
+ * 2. A search of it goes on: no.
+ * 3. There are fewer than AGAIN_TIMES as many requests as when it began: no.
+ * 4. What the edge carries is by the least effect more than what was named: yes. The problem was not there then, or is rare: of 30
+ *    requests mostly none has what one in a hundred has, and what these varied by was followed.
+ * 5. No.
+ */
+bool search_again(const struct again_facts *f);
+enum { AGAIN_TIMES = 2 };
+
 struct rest_facts {
 	bool worth;  /* the verdict is sure, and its effect is worth mending */
 	double left; /* of the problem, without what verdicts name: an effect */

@@ -138,6 +138,40 @@ a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged(void
 }
 
 static void
+an_edge_is_searched_again_if_what_was_named_is_not_what_it_has(void **state)
+{
+	const struct again_facts again = { .searches = 1,
+		.ended = true,
+		.requests = 400,
+		.requests_then = 200,
+		.effect = 0.6,
+		.named = 0.3,
+		.effect_min = 0.25 };
+	struct again_facts f = again;
+	(void)state;
+
+	/* 4 */
+	assert_true(search_again(&f));
+	/* 1 */
+	f.searches = 0;
+	assert_false(search_again(&f));
+	f.searches = 2;
+	assert_false(search_again(&f));
+	/* 2 */
+	f = again;
+	f.ended = false;
+	assert_false(search_again(&f));
+	/* 3 */
+	f = again;
+	f.requests = 399;
+	assert_false(search_again(&f));
+	/* 5 */
+	f = again;
+	f.named = 0.4;
+	assert_false(search_again(&f));
+}
+
+static void
 what_is_left_is_searched_step_by_step(void **state)
 {
 	struct rest_facts f = { .left = 0.1, .effect_min = 0.2, .causes = 3, .causes_max = 3 };
@@ -164,6 +198,7 @@ main(void)
 		cmocka_unit_test(step_4_the_effect_is_a_part_of_that_of_the_edge_it_began_with),
 		cmocka_unit_test(step_5_else_the_share_counts_as_far_as_its_group_varies_like_all),
 		cmocka_unit_test(what_is_left_is_searched_step_by_step),
+		cmocka_unit_test(an_edge_is_searched_again_if_what_was_named_is_not_what_it_has),
 		cmocka_unit_test(what_one_edge_has_alone_or_all_together_is_no_health),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
 		cmocka_unit_test(
