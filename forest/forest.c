@@ -279,13 +279,33 @@ ranks_before(const struct verdict *a, const struct verdict *b, double effect_min
 	return !isnan(a->cost_ns) && (isnan(b->cost_ns) || a->cost_ns > b->cost_ns);
 }
 
+/* Puts the last verdict of the run where it ranks. */
+static void
+rank_last(struct forest *f, struct tree_run *r)
+{
+	struct tree_verdict *made = r->verdicts[r->nverdicts - 1];
+	uint32_t at;
+
+	for (at = r->nverdicts - 1;
+	     at > 0 && ranks_before(&made->verdict, &r->verdicts[at - 1]->verdict, r->run.effect_min);
+	     at--) {
+		r->verdicts[at] = r->verdicts[at - 1];
+		r->verdicts[at]->verdict.rank = at + 1;
+		touch_verdict(f, r->verdicts[at]);
+	}
+	r->verdicts[at] = made;
+	made->verdict.rank = at + 1;
+	touch_verdict(f, made);
+	r->run.verdict = r->verdicts[0]->verdict.hypothesis;
+	forest_touch_run(f, &r->run);
+}
+
 const struct verdict *
 forest_verdict_new(struct forest *f, const struct verdict *v)
 {
 	struct tree_run *r = find_run(f, v->run);
 	const struct hypothesis *h = forest_get(f, v->hypothesis);
 	struct tree_verdict *made;
-	uint32_t at;
 
 	assert(r != NULL && h != NULL && h->run == v->run);
 	for (uint32_t i = 0; i < r->nverdicts; i++)
@@ -295,19 +315,36 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 		free(made);
 		return NULL;
 	}
-	for (at = r->nverdicts++;
-	     at > 0 && ranks_before(v, &r->verdicts[at - 1]->verdict, r->run.effect_min); at--) {
-		r->verdicts[at] = r->verdicts[at - 1];
-		r->verdicts[at]->verdict.rank = at + 1;
-		touch_verdict(f, r->verdicts[at]);
-	}
-	r->verdicts[at] = made;
-	made->verdict.rank = at + 1;
+	r->verdicts[r->nverdicts++] = made;
 	f->nverdicts++;
-	touch_verdict(f, made);
-	r->run.verdict = r->verdicts[0]->verdict.hypothesis;
-	forest_touch_run(f, &r->run);
+	rank_last(f, r);
 	return &made->verdict;
+}
+
+void
+forest_verdict_pool(struct forest *f, const struct verdict *v, const struct verdict *now)
+{
+	struct tree_run *r = find_run(f, v->run);
+	struct tree_verdict *its;
+
+	assert(r != NULL && v->rank > 0 && v->rank <= r->nverdicts);
+	its = r->verdicts[v->rank - 1];
+	assert(&its->verdict == v);
+	its->verdict.effect = now->effect;
+	its->verdict.pool = now->pool;
+	its->verdict.pool_threads = now->pool_threads;
+	its->verdict.pool_utilisation = now->pool_utilisation;
+	its->verdict.pool_service_ns = now->pool_service_ns;
+	its->verdict.pool_service_cv = now->pool_service_cv;
+	its->verdict.pool_wait_ns = now->pool_wait_ns;
+	its->verdict.pool_expected_ns = now->pool_expected_ns;
+	for (uint32_t i = v->rank; i < r->nverdicts; i++) {
+		r->verdicts[i - 1] = r->verdicts[i];
+		r->verdicts[i - 1]->verdict.rank = i;
+		touch_verdict(f, r->verdicts[i - 1]);
+	}
+	r->verdicts[r->nverdicts - 1] = its;
+	rank_last(f, r);
 }
 
 /* ---- finding ---- */

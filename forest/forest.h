@@ -164,10 +164,12 @@ struct run *forest_run_latest(const struct forest *f, const char *type);
 struct run *forest_run_baseline(const struct forest *f, const char *type);
 
 /* Copies the verdict and gives it its rank in the run: those whose interval excludes 0 first, of these such as are worth
- * mending, which are in the order of their effects where these are a part of the variance and not alike; then by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
+ * mending, first a process that stands still: that is seen, while the rest is inferred. The others are in the order of their effects where these are a part of the variance and not alike; then by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
  * Preconditions: the hypothesis is of the run and has no verdict yet. NULL: out of memory. O(verdicts
  * of the run). */
 const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);
+/* Gives a verdict of the forest the effect and the pool fields of `now`, and its rank by these. O(verdicts of the run). */
+void forest_verdict_pool(struct forest *f, const struct verdict *v, const struct verdict *now);
 const struct verdict *forest_verdict(
     const struct forest *f, uint64_t run, uint32_t rank); /* rank from 1; NULL: none */
 

@@ -14,6 +14,7 @@
 #include "controlplane/search/search_list.h"
 #include "controlplane/search/search_rest.h"
 #include "controlplane/search/search_still.h"
+#include "controlplane/search/search_verdict.h"
 #include "controlplane/search/tail_target.h"
 #include "controlplane/search/watch.h"
 #include "controlplane/search/worth.h"
@@ -502,8 +503,12 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 		.worth = worth_state(&w) == RUN_FOUND ? w.worth : 0,
 		.effect = w.most,
 		.quiet = p.quiet,
-		.seen_ns = p.to_ns - p.from_ns };
+		.seen_ns = p.to_ns - p.from_ns,
+		.watched_ns = mono_since_ns(port->now, d->begun) };
+	const struct verdict *first = forest_verdict(port->forest, d->run->id, 1);
 
+	f.pool = first != NULL && first->pool != POOL_NONE && first->pool != POOL_STILL &&
+	         isnan(first->new_part);
 	f.unjudged = f.worth > 0 ? unjudged_share(port, d) : 0;
 	return look_on(&f);
 }
@@ -592,6 +597,17 @@ all_ended(const struct diagnosis *d)
 	return d->nsearches > 0;
 }
 
+/* What waits for threads come from, by all that is known by now. */
+static int
+judge_pools(struct search_port *port, struct diagnosis *d, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++)
+		rc = search_pool_again(port, d->searches[i], e);
+	return rc;
+}
+
 static int
 check(struct search_port *port, struct diagnosis *d, struct err *e)
 {
@@ -613,6 +629,11 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	if ((rc = search_still(port, d, e)) != 0)
 		return rc;
 	ended = all_ended(d);
+	if (ended && (late || mono_since_ns(port->now, d->judged) >= STILL_LOOK_NS)) {
+		d->judged = port->now;
+		if ((rc = judge_pools(port, d, e)) != 0)
+			return rc;
+	}
 	looks = ended && looks_on(port, d, late);
 	d->looks_on = looks || (ended && waited_ns < LATE_LOOKS * port->settings.cycle_max_ns &&
 				   !found_so_far(port, d));

@@ -542,6 +542,22 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	return 0;
 }
 
+int
+search_pool_again(struct search_port *port, const struct search *s, struct err *e)
+{
+	const struct verdict *v = s->outcome.verdict;
+	struct verdict now;
+	int rc;
+
+	if (v == NULL || v->pool == POOL_NONE || v->pool == POOL_STILL)
+		return 0;
+	now = *v;
+	now.effect = 0;
+	if ((rc = find_pool(&now, port, s, e)) == 0 && now.pool != POOL_NONE)
+		forest_verdict_pool(port->forest, v, &now);
+	return rc;
+}
+
 /* The edge between always-on labels that the search, or the one that it is beside, began with, in the groups of always-on labels.
  * NULL: it began inside one. */
 static const struct gap *

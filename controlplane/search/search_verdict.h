@@ -23,4 +23,8 @@ bool can_take_back(const struct search *s);
 void take_back(
     struct search_port *port, struct search *s, enum verdict_kind kind, enum reason reason);
 
+/* Judges the waits for threads of a verdict again, by all requests since the diagnosis began, and by what the threads did last. Nothing, where
+ * the verdict is of something else. O(n log n) with n the events of the history. ERR_MEMORY. */
+int search_pool_again(struct search_port *port, const struct search *s, struct err *e);
+
 #endif

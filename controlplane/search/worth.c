@@ -57,7 +57,10 @@ look_on(const struct look_facts *f)
 	/* 2 and 3 */
 	if (f->worth == 0 || f->quiet || f->seen_ns < PRESENCE_SEEN_NS)
 		return true;
-	/* 4 and 5 */
+	/* 4 */
+	if (f->pool && f->watched_ns < LOOK_POOL_NS)
+		return true;
+	/* 5 and 6 */
 	return f->unjudged > f->effect;
 }
 

@@ -74,7 +74,13 @@ struct look_facts {
 	double unjudged; /* share of the type's variance that groups with too few requests have */
 	bool quiet;      /* the problem is not there any more: presence_look() */
 	int64_t seen_ns; /* for how long it was seen */
+	bool
+	    pool; /* the first verdict is a wait for threads, and what its pool is was inferred from its load ... */
+	int64_t watched_ns; /* ... and this is for how long the diagnosis has watched it */
 };
+
+/* A load, and what waits carry of the variance, is not known after a few seconds. */
+#define LOOK_POOL_NS INT64_C(8000000000)
 
 /*
  * Whether a diagnosis whose searches have all ended goes on watching.
@@ -84,9 +90,10 @@ struct look_facts {
  *    seconds does not, and one burst is soon forgotten.
  * 3. The problem is quiet, or was seen for less than PRESENCE_SEEN_NS: yes. A decision that was made on one burst is
  *    held until a second look agrees.
- * 4. Groups that have too few requests to be judged have more of the variance than the verdict: yes. Rare paths
+ * 4. What is found is a wait for threads, and the load of these was watched for less than LOOK_POOL_NS: yes. It is judged again then.
+ * 5. Groups that have too few requests to be judged have more of the variance than the verdict: yes. Rare paths
  *    take longer to show than frequent ones.
- * 5. No.
+ * 6. No.
  */
 bool look_on(const struct look_facts *f);
 

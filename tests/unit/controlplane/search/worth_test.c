@@ -130,9 +130,20 @@ a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged(void
 	assert_true(look_on(
 	    &(struct look_facts){ .worth = 1, .effect = 0.9, .seen_ns = PRESENCE_SEEN_NS - 1 }));
 	/* 4 */
+	assert_true(look_on(&(struct look_facts){ .worth = 1,
+	    .effect = 0.9,
+	    .seen_ns = PRESENCE_SEEN_NS,
+	    .pool = true,
+	    .watched_ns = LOOK_POOL_NS - 1 }));
+	assert_false(look_on(&(struct look_facts){ .worth = 1,
+	    .effect = 0.9,
+	    .seen_ns = PRESENCE_SEEN_NS,
+	    .pool = true,
+	    .watched_ns = LOOK_POOL_NS }));
+	/* 5 */
 	assert_true(look_on(&(struct look_facts){
 	    .worth = 1, .effect = 0.4, .unjudged = 0.5, .seen_ns = PRESENCE_SEEN_NS }));
-	/* 5 */
+	/* 6 */
 	assert_false(look_on(&(struct look_facts){
 	    .worth = 1, .effect = 0.5, .unjudged = 0.4, .seen_ns = PRESENCE_SEEN_NS }));
 }
