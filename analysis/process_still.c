@@ -130,7 +130,8 @@ unexplained_ns(const struct still_input *in, const struct path_part *p, struct s
 			break;
 		if (i == 0 || past_by_process(before->process, p->process) != 0)
 			continue;
-		ns = (double)(x->time_ns - (before->time_ns > p->begin_ns ? before->time_ns : p->begin_ns));
+		ns = (double)(x->time_ns -
+			      (before->time_ns > p->begin_ns ? before->time_ns : p->begin_ns));
 		if (ns > most_ns && was_free(in, x)) {
 			most_ns = ns;
 			*gap = (struct still){ p->process, before->time_ns, x->time_ns };
@@ -216,7 +217,8 @@ static struct still *
 all_gaps(const struct still_input *in, struct still *certain, uint32_t *n, struct arena *a)
 {
 	const struct past_event key = { .time_ns = INT64_MIN, .process = certain->process };
-	uint32_t first = first_from(in->processes, in->nevents, &key, past_in_processes), end, ngaps = 0;
+	uint32_t first = first_from(in->processes, in->nevents, &key, past_in_processes), end,
+		 ngaps = 0;
 	struct still *gaps;
 	double least_ns;
 
@@ -261,7 +263,8 @@ still_time(const struct still *stills, uint32_t n, const struct path_part *p)
 			high = middle;
 	}
 	for (; low < n && stills[low].begin_ns < p->end_ns; low++) {
-		int64_t from = stills[low].begin_ns > p->begin_ns ? stills[low].begin_ns : p->begin_ns,
+		int64_t from = stills[low].begin_ns > p->begin_ns ? stills[low].begin_ns
+		                                                  : p->begin_ns,
 			to = stills[low].end_ns < p->end_ns ? stills[low].end_ns : p->end_ns;
 
 		sum_ns += to > from ? (double)(to - from) : 0;
@@ -278,8 +281,8 @@ struct still_request {
 
 /* The requests that count, each with its time in the process while that stood still. Returns how many. */
 static uint32_t
-requests_of(struct still_request *ret, const struct still_input *in, const struct still *stills,
-    uint32_t n)
+requests_of(
+    struct still_request *ret, const struct still_input *in, const struct still *stills, uint32_t n)
 {
 	uint32_t nret = 0, i = 0, nparts = in->parts->nitems;
 
@@ -350,7 +353,8 @@ static int
 edge_of(struct process_still *ret, const struct still_input *in, const struct still *stills,
     uint32_t n, double confidence, struct arena *a)
 {
-	struct edge_time *edges = arena_calloc(a, in->parts->nitems + 1, sizeof *edges), *most = edges;
+	struct edge_time *edges = arena_calloc(a, in->parts->nitems + 1, sizeof *edges),
+			 *most = edges;
 	uint32_t nedges = 0;
 	double deviation, error;
 
@@ -461,7 +465,8 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 	if (find_stills(&stills, &nstills, &in, a) != 0)
 		goto no_memory;
 	for (uint32_t i = 0, end; i < nstills && rc == 0; i = end) {
-		for (end = i + 1; end < nstills && past_by_process(stills[end].process, stills[i].process) == 0;
+		for (end = i + 1;
+		     end < nstills && past_by_process(stills[end].process, stills[i].process) == 0;
 		     end++)
 			;
 		/* 3 */

@@ -47,9 +47,11 @@ struct process_still {
 	/* Part of the variance of the response times that goes with the time in which requests were in the process while it stood
 	 * still, with its interval. */
 	double share, share_low, share_high;
-	uint32_t from, to; /* labels of the edge between two units in which requests waited for the process most */
-	uint32_t waits;    /* in this edge ... */
-	double wait_share, wait_low, wait_high; /* ... and the part of their time in which the process stood still */
+	uint32_t from,
+	    to; /* labels of the edge between two units in which requests waited for the process most */
+	uint32_t waits; /* in this edge ... */
+	double wait_share, wait_low,
+	    wait_high; /* ... and the part of their time in which the process stood still */
 };
 
 /* So often at least; and a thread must have been free for so much of the waits for it to be a still: by the median of

@@ -286,8 +286,8 @@ rank_last(struct forest *f, struct tree_run *r)
 	struct tree_verdict *made = r->verdicts[r->nverdicts - 1];
 	uint32_t at;
 
-	for (at = r->nverdicts - 1;
-	     at > 0 && ranks_before(&made->verdict, &r->verdicts[at - 1]->verdict, r->run.effect_min);
+	for (at = r->nverdicts - 1; at > 0 && ranks_before(&made->verdict,
+						  &r->verdicts[at - 1]->verdict, r->run.effect_min);
 	     at--) {
 		r->verdicts[at] = r->verdicts[at - 1];
 		r->verdicts[at]->verdict.rank = at + 1;

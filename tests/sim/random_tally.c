@@ -311,9 +311,9 @@ list_other(const struct result *r, const char *strategy)
 	if (!other_is_right(r))
 		printf(
 		    "%s: --kind %s --seed %llu --strategy %s: CV %.0f %%, the cause has %.0f %%, %u cycles, %.0f s, %s: %s\n",
-		    r->found ? "WRONG" : "miss", kind_of[r->kind].name,
-		    (unsigned long long)r->seed, strategy, r->cause_cv * 100, r->cause_share * 100,
-		    r->cycles, r->seconds, r->state, r->outcome);
+		    r->found ? "WRONG" : "miss", kind_of[r->kind].name, (unsigned long long)r->seed,
+		    strategy, r->cause_cv * 100, r->cause_share * 100, r->cycles, r->seconds,
+		    r->state, r->outcome);
 }
 
 static void

@@ -45,10 +45,10 @@ setup(void **state)
 	w->history = thread_history_new(100000);
 	rng_seed(&w->rng, 1);
 	for (int i = 0; i < EVENTS; i++) {
-		w->label[i] = labels_intern(w->labels, EVENT[i].kind, EVENT[i].text,
-		    strlen(EVENT[i].text), NULL, 0);
-		w->other[i] = labels_intern(w->labels, EVENT[i].kind, EVENT[i].other,
-		    strlen(EVENT[i].other), NULL, 0);
+		w->label[i] = labels_intern(
+		    w->labels, EVENT[i].kind, EVENT[i].text, strlen(EVENT[i].text), NULL, 0);
+		w->other[i] = labels_intern(
+		    w->labels, EVENT[i].kind, EVENT[i].other, strlen(EVENT[i].other), NULL, 0);
 	}
 	*state = w;
 	return 0;
@@ -80,7 +80,8 @@ awake(const struct world *w, int64_t at_ns)
 static void
 add_request(struct world *w, int64_t at_ns, int64_t work_ns, bool recorded, bool mine)
 {
-	const int64_t begin_ns = awake(w, w->free_ns > at_ns + 200000 ? w->free_ns : at_ns + 200000),
+	const int64_t begin_ns = awake(
+			  w, w->free_ns > at_ns + 200000 ? w->free_ns : at_ns + 200000),
 		      end_ns = awake(w, begin_ns + work_ns),
 		      times[EVENTS] = { at_ns, at_ns + 100000, begin_ns, end_ns, end_ns + 100000,
 			      end_ns + 200000 };
