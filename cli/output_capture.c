@@ -23,7 +23,8 @@ capture_state_text(struct pen *p, const json_t *c)
 		const char *word, *text;
 	} texts[] = { { "preparing", "waits until the flight recorders are on" },
 		{ "active", "waits for slow requests" }, { "enough", "ended: enough requests" },
-		{ "time", "ended: its time is over" }, { "stopped", "ended by hone stop" } };
+		{ "time", "ended: its time is over" }, { "stopped", "ended" },
+		{ "standing", "always on: the slowest of the last ten minutes" } };
 	const char *word = text_of(p, c, "state");
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -362,6 +362,34 @@ print_kernel(struct pen *p, const json_t *o)
 	putc('\n', p->out);
 }
 
+/* The flight recorder of that node: what it holds, how far back, and what it costs. Nothing if it is off and not wanted. */
+static void
+print_recorder(struct pen *p, const json_t *o)
+{
+	const json_t *r = json_object_get(o, "recorder");
+	double refused = number_of(r, "refused");
+
+	if (!json_is_object(r))
+		return;
+	head(p, text_of(p, o, "node"));
+	fprintf(p->out, " flight recorder %s", is_true(r, "on") ? "on" : "off");
+	if (text_of(p, r, "missing")[0] != '\0')
+		fprintf(p->out, ": %s", text_of(p, r, "missing"));
+	if (is_true(r, "on"))
+		fprintf(p->out, ": %s; %s, %.0f MiB, %s of a core", list_of(p, r, "providers"),
+		    is_null(r, "horizon_s")
+			? "nothing is written"
+			: pen_printf(
+			      p, "%s back", pen_seconds(p, number_of(r, "horizon_s"))),
+		    number_of(r, "memory_mib"), pen_share(p, number_of(r, "measured")));
+	fprintf(p->out, "; %s provider%s left out; %s snapshot%s",
+	    pen_count(p, number_of(r, "left_out")), number_of(r, "left_out") == 1 ? "" : "s",
+	    pen_count(p, number_of(r, "snapshots")), number_of(r, "snapshots") == 1 ? "" : "s");
+	if (refused > 0)
+		fprintf(p->out, ", %s more refused by the tracer", pen_count(p, refused));
+	putc('\n', p->out);
+}
+
 /* What switches the spans of each service on that node. Nothing if all have tracepoints. */
 static void
 print_levers(struct pen *p, const json_t *o)
@@ -425,6 +453,7 @@ print_agents(struct pen *p, const json_t *a)
 		print_levers(p, o);
 		print_below(p, o);
 		print_kernel(p, o);
+		print_recorder(p, o);
 	}
 	print_refused(p, json_object_get(a, "refused"));
 }

@@ -33,6 +33,13 @@ print_share(struct pen *p, const json_t *v)
 	                                            : pen_printf(p, " with %s confidence",
 							  pen_share(p, number_of(v, "confidence")));
 
+	if (!is_null(v, "captured")) {
+		line_print(p, "captured",
+		    pen_printf(p, "%s%s", text_of_put(p, verdict_captured_put, v),
+			is_true(v, "sure") ? ""
+					   : pen_printf(p, ": not sure, %s", verdict_doubt_text(v))));
+		return;
+	}
 	const char *interval = interval_useful(number_of(v, "share"), number_of(v, "share_low"),
 				   number_of(v, "share_high"))
 	                           ? pen_printf(p, "%s to %s%s",
@@ -177,7 +184,7 @@ print_after(struct pen *p, const json_t *after)
 static void
 print_tail(struct pen *p, const json_t *tail)
 {
-	if (!json_is_object(tail))
+	if (!json_is_object(tail) || is_null(tail, "carries"))
 		return;
 	line_print(p, "tail",
 	    pen_printf(p,
@@ -263,7 +270,8 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 	print_part(p, "position", verdict_position_put, v);
 	print_share(p, v);
 	print_part(p, "sample", verdict_sample_put, v);
-	print_key(p, json_object_get(v, "key"));
+	if (is_null(v, "captured"))
+		print_key(p, json_object_get(v, "key"));
 	print_kind(p, run, v);
 	print_what_if(p, json_object_get(v, "what_if"));
 	print_cost(p, v);

@@ -582,6 +582,10 @@ verdict_end_put(struct buf *out, const json_t *run, const json_t *v)
 		buf_printf(out,
 		    "with tracepoints inside this edge enabled, the paths do not show where it is: "
 		    "requests pass their labels many times");
+	else if (is_word(v, "kind", "captured"))
+		buf_printf(out,
+		    "too few requests to cut this edge: what flight recorders had of these was compared "
+		    "with usual ones (hone capture)");
 	else if (is_word(v, "kind", "cut") && number_of(v, "over_budget") == 0)
 		buf_printf(out,
 		    "the search ended with its effort of %.0f cycle%s; --effort raises it",
@@ -636,10 +640,34 @@ verdict_tail_put(struct buf *out, const json_t *v)
 	    member(has, "value"), number_of(has, "others") * 100, number_of(has, "p"));
 }
 
+void
+verdict_captured_put(struct buf *out, const json_t *v)
+{
+	const json_t *c = json_object_get(v, "captured");
+
+	if (!json_is_object(c))
+		return;
+	buf_printf(out,
+	    "%.0f of %.0f captured outlier%s (over %.4g ms) %s %.4g ms longer there than %.0f usual requests do: most of what %s longer in all "
+	    "(so do %.0f to %.0f %% of all such outliers, confidence %.0f %%; by chance with p = %.2g)",
+	    number_of(c, "with"), number_of(c, "slow"), plural(number_of(c, "slow")),
+	    number_of(json_object_get(v, "tail"), "above_ms"),
+	    number_of(c, "with") == 1 ? "takes" : "take", number_of(c, "excess_ms"),
+	    number_of(c, "usual"), number_of(c, "with") == 1 ? "it takes" : "they take",
+	    number_of(v, "share_low") * 100, number_of(v, "share_high") * 100,
+	    number_of(v, "confidence") * 100, number_of(c, "p"));
+}
+
 static void
 put_share(struct buf *out, const json_t *run, const json_t *v)
 {
 	const json_t *edge = json_object_get(v, "edge"), *group = json_object_get(v, "group");
+
+	if (json_is_object(json_object_get(v, "captured"))) {
+		verdict_captured_put(out, v);
+		buf_printf(out, ", between %s and %s", member(edge, "from"), member(edge, "to"));
+		return;
+	}
 
 	buf_printf(out, "%.0f %% (", number_of(v, "share") * 100);
 	if (interval_useful(
@@ -675,6 +703,8 @@ put_part(struct buf *out, const char *separator, void (*put)(struct buf *out, co
 const char *
 verdict_doubt_text(const json_t *v)
 {
+	if (is_word(v, "kind", "captured"))
+		return "so few requests may show that by chance";
 	return is_word(v, "kind", "spread") && number_of(v, "share_low") > 0
 	           ? "the edge is the whole request, and no part of it was found"
 	           : "the interval includes 0";

@@ -58,6 +58,8 @@ void verdict_below_differential_put(struct buf *out, const json_t *v);
 /* What of it was not there in the baseline; no text without a baseline. */
 void verdict_new_put(struct buf *out, const json_t *v);
 void verdict_pool_put(struct buf *out, const json_t *v);
+/* Of a verdict about captured outliers: what it rests on. */
+void verdict_captured_put(struct buf *out, const json_t *v);
 /* Why a verdict that is not sure, without a mistake, is not. */
 const char *verdict_doubt_text(const json_t *v);
 void verdict_budget_put(struct buf *out, const json_t *v);

@@ -108,6 +108,8 @@ is_new_wait(const struct verdict *v)
 bool
 verdict_sure(const struct verdict *v)
 {
+	if (v->kind == VERDICT_CAPTURED && v->tail_p > VERDICT_CAPTURED_P)
+		return false;
 	return (v->share_low > 0 || is_new_wait(v) || v->pool == POOL_STILL) &&
 	       (v->mistake == NULL || v->mistake[0] == '\0') && !verdict_is_whole(v);
 }

@@ -139,6 +139,9 @@ struct verdict {
 	 * are of what slow requests take longer than usual ones. */
 	double tail_quantile, tail_ns, tail_carries;
 	uint64_t tail_requests;
+	/* CAPTURED: `traces` are the requests that were captured with all tracepoints, tail_requests of them slow ones, beyond tail_ns; `share` is
+	 * the share of the slow ones that have more than half of their excess in the edge, with its exact interval; and tail_p the probability
+	 * that this is by chance (controlplane/search/captured.h). */
 	/* [6] What slow requests have that the others have not: a key with this value (tail_has: or at least, or
 	 * at most; enum tail_has), the shares of both that have it, and the probability that this is by
 	 * chance. tail_key "": nothing is known. */
@@ -187,9 +190,11 @@ struct verdict {
 /* SPREAD over all of the request, from its begin to its end, and no key explains it: it names nothing that was not known before. */
 bool verdict_is_whole(const struct verdict *v);
 
-/* The interval of its share lies above 0, or it is a wait for threads of which enough is certainly new: the edge has some of the problem; it is not whole; and no mistake of the
+/* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads of which enough is certainly new: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
+/* Less than the confidence of intervals asks for: what few requests say is the only evidence, and nothing contradicts it later. */
+#define VERDICT_CAPTURED_P 0.01
 
 /*
  * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.

@@ -6,3 +6,4 @@ VERDICT(SEPARATED, 2, "separated", "an edge without a learned tracepoint inside,
 VERDICT(SPREAD,    3, "spread",    "an edge of which no part has enough of the problem")
 VERDICT(CUT,       4, "cut",       "an edge; the effort or the overhead budget ended the search inside it")
 VERDICT(HIDDEN,    5, "hidden",    "an edge; with tracepoints inside it enabled, the paths do not show where it is")
+VERDICT(CAPTURED,  6, "captured",  "an edge in which captured outliers, too few to cut, spend most of what they take longer than usual requests")

@@ -11,7 +11,7 @@
  *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble |
  *	          below u8 | can uint | missing text | fullest text | its pid uint |
  *	          kernel u8 | its processes uint | requests uint | lossy uint | events a second double | missing text |
- *	          recorder uint | its bytes int | records uint | snapshots uint | refused uint | missing text
+ *	          recorder uint | its bytes int | records uint | written uint | snapshots uint | refused uint | missing text
  *	trouble   kind u8 | subject text | text | seconds double | bytes uint | times uint | pid uint
  *	programs  nnames uint | nprograms uint | nnames x (text, level u8) |
  *	          nprograms x (service text, pid uint, first uint, count uint)
@@ -225,6 +225,7 @@ status_encode(const struct status *s, struct buf *b)
 	buf_uint(b, s->recorder);
 	buf_int(b, s->recorder_bytes);
 	buf_uint(b, s->recorder_records);
+	buf_uint(b, s->recorder_written);
 	buf_uint(b, s->recorder_snapshots);
 	buf_uint(b, s->recorder_refused);
 	put_name(b, s->recorder_missing, BELOW_MISSING_MAX);
@@ -318,6 +319,7 @@ take_recorder(struct status *s, struct reader *r, struct arena *a, struct err *e
 
 	s->recorder_bytes = read_int(r);
 	s->recorder_records = read_uint(r);
+	s->recorder_written = read_uint(r);
 	s->recorder_snapshots = read_uint(r);
 	s->recorder_refused = read_uint(r);
 	rc = take_text(&s->recorder_missing, r, a, BELOW_MISSING_MAX);

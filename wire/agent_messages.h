@@ -119,6 +119,7 @@ struct status {
 	int64_t recorder_bytes; /* of its buffers */
 	uint64_t
 	    recorder_records; /* written, since the agent started: bytes / mean size of a record */
+	uint64_t recorder_written;    /* the bytes of these */
 	uint64_t recorder_snapshots;  /* taken, since the agent started */
 	uint64_t recorder_refused;    /* that the tracer refused */
 	const char *recorder_missing; /* why it is not on although it is wanted; NULL is "" */

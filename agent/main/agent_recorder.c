@@ -255,8 +255,10 @@ measure_process(struct agent_recorder *r, int folders, const char *name, struct 
 		    !ring_peek(dirfd(dir), d->d_name, &produced, &bytes))
 			continue;
 		/* A program owns its ring's file; what it may write there must not count for more than the time permits: 4 GiB. */
-		if (produced >= before && produced - before < UINT64_C(1) << 32)
+		if (produced >= before && produced - before < UINT64_C(1) << 32) {
 			r->written += (double)(produced - before) / record_bytes(r);
+			r->written_bytes += produced - before;
+		}
 		r->ring_bytes += (int64_t)bytes;
 		map_put(now_at, key, (void *)(uintptr_t)produced);
 	}
@@ -292,6 +294,7 @@ recorder_status(const struct agent *a, struct status *s)
 	s->recorder = r->state.on;
 	s->recorder_bytes = r->ring_bytes;
 	s->recorder_records = (uint64_t)r->written;
+	s->recorder_written = r->written_bytes;
 	s->recorder_snapshots = r->snapshots;
 	s->recorder_refused = r->refused;
 	s->recorder_missing = r->missing;

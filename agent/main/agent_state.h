@@ -243,6 +243,7 @@ struct agent_recorder {
 	struct map produced; /* of each ring: its file's hash -> position at measured_at */
 	struct mono measured_at;
 	double written; /* records since the agent started: bytes / mean size */
+	uint64_t written_bytes;
 	int64_t ring_bytes;
 };
 

@@ -71,6 +71,8 @@ ask_capture(struct engine *g, struct forest *f, const struct answer_context *c, 
 static const char *
 state_word(const struct capture *x)
 {
+	if (x->standing)
+		return "standing";
 	if (x->end != CAPTURE_ACTIVE && !capture_is_whole(x))
 		return "active";
 	switch (x->end) {
@@ -137,14 +139,15 @@ capture_json(struct engine *g, const struct capture *x, const struct answer_cont
 {
 	double left = (double)(x->options.for_ns - mono_since_ns(c->now, x->begun)) / 1e9;
 
-	return json_pack("{s:I, s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}",
 	    "capture", (json_int_t)x->id, "type", type_json(g, x->type), "state", state_word(x),
 	    "quantile", x->options.quantile > 0 ? number_json(x->options.quantile) : json_null(),
 	    "over_ms",
 	    x->options.quantile > 0 ? json_null() : number_json((double)x->options.over_ns / 1e6),
 	    "limit_ms", x->limit_ns > 0 ? number_json((double)x->limit_ns / 1e6) : json_null(),
 	    "count", (json_int_t)x->options.count, "left_s",
-	    x->end == CAPTURE_ACTIVE ? number_json(fmax(left, 0)) : json_null(), "seen",
+	    x->end == CAPTURE_ACTIVE && !x->standing ? number_json(fmax(left, 0)) : json_null(),
+	    "by", x->standing ? "recorder" : x->options.diagnosis ? "diagnosis" : "user", "seen",
 	    (json_int_t)x->seen, "slow", (json_int_t)x->slow, "missed", (json_int_t)x->missed,
 	    "captured", (json_int_t)x->n, "whole", (json_int_t)count_whole(x), "usual",
 	    (json_int_t)x->nusual);
@@ -161,14 +164,7 @@ struct edges { /* of one request */
 static bool
 lacks(const struct captured *x)
 {
-	for (uint32_t i = 0; i < x->nnodes; i++) {
-		const struct captured_node *n = &x->nodes[i];
-
-		if (n->result != KEPT_READ || n->overwritten > 0 || n->undecoded > 0 ||
-		    n->cut > 0 || n->unlisted > 0)
-			return true;
-	}
-	return x->trace->lossy || x->trace->incomplete != INCOMPLETE_NONE;
+	return captured_lacks(x) || captured_unrecorded(x) != 0;
 }
 
 /* The critical paths of the usual requests that are whole; complete: and lack nothing. Those without a path are left out. */
@@ -380,6 +376,8 @@ ask_captured(struct engine *g, struct forest *f, const struct answer_context *c,
 		list = json_array();
 		for (uint32_t i = 0; i < all->n; i++)
 			json_array_append_new(list, capture_json(g, all->items[i], c));
+		for (uint32_t i = 0; i < all->nstanding; i++)
+			json_array_append_new(list, capture_json(g, all->standing[i], c));
 		return json_pack("{s:o, s:o}", "captures", list, "nodes", nodes_json(g));
 	}
 	if ((x = captures_find(all, (uint64_t)id)) == NULL)

@@ -251,6 +251,19 @@ tail_json(const struct verdict *v)
 	    number_json(v->tail_carries), "has", tail_has_json(v));
 }
 
+/* What a verdict about captured outliers rests on. */
+static json_t *
+captured_json(const struct verdict *v)
+{
+	double with = v->share * (double)v->tail_requests;
+
+	if (v->kind != VERDICT_CAPTURED)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "slow", (json_int_t)v->tail_requests, "with",
+	    (json_int_t)llround(with), "usual", (json_int_t)(v->traces - v->tail_requests), "excess_ms",
+	    number_json(with > 0 ? v->cost_ns / with / 1e6 : NAN), "p", number_json(v->tail_p));
+}
+
 /* What of it was not there in the baseline. */
 static json_t *
 new_json(const struct verdict *v)
@@ -270,14 +283,14 @@ static void
 add_circumstances(json_t *j, const struct verdict *v, bool whole)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "measure", measure_word(v), "sure", verdict_sure(v), "effect", number_json(v->effect),
 	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
 	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
 	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
-	    answer_below(v, whole), "tail", tail_json(v), "new", new_json(v), "within",
+	    answer_below(v, whole), "tail", tail_json(v), "captured", captured_json(v), "new", new_json(v), "within",
 	    within_json(v), "ground",
 	    v->ground != GROUND_OPEN ? json_string(ground_word(v->ground)) : json_null());
 

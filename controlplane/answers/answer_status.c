@@ -368,6 +368,35 @@ kernel_json(const struct status *s)
 	    answer_text(s->kernel_missing != NULL ? s->kernel_missing : ""));
 }
 
+/* What its flight recorder has, and costs. null: it is not wanted, and is off. */
+static json_t *
+recorder_json(const struct engine *g, uint32_t node)
+{
+	const struct engine_parts *p = engine_parts_of(g);
+	const struct recorder_node *r = node < p->recorder.n && p->recorder.on
+	                                    ? &p->recorder.items[node]
+	                                    : NULL;
+	const struct node *n = &p->nodes.items[node];
+	const struct status *s = &n->status;
+	json_t *providers;
+	bool assumed;
+
+	if (s->recorder == 0 && r == NULL)
+		return json_null();
+	providers = json_array();
+	for (uint32_t i = 0; r != NULL && i < r->n; i++)
+		json_array_append_new(providers, answer_text(r->names[i]));
+	return json_pack("{s:b, s:I, s:o, s:I, s:o, s:f, s:o, s:o, s:I, s:I, s:o}", "on",
+	    s->recorder > 0, "rules", (json_int_t)s->recorder, "providers", providers, "left_out",
+	    (json_int_t)(r != NULL ? r->left_out : 0), "horizon_s",
+	    number_json(isfinite(recorder_horizon_s(n)) ? recorder_horizon_s(n) : NAN),
+	    "memory_mib", (double)s->recorder_bytes / 1048576, "predicted",
+	    number_json(r != NULL ? r->predicted : NAN), "measured",
+	    number_json(recorder_measured(n, overhead_record_ns(p->overhead, node, &assumed))),
+	    "snapshots", (json_int_t)s->recorder_snapshots, "refused",
+	    (json_int_t)s->recorder_refused, "missing", answer_text(n->recorder_missing));
+}
+
 /* The cost of a record on that node; used and permitted shares of one core. */
 static void
 cost_json(json_t *agent, struct engine *g, uint32_t node)
@@ -418,6 +447,7 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 		    agent, "below", below_json(&engine_parts_of(g)->nodes.items[i].status));
 		json_object_set_new(
 		    agent, "kernel", kernel_json(&engine_parts_of(g)->nodes.items[i].status));
+		json_object_set_new(agent, "recorder", recorder_json(g, i));
 		json_array_append_new(agents, agent);
 	}
 	return json_pack("{s:o, s:o}", "agents", agents, "refused", refusals_json(c));

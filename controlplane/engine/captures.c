@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/label.h"
+#include "base/hash.h"
 
 /* Requests between these quantiles are usual. */
 #define USUAL_LOW 0.40
@@ -55,7 +56,16 @@ captures_release(struct captures *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		capture_free(c, c->items[i]);
-	c->n = 0;
+	for (uint32_t i = 0; i < c->nstanding; i++)
+		capture_free(c, c->standing[i]);
+	c->n = c->nstanding = 0;
+}
+
+/* The i-th of all captures, standing ones after the others. */
+static struct capture *
+capture_at(const struct captures *c, uint32_t i)
+{
+	return i < c->n ? c->items[i] : c->standing[i - c->n];
 }
 
 /* Calls fn for each captured trace, usual ones too, until it returns true, for the one that it did. */
@@ -63,8 +73,8 @@ static struct captured *
 find_captured(
     struct captures *c, bool (*fn)(const struct captured *x, const void *of), const void *of)
 {
-	for (uint32_t i = 0; i < c->n; i++) {
-		struct capture *k = c->items[i];
+	for (uint32_t i = 0; i < c->n + c->nstanding; i++) {
+		struct capture *k = capture_at(c, i);
 
 		for (uint32_t j = 0; j < k->n + k->nusual; j++) {
 			struct captured *x = j < k->n ? k->list[j] : k->usual[j - k->n];
@@ -103,6 +113,8 @@ captures_begin(struct captures *c, uint32_t type, const struct capture_options *
 	struct capture *x;
 
 	assert(o->count >= 1 && o->count <= CAPTURE_COUNT_MAX);
+	if (!o->diagnosis)
+		captures_stop_diagnosis(c, type);
 	if (captures_of(c, type))
 		return err_set(e, ERR_BUSY, "requests of this type are being captured already");
 	if (!make_place(c))
@@ -142,6 +154,21 @@ active_of(const struct captures *c, uint32_t type)
 	return NULL;
 }
 
+const struct capture *
+captures_active(const struct captures *c, uint32_t type)
+{
+	return active_of(c, type);
+}
+
+void
+captures_stop_diagnosis(struct captures *c, uint32_t type)
+{
+	struct capture *x = active_of(c, type);
+
+	if (x != NULL && x->options.diagnosis)
+		x->end = CAPTURE_STOPPED;
+}
+
 bool
 captures_of(const struct captures *c, uint32_t type)
 {
@@ -171,9 +198,13 @@ captures_record(struct captures *c)
 }
 
 void
-captures_ready(struct captures *c, struct mono now)
+captures_ready(struct captures *c, bool ready, struct mono now)
 {
-	for (uint32_t i = 0; i < c->n; i++)
+	if (!ready)
+		c->ready.ns = 0;
+	else if (c->ready.ns == 0)
+		c->ready = now;
+	for (uint32_t i = 0; i < c->n && ready; i++)
 		if (c->items[i]->ready.ns == 0)
 			c->items[i]->ready = now;
 }
@@ -193,10 +224,50 @@ capture_is_whole(const struct capture *x)
 const struct capture *
 captures_find(const struct captures *c, uint64_t id)
 {
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->items[i]->id == id)
-			return c->items[i];
+	for (uint32_t i = 0; i < c->n + c->nstanding; i++)
+		if (capture_at(c, i)->id == id)
+			return capture_at(c, i);
 	return NULL;
+}
+
+uint32_t
+captures_list(
+    const struct captures *c, uint32_t type, const struct captured **list, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->n + c->nstanding; i++) {
+		const struct capture *x = capture_at(c, i);
+
+		for (uint32_t k = 0; k < x->n + x->nusual && x->type == type && n < max; k++)
+			list[n++] = k < x->n ? x->list[k] : x->usual[k - x->n];
+	}
+	return n;
+}
+
+bool
+captured_lacks(const struct captured *x)
+{
+	for (uint32_t i = 0; i < x->nnodes; i++) {
+		const struct captured_node *n = &x->nodes[i];
+
+		if ((n->result != KEPT_READ && n->result != KEPT_NO_RECORDER) ||
+		    n->overwritten > 0 || n->undecoded > 0 || n->cut > 0 || n->unlisted > 0)
+			return true;
+	}
+	return x->trace->lossy || x->trace->incomplete != INCOMPLETE_NONE;
+}
+
+uint64_t
+captured_unrecorded(const struct captured *x)
+{
+	uint64_t hash = 0;
+
+	/* in whatever order the trace has its nodes */
+	for (uint32_t i = 0; i < x->nnodes; i++)
+		if (x->nodes[i].result == KEPT_NO_RECORDER)
+			hash += hash_bytes(1, &x->nodes[i].node, sizeof x->nodes[i].node);
+	return hash;
 }
 
 /* ---- traces ---- */
@@ -292,13 +363,134 @@ limit_of(const struct capture *x, const struct sketch *times)
 	           : 0;
 }
 
-static bool
-is_usual(const struct capture *x, const struct sketch *times, int64_t took_ns, struct mono now)
+/* The place of the oldest of them, if it is whole, and older than that; n: there is none. */
+static uint32_t
+outdated(struct captured *const *list, uint32_t n, int64_t older_ns, struct mono now)
 {
-	return x->nusual < CAPTURE_USUAL && times->n >= 100 &&
-	       mono_since_ns(now, x->usual_at) >= CAPTURE_USUAL_EVERY_NS &&
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		if (list[i]->at.ns < list[oldest]->at.ns)
+			oldest = i;
+	return n > 0 && list[oldest]->whole_at.ns != 0 &&
+	               mono_since_ns(now, list[oldest]->at) > older_ns
+	           ? oldest
+	           : n;
+}
+
+static int64_t
+took_of(const struct captured *x)
+{
+	return x->trace->end_ns - x->trace->begin_ns;
+}
+
+/*
+ * Where a standing capture keeps a slow request.
+ *
+ * 1. The last one came just before: nowhere.
+ * 2. There is a free place.
+ * 3. The oldest one is too old, and gives its place.
+ * 4. The fastest one does, if it is whole, and faster than this one.
+ * 5. Nowhere.
+ *
+ * UINT32_MAX: nowhere.
+ */
+static uint32_t
+standing_place(const struct capture *x, int64_t took_ns, struct mono now)
+{
+	uint32_t old = outdated(x->list, x->n, CAPTURE_STANDING_KEEP_NS, now), fastest = 0;
+
+	/* 1 */
+	if (mono_since_ns(now, x->slow_at) < CAPTURE_STANDING_EVERY_NS)
+		return UINT32_MAX;
+	/* 2 and 3 */
+	if (x->n < CAPTURE_STANDING || old < x->n)
+		return x->n < CAPTURE_STANDING ? x->n : old;
+	for (uint32_t i = 1; i < x->n; i++)
+		if (took_of(x->list[i]) < took_of(x->list[fastest]))
+			fastest = i;
+	/* 4 and 5 */
+	return x->list[fastest]->whole_at.ns != 0 && took_of(x->list[fastest]) < took_ns
+	           ? fastest
+	           : UINT32_MAX;
+}
+
+static uint32_t
+slow_place(const struct capture *x, int64_t took_ns, struct mono now)
+{
+	if (x->standing)
+		return standing_place(x, took_ns, now);
+	return x->n < x->options.count ? x->n : UINT32_MAX; /* it only waits for usual ones */
+}
+
+static uint32_t
+usual_place(const struct capture *x, struct mono now)
+{
+	uint32_t old = x->nusual;
+
+	if (x->standing && x->nusual == CAPTURE_USUAL)
+		old = outdated(x->usual, x->nusual, CAPTURE_STANDING_USUAL_NS, now);
+	return old < CAPTURE_USUAL ? old : UINT32_MAX;
+}
+
+static bool
+is_usual(const struct sketch *times, int64_t took_ns)
+{
+	return times->n >= 100 &&
 	       (double)took_ns >= sketch_quantile(times, USUAL_LOW) * (1 - SKETCH_ERROR) &&
 	       (double)took_ns <= sketch_quantile(times, USUAL_HIGH) * (1 + SKETCH_ERROR);
+}
+
+static void
+put_captured(struct captures *c, struct captured **list, uint32_t *n, uint32_t at, struct captured *x)
+{
+	if (at < *n)
+		captured_free(c, list[at]);
+	else
+		++*n;
+	list[at] = x;
+}
+
+/* The standing capture of the type, a new one if there is a place. NULL: it has none. */
+static struct capture *
+standing_of(struct captures *c, uint32_t type, struct mono now)
+{
+	struct capture *x;
+
+	for (uint32_t i = 0; i < c->nstanding && c->always; i++)
+		if (c->standing[i]->type == type)
+			return c->standing[i];
+	if (!c->always || c->ready.ns == 0 || c->nstanding == CAPTURE_STANDING_MAX ||
+	    (x = calloc(1, sizeof *x)) == NULL)
+		return NULL;
+	x->id = ++c->ids;
+	x->type = type;
+	x->options = (struct capture_options){ .quantile = CAPTURE_STANDING_QUANTILE,
+		.count = CAPTURE_STANDING };
+	x->begun = x->ready = now;
+	x->standing = true;
+	c->standing[c->nstanding++] = x;
+	return x;
+}
+
+/* It is captured, unless the bounds forbid it; else it counts as missed if it is slow. */
+static int
+take(struct captures *c, struct capture *x, struct captured *new, bool usual, uint32_t at,
+    struct mono now)
+{
+	if (new == NULL) {
+		x->missed += !usual;
+		return 0;
+	}
+	new->usual = usual;
+	if (usual)
+		put_captured(c, x->usual, &x->nusual, at, new);
+	else
+		put_captured(c, x->list, &x->n, at, new);
+	*(usual ? &x->usual_at : &x->slow_at) = now;
+	if (!x->standing && x->n == x->options.count && x->nusual >= CAPTURE_USUAL_LEAST)
+		x->end = CAPTURE_ENOUGH;
+	return 0;
 }
 
 int
@@ -308,36 +500,29 @@ captures_trace(struct captures *c, const struct trace *t, const struct sketch *t
 {
 	struct capture *x = active_of(c, t->type);
 	int64_t took_ns = t->end_ns - t->begin_ns;
-	struct captured *new;
+	struct captured *new = NULL;
 	bool slow, usual;
-	int rc;
+	uint32_t at;
+	int rc = 0;
 
+	if (x == NULL)
+		x = standing_of(c, t->type, now);
 	/* A request that began before the recorders were on has left nothing there. */
-	if (x == NULL || x->ready.ns == 0 || t->begin_ns < x->ready.ns || !trace_has_times(t))
+	if (x == NULL || x->ready.ns == 0 || t->begin_ns < x->ready.ns || !trace_has_times(t) ||
+	    (x->standing && t->begin_ns < c->ready.ns))
 		return 0;
 	x->limit_ns = limit_of(x, times);
 	x->seen++;
 	slow = x->limit_ns > 0 && took_ns > x->limit_ns;
-	usual = !slow && trace_is_evidence(t) && is_usual(x, times, took_ns, now);
-	if (!slow && !usual)
-		return 0;
+	usual = !slow && trace_is_evidence(t) && is_usual(times, took_ns) &&
+	        mono_since_ns(now, x->usual_at) >= CAPTURE_USUAL_EVERY_NS;
 	x->slow += slow;
-	if (slow && x->n == x->options.count)
-		return 0; /* it only waits for usual ones */
-	if ((rc = captured_new(c, &new, t, shift_ns, clocks, labels, now, e)) != 0 || new == NULL) {
-		x->missed += slow;
-		return rc;
-	}
-	new->usual = usual;
-	if (usual) {
-		x->usual[x->nusual++] = new;
-		x->usual_at = now;
-	} else {
-		x->list[x->n++] = new;
-	}
-	if (x->n == x->options.count && x->nusual >= CAPTURE_USUAL_LEAST)
-		x->end = CAPTURE_ENOUGH;
-	return 0;
+	at = slow ? slow_place(x, took_ns, now) : usual ? usual_place(x, now) : UINT32_MAX;
+	if (at == UINT32_MAX)
+		return 0;
+	if (!x->standing || c->bytes <= CAPTURE_BYTES_MAX / 2)
+		rc = captured_new(c, &new, t, shift_ns, clocks, labels, now, e);
+	return rc != 0 ? rc : take(c, x, new, usual, at, now);
 }
 
 /* ---- nodes ---- */

@@ -268,8 +268,10 @@ static int
 step_sampling(struct engine *g, struct mono now, struct err *e)
 {
 	struct engine_parts *p = &g->parts;
-	const struct sampling_settings settings = { p->options.sampled, p->options.enough,
-		p->options.diagnosed_most, p->options.budget_share };
+	/* Of a request that is not sampled nobody learns that it was slow. */
+	const struct sampling_settings settings = { p->options.sampled,
+		p->options.recorder_always ? 0 : p->options.enough, p->options.diagnosed_most,
+		p->options.budget_share };
 	bool changed = false;
 	int rc = sampling_step(
 	    p->sampler, &p->types, &settings, p->learning.active, now, &changed, e);
@@ -346,7 +348,7 @@ step_alerts(struct engine *g, struct mono now, struct wall when)
 
 /* ---- captures ---- */
 
-/* Flight recorders are on while a capture needs them; once they are, it begins. */
+/* Flight recorders are on while a capture needs them, or always; once they are, it begins. */
 static int
 step_captures(struct engine *g, struct mono now, struct err *e)
 {
@@ -363,10 +365,11 @@ step_captures(struct engine *g, struct mono now, struct err *e)
 
 	for (uint32_t i = 0; i < p->types.n; i++)
 		p->types.items[i].captured = captures_of(&p->captures, p->types.items[i].label);
-	if (recorder_plan_step(&p->recorder, captures_record(&p->captures), &facts, now))
+	p->captures.always = p->options.recorder_always;
+	if (recorder_plan_step(&p->recorder, p->captures.always || captures_record(&p->captures),
+		&facts, now))
 		nodes_changed(&p->nodes);
-	if (recorder_plan_ready(&p->recorder, &p->nodes))
-		captures_ready(&p->captures, now);
+	captures_ready(&p->captures, recorder_plan_ready(&p->recorder, &p->nodes), now);
 	return rc;
 }
 
@@ -613,7 +616,8 @@ order_trace(struct engine *g, const struct request_type *type, struct trace *t, 
 	struct engine_parts *p = &g->parts;
 	int64_t *shift_ns = NULL;
 
-	if (type->captured && (shift_ns = times_of_units(t, &g->scratch)) == NULL)
+	if ((type->captured || p->captures.always) &&
+	    (shift_ns = times_of_units(t, &g->scratch)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for a captured trace");
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);

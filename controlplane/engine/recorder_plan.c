@@ -169,6 +169,19 @@ recorder_measured(const struct node *n, double record_ns)
 	       record_ns / 1e9;
 }
 
+double
+recorder_horizon_s(const struct node *n)
+{
+	double seconds = (double)mono_since_ns(n->status_at, n->before_at) / 1e9;
+	uint64_t written = n->status.recorder_written - n->before.recorder_written;
+
+	if (n->status.recorder == 0)
+		return NAN;
+	if (seconds <= 0 || n->status.recorder_written <= n->before.recorder_written)
+		return INFINITY;
+	return (double)n->status.recorder_bytes / ((double)written / seconds);
+}
+
 /* Scales the costs of a node whose recorder takes more than the share. True: it did. */
 static bool
 scale_up(struct recorder_node *r, const struct recorder_facts *f, uint32_t node, struct mono now)
@@ -181,6 +194,16 @@ scale_up(struct recorder_node *r, const struct recorder_facts *f, uint32_t node,
 	    n->before_at.ns < r->made.ns)
 		return false;
 	r->scale = fmax(r->scale, 1) * fmax(1.5, r->predicted > 0 ? measured / r->predicted : 1.5);
+	return true;
+}
+
+/* What was left out may fit by now. True: it is time to look. */
+static bool
+relax(struct recorder_node *r, struct mono now)
+{
+	if (mono_since_ns(now, r->made) < RECORDER_RELAX_NS)
+		return false;
+	r->scale = fmax(1, r->scale / 2);
 	return true;
 }
 
@@ -207,7 +230,7 @@ recorder_plan_step(
 	p->n = f->nodes->n;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (all || p->items[i].programs != f->nodes->items[i].programs_at ||
-		    scale_up(&p->items[i], f, i, now)) {
+		    scale_up(&p->items[i], f, i, now) || relax(&p->items[i], now)) {
 			plan_node(&p->items[i], f, i, now);
 			changed = true;
 		}

@@ -7,7 +7,8 @@
  *	                               passages in a request x requests a second that are sampled x cost of a record there
  *
  * Of a type that was not learned every request is taken to pass each tracepoint OVERHEAD_PASSES times. What the recorder then writes is
- * measured by its agent; a node over the share has its costs scaled up, and the plan is made again.
+ * measured by its agent; a node over the share has its costs scaled up, and the plan is made again. As the load changes, what was left out may
+ * fit later: every RECORDER_RELAX_NS the scale is halved, down to 1, and the plan is made again.
  */
 #ifndef CONTROLPLANE_ENGINE_RECORDER_PLAN_H
 #define CONTROLPLANE_ENGINE_RECORDER_PLAN_H
@@ -19,6 +20,8 @@
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/request_types.h"
 #include "controlplane/engine/sampler.h"
+
+#define RECORDER_RELAX_NS INT64_C(300000000000)
 
 struct recorder_facts { /* borrowed */
 	const struct nodes *nodes;
@@ -52,7 +55,7 @@ struct recorder_plan { /* all zeroes: all recorders are off */
 void recorder_plan_release(struct recorder_plan *p);
 
 /* on: the recorders are wanted. Makes the plan of all nodes if they were not before, or other types are captured, and that of
- * a node if its programs or its scale have changed. True: the plan has changed. Without
+ * a node if its programs or its scale have changed, or after RECORDER_RELAX_NS. True: the plan has changed. Without
  * memory a node has no recorder. O(places x types x nodes) when it is made, else O(nodes). */
 bool recorder_plan_step(
     struct recorder_plan *p, bool on, const struct recorder_facts *f, struct mono now);
@@ -62,5 +65,7 @@ bool recorder_plan_ready(const struct recorder_plan *p, const struct nodes *node
 
 /* What the recorder takes in the programs, as measured: share of a core. */
 double recorder_measured(const struct node *n, double record_ns);
+/* How far back its buffers reach, at the rate at which they were written last, s. INFINITY: nothing was written; NAN: it is off. */
+double recorder_horizon_s(const struct node *n);
 
 #endif

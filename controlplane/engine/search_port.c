@@ -3,7 +3,7 @@
 #include "controlplane/engine/engine_inside.h"
 #include "controlplane/engine/trace_age.h"
 
-enum { MISTAKES_LOOKED_AT = 64 };
+enum { MISTAKES_LOOKED_AT = 64, CAPTURED_MAX = 512 };
 
 static struct engine_parts *
 parts_of(void *owner)
@@ -134,6 +134,58 @@ port_look_below(void *owner, const char *service, bool before, bool on)
 	nodes_changed(&parts_of(owner)->nodes);
 }
 
+/* Recorders are on some seconds after they are asked for, if they can be. */
+#define ABOUT_TO_NS INT64_C(15000000000)
+
+static bool
+port_capturing(void *owner, uint32_t type, bool *on)
+{
+	const struct engine *g = owner;
+	const struct capture *x = captures_active(&g->parts.captures, type);
+
+	*on = x != NULL && x->ready.ns != 0;
+	return x != NULL &&
+	       (x->ready.ns != 0 || mono_since_ns(g->port.now, x->begun) < ABOUT_TO_NS);
+}
+
+static bool
+port_capture(void *owner, uint32_t type, int64_t over_ns)
+{
+	struct engine *g = owner;
+	const struct capture_options o = { .over_ns = over_ns,
+		.count = CAPTURE_DIAGNOSIS,
+		.for_ns = CAPTURE_DIAGNOSIS_NS,
+		.diagnosis = true };
+	struct err e;
+	uint64_t id;
+	int rc = captures_begin(&g->parts.captures, type, &o, g->port.now, &id, &e);
+
+	return rc == 0 || rc == ERR_BUSY; /* a user captures them */
+}
+
+static void
+port_captured_enough(void *owner, uint32_t type)
+{
+	captures_stop_diagnosis(&parts_of(owner)->captures, type);
+}
+
+static uint32_t
+port_captured(void *owner, uint32_t type, struct captured_request *list, uint32_t max)
+{
+	const struct captured *all[CAPTURED_MAX];
+	uint32_t n = captures_list(&parts_of(owner)->captures, type, all,
+	    max < CAPTURED_MAX ? max : CAPTURED_MAX);
+
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = (struct captured_request){ .trace = all[i]->trace,
+			.at_ns = all[i]->at.ns,
+			.usual = all[i]->usual,
+			.whole = all[i]->whole_at.ns != 0,
+			.lacks = captured_lacks(all[i]),
+			.recorded = captured_unrecorded(all[i]) };
+	return n;
+}
+
 static void
 port_ended(void *owner, struct wall when)
 {
@@ -164,6 +216,10 @@ static const struct search_calls CALLS = {
 	.mistaken = port_mistaken,
 	.below = port_below,
 	.look_below = port_look_below,
+	.capture = port_capture,
+	.capturing = port_capturing,
+	.captured_enough = port_captured_enough,
+	.captured = port_captured,
 	.ended = port_ended,
 };
 

@@ -160,6 +160,10 @@ KEY(learn, budget, learn_budget, SHARE, "5%", 0.00001, 1,
 KEY(capture, budget, recorder_budget, SHARE, "0.5%", 0.00001, 1,
     "What the flight recorders of hone capture may cost in the programs: a share of one core, on each node. It is a part of agents.budget, or "
     "of search.budget beside it. Providers of tracepoints that do not fit are left out, the most frequent first.")
+KEY(capture, always, recorder_always, TEXT, "off", 0, 0,
+    "on: flight recorders are on all the time, so that of each request type the slowest requests beyond p99.9 are captured by themselves, and "
+    "what was over before anybody looked is known; then all requests are sampled that agents.budget permits, whatever agents.enough is. off: "
+    "only while hone capture or a diagnosis needs them.")
 
 KEY(levels, budget, levels_budget, SHARE, "0.5%", 0.00001, 1,
     "What tracepoints that are on by their log level (hone levels) may cost in the programs: a share of one core, on each node. hone levels "

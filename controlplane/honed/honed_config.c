@@ -155,6 +155,9 @@ config_check(const struct config *c, struct err *e)
 	if (c->database[0] == '\0' || c->space[0] == '\0' || strcmp(c->database, c->space) == 0)
 		return err_set(
 		    e, ERR_INPUT, "storage.database and storage.space must be two files");
+	if (strcmp(c->recorder_always, "on") != 0 && strcmp(c->recorder_always, "off") != 0)
+		return err_set(
+		    e, ERR_INPUT, "capture.always: %s: must be on or off", c->recorder_always);
 	if (check_below(c, e) < 0)
 		return e->code;
 	return check_roles(c, e) < 0 ? e->code : check_rules(c, e);
@@ -197,6 +200,7 @@ config_engine(const struct config *c)
 		.idle_share = c->idle_budget,
 		.recorder_share = c->recorder_budget,
 		.levels_share = c->levels_budget,
+		.recorder_always = strcmp(c->recorder_always, "on") == 0,
 		.network_max = c->network_max,
 		.rings_max_bytes = c->memory_max_rings,
 		.effect_min = c->effect_min,

@@ -556,6 +556,58 @@ of_node_budget(const struct node_at *x)
 	return overhead_limit(x->e->overhead);
 }
 
+static double
+of_recorder_on(const struct node_at *x)
+{
+	return x->n->status.recorder > 0;
+}
+
+static double
+of_recorder_horizon(const struct node_at *x)
+{
+	return recorder_horizon_s(x->n);
+}
+
+static double
+of_recorder_bytes(const struct node_at *x)
+{
+	return (double)x->n->status.recorder_bytes;
+}
+
+static double
+of_recorder_cost(const struct node_at *x)
+{
+	bool assumed;
+
+	return recorder_measured(x->n, overhead_record_ns(x->e->overhead, x->i, &assumed));
+}
+
+static double
+of_recorder_left_out(const struct node_at *x)
+{
+	const struct recorder_plan *p = &x->e->recorder;
+
+	return p->on && x->i < p->n ? p->items[x->i].left_out : 0;
+}
+
+static double
+of_recorder_records(const struct node_at *x)
+{
+	return (double)x->n->status.recorder_records;
+}
+
+static double
+of_recorder_snapshots(const struct node_at *x)
+{
+	return (double)x->n->status.recorder_snapshots;
+}
+
+static double
+of_recorder_refused(const struct node_at *x)
+{
+	return (double)x->n->status.recorder_refused;
+}
+
 static const struct node_metric {
 	const char *name, *help;
 	enum metric_kind kind;
@@ -579,6 +631,23 @@ static const struct node_metric {
 	    "What added tracepoints cost the node now, as a share of one core.", METRIC_GAUGE,
 	    of_node_cost },
 	{ "hone_agent_budget_ratio", "What they may cost.", METRIC_GAUGE, of_node_budget },
+	{ "hone_recorder_on", "1: the flight recorder of the node is on.", METRIC_GAUGE,
+	    of_recorder_on },
+	{ "hone_recorder_horizon_seconds",
+	    "How far back its buffers reach at the present rate; +Inf: nothing is written.",
+	    METRIC_GAUGE, of_recorder_horizon },
+	{ "hone_recorder_bytes", "Memory of its buffers.", METRIC_GAUGE, of_recorder_bytes },
+	{ "hone_recorder_cost_ratio", "What it costs the programs, as a share of one core.",
+	    METRIC_GAUGE, of_recorder_cost },
+	{ "hone_recorder_providers_left_out",
+	    "Providers of tracepoints that do not fit into its budget.", METRIC_GAUGE,
+	    of_recorder_left_out },
+	{ "hone_recorder_records", "Records that were written to it since the agent started.",
+	    METRIC_COUNTER, of_recorder_records },
+	{ "hone_recorder_snapshots", "Snapshots that were taken of it since the agent started.",
+	    METRIC_COUNTER, of_recorder_snapshots },
+	{ "hone_recorder_refused", "Snapshots that the tracer refused since the agent started.",
+	    METRIC_COUNTER, of_recorder_refused },
 };
 
 static void

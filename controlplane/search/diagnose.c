@@ -9,6 +9,7 @@
 #include "controlplane/search/baseline.h"
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/search.h"
+#include "controlplane/search/search_captures.h"
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
@@ -337,7 +338,7 @@ static int
 watch(struct search_port *port, struct diagnosis *d, bool late, bool ended, struct err *e)
 {
 	struct eligible eligible[ELIGIBLE_MAX];
-	bool enough = late || d->nsearches > 0;
+	bool enough = late || d->nsearches > 0, left = search_captures_hold(port, d);
 	int n = eligible_groups(eligible, port, d, late, e), rc = n < 0 ? n : 0;
 	double worth_ns = 0, least_m2 = m2_worth(d);
 
@@ -347,7 +348,7 @@ watch(struct search_port *port, struct diagnosis *d, bool late, bool ended, stru
 
 		if (cost_ns <= 0 || (cost_ns < worth_ns && eligible[i].group->total.m2 < least_m2))
 			continue;
-		if (is_new(port, d, &eligible[i]) &&
+		if (!left && is_new(port, d, &eligible[i]) &&
 		    (sure = eligible_surely(&eligible[i], port, d, enough, e)) > 0)
 			rc = add_searches(port, d, &eligible[i], e);
 		if (sure < 0)
@@ -416,7 +417,7 @@ keep_baseline(struct search_port *port, struct diagnosis *d)
 static void
 end_gone(struct search_port *port, struct diagnosis *d, const struct presence_state *p)
 {
-	const struct hypothesis *most = NULL;
+	const struct hypothesis *most = d->rare.h;
 	char edge[2 * LABEL_TEXT_MAX + 8] = "";
 
 	for (uint32_t i = 0; i < d->nsearches; i++) {
@@ -541,6 +542,23 @@ end_found(struct search_port *port, struct diagnosis *d)
 		diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
 }
 
+/* Captured requests have decided. Where they all came before it began, or the problem is quiet, and the verdict is sure, it is gone. */
+static void
+end_captured(struct search_port *port, struct diagnosis *d)
+{
+	const struct worth_facts f = worth_facts_of(port->forest, d->run);
+	struct presence_state p = presence_look(&d->presence, mono_since_ns(port->now, d->begun));
+	bool past = d->rare.to_ns < 0;
+
+	d->run->verdict = forest_verdict(port->forest, d->run->id, 1)->hypothesis;
+	p.from_ns = d->rare.from_ns;
+	p.to_ns = d->rare.to_ns;
+	if (worth_state(&f) == RUN_FOUND && (past || p.quiet))
+		end_gone(port, d, &p);
+	else
+		diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
+}
+
 static uint64_t
 incomplete_traces(const struct diagnosis *d)
 {
@@ -639,10 +657,15 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 				   !found_so_far(port, d));
 	if ((rc = watch(port, d, late, ended, e)) != 0)
 		return rc;
-	if (d->nsearches == 0 && late)
-		end_unfound(port, d, waited_ns);
-	else if (looks || !all_ended(d))
+	ended = d->nsearches == 0 ? late : !looks && all_ended(d);
+	if ((rc = search_captures(port, d, ended && !found_so_far(port, d), e)) != 0)
+		return rc < 0 ? rc : 0;
+	if (!ended)
 		return 0;
+	if (d->rare.h != NULL)
+		end_captured(port, d);
+	else if (d->nsearches == 0)
+		end_unfound(port, d, waited_ns);
 	else if (forest_verdict(port->forest, d->run->id, 1) != NULL)
 		end_found(port, d);
 	else
@@ -708,6 +731,8 @@ diagnose_end(struct search_port *port, struct diagnosis *d, enum run_state state
 			search_end(port, d->searches[i], reason);
 	if (d->groups != NULL && state == RUN_BASELINE)
 		keep_baseline(port, d);
+	if (d->rare.asked)
+		port->calls->captured_enough(port->owner, d->type);
 	d->run->state = state;
 	d->run->ended = when;
 	d->run->reason = reason;

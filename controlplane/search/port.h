@@ -47,6 +47,16 @@ struct path_counts {
 	uint64_t inexact;  /* traces whose edges do not add up to the response time: a bug */
 };
 
+/* A request of the type that was captured with all tracepoints (docs/capture.md). */
+struct captured_request {
+	const struct trace *trace; /* valid until the call returns to the owner */
+	int64_t at_ns;             /* when, by our clock */
+	bool usual;                /* it was taken to compare with; else for its response time */
+	bool whole;                /* its nodes have answered, or have had their time */
+	bool lacks;        /* records may be missing, other than of nodes without a recorder */
+	uint64_t recorded; /* hash of the nodes without a recorder: requests with other ones have other tracepoints */
+};
+
 /* Questions that only the owner of agents and budgets can answer. `owner` is search_port.owner. */
 struct search_calls {
 	/* Every connected agent has confirmed its latest desired state. */
@@ -84,6 +94,15 @@ struct search_calls {
 	bool (*below)(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1]);
 	/* It is asked for, or no longer. Calls of several searches are counted. */
 	void (*look_below)(void *owner, const char *service, bool before, bool on);
+	/* Requests of the type that are slower than that are captured from now on, and some usual ones. False: they cannot be. */
+	bool (*capture)(void *owner, uint32_t type, int64_t over_ns);
+	/* That goes on, and flight recorders are on (*on), or are about to be. */
+	bool (*capturing)(void *owner, uint32_t type, bool *on);
+	/* It is not needed any more. */
+	void (*captured_enough)(void *owner, uint32_t type);
+	/* Requests of the type that were captured, whoever asked for them, at most `max`; how many. O(captured). */
+	uint32_t (*captured)(
+	    void *owner, uint32_t type, struct captured_request *list, uint32_t max);
 	/* A diagnosis has ended; what it enabled is out of the plan. */
 	void (*ended)(void *owner, struct wall when);
 };

@@ -26,6 +26,7 @@
  *	search_rest.c               what a verdict leaves of the problem
  *	search_still.c              processes that stand still
  *	search.c                    a search's cycle
+ *	captured.c, search_captures.c   outliers that are too rare to cut
  *	watch.c, diagnose.c         which groups have a problem; a diagnosis
  */
 #ifndef CONTROLPLANE_SEARCH_SEARCH_STATE_H
@@ -226,6 +227,14 @@ struct tail_state {
 	double ns;       /* the response time at the quantile; 0: too few requests yet */
 };
 
+/* What it does about outliers that are too rare to cut: see captured.h. */
+struct rare_state {
+	bool asked;           /* for captures */
+	int64_t over_ns;      /* from which response time on; 0: not known yet */
+	struct hypothesis *h; /* that captured requests decided about; NULL: none */
+	int64_t from_ns, to_ns; /* of these outliers, since the diagnosis began; below 0: before it */
+};
+
 struct diagnosis {
 	struct run *run;
 	uint32_t type; /* label of its request_begin */
@@ -258,6 +267,7 @@ struct diagnosis {
 	struct arena kept;        /* has that */
 	struct watched *watched;  /* see watch.h */
 	struct tail_state tail;
+	struct rare_state rare;
 	bool below; /* its searches go on below the tracepoints */
 
 	struct search **searches; /* in the order of their making */

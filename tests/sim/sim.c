@@ -10,6 +10,7 @@
  * 	                                PROVIDER:EVENT
  * 	  work MEAN_MS SD_MS            takes time
  * 	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, while the fault is active
+ * 	  slow-each EVERY MEAN_MS SD_MS takes that much longer in one of so many requests, while the fault is active
  * 	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, while the fault is active
  * 	  per KEY MS                    takes MS for each unit of the key's value, while the fault is active
  * 	  call UNIT ... ;               forks all of them at the same time and joins all
@@ -38,7 +39,12 @@
  * 	tail QUANTILE                   the operator asks for this tail
  * 	baseline                        before the fault, the operator says that the type is healthy
  * 	burst FROM_S FOR_S [EVERY_S]    the fault is active only then, after the start of the diagnosis; again every EVERY_S
- * 	expect found|unsure|not-found|paused|gone
+ * 	recorder                        nodes can have flight recorders
+ * 	always                          these are always on
+ * 	stall EVERY MEAN_MS SD_MS       the machine stops each EVERY-th request that much longer, at a random moment of its work,
+ * 	                                while the fault is active
+ * 	past FOR_S AGO_S                the fault is active only before the diagnosis, for so long, and ended AGO_S before it
+ * 	expect found|unsure|not-found|not-sure|paused|gone      not-sure: unsure, or not found
  * 	from LABEL / to LABEL           each may occur several times; any of them is right
  * 	key-is TEXT
  * 	kind WORD                       of the first verdict
@@ -46,7 +52,8 @@
  * 	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
  * 	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure;
  * 	                                share LEAST [MOST]; passing MOST (share of the requests that pass the edge);
- * 	                                tail QUANTILE; tail-has KEY VALUE (KEY is a part of its name)
+ * 	                                tail QUANTILE; tail-has KEY VALUE (KEY is a part of its name); captured LEAST [P]
+ * 	                                (outliers, and the most that p may be)
  * 	over-max N                      in at most N periods of 5 s a node may exceed its budget, because the rates of the
  * 	                                tracepoints were unknown
  * 	probed-max SHARE                the probed share fell below SHARE at some time
@@ -72,6 +79,7 @@ enum op_kind {
 	OP_POINT,
 	OP_WORK,
 	OP_SLOW,
+	OP_SLOW_EACH,
 	OP_SLOW_AT,
 	OP_PER,
 	OP_CALL,
@@ -106,6 +114,10 @@ struct app {
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
 	    kind[16];
 	double tail; /* 0: none is asked for */
+	bool always;
+	double stall_ms, stall_sd_ms, past_for, past_ago;
+	int stall_every;
+	double stall_at; /* of this request: after so much of its mean work; below 0: it is not stopped */
 	bool baseline;
 	double burst_from, burst_for, burst_every; /* burst_for 0: the fault is always active */
 	bool acts;                                 /* the fault is, for this request */
@@ -168,7 +180,7 @@ node_named(struct app *a, const char *name)
 static void
 op_read(struct app *a, struct unit_text *u, char *word[], int n)
 {
-	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call",
+	static const char *const NAMES[] = { "point", "work", "slow", "slow-each", "slow-at", "per", "call",
 		"send", "maybe", "fault", "else", "loop", ";" };
 	struct op *o = &u->ops[u->nops++];
 	size_t kind = 0;
@@ -183,7 +195,7 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 		    kind == OP_POINT ? sizeof o->name : sizeof o->key, "%s", word[1]);
 	if (kind == OP_POINT && n > 2)
 		snprintf(o->key, sizeof o->key, "%s", word[2]);
-	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_MAYBE || kind == OP_FAULT) {
+	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_SLOW_EACH || kind == OP_MAYBE || kind == OP_FAULT) {
 		o->a = atof(word[1]);
 		o->b = n > 2 ? atof(word[2]) : 0;
 		o->c = n > 3 ? atof(word[3]) : 0;
@@ -297,7 +309,18 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->moved_max = atoi(word[1]);
 	else if (strcmp(w, "early-min") == 0)
 		a->early_min = atoi(word[1]);
-	else if (strcmp(w, "baseline") == 0)
+	else if (strcmp(w, "recorder") == 0)
+		a->stage.has_recorders = true;
+	else if (strcmp(w, "always") == 0)
+		a->always = true;
+	else if (strcmp(w, "stall") == 0) {
+		a->stall_every = atoi(word[1]);
+		a->stall_ms = atof(word[2]);
+		a->stall_sd_ms = atof(word[3]);
+	} else if (strcmp(w, "past") == 0) {
+		a->past_for = atof(word[1]);
+		a->past_ago = atof(word[2]);
+	} else if (strcmp(w, "baseline") == 0)
 		a->baseline = true;
 	else if (strcmp(w, "tail") == 0)
 		a->tail = atof(word[1]);
@@ -455,6 +478,23 @@ passes(struct place_sim *p, const char *event)
 	return p->probed;
 }
 
+/* The same record, in the node's flight recorder: that has the requests that are not probed, too. */
+static void
+pass_recorder(struct app *a, const struct place_sim *p, const char *event, int64_t at_ns)
+{
+	char full[FULL_NAME], text[200];
+
+	full_name(full, p->service, event);
+	if (!stage_is_recorded(p->node, full))
+		return;
+	snprintf(text, sizeof text, "%s/%s", p->service, full);
+	stage_record_passed(&a->stage, p->node,
+	    &(struct stage_record){ .time_ns = at_ns,
+		.trace = p->trace,
+		.unit = p->unit,
+		.label = stage_label(&a->stage, RECORD_POINT, text, NULL) });
+}
+
 static struct stage_node *
 node_for(struct app *a, const char *service)
 {
@@ -517,6 +557,13 @@ call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 	return at_ns;
 }
 
+/* One in `every` requests, those in the middle between its multiples. */
+static bool
+is_nth(const struct app *a, int every)
+{
+	return every > 0 && (int)(a->stage.requests % (uint64_t)every) == every / 2;
+}
+
 /* Runs ops to the end of the block; *end: the op after it. Without `doing`, it only finds the
  * end. */
 static int64_t
@@ -544,6 +591,8 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 				at_ns = play(a, p, u, i + 1, &next, true, at_ns);
 			i = next - 1;
 		} else if (doing) {
+			if (o->kind == OP_POINT)
+				pass_recorder(a, p, o->name, at_ns);
 			if (o->kind == OP_POINT && passes(p, o->name)) {
 				char event[FULL_NAME];
 
@@ -553,8 +602,13 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 				    o->key[0] != '\0' ? key_value(a, o->key) : 0, at_ns);
 			} else if (o->kind == OP_WORK) {
 				at_ns += spend(a, o->a, o->b);
+				if (a->stall_at >= 0 && a->stall_at < o->a)
+					at_ns += spend(a, a->stall_ms, a->stall_sd_ms);
+				a->stall_at -= o->a;
 			} else if (o->kind == OP_SLOW && a->acts &&
 				   rng_unit(&a->stage.rng) < o->a) {
+				at_ns += spend(a, o->b, o->c);
+			} else if (o->kind == OP_SLOW_EACH && a->acts && is_nth(a, (int)o->a)) {
 				at_ns += spend(a, o->b, o->c);
 			} else if (o->kind == OP_SLOW_AT && a->acts &&
 				   strcmp(p->node->name, o->key) == 0) {
@@ -583,6 +637,17 @@ acts_at(const struct app *a, int64_t at_ns)
 	return since_s >= 0 && since_s < a->burst_for;
 }
 
+static double
+mean_work(const struct app *a)
+{
+	double ms = 0;
+
+	for (int i = 0; i < a->nunits; i++)
+		for (int k = 0; k < a->units[i].nops; k++)
+			ms += a->units[i].ops[k].kind == OP_WORK ? a->units[i].ops[k].a : 0;
+	return ms;
+}
+
 static void
 request(void *app, int64_t at_ns)
 {
@@ -595,6 +660,9 @@ request(void *app, int64_t at_ns)
 	int end;
 
 	a->acts = acts_at(a, at_ns);
+	a->stall_at = a->acts && is_nth(a, a->stall_every)
+	                  ? rng_unit(&a->stage.rng) * mean_work(a)
+	                  : -1;
 	p.probed = rng_unit(&a->stage.rng) < p.node->probed;
 	for (int i = 0; i < a->nkeys; i++)
 		a->value[i] = floor(a->keys[i].low + rng_unit(&a->stage.rng) *
@@ -728,6 +796,9 @@ holds(const struct verdict *v, const char *field, const char *a, const char *b)
 		return v->loop_back;
 	if (strcmp(field, "unlearned") == 0)
 		return v->unlearned == (uint32_t)atoi(a) && strcmp(v->unlearned_service, b) == 0;
+	if (strcmp(field, "captured") == 0) /* at least so many outliers, and p at most */
+		return v->kind == VERDICT_CAPTURED && v->tail_requests >= (uint64_t)atoi(a) &&
+		       (b[0] == '\0' || v->tail_p <= atof(b));
 	if (strcmp(field, "unsure") == 0)
 		return !verdict_sure(v);
 	if (strcmp(field, "share") == 0)
@@ -775,13 +846,19 @@ outcome_of(const struct run *r, const struct verdict *v, char *text, size_t size
 	return text;
 }
 
-/* It says that the problem has stopped, and when it was there: to a slice before and after. */
+/* It says that the problem has stopped, and when it was there: to a slice before and after; from few outliers, within that time. */
 static bool
-is_gone(const struct app *a, const struct run *r)
+is_gone(const struct app *a, const struct run *r, const struct verdict *v)
 {
 	double from_s = (double)(r->problem_from.ns - r->begun.ns) / 1e9,
 	       to_s = (double)(r->problem_to.ns - r->begun.ns) / 1e9;
 
+	if (v != NULL && v->kind == VERDICT_CAPTURED && a->past_for > 0)
+		return r->state == RUN_GONE && from_s >= -a->past_for - a->past_ago &&
+		       to_s <= 1 - a->past_ago && r->subject[0] != '\0';
+	if (v != NULL && v->kind == VERDICT_CAPTURED)
+		return r->state == RUN_GONE && from_s >= a->burst_from &&
+		       to_s <= a->burst_from + a->burst_for + 1 && r->subject[0] != '\0';
 	return r->state == RUN_GONE && r->reason == REASON_PROBLEM_STOPPED &&
 	       fabs(from_s - a->burst_from) <= 0.6 &&
 	       fabs(to_s - a->burst_from - a->burst_for) <= 0.6 && r->subject[0] != '\0';
@@ -794,7 +871,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	bool found = r->state == RUN_FOUND && v != NULL;
 	bool want_unsure = strcmp(a->expect, "unsure") == 0,
 	     want_gone = strcmp(a->expect, "gone") == 0,
-	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure && !want_gone;
+	     either = strcmp(a->expect, "not-sure") == 0,
+	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure && !want_gone && !either;
 	struct assemble_counts n;
 	uint64_t jumps = 0;
 	char outcome[900];
@@ -829,12 +907,12 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		return false;
 	if (a->moved_max >= 0 && engine_parts(a->stage.g)->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;
-	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure ||
-	    (want_gone && !is_gone(a, r)) || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
+	if (!quiet || found != want_found || (!either && (r->state == RUN_UNSURE) != want_unsure) ||
+	    (want_gone && !is_gone(a, r, v)) || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
 	if (a->used_max >= 0 && (int)r->tracepoints > a->used_max)
 		return false;
-	if (!found)
+	if (!found && (v == NULL || a->kind[0] == '\0'))
 		return true;
 	if (a->kind[0] != '\0' && strcmp(verdict_word(v->kind), a->kind) != 0)
 		return false;
@@ -842,6 +920,16 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		return false;
 	return one_of(v->from, a->from, a->nfrom) && one_of(v->to, a->to, a->nto) &&
 	       (a->key_is[0] == '\0' || strcmp(v->key, a->key_is) == 0);
+}
+
+/* The fault before the diagnosis, and after it nothing of it. */
+static void
+play_past(struct app *a)
+{
+	for (int64_t until_ns = a->stage.now_ns + (int64_t)((a->past_for + a->past_ago) * 1e9),
+		     from_ns = a->stage.now_ns;
+	     a->stage.now_ns < until_ns; stage_tick(&a->stage))
+		a->fault = a->stage.now_ns < from_ns + (int64_t)(a->past_for * 1e9);
 }
 
 static bool
@@ -857,14 +945,16 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	o.ignore = a->ignore;
 	o.bins = a->bins;
 	o.deep = a->deep;
+	o.recorder_always = a->always;
 	stage_open(&a->stage, &o, seed);
 	stage_learn(&a->stage, a->learn_s);
 	if (a->baseline && stage_diagnose(&a->stage, a->units[a->nunits - 1].name,
 			       &(struct start_options){ .healthy = true }, 300, NULL, &quiet)
 				   ->state != RUN_BASELINE)
 		stage_die("baseline", "none was kept");
+	play_past(a);
 	spending_begins(a);
-	a->fault = true;
+	a->fault = a->past_for <= 0;
 	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name,
 	    &(struct start_options){ .tail_quantile = a->tail }, 300, watch, &quiet);
 	right = judge(a, r, quiet, why, size);

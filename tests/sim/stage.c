@@ -120,6 +120,8 @@ stage_open(struct stage *s, const struct engine_options *o, uint64_t seed)
 		n->nrates = 0;
 		n->told_ns = n->asked_ns = n->status_ns = 0;
 		n->told = n->sent_bytes = 0;
+		n->nrecorder = 0;
+		n->ring_at = 0;
 		n->cpu_ns = 0;
 		if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) !=
 		    0)
@@ -143,6 +145,7 @@ stage_release(struct stage *s)
 {
 	for (int i = 0; i < s->nnodes; i++) {
 		free(s->nodes[i]->records);
+		free(s->nodes[i]->ring);
 		texts_free(s->nodes[i]->has);
 		free(s->nodes[i]);
 	}
@@ -184,6 +187,26 @@ stage_emit(struct stage *s, struct stage_node *n, const struct stage_record *r)
 	}
 	n->records[n->nrecords] = *r;
 	n->records[n->nrecords++].seq = s->seq++;
+}
+
+bool
+stage_is_recorded(const struct stage_node *n, const char *name)
+{
+	size_t len = strcspn(name, ":");
+
+	for (uint32_t i = 0; i < n->nrecorder; i++)
+		if (strncmp(n->recorder[i], name, len) == 0 && strcmp(n->recorder[i] + len, ":*") == 0)
+			return true;
+	return false;
+}
+
+void
+stage_record_passed(struct stage *s, struct stage_node *n, const struct stage_record *r)
+{
+	if (n->ring == NULL)
+		n->ring = must(calloc(STAGE_RING, sizeof *n->ring));
+	n->ring[n->ring_at % STAGE_RING] = *r;
+	n->ring[n->ring_at++ % STAGE_RING].seq = s->seq++;
 }
 
 static int
@@ -388,7 +411,7 @@ node_status(struct stage *s, struct stage_node *n)
 	struct status status = { .tracer_ok = true, .programs = 1, .epoch = n->epoch };
 	bool costs = n->idle_core > 0 || n->record_cpu_ns > 0;
 
-	if ((s->begun_ns == INT64_MAX && !costs) ||
+	if ((s->begun_ns == INT64_MAX && !costs && !s->has_recorders) ||
 	    (n->fill <= 0 && s->now_ns - n->status_ns < (costs ? 500 : 1000) * (int64_t)MS))
 		return;
 	n->cpu_ns += n->idle_core * (double)(n->status_ns > 0 ? s->now_ns - n->status_ns : 0);
@@ -399,6 +422,8 @@ node_status(struct stage *s, struct stage_node *n)
 	status.sent_bytes = n->sent_bytes;
 	status.record_ns = n->record_ns;
 	status.rejected_ns = n->rejected_ns;
+	status.recorder = n->nrecorder;
+	status.recorder_bytes = n->nrecorder > 0 ? STAGE_RING * 40 : 0;
 	status.fill[QUEUE_RING] = at_s >= n->fill_from_s && at_s < n->fill_from_s + n->fill_for_s
 	                              ? n->fill
 	                              : 0.05;
@@ -418,6 +443,63 @@ has(const struct stage_node *n, const char *toggle)
 	       texts_find(n->has, toggle, len) != UINT32_MAX;
 }
 
+/* What the flight recorder has of a trace: records of it, or that it was overwritten. */
+static void
+answer_keep(struct stage *s, struct stage_node *n, const struct keep *k)
+{
+	size_t held = n->ring_at < STAGE_RING ? n->ring_at : STAGE_RING;
+	struct kept answer = { .number = k->number,
+		.trace_id = k->trace_id,
+		.result = KEPT_READ,
+		.rings = 1,
+		.failure = "" };
+	struct batch_writer w = { 0 };
+	struct buf out = { 0 };
+	struct err e;
+
+	s->batches++;
+	batch_begin(&w);
+	for (size_t i = n->ring_at - held; i < n->ring_at; i++) {
+		const struct stage_record *r = &n->ring[i % STAGE_RING];
+
+		if (i == n->ring_at - held)
+			answer.overwritten = held == STAGE_RING &&
+			                     its_clock(s, n, r->time_ns) > k->from_ns;
+		if (r->trace == k->trace_id)
+			write_record(s, n, &w, r);
+	}
+	if (batch_end(&w, its_clock(s, n, s->now_ns), &out, &e) != 0)
+		stage_die("kept", e.text);
+	answer.batch = out.data;
+	answer.batch_len = out.len;
+	if (engine_kept(s->g, n->number, &answer, &e) != 0)
+		stage_die("kept", e.text);
+	batch_release(&w);
+	buf_release(&out);
+}
+
+static void
+node_keeps(struct stage *s, struct stage_node *n)
+{
+	struct keep k;
+
+	while (engine_keep(s->g, n->number, &k)) {
+		engine_keep_sent(s->g, n->number, k.number);
+		answer_keep(s, n, &k);
+	}
+}
+
+static void
+obey_recorder(struct stage *s, struct stage_node *n, const struct want *w)
+{
+	n->nrecorder = 0;
+	for (uint32_t i = 0; i < w->nrecorder && i < 16 && s->has_recorders; i++)
+		snprintf(
+		    n->recorder[n->nrecorder++], sizeof n->recorder[0], "%s", w->recorder[i]);
+	if (n->nrecorder == 0)
+		n->ring_at = 0;
+}
+
 static void
 node_obey(struct stage *s, struct stage_node *n)
 {
@@ -432,6 +514,7 @@ node_obey(struct stage *s, struct stage_node *n)
 	n->epoch = w->epoch;
 	n->on = w->ntoggles;
 	n->shed = false;
+	obey_recorder(s, n, w);
 	n->sampled = w->sampled;
 	n->probed = 0;
 	n->sampled_others = w->sampled;
@@ -568,8 +651,10 @@ stage_tick(struct stage *s)
 	}
 	step(s);
 	for (int i = 0; i < s->nnodes; i++)
-		if (!s->nodes[i]->gone)
+		if (!s->nodes[i]->gone) {
+			node_keeps(s, s->nodes[i]);
 			node_obey(s, s->nodes[i]);
+		}
 }
 
 struct stage_rate

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "controlplane/engine/engine.h"
 
+enum { STAGE_RING = 1 << 16 };
 enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64, STAGE_TYPES_MAX = 8 };
 #define START_NS INT64_C(1000000000000)
 #define SHED 0.9
@@ -54,6 +55,11 @@ struct stage_node {
 	                                    agent does not report it */
 	double idle_core, record_cpu_ns; /* CPU of agent and tracer: share of a core, and for each
 	                                    record sent; 0, 0: not reported */
+	/* Its flight recorder, if it can have one: providers that it has on, and the newest records. */
+	char recorder[16][48];
+	uint32_t nrecorder;
+	struct stage_record *ring;
+	size_t ring_at; /* records written to it, over all */
 	double cpu_ns;                   /* CPU used so far */
 	uint64_t told, sent_bytes;       /* records sent, and their bytes */
 	int lose_count;                  /* largest number of records that it loses at a time ... */
@@ -73,6 +79,7 @@ struct stage {
 	double rate, owed;        /* requests a second */
 	bool irregular; /* they arrive as a Poisson process; false: as many in each second */
 	bool has_clocks;
+	bool has_recorders; /* nodes can have flight recorders, of STAGE_RING records each */
 	uint64_t requests, next_id;
 	struct sketch *decisions,
 	    *steps; /* CPU time in ns: of steps that change a desired state, and of the other steps; or NULL */
@@ -122,6 +129,10 @@ void stage_release(struct stage *s); /* also frees the nodes */
 uint32_t stage_label(struct stage *s, enum record_kind kind, const char *text, const char *field);
 void stage_emit(
     struct stage *s, struct stage_node *n, const struct stage_record *r); /* its seq is set here */
+
+/* The same for the node's flight recorder: whether it has this provider on; and a record of it, which overwrites the oldest one. */
+bool stage_is_recorded(const struct stage_node *n, const char *name);
+void stage_record_passed(struct stage *s, struct stage_node *n, const struct stage_record *r);
 
 /* Advances application, agents and engine by 20 ms. O(records in it + nodes). */
 void stage_tick(struct stage *s);

@@ -175,7 +175,7 @@ only_requests_over_the_limit_are_captured_and_only_once_recorders_are_on(void **
 	assert_int_equal(start(w, 0, 100 * MS), 0);
 	request(w, 200 * MS);
 	assert_int_equal(capture(w)->n, 0); /* nothing is on yet */
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	request(w, 200 * MS);
 	assert_int_equal(capture(w)->n, 0); /* it began before */
 	step(w, SECOND);
@@ -201,7 +201,7 @@ a_trace_is_whole_with_what_its_node_had(void **state)
 	struct keep k;
 
 	start(w, 0, 100 * MS);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	request(w, 300 * MS);
 	k = asked(w);
@@ -228,7 +228,7 @@ what_a_node_does_not_answer_is_told(void **state)
 	struct keep k;
 
 	start(w, 0, 100 * MS);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	usual(w);
 	request(w, 300 * MS);
@@ -246,7 +246,7 @@ what_a_node_does_not_answer_is_told(void **state)
 	assert_int_equal(capture(w)->list[1]->nodes[0].result, KEPT_NO_RECORDER);
 	assert_int_equal(capture(w)->end, CAPTURE_ENOUGH);
 	start(w, 0, 100 * MS);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	request(w, 300 * MS);
 	asked(w);
@@ -264,7 +264,7 @@ recorders_stay_on_until_the_last_trace_is_whole(void **state)
 	assert_false(captures_record(&w->captures));
 	start(w, 0, 100 * MS);
 	assert_true(captures_record(&w->captures));
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	usual(w);
 	request(w, 300 * MS);
@@ -291,7 +291,7 @@ a_quantile_needs_requests_to_be_known(void **state)
 
 	w->times = (struct sketch){ 0 };
 	start(w, 0.999, 0);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	request(w, SECOND / 2);
 	assert_int_equal(capture(w)->n, 0);
@@ -308,7 +308,7 @@ some_usual_requests_are_captured_too(void **state)
 	struct world *w = *state;
 
 	start(w, 0, 100 * MS);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	for (int i = 0; i < 100; i++) {
 		step(w, 100 * MS);
 		request(w, 10 * MS + 1000);
@@ -324,7 +324,7 @@ a_capture_with_enough_slow_requests_waits_for_usual_ones(void **state)
 	struct world *w = *state;
 
 	start(w, 0, 100 * MS);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	for (int i = 0; i < COUNT + 3; i++)
 		request(w, 300 * MS);
@@ -347,7 +347,7 @@ an_answer_that_nobody_asked_for_is_ignored(void **state)
 	struct kept bad = { .failure = "", .batch = "no batch", .batch_len = 8 };
 
 	start(w, 0, 100 * MS);
-	captures_ready(&w->captures, w->now);
+	captures_ready(&w->captures, true, w->now);
 	step(w, SECOND);
 	request(w, 300 * MS);
 	k = asked(w);

@@ -33,6 +33,10 @@ struct fake {
 	struct label_set refused;  /* labels that are over the overhead budget */
 	const struct programs *programs;
 	const struct mistake *mistake; /* that concerns every path; NULL: none */
+	struct captured_request captured[64]; /* the owner's answer */
+	uint32_t ncaptured;
+	bool cannot_capture;
+	int64_t captures; /* the limit that was asked for; 0: none is, or it is not needed any more */
 	/* what the owner was asked */
 	uint32_t enabled, audits, ended;
 	struct audit audited; /* the last row; its texts are no longer valid */
@@ -164,6 +168,43 @@ fake_look_below(void *owner, const char *service, bool before, bool on)
 	((struct fake *)owner)->before = before;
 }
 
+static inline bool
+fake_capture(void *owner, uint32_t type, int64_t over_ns)
+{
+	struct fake *f = owner;
+
+	assert_int_equal(type, f->d->type);
+	assert_true(over_ns > 0);
+	f->captures = f->cannot_capture ? 0 : over_ns;
+	return !f->cannot_capture;
+}
+
+static inline bool
+fake_capturing(void *owner, uint32_t type, bool *on)
+{
+	(void)type;
+	*on = ((struct fake *)owner)->captures > 0;
+	return ((struct fake *)owner)->captures > 0;
+}
+
+static inline void
+fake_captured_enough(void *owner, uint32_t type)
+{
+	(void)type;
+	((struct fake *)owner)->captures = 0;
+}
+
+static inline uint32_t
+fake_captured(void *owner, uint32_t type, struct captured_request *list, uint32_t max)
+{
+	const struct fake *f = owner;
+
+	assert_int_equal(type, f->d->type);
+	for (uint32_t i = 0; i < f->ncaptured && i < max; i++)
+		list[i] = f->captured[i];
+	return f->ncaptured;
+}
+
 static inline void
 fake_ended(void *owner, struct wall when)
 {
@@ -185,7 +226,8 @@ fake_begin(struct fake *f, const char *letters)
 	static const struct search_calls CALLS = { fake_confirmed, fake_began_after,
 		fake_affordable, fake_affordable_unknown, fake_affordable_below, fake_enabled,
 		fake_over_budget, fake_costs_measured, fake_any_fresh, fake_programs, fake_retired,
-		fake_audit, fake_mistaken, fake_below, fake_look_below, fake_ended };
+		fake_audit, fake_mistaken, fake_below, fake_look_below, fake_capture,
+		fake_capturing, fake_captured_enough, fake_captured, fake_ended };
 	static const char *const NODES[] = { "alpha" };
 	struct diagnosis *d;
 
