@@ -379,8 +379,7 @@ print_recorder(struct pen *p, const json_t *o)
 		fprintf(p->out, ": %s; %s, %.0f MiB, %s of a core", list_of(p, r, "providers"),
 		    is_null(r, "horizon_s")
 			? "nothing is written"
-			: pen_printf(
-			      p, "%s back", pen_seconds(p, number_of(r, "horizon_s"))),
+			: pen_printf(p, "%s back", pen_seconds(p, number_of(r, "horizon_s"))),
 		    number_of(r, "memory_mib"), pen_share(p, number_of(r, "measured")));
 	fprintf(p->out, "; %s provider%s left out; %s snapshot%s",
 	    pen_count(p, number_of(r, "left_out")), number_of(r, "left_out") == 1 ? "" : "s",

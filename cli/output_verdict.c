@@ -36,8 +36,9 @@ print_share(struct pen *p, const json_t *v)
 	if (!is_null(v, "captured")) {
 		line_print(p, "captured",
 		    pen_printf(p, "%s%s", text_of_put(p, verdict_captured_put, v),
-			is_true(v, "sure") ? ""
-					   : pen_printf(p, ": not sure, %s", verdict_doubt_text(v))));
+			is_true(v, "sure")
+			    ? ""
+			    : pen_printf(p, ": not sure, %s", verdict_doubt_text(v))));
 		return;
 	}
 	const char *interval = interval_useful(number_of(v, "share"), number_of(v, "share_low"),

@@ -67,6 +67,80 @@ recorder_lost(struct agent *a)
 	r->due = r->wanted.n > 0;
 }
 
+/* ---- what it writes ---- */
+
+static double
+record_bytes(const struct agent_recorder *r)
+{
+	return r->sized_records > 0 ? (double)r->sized_bytes / (double)r->sized_records
+	                            : RECORD_BYTES;
+}
+
+/* What the rings of one program have written since the last call, bytes. */
+static double
+measure_process(struct agent_recorder *r, int folders, const char *name, struct map *now_at)
+{
+	int fd = openat(folders, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uint64_t produced, bytes;
+	struct dirent *d;
+	double sum = 0;
+
+	if (dir == NULL && fd >= 0)
+		close(fd);
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		uint64_t key = hash_bytes(
+		    hash_bytes(0, name, strlen(name)), d->d_name, strlen(d->d_name));
+		uint64_t before = (uint64_t)(uintptr_t)map_get(&r->produced, key);
+
+		if (strncmp(d->d_name, SESSION_CHANNEL "_", sizeof SESSION_CHANNEL) != 0 ||
+		    !ring_peek(dirfd(dir), d->d_name, &produced, &bytes))
+			continue;
+		/* A program owns its ring's file; what it may write there must not count for more than the time permits: 4 GiB. */
+		if (produced >= before && produced - before < UINT64_C(1) << 32)
+			sum += (double)(produced - before);
+		r->ring_bytes += (int64_t)bytes;
+		map_put(now_at, key, (void *)(uintptr_t)produced);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return sum;
+}
+
+/*
+ * Counts what was written since the last call. A snapshot ends the sub-buffer of each ring, which moves its position by what was free there, and
+ * nobody wrote that: for the time that it takes (flushed) the rate before it counts.
+ */
+static void
+measure(struct agent_recorder *r, bool flushed, struct mono now)
+{
+	double seconds = (double)mono_since_ns(now, r->measured_at) / 1e9, bytes = 0;
+	char path[PATH_MAX];
+	struct map now_at = { 0 };
+	struct dirent *d;
+	DIR *dir;
+
+	r->ring_bytes = 0;
+	r->measured_at = now;
+	snprintf(path, sizeof path, "%.4000s/ust/pid", r->state.shm);
+	if (r->state.on > 0 && (dir = opendir(path)) != NULL) {
+		while ((d = readdir(dir)) != NULL)
+			if (d->d_name[0] != '.')
+				bytes += measure_process(r, dirfd(dir), d->d_name, &now_at);
+		closedir(dir);
+	}
+	map_release(&r->produced);
+	r->produced = now_at;
+	if (flushed)
+		bytes = r->bytes_per_s * seconds;
+	else if (seconds > 0)
+		r->bytes_per_s = bytes / seconds;
+	r->written_bytes += bytes;
+	r->written += bytes / record_bytes(r);
+}
+
+/* ---- tasks of the tracer ---- */
+
 bool
 recorder_give_task(struct agent *a, struct mono now)
 {
@@ -88,6 +162,8 @@ recorder_give_task(struct agent *a, struct mono now)
 		return false;
 	r->taken = r->nwaiting;
 	r->snapshot_at = now;
+	measure(r, false, now);
+	r->flushing = true;
 	tracer_thread_give(a->tracer_thread, TASK_SNAPSHOT, NULL, 0);
 	return true;
 }
@@ -204,6 +280,8 @@ recorder_result(struct agent *a, struct task_result *t)
 	const char *why = "";
 
 	if (t->task == TASK_SNAPSHOT) {
+		r->flushing = false;
+		measure(r, true, t->ended);
 		snapshot_made(a, t);
 		return;
 	}
@@ -226,66 +304,6 @@ recorder_result(struct agent *a, struct task_result *t)
 	free(t->rules);
 }
 
-/* ---- what it writes ---- */
-
-static double
-record_bytes(const struct agent_recorder *r)
-{
-	return r->sized_records > 0 ? (double)r->sized_bytes / (double)r->sized_records
-	                            : RECORD_BYTES;
-}
-
-/* Adds what the rings of one program have written since the last call. */
-static void
-measure_process(struct agent_recorder *r, int folders, const char *name, struct map *now_at)
-{
-	int fd = openat(folders, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	uint64_t produced, bytes;
-	struct dirent *d;
-
-	if (dir == NULL && fd >= 0)
-		close(fd);
-	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		uint64_t key = hash_bytes(
-		    hash_bytes(0, name, strlen(name)), d->d_name, strlen(d->d_name));
-		uint64_t before = (uint64_t)(uintptr_t)map_get(&r->produced, key);
-
-		if (strncmp(d->d_name, SESSION_CHANNEL "_", sizeof SESSION_CHANNEL) != 0 ||
-		    !ring_peek(dirfd(dir), d->d_name, &produced, &bytes))
-			continue;
-		/* A program owns its ring's file; what it may write there must not count for more than the time permits: 4 GiB. */
-		if (produced >= before && produced - before < UINT64_C(1) << 32) {
-			r->written += (double)(produced - before) / record_bytes(r);
-			r->written_bytes += produced - before;
-		}
-		r->ring_bytes += (int64_t)bytes;
-		map_put(now_at, key, (void *)(uintptr_t)produced);
-	}
-	if (dir != NULL)
-		closedir(dir);
-}
-
-static void
-measure(struct agent_recorder *r)
-{
-	char path[PATH_MAX];
-	struct map now_at = { 0 };
-	struct dirent *d;
-	DIR *dir;
-
-	r->ring_bytes = 0;
-	snprintf(path, sizeof path, "%.4000s/ust/pid", r->state.shm);
-	if (r->state.on > 0 && (dir = opendir(path)) != NULL) {
-		while ((d = readdir(dir)) != NULL)
-			if (d->d_name[0] != '.')
-				measure_process(r, dirfd(dir), d->d_name, &now_at);
-		closedir(dir);
-	}
-	map_release(&r->produced);
-	r->produced = now_at;
-}
-
 void
 recorder_status(const struct agent *a, struct status *s)
 {
@@ -294,7 +312,7 @@ recorder_status(const struct agent *a, struct status *s)
 	s->recorder = r->state.on;
 	s->recorder_bytes = r->ring_bytes;
 	s->recorder_records = (uint64_t)r->written;
-	s->recorder_written = r->written_bytes;
+	s->recorder_written = (uint64_t)r->written_bytes;
 	s->recorder_snapshots = r->snapshots;
 	s->recorder_refused = r->refused;
 	s->recorder_missing = r->missing;
@@ -339,11 +357,9 @@ recorder_turn(struct agent *a, struct mono now)
 	give_up_waiting(a);
 	if (r->snapshot != NULL && !snapshot_step(r->snapshot))
 		answer_snapshot(a);
-	if ((r->state.on > 0 || r->produced.count > 0) &&
-	    mono_since_ns(now, r->measured_at) >= MEASURE_EVERY_NS) {
-		measure(r);
-		r->measured_at = now;
-	}
+	if ((r->state.on > 0 || r->produced.count > 0) && !r->flushing &&
+	    mono_since_ns(now, r->measured_at) >= MEASURE_EVERY_NS)
+		measure(r, false, now);
 }
 
 void

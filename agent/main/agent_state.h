@@ -242,8 +242,9 @@ struct agent_recorder {
 	uint64_t sized_records, sized_bytes; /* of all snapshots: the mean size of a record */
 	struct map produced; /* of each ring: its file's hash -> position at measured_at */
 	struct mono measured_at;
-	double written; /* records since the agent started: bytes / mean size */
-	uint64_t written_bytes;
+	double written, written_bytes; /* since the agent started: records, bytes / mean size */
+	double bytes_per_s;            /* in the last period that was measured */
+	bool flushing;                 /* a snapshot is being made */
 	int64_t ring_bytes;
 };
 

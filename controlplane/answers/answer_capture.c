@@ -139,7 +139,8 @@ capture_json(struct engine *g, const struct capture *x, const struct answer_cont
 {
 	double left = (double)(x->options.for_ns - mono_since_ns(c->now, x->begun)) / 1e9;
 
-	return json_pack("{s:I, s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack(
+	    "{s:I, s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}",
 	    "capture", (json_int_t)x->id, "type", type_json(g, x->type), "state", state_word(x),
 	    "quantile", x->options.quantile > 0 ? number_json(x->options.quantile) : json_null(),
 	    "over_ms",
@@ -147,10 +148,13 @@ capture_json(struct engine *g, const struct capture *x, const struct answer_cont
 	    "limit_ms", x->limit_ns > 0 ? number_json((double)x->limit_ns / 1e6) : json_null(),
 	    "count", (json_int_t)x->options.count, "left_s",
 	    x->end == CAPTURE_ACTIVE && !x->standing ? number_json(fmax(left, 0)) : json_null(),
-	    "by", x->standing ? "recorder" : x->options.diagnosis ? "diagnosis" : "user", "seen",
-	    (json_int_t)x->seen, "slow", (json_int_t)x->slow, "missed", (json_int_t)x->missed,
-	    "captured", (json_int_t)x->n, "whole", (json_int_t)count_whole(x), "usual",
-	    (json_int_t)x->nusual);
+	    "by",
+	    x->standing            ? "recorder"
+	    : x->options.diagnosis ? "diagnosis"
+				   : "user",
+	    "seen", (json_int_t)x->seen, "slow", (json_int_t)x->slow, "missed",
+	    (json_int_t)x->missed, "captured", (json_int_t)x->n, "whole",
+	    (json_int_t)count_whole(x), "usual", (json_int_t)x->nusual);
 }
 
 /* ---- its requests ---- */

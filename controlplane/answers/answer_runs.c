@@ -260,8 +260,9 @@ captured_json(const struct verdict *v)
 	if (v->kind != VERDICT_CAPTURED)
 		return json_null();
 	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "slow", (json_int_t)v->tail_requests, "with",
-	    (json_int_t)llround(with), "usual", (json_int_t)(v->traces - v->tail_requests), "excess_ms",
-	    number_json(with > 0 ? v->cost_ns / with / 1e6 : NAN), "p", number_json(v->tail_p));
+	    (json_int_t)llround(with), "usual", (json_int_t)(v->traces - v->tail_requests),
+	    "excess_ms", number_json(with > 0 ? v->cost_ns / with / 1e6 : NAN), "p",
+	    number_json(v->tail_p));
 }
 
 /* What of it was not there in the baseline. */
@@ -290,8 +291,8 @@ add_circumstances(json_t *j, const struct verdict *v, bool whole)
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
 	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
-	    answer_below(v, whole), "tail", tail_json(v), "captured", captured_json(v), "new", new_json(v), "within",
-	    within_json(v), "ground",
+	    answer_below(v, whole), "tail", tail_json(v), "captured", captured_json(v), "new",
+	    new_json(v), "within", within_json(v), "ground",
 	    v->ground != GROUND_OPEN ? json_string(ground_word(v->ground)) : json_null());
 
 	json_object_update(j, more);

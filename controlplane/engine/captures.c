@@ -231,8 +231,7 @@ captures_find(const struct captures *c, uint64_t id)
 }
 
 uint32_t
-captures_list(
-    const struct captures *c, uint32_t type, const struct captured **list, uint32_t max)
+captures_list(const struct captures *c, uint32_t type, const struct captured **list, uint32_t max)
 {
 	uint32_t n = 0;
 
@@ -442,7 +441,8 @@ is_usual(const struct sketch *times, int64_t took_ns)
 }
 
 static void
-put_captured(struct captures *c, struct captured **list, uint32_t *n, uint32_t at, struct captured *x)
+put_captured(
+    struct captures *c, struct captured **list, uint32_t *n, uint32_t at, struct captured *x)
 {
 	if (at < *n)
 		captured_free(c, list[at]);

@@ -57,7 +57,8 @@ enum {
 #define CAPTURE_STANDING_KEEP_NS INT64_C(600000000000)
 #define CAPTURE_STANDING_USUAL_NS INT64_C(300000000000)
 #define CAPTURE_STANDING_QUANTILE 0.999
-#define CAPTURE_DIAGNOSIS_NS INT64_C(600000000000) /* the longest time of one that a diagnosis asks for */
+#define CAPTURE_DIAGNOSIS_NS \
+	INT64_C(600000000000) /* the longest time of one that a diagnosis asks for */
 
 struct capture_options {
 	double quantile; /* requests beyond this quantile of their type; 0: over_ns */
@@ -106,9 +107,9 @@ struct capture {
 	struct capture_options options;
 	struct mono begun, ready; /* ready 0: not all recorders are on yet */
 	enum capture_end end;
-	int64_t limit_ns;    /* as of the last request; 0: not known yet */
-	uint64_t seen, slow; /* requests since it is ready; of them over the limit */
-	uint64_t missed;     /* slow ones that were not captured, for CAPTURE_*_MAX */
+	int64_t limit_ns;              /* as of the last request; 0: not known yet */
+	uint64_t seen, slow;           /* requests since it is ready; of them over the limit */
+	uint64_t missed;               /* slow ones that were not captured, for CAPTURE_*_MAX */
 	struct mono usual_at, slow_at; /* the newest ones */
 	bool standing;
 	uint32_t n, nusual;
@@ -170,7 +171,8 @@ int captures_step(struct captures *c, struct clocks *clocks, struct labels *labe
 bool capture_is_whole(const struct capture *x); /* all of its traces are */
 
 /* Captured requests of the type, of all captures, at most `max`: how many. O(captured). */
-uint32_t captures_list(const struct captures *c, uint32_t type, const struct captured **list, uint32_t max);
+uint32_t captures_list(
+    const struct captures *c, uint32_t type, const struct captured **list, uint32_t max);
 
 /* By its number, standing ones too; NULL: there is none, or it gave its place. */
 const struct capture *captures_find(const struct captures *c, uint64_t id);

@@ -366,8 +366,8 @@ step_captures(struct engine *g, struct mono now, struct err *e)
 	for (uint32_t i = 0; i < p->types.n; i++)
 		p->types.items[i].captured = captures_of(&p->captures, p->types.items[i].label);
 	p->captures.always = p->options.recorder_always;
-	if (recorder_plan_step(&p->recorder, p->captures.always || captures_record(&p->captures),
-		&facts, now))
+	if (recorder_plan_step(
+		&p->recorder, p->captures.always || captures_record(&p->captures), &facts, now))
 		nodes_changed(&p->nodes);
 	captures_ready(&p->captures, recorder_plan_ready(&p->recorder, &p->nodes), now);
 	return rc;

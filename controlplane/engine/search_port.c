@@ -173,8 +173,8 @@ static uint32_t
 port_captured(void *owner, uint32_t type, struct captured_request *list, uint32_t max)
 {
 	const struct captured *all[CAPTURED_MAX];
-	uint32_t n = captures_list(&parts_of(owner)->captures, type, all,
-	    max < CAPTURED_MAX ? max : CAPTURED_MAX);
+	uint32_t n = captures_list(
+	    &parts_of(owner)->captures, type, all, max < CAPTURED_MAX ? max : CAPTURED_MAX);
 
 	for (uint32_t i = 0; i < n; i++)
 		list[i] = (struct captured_request){ .trace = all[i]->trace,

@@ -90,10 +90,9 @@ choose(const struct edge_facts *edges, const struct captured_facts *f)
 	uint32_t best = UINT32_MAX;
 
 	for (uint32_t k = 0; k < f->nedges; k++)
-		if (edges[k].with > 0 &&
-		    (best == UINT32_MAX || edges[k].with > edges[best].with ||
-			(edges[k].with == edges[best].with &&
-			    edges[k].proportion < edges[best].proportion)))
+		if (edges[k].with > 0 && (best == UINT32_MAX || edges[k].with > edges[best].with ||
+					     (edges[k].with == edges[best].with &&
+						 edges[k].proportion < edges[best].proportion)))
 			best = k;
 	return best;
 }
@@ -118,11 +117,9 @@ captured_judge(
 	int rc;
 
 	assert(f->slow <= CAPTURED_SLOW_MAX && f->usual <= CAPTURED_USUAL_MAX);
-	*ret = (struct captured_finding){ .edge = UINT32_MAX,
-		.share = { 0, 1 },
-		.place_p = 1,
-		.usual_p = 1,
-		.p = 1 };
+	*ret = (struct captured_finding){
+		.edge = UINT32_MAX, .share = { 0, 1 }, .place_p = 1, .usual_p = 1, .p = 1
+	};
 	if (edges == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the edges of captured requests");
 	if (f->usual < CAPTURED_USUAL_LEAST)
@@ -138,8 +135,8 @@ captured_judge(
 	ret->usual_share = x->proportion * (f->usual + 1.0) / f->usual -
 	                   1.0 / f->nedges / (double)f->usual;
 	ret->share = exact_proportion(x->with, f->slow, f->confidence);
-	ret->place_p = place_p(edges, f,
-	    exact_binomial_tail(x->with, f->slow, fmin(1, ALIKE * x->proportion)));
+	ret->place_p = place_p(
+	    edges, f, exact_binomial_tail(x->with, f->slow, fmin(1, ALIKE * x->proportion)));
 	ret->p = fmax(ret->place_p, ret->usual_p);
 	ret->sure = ret->p <= VERDICT_CAPTURED_P;
 	return 0;

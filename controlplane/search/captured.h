@@ -44,11 +44,13 @@ struct captured_facts {
 };
 
 struct captured_finding {
-	uint32_t edge; /* that has more than half of the excess of most slow requests; UINT32_MAX: none has of any */
+	uint32_t
+	    edge; /* that has more than half of the excess of most slow requests; UINT32_MAX: none has of any */
 	uint32_t with; /* of how many */
-	struct interval share; /* of all such requests, those that have it there: exact_proportion() */
-	double excess_ns;      /* what these take longer there than usual ones, mean */
-	double usual_share;    /* of the time of usual requests */
+	struct interval
+	    share;          /* of all such requests, those that have it there: exact_proportion() */
+	double excess_ns;   /* what these take longer there than usual ones, mean */
+	double usual_share; /* of the time of usual requests */
 	double place_p, usual_p, p;
 	bool sure; /* p is at most VERDICT_CAPTURED_P */
 };
@@ -72,17 +74,19 @@ int64_t captured_limit_ns(const struct sketch *times);
 #define RARE_WAIT_GAPS 6 /* it waits for so many mean distances of two outliers */
 
 struct rare_facts {
-	bool searched;   /* it has a search */
-	bool ends;       /* it would end, and has found nothing */
-	bool asked;      /* it has asked for captures */
-	bool recording;  /* these go on, and flight recorders are on, or are about to be ... */
-	bool recorded;   /* they are on */
-	int64_t over_ns; /* captured_limit_ns() */
-	uint64_t over;   /* requests slower than that, since it began */
+	bool searched;    /* it has a search */
+	bool ends;        /* it would end, and has found nothing */
+	bool asked;       /* it has asked for captures */
+	bool recording;   /* these go on, and flight recorders are on, or are about to be ... */
+	bool recorded;    /* they are on */
+	int64_t over_ns;  /* captured_limit_ns() */
+	uint64_t over;    /* requests slower than that, since it began */
 	uint64_t cut_min; /* so many can be cut: struct conditions, traces_min */
-	double carries;   /* the share of the variance of the type that these carry: sketch_tail_carries() */
-	uint32_t slow, usual, pending; /* captured: outliers, usual ones, and those that nodes have not answered for */
-	int64_t lasts_ns;              /* since the diagnosis began */
+	double
+	    carries; /* the share of the variance of the type that these carry: sketch_tail_carries() */
+	uint32_t slow, usual,
+	    pending; /* captured: outliers, usual ones, and those that nodes have not answered for */
+	int64_t lasts_ns; /* since the diagnosis began */
 };
 
 enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };

@@ -53,8 +53,9 @@ struct captured_request {
 	int64_t at_ns;             /* when, by our clock */
 	bool usual;                /* it was taken to compare with; else for its response time */
 	bool whole;                /* its nodes have answered, or have had their time */
-	bool lacks;        /* records may be missing, other than of nodes without a recorder */
-	uint64_t recorded; /* hash of the nodes without a recorder: requests with other ones have other tracepoints */
+	bool lacks; /* records may be missing, other than of nodes without a recorder */
+	uint64_t
+	    recorded; /* hash of the nodes without a recorder: requests with other ones have other tracepoints */
 };
 
 /* Questions that only the owner of agents and budgets can answer. `owner` is search_port.owner. */

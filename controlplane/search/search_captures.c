@@ -20,15 +20,14 @@ struct compared {
 	struct compared_edge {
 		uint32_t from, to; /* labels */
 		bool handed_over;  /* it lies between two units */
-	} *edges;
+	} * edges;
 	double *ns; /* [slow + usual][nedges] */
 };
 
 static int
 no_memory(const struct diagnosis *d, struct err *e)
 {
-	return err_set(
-	    e, ERR_MEMORY, "%s: out of memory for captured requests", d->run->type);
+	return err_set(e, ERR_MEMORY, "%s: out of memory for captured requests", d->run->type);
 }
 
 /* ---- which requests ---- */
@@ -105,8 +104,7 @@ facts_of_times(struct search_port *port, const struct diagnosis *d, bool ends)
 	if (f.over_ns > 0) {
 		sketch_counts(&d->sketch, &f.over_ns, 1, &under);
 		f.over = d->sketch.n - under;
-		f.carries = sketch_tail_carries(
-		    &d->sketch, (double)f.over / (double)d->sketch.n);
+		f.carries = sketch_tail_carries(&d->sketch, (double)f.over / (double)d->sketch.n);
 	}
 	return f;
 }
@@ -201,8 +199,8 @@ take_edges(struct compared *c, struct search_port *port, const struct diagnosis 
 			}
 			x->handed_over |= to->owner == LABEL_NONE;
 		}
-	ok = ok && (c->ns = arena_calloc(port->scratch, (size_t)n * c->nedges + 1,
-			sizeof *c->ns)) != NULL;
+	ok = ok && (c->ns = arena_calloc(
+			port->scratch, (size_t)n * c->nedges + 1, sizeof *c->ns)) != NULL;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 1; ok && k < c->paths[i].nsteps; k++) {
 			const struct step *to = &c->paths[i].steps[k];
@@ -245,8 +243,8 @@ static void
 print_path(const struct critpath *p, const struct labels *labels, struct buf *out)
 {
 	for (uint32_t i = 0; i < p->nsteps; i++)
-		buf_printf(out, "%s%s", i > 0 ? "\n" : "",
-		    labels_get(labels, p->steps[i].label)->text);
+		buf_printf(
+		    out, "%s%s", i > 0 ? "\n" : "", labels_get(labels, p->steps[i].label)->text);
 	buf_u8(out, 0);
 }
 

@@ -117,7 +117,8 @@ struct app {
 	bool always;
 	double stall_ms, stall_sd_ms, past_for, past_ago;
 	int stall_every;
-	double stall_at; /* of this request: after so much of its mean work; below 0: it is not stopped */
+	double
+	    stall_at; /* of this request: after so much of its mean work; below 0: it is not stopped */
 	bool baseline;
 	double burst_from, burst_for, burst_every; /* burst_for 0: the fault is always active */
 	bool acts;                                 /* the fault is, for this request */
@@ -180,8 +181,8 @@ node_named(struct app *a, const char *name)
 static void
 op_read(struct app *a, struct unit_text *u, char *word[], int n)
 {
-	static const char *const NAMES[] = { "point", "work", "slow", "slow-each", "slow-at", "per", "call",
-		"send", "maybe", "fault", "else", "loop", ";" };
+	static const char *const NAMES[] = { "point", "work", "slow", "slow-each", "slow-at", "per",
+		"call", "send", "maybe", "fault", "else", "loop", ";" };
 	struct op *o = &u->ops[u->nops++];
 	size_t kind = 0;
 
@@ -195,7 +196,8 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 		    kind == OP_POINT ? sizeof o->name : sizeof o->key, "%s", word[1]);
 	if (kind == OP_POINT && n > 2)
 		snprintf(o->key, sizeof o->key, "%s", word[2]);
-	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_SLOW_EACH || kind == OP_MAYBE || kind == OP_FAULT) {
+	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_SLOW_EACH || kind == OP_MAYBE ||
+	    kind == OP_FAULT) {
 		o->a = atof(word[1]);
 		o->b = n > 2 ? atof(word[2]) : 0;
 		o->c = n > 3 ? atof(word[3]) : 0;
@@ -660,9 +662,8 @@ request(void *app, int64_t at_ns)
 	int end;
 
 	a->acts = acts_at(a, at_ns);
-	a->stall_at = a->acts && is_nth(a, a->stall_every)
-	                  ? rng_unit(&a->stage.rng) * mean_work(a)
-	                  : -1;
+	a->stall_at = a->acts && is_nth(a, a->stall_every) ? rng_unit(&a->stage.rng) * mean_work(a)
+	                                                   : -1;
 	p.probed = rng_unit(&a->stage.rng) < p.node->probed;
 	for (int i = 0; i < a->nkeys; i++)
 		a->value[i] = floor(a->keys[i].low + rng_unit(&a->stage.rng) *
@@ -872,7 +873,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	bool want_unsure = strcmp(a->expect, "unsure") == 0,
 	     want_gone = strcmp(a->expect, "gone") == 0,
 	     either = strcmp(a->expect, "not-sure") == 0,
-	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure && !want_gone && !either;
+	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure && !want_gone &&
+	                  !either;
 	struct assemble_counts n;
 	uint64_t jumps = 0;
 	char outcome[900];
@@ -908,7 +910,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->moved_max >= 0 && engine_parts(a->stage.g)->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;
 	if (!quiet || found != want_found || (!either && (r->state == RUN_UNSURE) != want_unsure) ||
-	    (want_gone && !is_gone(a, r, v)) || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
+	    (want_gone && !is_gone(a, r, v)) ||
+	    (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
 	if (a->used_max >= 0 && (int)r->tracepoints > a->used_max)
 		return false;

@@ -195,7 +195,8 @@ stage_is_recorded(const struct stage_node *n, const char *name)
 	size_t len = strcspn(name, ":");
 
 	for (uint32_t i = 0; i < n->nrecorder; i++)
-		if (strncmp(n->recorder[i], name, len) == 0 && strcmp(n->recorder[i] + len, ":*") == 0)
+		if (strncmp(n->recorder[i], name, len) == 0 &&
+		    strcmp(n->recorder[i] + len, ":*") == 0)
 			return true;
 	return false;
 }
@@ -494,8 +495,7 @@ obey_recorder(struct stage *s, struct stage_node *n, const struct want *w)
 {
 	n->nrecorder = 0;
 	for (uint32_t i = 0; i < w->nrecorder && i < 16 && s->has_recorders; i++)
-		snprintf(
-		    n->recorder[n->nrecorder++], sizeof n->recorder[0], "%s", w->recorder[i]);
+		snprintf(n->recorder[n->nrecorder++], sizeof n->recorder[0], "%s", w->recorder[i]);
 	if (n->nrecorder == 0)
 		n->ring_at = 0;
 }

@@ -59,10 +59,10 @@ struct stage_node {
 	char recorder[16][48];
 	uint32_t nrecorder;
 	struct stage_record *ring;
-	size_t ring_at; /* records written to it, over all */
-	double cpu_ns;                   /* CPU used so far */
-	uint64_t told, sent_bytes;       /* records sent, and their bytes */
-	int lose_count;                  /* largest number of records that it loses at a time ... */
+	size_t ring_at;            /* records written to it, over all */
+	double cpu_ns;             /* CPU used so far */
+	uint64_t told, sent_bytes; /* records sent, and their bytes */
+	int lose_count;            /* largest number of records that it loses at a time ... */
 	double lose_every_s;
 	uint32_t lose_label; /* ... and their label + 1; 0: any label */
 	int64_t told_ns, asked_ns, status_ns;

@@ -46,7 +46,8 @@ static void
 a_proportion_of_few_has_the_interval_of_clopper_and_pearson(void **state)
 {
 	struct interval all = exact_proportion(3, 3, 0.95), none = exact_proportion(0, 3, 0.95),
-			some = exact_proportion(5, 10, 0.95), nothing = exact_proportion(0, 0, 0.95);
+			some = exact_proportion(5, 10, 0.95),
+			nothing = exact_proportion(0, 0, 0.95);
 	(void)state;
 
 	assert_close(all.low, pow(0.025, 1.0 / 3));

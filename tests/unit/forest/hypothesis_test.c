@@ -137,7 +137,8 @@ a_verdict_is_copied_with_its_texts(void **state)
 	assert_string_equal(verdict_word(VERDICT_PLACE), "place");
 	assert_string_equal(verdict_word(VERDICT_CUT), "cut");
 	assert_string_equal(verdict_word(VERDICT_HIDDEN), "hidden");
-	assert_string_equal(verdict_word((enum verdict_kind)(VERDICT_HIDDEN + 1)), "?");
+	assert_string_equal(verdict_word(VERDICT_CAPTURED), "captured");
+	assert_string_equal(verdict_word((enum verdict_kind)(VERDICT_CAPTURED + 1)), "?");
 	assert_string_equal(verdict_word((enum verdict_kind) - 1), "?");
 }
 

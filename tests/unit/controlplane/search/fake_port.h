@@ -32,11 +32,12 @@ struct fake {
 	int below;                 /* how often it is asked for */
 	struct label_set refused;  /* labels that are over the overhead budget */
 	const struct programs *programs;
-	const struct mistake *mistake; /* that concerns every path; NULL: none */
+	const struct mistake *mistake;        /* that concerns every path; NULL: none */
 	struct captured_request captured[64]; /* the owner's answer */
 	uint32_t ncaptured;
 	bool cannot_capture;
-	int64_t captures; /* the limit that was asked for; 0: none is, or it is not needed any more */
+	int64_t
+	    captures; /* the limit that was asked for; 0: none is, or it is not needed any more */
 	/* what the owner was asked */
 	uint32_t enabled, audits, ended;
 	struct audit audited; /* the last row; its texts are no longer valid */
