@@ -52,7 +52,7 @@ exact_proportion(uint32_t k, uint32_t n, double confidence)
 
 /* ---- ranks ---- */
 
-struct ranked {
+struct value_of_sample {
 	double value;
 	bool first; /* it is of the sample whose ranks are added up */
 };
@@ -60,14 +60,14 @@ struct ranked {
 static int
 by_value(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct value_of_sample *x = a, *y = b;
 
 	return (x->value > y->value) - (x->value < y->value);
 }
 
 /* Twice the rank of each, so that the means of equal ones are whole; returns the sum of the sample's. */
 static uint32_t
-double_ranks(const struct ranked *all, uint32_t n, uint32_t *ranks)
+double_ranks(const struct value_of_sample *all, uint32_t n, uint32_t *ranks)
 {
 	uint32_t sum = 0, end;
 
@@ -106,7 +106,7 @@ exact_rank_sum(double *ret, const double *x, uint32_t n, const double *y, uint32
     struct arena *a, struct err *e)
 {
 	uint32_t all = n + m, least = n < m ? n : m, sums = 2 * all * least + 1, sum;
-	struct ranked *list = arena_calloc(a, all + 1, sizeof *list);
+	struct value_of_sample *list = arena_calloc(a, all + 1, sizeof *list);
 	uint32_t *ranks = arena_calloc(a, all + 1, sizeof *ranks);
 	double *ways = arena_calloc(a, (size_t)(least + 1) * sums, sizeof *ways);
 
@@ -118,7 +118,7 @@ exact_rank_sum(double *ret, const double *x, uint32_t n, const double *y, uint32
 		return 0;
 	/* What is large in x is small in y. Of the smaller sample the sum is made: from above of x, negated, or from below of y. */
 	for (uint32_t i = 0; i < all; i++)
-		list[i] = (struct ranked){ (i < n ? x[i] : y[i - n]) * (n <= m ? -1 : 1),
+		list[i] = (struct value_of_sample){ (i < n ? x[i] : y[i - n]) * (n <= m ? -1 : 1),
 			(i < n) == (n <= m) };
 	qsort(list, all, sizeof *list, by_value);
 	sum = double_ranks(list, all, ranks);
