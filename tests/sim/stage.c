@@ -484,7 +484,7 @@ node_keeps(struct stage *s, struct stage_node *n)
 {
 	struct keep k;
 
-	while (engine_keep(s->g, n->number, &k)) {
+	while (s->has_recorders && engine_keep(s->g, n->number, &k)) {
 		engine_keep_sent(s->g, n->number, k.number);
 		answer_keep(s, n, &k);
 	}
