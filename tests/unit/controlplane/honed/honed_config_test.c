@@ -47,7 +47,7 @@ defaults_are_valid_and_reach_the_engine(void **state)
 		    o.resume_fill == 0.35);
 	assert_int_equal(o.withdraw_ns, INT64_C(5000000000));
 	assert_int_equal(o.cycle_max_ns, INT64_C(20000000000));
-	assert_true(o.below && o.sampled == 1.0);
+	assert_true(o.below && !o.recorder_always && o.sampled == 1.0);
 	assert_true(o.budget_share == 0.01 && o.learn_share == 0.05);
 	assert_int_equal(o.lease_ns, INT64_C(5000000000));
 	assert_int_equal(o.seed, 1);
@@ -121,6 +121,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"search.cycle_max=1500ms",
 		"search.seed=123456789",
 		"search.below=off",
+		"capture.always=on",
 		"search.probes=off",
 		"search.deep=my_probes, lttng_ust_*",
 		"agents.sampled=25%",
