@@ -35,6 +35,7 @@ enum {
 	LOSSES_MAX = 512,
 	SPARE_CHUNKS_MAX = 4096,
 	RECENT = 1024,
+	PART_WAIT = 4,
 	NO_FIELD = UINT8_MAX
 };
 
@@ -93,6 +94,7 @@ struct assemble {
 	/* Traces of the last records, by a hash of their ids: most records find theirs here. */
 	struct pending_trace *recent[RECENT];
 	struct trace_builder *builder;
+	bool has_spans; /* some node sends spans */
 };
 
 int
@@ -172,17 +174,26 @@ recent_of(struct assemble *a, uint64_t id)
 	return &a->recent[(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % RECENT];
 }
 
+/* The end of the request, INT64_MAX: none yet. While only a part has ended that a span may have called, the request may still go on, and its spans come
+ * late: it has the PART_WAIT part of the patience to come. */
+static inline int64_t
+end_of(const struct assemble *a, const struct pending_trace *p)
+{
+	return p->end_ns != INT64_MAX ? p->end_ns
+	                              : time_add(p->part_end_ns, a->o.patience_ns / PART_WAIT);
+}
+
 /* Whether the trace has an end in time. An end later than first + patience is ignored. */
 static inline bool
 has_end(const struct assemble *a, const struct pending_trace *p)
 {
-	return p->end_ns <= time_add(p->first_ns, a->o.patience_ns);
+	return end_of(a, p) <= time_add(p->first_ns, a->o.patience_ns);
 }
 
 static int64_t
 due_ns(const struct assemble *a, const struct pending_trace *p)
 {
-	return has_end(a, p) ? time_add(p->end_ns, a->o.skew_ns)
+	return has_end(a, p) ? time_add(end_of(a, p), a->o.skew_ns)
 	                     : time_add(p->first_ns, a->o.patience_ns);
 }
 
@@ -197,9 +208,11 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 		a->spare = p->next;
 	else if ((p = malloc(sizeof *p)) == NULL)
 		return NULL;
-	*p = (struct pending_trace){
-		.id = id, .first_ns = first_ns, .end_ns = INT64_MAX, .waits_at = PENDING_NOWHERE
-	};
+	*p = (struct pending_trace){ .id = id,
+		.first_ns = first_ns,
+		.end_ns = INT64_MAX,
+		.part_end_ns = INT64_MAX,
+		.waits_at = PENDING_NOWHERE };
 	if (!map_put(&a->pending, id, p)) {
 		free(p);
 		return NULL;
@@ -328,7 +341,7 @@ lost_from(const struct assemble *a, const struct pending_trace *p)
 	for (uint32_t i = 0; i < a->nlosses; i++) {
 		const struct kept_loss *l = &a->losses[i];
 
-		if (l->from_ns <= p->end_ns && l->to_ns >= p->first_ns && l->since_ns < due &&
+		if (l->from_ns <= end_of(a, p) && l->to_ns >= p->first_ns && l->since_ns < due &&
 		    (!closed || l->node == SEVERAL_NODES || is_on(p, l->node)))
 			return true;
 	}
@@ -699,21 +712,47 @@ add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const str
 	return true;
 }
 
+/* Whether a span may have called the request that ends in this unit: it began with a link, it is not the one that began without, and there are spans:
+ * units that have the id of their link. */
+static bool
+ends_part(const struct assemble *a, const struct pending_trace *p, uint64_t unit_id)
+{
+	return a->has_spans && p->has_part && !(p->has_own && p->own_unit == unit_id);
+}
+
+static void
+note_begin(struct assemble *a, struct pending_trace *p, const struct record *r, uint8_t kind)
+{
+	if (kind == RECORD_UNIT_BEGIN) {
+		a->has_spans |= r->link_id == r->unit_id;
+	} else if (r->link_id != 0) {
+		p->has_part = true;
+	} else if (!p->has_own) {
+		p->has_own = true;
+		p->own_unit = r->unit_id;
+	}
+}
+
 /* Updates the times of a trace by one record, and its positions in the heaps. */
 static void
-note_times(struct assemble *a, struct pending_trace *p, int64_t time_ns, uint8_t kind)
+note_times(struct assemble *a, struct pending_trace *p, const struct record *r, uint8_t kind)
 {
-	bool earlier = time_ns < p->first_ns,
-	     ends = kind == RECORD_REQUEST_END && time_ns < p->end_ns;
+	int64_t *end_ns = &p->end_ns;
+	bool earlier = r->time_ns < p->first_ns, ends;
 
+	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
+		note_begin(a, p, r, kind);
+	if (kind == RECORD_REQUEST_END && ends_part(a, p, r->unit_id))
+		end_ns = &p->part_end_ns;
+	ends = kind == RECORD_REQUEST_END && r->time_ns < *end_ns;
 	if (!earlier && !ends)
 		return;
 	if (earlier) {
-		p->first_ns = time_ns;
-		heap_move(&a->first, BY_FIRST, p, time_ns);
+		p->first_ns = r->time_ns;
+		heap_move(&a->first, BY_FIRST, p, r->time_ns);
 	}
 	if (ends)
-		p->end_ns = time_ns;
+		*end_ns = r->time_ns;
 	heap_move(&a->due, BY_DUE, p, due_ns(a, p));
 }
 
@@ -739,6 +778,14 @@ note_node(struct pending_trace *p, uint32_t node)
 		p->nodes[p->nnodes++] = node;
 }
 
+/* What a span calls, or a request that a span may have called: the spans between come late, and no fork tells of them. */
+static bool
+is_with_spans(uint8_t kind, const struct record *r)
+{
+	return (kind == RECORD_UNIT_BEGIN && r->link_id == r->unit_id) ||
+	       (kind == RECORD_REQUEST_BEGIN && r->link_id != 0);
+}
+
 /* Whether the trace has all of its records, by the record that comes now; then it waits for this node, and for
  * the others after it. Precondition: note_times() was called. */
 static void
@@ -751,7 +798,7 @@ note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const s
 
 	note_node(p, node);
 	p->begun |= k->kind == RECORD_REQUEST_BEGIN;
-	p->unknown |= rule == FORK_UNKNOWN;
+	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(k->kind, r);
 	if (rule != FORK_LEADS_OUT)
 		p->open += link_hash(r->link_id);
 	else if (k->kind == RECORD_UNIT_BEGIN)
@@ -814,7 +861,7 @@ take_record(
 	}
 	if (is_below(k->kind))
 		return true;
-	note_times(a, p, r->time_ns, k->kind);
+	note_times(a, p, r, k->kind);
 	if (a->forks != NULL)
 		note_closure(a, p, node, r, k);
 	note_threads(a, node, k->kind, r);
@@ -866,8 +913,8 @@ assemble_next(struct assemble *a)
 		late = duplicate = 0;
 		closed = is_closed(p);
 		early = p->early;
-		built = trace_build(a->builder, &t, p, &p->arena, time_add(p->end_ns, a->o.skew_ns),
-		    a->labels, &late, &duplicate);
+		built = trace_build(a->builder, &t, p, &p->arena,
+		    time_add(end_of(a, p), a->o.skew_ns), a->labels, &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;

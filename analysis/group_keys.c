@@ -23,7 +23,7 @@ is_identity(const struct label *l, const char *field)
 {
 	return l->kind != RECORD_POINT &&
 	       (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0 ||
-		   strcmp(field, "lossy") == 0);
+		   strcmp(field, "lossy") == 0 || strcmp(field, "via") == 0);
 }
 
 void

@@ -23,10 +23,19 @@ struct record_chunk {
 	struct pending_record records[CHUNK_RECORDS];
 };
 
+struct record_ref {
+	int64_t time_ns;
+	const struct pending_record *record;
+};
+
 struct pending_trace {
 	uint64_t id;
 	int64_t first_ns; /* of its earliest record */
 	int64_t end_ns;   /* of its earliest request_end; INT64_MAX: none yet */
+	/* Of a request that a span may have called (trace_callers.h), which ends before the request that the span is of. INT64_MAX: none yet. */
+	int64_t part_end_ns;
+	uint64_t own_unit; /* in which a request began without a caller */
+	bool has_own, has_part;
 	struct record_chunk *first, *last;
 	uint32_t heap_at[3]; /* its positions in the heaps of assemble.c */
 	int64_t waits_at;    /* the node in whose heap it is, or PENDING_NOWHERE */
@@ -67,7 +76,7 @@ void trace_builder_free(struct trace_builder *b);
  * owns the arena `into`, which is empty then; if that is not the arena of `p`, *ret refers to `p`.
  * False: out of memory. O(n log n); O(n) if the records arrived in order. */
 bool trace_build(struct trace_builder *b, struct trace **ret, const struct pending_trace *p,
-    struct arena *into, int64_t until_ns, const struct labels *labels, uint64_t *nlate,
+    struct arena *into, int64_t until_ns, struct labels *labels, uint64_t *nlate,
     uint64_t *nduplicate);
 
 /* a + b, limited to the range of int64_t: times come from outside and may be anything. */

@@ -8,17 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/pending_trace.h"
+#include "analysis/trace_callers.h"
 #include "base/hash.h"
 #include "base/hash_table.h"
 
 /* So many records of equal time are compared when looking for copies. */
 enum { TIES_MAX = 16 };
-
-struct record_ref {
-	int64_t time_ns;
-	const struct pending_record *record;
-};
 
 enum link_mark { BEGUN = 1, JOINED = 2 }; /* bits: a unit began by the link; it was joined */
 
@@ -30,7 +25,8 @@ struct trace_builder {
 	uint32_t cap;
 	struct hash_table by_unit; /* unit id -> unit */
 	struct hash_table by_link; /* link id -> event, the first fork of it */
-	uint64_t odd;              /* random: traced programs choose units and links */
+	struct trace_callers *callers;
+	uint64_t odd; /* random: traced programs choose units and links */
 };
 
 struct trace_builder *
@@ -38,8 +34,13 @@ trace_builder_new(void)
 {
 	struct trace_builder *b = calloc(1, sizeof *b);
 
-	if (b != NULL)
-		b->odd = hash_seed() | 1;
+	if (b == NULL)
+		return NULL;
+	b->odd = hash_seed() | 1;
+	if ((b->callers = trace_callers_new()) == NULL) {
+		free(b);
+		return NULL;
+	}
 	return b;
 }
 
@@ -63,6 +64,7 @@ trace_builder_free(struct trace_builder *b)
 	free(b->marks);
 	hash_table_release(&b->by_unit);
 	hash_table_release(&b->by_link);
+	trace_callers_free(b->callers);
 	free(b);
 }
 
@@ -319,7 +321,7 @@ lay_out_events(
 
 		*e = b->refs[i].record->event;
 		e->unit = b->units[i];
-		b->kinds[e - t->events] = kind_in(kinds, e->label);
+		b->kinds[e - t->events] = kind_in(kinds, e->label) & ~KIND_SILENT;
 		u->id = b->refs[i].record->unit_id;
 	}
 }
@@ -450,9 +452,38 @@ link_units(struct trace *t, struct trace_builder *b)
 		}
 }
 
+/* Makes the parts that spans called units of those (trace_callers.h). Returns the number of records then; UINT32_MAX: out of memory. */
+static uint32_t
+call_by_spans(struct trace_builder *b, uint32_t n, struct labels *labels)
+{
+	const struct record_ref *added;
+	struct record_ref *kept;
+	uint32_t nunits = number_units(b, n), nadded;
+	bool ok;
+
+	ok = trace_callers_find(
+	    b->callers, b->refs, b->units, n, nunits, labels, b->odd, &added, &nadded);
+	hash_table_clear(&b->by_unit);
+	if (!ok || nadded == 0)
+		return ok ? n : UINT32_MAX;
+	if (n + nadded > b->cap) {
+		if ((kept = malloc(n * sizeof *kept)) == NULL)
+			return UINT32_MAX;
+		memcpy(kept, b->refs, n * sizeof *kept);
+		if ((ok = make_room(b, n + nadded)))
+			memcpy(b->refs, kept, n * sizeof *kept);
+		free(kept);
+		if (!ok)
+			return UINT32_MAX;
+	}
+	memcpy(&b->refs[n], added, nadded * sizeof *added);
+	sort(b, n + nadded);
+	return n + nadded;
+}
+
 bool
 trace_build(struct trace_builder *b, struct trace **ret, const struct pending_trace *p,
-    struct arena *into, int64_t until_ns, const struct labels *labels, uint64_t *nlate,
+    struct arena *into, int64_t until_ns, struct labels *labels, uint64_t *nlate,
     uint64_t *nduplicate)
 {
 	uint32_t all = count_records(p), came, n, with_below;
@@ -466,8 +497,13 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 	came = collect(b, p, until_ns);
 	*nlate += all - came;
 	sort(b, came);
-	with_below = n = leave_out_duplicates(b->refs, came);
+	n = leave_out_duplicates(b->refs, came);
 	*nduplicate += came - n;
+	if (trace_callers_may(b->refs, n, labels) &&
+	    (!hash_table_reserve(&b->by_link, 3 * n) ||
+		(n = call_by_spans(b, n, labels)) == UINT32_MAX))
+		return false;
+	with_below = n;
 	if (p->nbelow > 0)
 		n = set_below_apart(b, n, labels_kinds(labels));
 	t = arena_calloc(into, 1, sizeof *t);

@@ -6,11 +6,12 @@
  *	tracestate:  hone=<16 hex: link>-<8 hex: request type><1 hex: 1 sampled, 2 probed>
  *
  * Both contain the link id. A proxy that traces without Hone replaces the parent id and passes tracestate on, so the
- * link id in tracestate is used.
+ * link id in tracestate is used, and `via` keeps 16 bits of the other one (via.h).
  */
 #include <string.h>
 
 #include "instrument/inside.h"
+#include "instrument/via.h"
 
 enum { SAMPLED = 1, PROBED = 2, STATE_DIGITS = 26 };
 
@@ -153,6 +154,7 @@ state_read(struct hone_carrier *c, const char *s)
 		return;
 	if (!is_end(s[STATE_DIGITS]) || link == 0 || type == 0 || type > INT32_MAX)
 		return;
+	c->via = c->link_id != link ? hone_via_of(c->link_id) : 0;
 	c->link_id = link;
 	c->request_type = (uint32_t)type;
 	c->sampled = (flags & SAMPLED) != 0;

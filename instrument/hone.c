@@ -145,6 +145,7 @@ hone_fork(const char *name, struct hone_carrier *out)
 	if (c->trace_id == 0)
 		return;
 	out->link_id = ids_next();
+	out->via = 0;
 	if (c->sampled)
 		EMIT(fork, name, out->link_id);
 }
@@ -175,7 +176,7 @@ hone_unit_begin(const struct hone_carrier *c, const char *name)
 	t->now.unit_id = ids_next();
 	t->now.name = name;
 	if (c->sampled)
-		EMIT(unit_begin, name, c->link_id, c->probed);
+		EMIT(unit_begin, name, c->link_id, c->probed, c->via);
 }
 
 void

@@ -42,7 +42,7 @@ struct hone_carrier {
 	uint32_t request_type; /* hone_request_type() of the type's name */
 	uint8_t sampled;       /* 1: the always-on tracepoints fire for it */
 	uint8_t probed;        /* 1: added tracepoints fire for it */
-	uint8_t reserved[2];   /* 0 */
+	uint16_t via; /* not 0: another tracer was between (via.h); set by hone_carrier_read() */
 };
 
 /* A unit that is not on a thread: see hone_detach(). */
@@ -97,6 +97,8 @@ size_t hone_tracestate(const struct hone_carrier *c, char out[HONE_TRACESTATE_SI
 /* Parses both headers (either may be NULL; a tracestate may have other members; of versions above 00
  * the first four fields are read, as W3C requires). 0: *out is set. -1: malformed, or a trace id
  * whose low half is 0; *out is all zeroes. One pass over both.
+ * The link is that of hone=, which tracers in between hand on; if the parent id is another one, `via` says so, and
+ * the unit counts as called by the span of that id where Hone has it (docs/otel.md).
  * hone_from_known(c): 1 if the sender uses Hone (hone= is in its tracestate), so that its link id
  * belongs to a fork: begin a unit. 0: begin a request. */
 int hone_carrier_read(struct hone_carrier *out, const char *traceparent, const char *tracestate);

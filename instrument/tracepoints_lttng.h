@@ -26,9 +26,10 @@ LTTNG_UST_TRACEPOINT_EVENT(hone, request_end,
 	lttng_ust_field_string(name, name) lttng_ust_field_integer(int32_t, status, status)))
 
 LTTNG_UST_TRACEPOINT_EVENT(hone, unit_begin,
-    LTTNG_UST_TP_ARGS(const char *, name, uint64_t, link_id, uint8_t, probed),
+    LTTNG_UST_TP_ARGS(const char *, name, uint64_t, link_id, uint8_t, probed, uint16_t, via),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_string(name, name) lttng_ust_field_integer(
-	uint64_t, link_id, link_id) lttng_ust_field_integer(uint8_t, probed, probed)))
+	uint64_t, link_id, link_id) lttng_ust_field_integer(uint8_t, probed, probed)
+	    lttng_ust_field_integer(uint16_t, via, via)))
 
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(hone, link,
     LTTNG_UST_TP_ARGS(const char *, name, uint64_t, link_id),

@@ -121,6 +121,8 @@ value_json(const struct value *v)
 static bool
 is_own(const struct label *l, const char *field)
 {
+	if (l->kind == RECORD_UNIT_BEGIN)
+		return strcmp(field, "via") == 0;
 	return l->kind == RECORD_REQUEST_BEGIN &&
 	       (strcmp(field, "probed") == 0 || strcmp(field, "lossy") == 0 ||
 		   strcmp(field, "trace_id_high") == 0);

@@ -35,7 +35,7 @@ for arg in "$@"; do
       is_room "$inc" || within=${inc%/*}
       case " $allowed instrument " in
       *" $inc "* | *" $within "*)
-        if [ "$inc" = instrument ] && ! grep -qE 'include "instrument/(policy|context_place)\.h"' "$f"; then
+        if [ "$inc" = instrument ] && ! grep -qE 'include "instrument/(policy|context_place|via)\.h"' "$f"; then
           echo "rooms: $f includes $inc/, which $room may not use"
           fail=1
         fi ;;

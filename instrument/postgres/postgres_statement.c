@@ -122,7 +122,8 @@ statement_open(const char *text, const char *tag, const struct hone_carrier *sai
 		c = setting->carrier;
 		setting->used = true;
 	}
-	if (hone_from_known(&c) && link_is_new(c.link_id)) {
+	/* Statements of one program with OpenTelemetry share the link of its caller. */
+	if (hone_from_known(&c) && link_is_new(c.link_id ^ (uint64)c.via << 48)) {
 		hone_unit_begin(&c, tag);
 		now.unit = true;
 	} else if (!hone_from_known(&c) && (c.trace_id != 0 || requests)) {

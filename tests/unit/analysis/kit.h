@@ -36,6 +36,7 @@ struct row {
 	uint64_t link;
 	const char *name;
 	uint64_t trace; /* 0: trace 1 */
+	uint16_t via;   /* not 0: the record has the fields probed and via */
 };
 
 struct kit {
@@ -107,8 +108,10 @@ row_label(const struct row *r, char out[96])
 static inline void
 kit_batch(struct kit *k, uint32_t node, const struct row *rows, size_t n, int64_t watermark_ns)
 {
+	static const char *const fields[] = { "probed", "via" };
 	struct batch_label labels[256];
 	struct record records[256];
+	struct value values[256][2];
 	char texts[256][96];
 	struct batch b = { .watermark_ns = watermark_ns, .labels = labels, .records = records };
 
@@ -117,7 +120,10 @@ kit_batch(struct kit *k, uint32_t node, const struct row *rows, size_t n, int64_
 			continue;
 		row_label(&rows[i], texts[b.nrecords]);
 		labels[b.nrecords] = (struct batch_label){ (uint8_t)row_kind(rows[i].kind),
-			(uint32_t)strlen(texts[b.nrecords]), 0, texts[b.nrecords], NULL };
+			(uint32_t)strlen(texts[b.nrecords]), rows[i].via != 0 ? 2 : 0,
+			texts[b.nrecords], (const char **)(uintptr_t)fields };
+		values[b.nrecords][0] = (struct value){ .type = VALUE_UINT };
+		values[b.nrecords][1] = (struct value){ .type = VALUE_UINT, .u = rows[i].via };
 		records[b.nrecords] = (struct record){
 			.trace_id = rows[i].trace != 0 ? rows[i].trace : 1,
 			.unit_id = rows[i].unit,
@@ -125,7 +131,9 @@ kit_batch(struct kit *k, uint32_t node, const struct row *rows, size_t n, int64_
 			.time_ns = rows[i].time_ns,
 			.label = b.nrecords,
 			.pid = 1,
-			.tid = 1
+			.tid = 1,
+			.nvalues = rows[i].via != 0 ? 2 : 0,
+			.values = values[b.nrecords]
 		};
 		b.nrecords++;
 	}

@@ -405,8 +405,10 @@ a_request_inside_of_a_request_is_named(void **state)
 	(void)state;
 
 	play_begin(&p, 2);
-	TIMES(
-	    &p, 20, BEGIN, { 300, 1, 2, 'B', 1, "Q", 1 }, { 400, 1, 2, 'E', 0, "Q", 1 }, JOIN, END);
+	/* Its link is none of the units' ids, as libhone's links are: it would have been called by that span. */
+	TIMES(&p, 20, { 0, 0, 1, 'B', 0, "R", 1 }, { 100, 0, 1, 'F', 9, "work", 1 },
+	    { 300, 1, 2, 'B', 9, "Q", 1 }, { 400, 1, 2, 'E', 0, "Q", 1 },
+	    { 500, 0, 1, 'J', 9, "work", 1 }, END);
 	play_end(&p, NULL);
 	assert_int_equal(p.n, 1);
 	expect(&p, 0, MISTAKE_REQUEST_INSIDE, "s/hone:request_begin(Q)", "");

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "instrument/inside.h"
+#include "instrument/via.h"
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"
@@ -18,6 +19,9 @@
 	"3"
 
 static const struct hone_carrier NONE;
+
+/* 16 bits of PARENT, b7ad ^ 6b71 ^ 6920 ^ 3331 */
+enum { VIA_PARENT = 0x86cd };
 
 static const struct hone_carrier FULL = {
 	.trace_id_high = UINT64_C(0x0af7651916cd43dd),
@@ -199,6 +203,8 @@ our_member_is_found_among_others(void **state)
 
 	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
 		assert_int_equal(hone_carrier_read(&c, VALID, states[i]), 0);
+		assert_int_equal(c.via, VIA_PARENT);
+		c.via = 0;
 		assert_same(&c, &FULL);
 	}
 }
@@ -231,6 +237,7 @@ a_member_of_another_vendor_is_not_read_as_ours(void **state)
 		assert_int_equal(hone_carrier_read(&c, VALID, states[i]), 0);
 		assert_int_equal(hone_from_known(&c), 0);
 		assert_true(c.trace_id == FULL.trace_id && c.sampled == 0 && c.probed == 0);
+		assert_int_equal(c.via, 0);
 	}
 }
 
@@ -243,6 +250,39 @@ the_link_survives_another_tracer_in_between(void **state)
 
 	assert_int_equal(hone_carrier_read(&c, VALID, "stranger=b7ad6b7169203331," STATE), 0);
 	assert_true(c.link_id == FULL.link_id);
+}
+
+static void
+who_was_in_between_is_kept_and_not_handed_on(void **state)
+{
+	char parent[HONE_TRACEPARENT_SIZE], member[HONE_TRACESTATE_SIZE];
+	struct hone_carrier c, next;
+	(void)state;
+
+	assert_int_equal(hone_carrier_read(&c, VALID, STATE), 0);
+	assert_int_equal(c.via, VIA_PARENT);
+	assert_int_equal(hone_carrier_read(&c, "00-" TRACE "-00f067aa0ba902b7-01", STATE), 0);
+	assert_int_equal(c.via, 0); /* the parent is the link: nobody was */
+	assert_int_equal(hone_carrier_read(&c, VALID, STATE), 0);
+	hone_unit_begin(&c, "unit");
+	hone_fork("next", &next);
+	assert_int_equal(next.via, 0);
+	hone_traceparent(&next, parent);
+	hone_tracestate(&next, member);
+	assert_int_equal(hone_carrier_read(&c, parent, member), 0);
+	assert_same(&c, &next);
+	hone_unit_end();
+}
+
+/* 0 says that nobody was in between. */
+static void
+the_bits_of_an_id_are_never_0(void **state)
+{
+	(void)state;
+
+	assert_int_equal(hone_via_of(0), 1);
+	assert_int_equal(hone_via_of(UINT64_C(0x1234123400000000)), 1);
+	assert_int_equal(hone_via_of(UINT64_C(0x1234000000000001)), 0x1235);
 }
 
 int
@@ -261,6 +301,8 @@ main(void)
 		cmocka_unit_test(our_member_is_found_among_others),
 		cmocka_unit_test(a_member_of_another_vendor_is_not_read_as_ours),
 		cmocka_unit_test(the_link_survives_another_tracer_in_between),
+		cmocka_unit_test(who_was_in_between_is_kept_and_not_handed_on),
+		cmocka_unit_test(the_bits_of_an_id_are_never_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

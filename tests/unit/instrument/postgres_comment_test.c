@@ -24,6 +24,7 @@ static const struct hone_carrier FULL = {
 	.request_type = 0x12345678,
 	.sampled = 1,
 	.probed = 1,
+	.via = 0x86cd, /* 16 bits of the parent's id, which is not the link */
 };
 
 /* Reads from a block of exactly its size, so that a read past its end is detected. */
