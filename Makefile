@@ -242,7 +242,7 @@ $O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.j
 include instrument/instrument.mk
 include $(wildcard tests/scenario/*.mk examples/*/*.mk instrument/*/*.mk)
 
-examples: shop news
+examples: shop news otel-stock
 
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)

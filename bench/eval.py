@@ -4,7 +4,7 @@
 import argparse, html, json, os, secrets, statistics, sys
 
 RIGHT, AN_END = 0.95, 0.95	# targets: shares of runs
-TRACEPOINTS = {"shop": 0.03}	# target: median share of all tracepoints, where these are hundreds
+TRACEPOINTS = {"shop": 0.03, "otel": 0.05}	# target: median share of all tracepoints, where these are a hundred or more
 BELOW = "state", "function", "holder"	# what is judged below the tracepoints, where faults.json has it
 OUTCOMES = "right", "wrong", "not found", "unsure", "failed"
 

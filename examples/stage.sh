@@ -53,7 +53,7 @@ stage_ready() {
     "$(echo "$nodes" | wc -w)" ] && hone tracepoints --json | jq -e --argjson n "$tracepoints" '.total >= $n'
 }
 
-stage_agents_start() {
+stage_node_agents() {
   local node
   for node in $nodes; do
     "$here/node.sh" exec "$stage/$APP" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
@@ -62,6 +62,8 @@ stage_agents_start() {
     stage_agent_pids+=($!)
   done
 }
+
+stage_agents_start() { stage_node_agents; }
 
 stage_agents_known() {
   until_true 60 "every agent is connected, traces, and has told of its programs" stage_ready
@@ -103,7 +105,7 @@ stage_down() {
   return $rc
 }
 
-stage_added() {
+stage_node_added() {
   local node session
   for node in $nodes; do
     for session in $("$here/node.sh" exec "$stage/$APP" "$node" lttng list 2>/dev/null |
@@ -113,4 +115,5 @@ stage_added() {
     done
   done
 }
+stage_added() { stage_node_added; }
 stage_nothing_added() { [ -z "$(stage_added)" ]; }

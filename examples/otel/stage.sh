@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the demo after examples/stage.sh: in place of an agent on each node, hone-otel; in place of LTTng's session daemons, the
-# services themselves say what is on.
+# Sourced by the demo after examples/stage.sh: beside the agent of the node edge, hone-otel for the Node services; and beside its session daemon, the
+# Node services themselves say what is on.
 
-stage_added_by="the services themselves"
+stage_added_by="the session daemon and the Node services themselves"
 stage_agents_start() {
-  "$O/bin/hone-otel" -o agent.node=local -o controller.url="ipc://$stage/agents.sock" -o listen.otlp="127.0.0.1:${OTLP_PORT:-4318}" \
-    -o listen.zipkin= -o spans.hold=2s -o spans.delay=2s >>"$stage/otel.log" 2>&1 &
+  stage_node_agents
+  "$O/bin/hone-otel" -o agent.node=node-services -o controller.url="ipc://$stage/agents.sock" -o listen.otlp="127.0.0.1:${OTLP_PORT:-4318}" \
+    -o listen.grpc= -o listen.zipkin= -o listen.opamp= -o listen.sampling= -o spans.hold=2s -o spans.delay=2s >>"$stage/otel.log" 2>&1 &
   stage_agent_pids+=($!)
 }
-stage_ready() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok)'; }
+stage_ready() { hone agents --json | jq -e '[.agents[] | select(.connected and .tracer_ok)] | length == 2'; }
 stage_names() {
   local tracepoints
   eval "$(app defaults)"
@@ -16,5 +17,4 @@ stage_names() {
 }
 # Spans are known once they were passed.
 stage_loaded() { until_true 30 "the spans that are off were passed" stage_names; }
-stage_hone_gone() { true; }
-stage_added() { app on "$stage/$APP"; }
+stage_added() { stage_node_added; app on "$stage/$APP"; }

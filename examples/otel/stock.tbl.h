@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tracepoints of otel-stock, indented as the spans nest. */
+SPAN(answer, length, bytes)
+	SPAN(goods_parse, length, items)
+		SPAN(goods_check, line, status)
+	SPAN(shelves_lock, items, items)
+	SPAN(shelves_count, items, sum)
+		SPAN(shelf_find, product, found)
+			SPAN(shelf_scan, product, items)
+		SPAN(shelf_tally, product, items)
+			SPAN(reserved_sum, product, items)
+	SPAN(rules, items, items)
+		SPAN(rules_least, items, items)
+		SPAN(rules_reorder, items, status)
+	SPAN(print, items, bytes)
+		SPAN(print_lines, items, bytes)
+		SPAN(print_sign, bytes, bytes)
