@@ -114,7 +114,7 @@ def targets():
     yield f"right service in {service} of {n} runs (target: all)", service == n
     yield f"an end of the right edge in {share_of(either, n)} (target: 95 %), both ends in {both}", either >= AN_END * n
     if args.app in TRACEPOINTS:
-        yield (f"tracepoints enabled, median: {words('%.1f', on, 100)} % of {span([r.get('tracepoints_all') for r in runs])} (target: at most 3 %)",
+        yield (f"tracepoints enabled, median: {words('%.1f', on, 100)} % of {span([r.get('tracepoints_all') for r in runs])} (target: at most {TRACEPOINTS[args.app] * 100:.0f} %)",
                on is not None and on <= TRACEPOINTS[args.app])
 
 
