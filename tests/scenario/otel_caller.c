@@ -18,6 +18,15 @@
 
 enum { LINE_BYTES = 1024, WORK_US = 4000 };
 
+/* Until a session records, at most 20 s; then the table of rates is found within a second. */
+static void
+wait_for_tracer(void)
+{
+	for (int i = 0; i < 400 && !hone_listening(); i++)
+		usleep(50000);
+	sleep(2);
+}
+
 static int
 call(FILE *to, FILE *from)
 {
@@ -68,7 +77,7 @@ call_all(int n, char **command)
 	int rc = pid < 0, status = 1;
 
 	signal(SIGPIPE, SIG_IGN);
-	sleep(2); /* the table of rates is found within a second */
+	wait_for_tracer();
 	for (int i = 0; i < n && rc == 0; i++)
 		rc = call(to, from);
 	if (pid < 0)
@@ -113,6 +122,7 @@ main(int argc, char **argv)
 		return call_all(atoi(argv[2]), &argv[3]);
 	if (argc != 2 || strcmp(argv[1], "serve") != 0)
 		return 2;
+	wait_for_tracer();
 	while (fgets(line, sizeof line, stdin) != NULL)
 		serve_line(line);
 	return 0;

@@ -34,7 +34,7 @@ start sessiond lttng-sessiond --no-kernel
 start honed honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" "${ALL_TRACED[@]}"
 start agent hone-agent -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o agent.run_dir=/dev/shm/hone-agent -o below.enabled=no -o maps.folder="$D/maps"
-start otel hone-otel -o controller.url="ipc://$D/agents.sock" -o spans.hold=500ms -o spans.delay=2s
+start otel hone-otel -o controller.url="ipc://$D/agents.sock" -o spans.hold=3s -o spans.delay=3s
 check "hone-agent and hone-otel are connected, on one node" wait_for 30 connected
 check "five requests go from libhone by OpenTelemetry to libhone, and five begin with OpenTelemetry" env HONE_POLICY=/dev/shm/hone-policy \
   "$O/tests/scenario/otel_caller" call 5 node tests/scenario/otel/between.js 5 "$O/tests/scenario/otel_caller" serve
