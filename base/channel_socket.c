@@ -99,8 +99,10 @@ channel_flush(struct channel *c, struct err *e)
 	size_t n, sent;
 	int rc;
 
-	if (c->calls == NULL || (rc = send_unsent(c, e)) != 0)
-		return c->calls == NULL ? 0 : rc;
+	if (c->calls == NULL)
+		return 0;
+	if ((rc = send_unsent(c, e)) != 0)
+		return rc;
 	while ((n = c->calls->goes(c->session, data, sizeof data)) > 0) {
 		sent = 0;
 		if ((rc = transmit(c, data, n, &sent, e)) < 0)

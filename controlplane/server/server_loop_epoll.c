@@ -122,8 +122,9 @@ may_accept(struct server *s, const struct gate *g)
 
 	for (int i = 0; i < LISTS; i++)
 		all += s->count[DOOR_AGENTS][i] + s->count[DOOR_OPERATORS][i];
+	/* Operators do not wait behind handshakes of agents. */
 	return !s->stopping && all < most && s->count[g->door][LIST_UNKNOWN] < UNKNOWN_MAX &&
-	       s->njobs < JOBS_MAX;
+	       (g->door == DOOR_OPERATORS || s->njobs < JOBS_MAX);
 }
 
 static void
