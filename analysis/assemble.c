@@ -780,10 +780,10 @@ note_node(struct pending_trace *p, uint32_t node)
 
 /* What a span calls, or a request that a span may have called: the spans between come late, and no fork tells of them. */
 static bool
-is_with_spans(uint8_t kind, const struct record *r)
+is_with_spans(const struct assemble *a, uint8_t kind, const struct record *r)
 {
 	return (kind == RECORD_UNIT_BEGIN && r->link_id == r->unit_id) ||
-	       (kind == RECORD_REQUEST_BEGIN && r->link_id != 0);
+	       (kind == RECORD_REQUEST_BEGIN && r->link_id != 0 && a->has_spans);
 }
 
 /* Whether the trace has all of its records, by the record that comes now; then it waits for this node, and for
@@ -798,7 +798,7 @@ note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const s
 
 	note_node(p, node);
 	p->begun |= k->kind == RECORD_REQUEST_BEGIN;
-	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(k->kind, r);
+	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(a, k->kind, r);
 	if (rule != FORK_LEADS_OUT)
 		p->open += link_hash(r->link_id);
 	else if (k->kind == RECORD_UNIT_BEGIN)

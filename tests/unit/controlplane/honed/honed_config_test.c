@@ -100,6 +100,8 @@ printed_settings_are_read_back_unchanged(void **state)
 		"analysis.memory_max=64MiB",
 		"analysis.skew=250us",
 		"analysis.patience=2min",
+		"analysis.order=100ms",
+		"analysis.open_forks=20s",
 		"analysis.records_max=5000",
 		"analysis.groups_max=99",
 		"analysis.samples_max=100",
