@@ -5,11 +5,12 @@
  * the day, for 30 minutes.
  *
  * By load it prints how many were seen within five windows, and how far apart the windows with and without the fault are: the distance
- * of Mahalanobis (1936) between them, of the logarithms of nine quantiles, mean and rate. The best linear test of one window that
+ * of Mahalanobis (1936) between them, of the logarithms of all quantiles, mean and rate. The best linear test of one window that
  * knows the fault and what is usual at this load has this distance between its means, in standard deviations. An alert that is false
  * once in 10 days by 4 of 5 independent windows has a limit at 1.55 of them, and is seen within five windows, one time in two, at 2.0.
  *
- * controlplane_alerts_days [DAYS [SEED [REQUESTS PER SECOND THAT ARE SAMPLED]]]: default 100, 1, 10
+ * controlplane_alerts_days [DAYS [SEED [REQUESTS PER SECOND THAT ARE SAMPLED [SERVER [SCALE]]]]]: default 100, 1, 10, 1, 1. SERVER: 1
+ * or 2, see there; SCALE: of the delays of the faults
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 
 #define MINUTE_NS INT64_C(60000000000)
 
-enum { FEATURES = RANGE_QUANTILES + 2, LOADS = 7 };
+enum { FEATURES = RANGE_VALUES + 2, LOADS = 7 };
 static const double LOAD_LEAST = 0.25, LOAD_STEP = 0.1;
 
 struct windows { /* of one load */
@@ -40,18 +41,27 @@ struct trial {
 };
 
 static void
-take_time(void *of, int64_t ns)
+fail(const struct err *e)
+{
+	fprintf(stderr, "%s\n", e->text);
+	exit(1);
+}
+
+static void
+take_time(void *of, int64_t begin_ns, int64_t ns)
 {
 	struct trial *t = of;
+	struct err e;
 
-	if (rng_unit(&t->server.rng) < t->sampled)
-		watcher_request(&t->watcher, t->type, ns, 1 / t->sampled);
+	if (rng_unit(&t->server.rng) < t->sampled &&
+	    watcher_request(&t->watcher, t->type, NULL, begin_ns, ns, 1 / t->sampled, &e) < 0)
+		fail(&e);
 }
 
 static unsigned
-load_of(double per_second)
+load_of(const struct trial *t, double per_second)
 {
-	double at = (per_second * 0.020 - LOAD_LEAST) / LOAD_STEP;
+	double at = (per_second / t->server.workers * 0.020 - LOAD_LEAST) / LOAD_STEP;
 
 	return at < 0 ? 0 : at >= LOADS ? LOADS - 1 : (unsigned)at;
 }
@@ -62,8 +72,8 @@ count_window(struct windows *s, const struct latency_window *w)
 	double x[FEATURES];
 
 	memcpy(x, w->log_ns, sizeof w->log_ns);
-	x[RANGE_QUANTILES] = log(w->mean_ns);
-	x[RANGE_QUANTILES + 1] = log(w->per_second);
+	x[RANGE_VALUES] = log(w->mean_ns);
+	x[RANGE_VALUES + 1] = log(w->per_second);
 	s->n++;
 	for (unsigned i = 0; i < FEATURES; i++) {
 		s->sum[i] += x[i];
@@ -108,14 +118,12 @@ minute(struct trial *t, enum server_fault fault, double sampled_per_s)
 	t->sampled = sampled_per_s < rate ? sampled_per_s / rate : 1;
 	simulated_server_window(&t->server, 60, fault, take_time, t);
 	t->now.ns += MINUTE_NS;
-	if (watcher_end_window(&t->watcher, t->type, false, t->now, &e) < 0) {
-		fprintf(stderr, "%s\n", e.text);
-		exit(1);
-	}
-	t->answers[t->type->last.answer]++;
-	if (t->type->last_window.requests >= RANGE_REQUESTS_MIN)
-		count_window(
-		    &t->of[fault][load_of(t->type->last_window.per_second)], &t->type->last_window);
+	if (watcher_end_window(&t->watcher, t->type, false, t->now, &e) < 0)
+		fail(&e);
+	t->answers[t->type->all.last.answer]++;
+	if (t->type->all.last_window.requests >= RANGE_REQUESTS_MIN)
+		count_window(&t->of[fault][load_of(t, t->type->all.last_window.per_second)],
+		    &t->type->all.last_window);
 	watcher_begin_window(&t->watcher, t->now, (struct wall){ t->now.ns });
 }
 
@@ -135,13 +143,13 @@ until_seen(struct trial *t, enum server_fault fault, double sampled, double *rat
 	*rate = 0;
 	for (uint32_t i = 1; i <= 30; i++) {
 		minute(t, fault, sampled);
-		*rate += t->type->last_window.per_second / 30;
-		if (seen == 0 && t->type->state.firing)
+		*rate += t->type->all.last_window.per_second / 30;
+		if (seen == 0 && t->type->firing)
 			seen = i;
 	}
 	for (uint32_t i = 0; i < 90; i++)
 		minute(t, FAULT_NONE, sampled);
-	if (t->type->state.firing)
+	if (t->type->firing)
 		printf("an alert did not end\n");
 	return seen;
 }
@@ -152,11 +160,38 @@ by_minutes(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-int
-main(int argc, char **argv)
+/* What is seen of each fault at twelve moments of the day. */
+static void
+faults(struct trial *t, double sampled)
 {
 	static const char *const names[] = { "", "10 % of the requests +80 ms", "all +6 ms",
 		"2 % +400 ms" };
+
+	for (enum server_fault f = FAULT_TENTH; f < SERVER_FAULTS; f++) {
+		int minutes[12], missed = 0, soon[LOADS] = { 0 }, all[LOADS] = { 0 };
+		double rate;
+
+		for (int i = 0; i < 12; i++) {
+			minutes[i] = (int)until_seen(t, f, sampled, &rate);
+			missed += minutes[i] == 0;
+			soon[load_of(t, rate)] += minutes[i] > 0 && minutes[i] <= ALERT_WINDOWS;
+			all[load_of(t, rate)]++;
+		}
+		qsort(minutes, 12, sizeof minutes[0], by_minutes);
+		printf("%-28s seen in %2d of 12, after %d minutes (median), %d at most\n", names[f],
+		    12 - missed, minutes[missed + (12 - missed) / 2], minutes[11]);
+		for (unsigned i = 0; i < LOADS; i++)
+			if (all[i] > 0 && t->of[f][i].n > 0 && t->of[FAULT_NONE][i].n > FEATURES)
+				printf(
+				    "  load %.2f to %.2f: %d of %d within 5 windows; distance %.1f\n",
+				    LOAD_LEAST + i * LOAD_STEP, LOAD_LEAST + (i + 1) * LOAD_STEP,
+				    soon[i], all[i], distance(&t->of[FAULT_NONE][i], &t->of[f][i]));
+	}
+}
+
+int
+main(int argc, char **argv)
+{
 	uint32_t n = argc > 1 ? (uint32_t)atoi(argv[1]) : 100;
 	double sampled = argc > 3 ? atof(argv[3]) : 10;
 	struct trial *t = calloc(1, sizeof *t);
@@ -173,6 +208,10 @@ main(int argc, char **argv)
 	    (t->type = watcher_type(&t->watcher, 0, 1, "server", "GET")) == NULL)
 		return 1;
 	simulated_server_init(&t->server, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+	if (argc > 4 && atoi(argv[4]) == 2)
+		t->server.workers = SERVER_WORKERS_MAX;
+	if (argc > 5)
+		t->server.fault_scale = atof(argv[5]);
 	t->now.ns = 1;
 	watcher_begin_window(&t->watcher, t->now, (struct wall){ 1 });
 	days(t, 1, sampled);
@@ -184,26 +223,7 @@ main(int argc, char **argv)
 	    n, (unsigned long long)t->watcher.number, (unsigned long long)t->answers[RANGE_INSIDE],
 	    (unsigned long long)t->answers[RANGE_OUTSIDE],
 	    (unsigned long long)t->answers[RANGE_RATE_UNKNOWN]);
-	for (enum server_fault f = FAULT_TENTH; f < SERVER_FAULTS; f++) {
-		int minutes[12], missed = 0, soon[LOADS] = { 0 }, all[LOADS] = { 0 };
-		double rate;
-
-		for (int i = 0; i < 12; i++) {
-			minutes[i] = (int)until_seen(t, f, sampled, &rate);
-			missed += minutes[i] == 0;
-			soon[load_of(rate)] += minutes[i] > 0 && minutes[i] <= ALERT_WINDOWS;
-			all[load_of(rate)]++;
-		}
-		qsort(minutes, 12, sizeof minutes[0], by_minutes);
-		printf("%-28s seen in %2d of 12, after %d minutes (median), %d at most\n", names[f],
-		    12 - missed, minutes[missed + (12 - missed) / 2], minutes[11]);
-		for (unsigned i = 0; i < LOADS; i++)
-			if (all[i] > 0 && t->of[f][i].n > 0 && t->of[FAULT_NONE][i].n > FEATURES)
-				printf(
-				    "  load %.2f to %.2f: %d of %d within 5 windows; distance %.1f\n",
-				    LOAD_LEAST + i * LOAD_STEP, LOAD_LEAST + (i + 1) * LOAD_STEP,
-				    soon[i], all[i], distance(&t->of[FAULT_NONE][i], &t->of[f][i]));
-	}
+	faults(t, sampled);
 	watcher_release(&t->watcher);
 	free(t);
 	return 0;

@@ -13,14 +13,32 @@ quantile_of(struct pen *p, double q)
 	return pen_printf(p, "p%g", q * 100);
 }
 
+/* "p95 of the response times", or of what requests take beyond their neighbours. */
+static const char *
+value_of(struct pen *p, const json_t *r)
+{
+	return pen_printf(p, "%s of %s", quantile_of(p, number_of(r, "quantile")),
+	    strcmp(text_of(p, r, "of"), "excess") == 0
+		? "what a request takes beyond the requests before and after it"
+		: "the response times");
+}
+
+static const char *
+cost_text(struct pen *p, const json_t *r)
+{
+	double share = number_of(r, "cost_share");
+
+	return share > 0 ? pen_printf(
+			       p, "%s of the response time is more than usual", pen_share(p, share))
+	                 : "the mean response time is not more than usual";
+}
+
 static const char *
 range_text(struct pen *p, const json_t *r)
 {
-	return pen_printf(p,
-	    "%s is %s; usual at this rate of requests are %s, at most %s; %s of the response time is more than usual",
-	    quantile_of(p, number_of(r, "quantile")), pen_ms(p, number_of(r, "now_ms")),
-	    pen_ms(p, number_of(r, "usual_ms")), pen_ms(p, number_of(r, "limit_ms")),
-	    pen_share(p, number_of(r, "cost_share")));
+	return pen_printf(p, "%s is %s; usual at this rate of requests are %s, at most %s; %s",
+	    value_of(p, r), pen_ms(p, number_of(r, "now_ms")), pen_ms(p, number_of(r, "usual_ms")),
+	    pen_ms(p, number_of(r, "limit_ms")), cost_text(p, r));
 }
 
 static const char *
@@ -71,6 +89,8 @@ alert_print(struct pen *p, const json_t *a)
 	if (!firing)
 		fprintf(p->out, ", ended %s", text_of(p, a, "ended"));
 	fputc('\n', p->out);
+	if (!is_null(a, "group"))
+		pen_wrap(p, "     ", pen_printf(p, "of group %s:", text_of(p, a, "group")));
 	pen_wrap(p, "     ",
 	    !is_null(a, "range") ? range_text(p, json_object_get(a, "range"))
 				 : objective_text(p, json_object_get(a, "objective")));
@@ -95,12 +115,22 @@ answer_words(struct pen *p, const json_t *t, const json_t *answer)
 	return strcmp(word, "inside") == 0 ? "as usual" : "one window outside the range";
 }
 
+/* What follows its name and its rate, or its requests. */
+static void
+profile_columns(struct columns *table, struct pen *p, const json_t *x, const json_t *answer)
+{
+	columns_add(table, pen_ms(p, number_of(x, "mean_ms")));
+	columns_add(
+	    table, is_null(x, "usual_mean_ms") ? "" : pen_ms(p, number_of(x, "usual_mean_ms")));
+	columns_add(table, answer_words(p, x, answer));
+}
+
 static void
 watched_print(struct pen *p, const json_t *answer)
 {
 	struct columns table;
-	const json_t *t;
-	size_t i;
+	const json_t *t, *g;
+	size_t i, k;
 
 	columns_open(&table, "lrrrl");
 	for (const char *const *h =
@@ -111,10 +141,12 @@ watched_print(struct pen *p, const json_t *answer)
 		columns_add(&table,
 		    pen_printf(p, "%s/%s", text_of(p, t, "service"), text_of(p, t, "type")));
 		columns_add(&table, pen_printf(p, "%.1f", number_of(t, "per_second")));
-		columns_add(&table, pen_ms(p, number_of(t, "mean_ms")));
-		columns_add(&table,
-		    is_null(t, "usual_mean_ms") ? "" : pen_ms(p, number_of(t, "usual_mean_ms")));
-		columns_add(&table, answer_words(p, t, answer));
+		profile_columns(&table, p, t, answer);
+		json_array_foreach (json_object_get(t, "groups"), k, g) {
+			columns_add(&table, pen_printf(p, "  group %s", text_of(p, g, "group")));
+			columns_add(&table, "");
+			profile_columns(&table, p, g, answer);
+		}
 	}
 	columns_print(&table, p);
 }

@@ -3,35 +3,56 @@
 
 #include <string.h>
 
+/* In how many of the newest windows value i is over its limit. */
 static uint32_t
-count(const struct alert_state *s, enum range_answer answer)
+windows_over(const struct alert_state *s, unsigned i)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->n; i++)
-		n += s->judged[i].answer == answer;
+	for (uint32_t k = 0; k < s->n; k++)
+		n += s->judged[k].over >> i & 1;
 	return n;
 }
 
-/* Mean cost of those outside; *since: the first of them. At least one is. */
+/* Mean of cost_share_most where value i is over its limit, which it is at least once; *since: the first of these windows. */
 static double
-cost_outside(const struct alert_state *s, struct wall *since)
+cost_over(const struct alert_state *s, unsigned i, struct wall *since)
 {
 	double sum = 0;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (s->judged[i].answer != RANGE_OUTSIDE)
+	for (uint32_t k = 0; k < s->n; k++) {
+		if ((s->judged[k].over >> i & 1) == 0)
 			continue;
 		if (n++ == 0)
-			*since = s->begins[i];
-		sum += s->judged[i].cost_share;
+			*since = s->begins[k];
+		sum += s->judged[k].cost_share_most;
 	}
 	return sum / n;
 }
 
-static void
-exclude_all(struct alert_state *s)
+/* 3: the first value that decides so. */
+static bool
+begins(const struct alert_state *s, double cost_min, struct wall *since)
+{
+	for (unsigned i = 0; i < RANGE_VALUES; i++)
+		if (windows_over(s, i) >= ALERT_DECIDES && cost_over(s, i, since) >= cost_min)
+			return true;
+	return false;
+}
+
+/* 4 */
+static bool
+ends(const struct alert_state *s)
+{
+	for (unsigned i = 0; i < RANGE_VALUES; i++)
+		if (s->n - windows_over(s, i) < ALERT_DECIDES)
+			return false;
+	return true;
+}
+
+void
+alert_state_exclude(struct alert_state *s)
 {
 	for (uint32_t i = 0; i < s->nwaiting; i++)
 		s->waiting[i].excluded = true;
@@ -89,23 +110,22 @@ alert_state_next(struct alert_state *s, const struct latency_window *w,
 		if (!s->firing)
 			return ALERT_STAYS;
 		s->firing = false;
-		exclude_all(s);
+		alert_state_exclude(s);
 		return ALERT_ENDS;
 	}
 	s->unjudged = 0;
 	note_judgement(s, w, j);
 	/* 3 */
-	if (!s->firing && count(s, RANGE_OUTSIDE) >= ALERT_DECIDES &&
-	    cost_outside(s, &since) >= cost_min) {
+	if (!s->firing && begins(s, cost_min, &since)) {
 		s->firing = true;
 		s->since = since;
-		exclude_all(s);
+		alert_state_exclude(s);
 		return ALERT_BEGINS;
 	}
 	/* 4 */
-	if (s->firing && count(s, RANGE_INSIDE) >= ALERT_DECIDES) {
+	if (s->firing && ends(s)) {
 		s->firing = false;
-		exclude_all(s);
+		alert_state_exclude(s);
 		return ALERT_ENDS;
 	}
 	return ALERT_STAYS;

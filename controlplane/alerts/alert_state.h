@@ -5,7 +5,7 @@
 
 #include "controlplane/alerts/healthy_range.h"
 
-/* Of so many windows, at least so many decide; a window that was not judged is none of them. */
+/* Of so many windows, at least so many decide, by the same value; a window that was not judged is none of them. */
 enum { ALERT_WINDOWS = 5, ALERT_DECIDES = 4, ALERT_WAITING_MAX = 3 * ALERT_WINDOWS };
 
 enum alert_change { ALERT_STAYS, ALERT_BEGINS, ALERT_ENDS };
@@ -35,13 +35,17 @@ struct alert_state { /* all zeroes: no alert, and nothing was judged */
  *    follows slow changes, and what an alert was about does not become usual, at whatever rate it was.
  * 2. A window that was neither inside nor outside is none of those below; with the ALERT_WINDOWS-th in succession an alert ends,
  *    since nothing says that it lasts, and the newest windows are forgotten. (The caller adds LEARNING ones to the range.)
- * 3. No alert, and at least ALERT_DECIDES of the newest ALERT_WINDOWS are outside, and the mean of their cost_share is at least
- *    cost_min: it begins.
- * 4. An alert, and at least ALERT_DECIDES are inside: it ends.
+ * 3. No alert, and the same value is over its limit in at least ALERT_DECIDES of the newest ALERT_WINDOWS, and the mean of the
+ *    cost_share_most of these windows is at least cost_min: it begins. (Single windows leave the range by chance, each by another value;
+ *    a fault stays with its values.)
+ * 4. An alert, and of the newest ALERT_WINDOWS each value is within its limit in at least ALERT_DECIDES: it ends.
  *
  * *leaves.requests is 0 if none leaves; at most one does. O(1).
  */
 enum alert_change alert_state_next(struct alert_state *s, const struct latency_window *w,
     const struct range_judgement *j, bool excluded, double cost_min, struct latency_window *leaves);
+
+/* None of the windows that wait becomes healthy. */
+void alert_state_exclude(struct alert_state *s);
 
 #endif

@@ -3,28 +3,30 @@
 
 #include <math.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "forest/database.h"
 
-enum { SCHEMA = 1, BUSY_MS = 2000 };
+enum { SCHEMA = 2, BUSY_MS = 2000 };
 
 static const char SCHEMA_SQL[] =
+    "DROP TABLE IF EXISTS healthy;" /* of version 1: without excesses */
     "CREATE TABLE healthy ("
-    " id INTEGER PRIMARY KEY, service TEXT NOT NULL, type TEXT NOT NULL, window_ns INTEGER NOT NULL,"
+    " id INTEGER PRIMARY KEY, service TEXT NOT NULL, type TEXT NOT NULL, shape TEXT NOT NULL, window_ns INTEGER NOT NULL,"
     " begin_ns INTEGER NOT NULL, requests INTEGER NOT NULL, per_second REAL NOT NULL,"
     " mean_ns REAL NOT NULL, log_ns BLOB NOT NULL) STRICT;"
-    "CREATE INDEX healthy_type ON healthy (service, type, id);";
+    "CREATE INDEX healthy_type ON healthy (service, type, shape, id);";
 
 enum query { QUERY_LOAD, QUERY_ADD, QUERY_TRIM, QUERY_FORGET, QUERIES };
 static const char *const sql_of[QUERIES] = {
 	"SELECT begin_ns, requests, per_second, mean_ns, log_ns FROM healthy"
-	" WHERE service = ?1 AND type = ?2 AND window_ns = ?3 ORDER BY id",
-	"INSERT INTO healthy (service, type, window_ns, begin_ns, requests, per_second, mean_ns, log_ns)"
-	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-	"DELETE FROM healthy WHERE id <= (SELECT id FROM healthy WHERE service = ?1 AND type = ?2"
-	" ORDER BY id DESC LIMIT 1 OFFSET ?3) AND service = ?1 AND type = ?2",
+	" WHERE service = ?1 AND type = ?2 AND shape = ?3 AND window_ns = ?4 ORDER BY id",
+	"INSERT INTO healthy (service, type, shape, window_ns, begin_ns, requests, per_second, mean_ns, log_ns)"
+	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+	"DELETE FROM healthy WHERE id <= (SELECT id FROM healthy WHERE service = ?1 AND type = ?2 AND shape = ?3"
+	" ORDER BY id DESC LIMIT 1 OFFSET ?4) AND service = ?1 AND type = ?2 AND shape = ?3",
 	"DELETE FROM healthy WHERE service = ?1 AND type = ?2",
 };
 
@@ -75,11 +77,11 @@ open_file(struct healthy_store *s, struct err *e)
 	if ((rc = database_identify(s->db, s->path, "file of healthy response times",
 		 DATABASE_HEALTHY, SCHEMA, &version, e)) < 0)
 		return rc;
-	rc = version == 0 ? make_schema(s, e) : database_check(s->db, s->path, e);
+	rc = version < SCHEMA ? make_schema(s, e) : database_check(s->db, s->path, e);
 	if (rc == 0)
 		rc = database_exec(s->db, s->path,
 		    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-		    "DELETE FROM healthy WHERE (service, type) NOT IN (SELECT service, type FROM healthy"
+		    "DELETE FROM healthy WHERE (service, type, shape) NOT IN (SELECT service, type, shape FROM healthy"
 		    " WHERE begin_ns > (strftime('%s', 'now') - 30 * 86400) * 1000000000)",
 		    e);
 	for (unsigned i = 0; rc == 0 && i < QUERIES; i++)
@@ -107,15 +109,21 @@ healthy_store_open(struct healthy_store **ret, const char *path, struct err *e)
 
 /* ---- rows ---- */
 
-/* The query with service and type bound. */
+/* The query with service, type and, but for FORGET, the shape bound. */
 static sqlite3_stmt *
-query(struct healthy_store *s, enum query which, const char *service, const char *type)
+query(struct healthy_store *s, enum query which, const struct healthy_key *of)
 {
 	sqlite3_stmt *q = s->queries[which];
+	char shape[33] = "";
 
+	if (of->group != NULL)
+		snprintf(shape, sizeof shape, "%016llx%016llx", (unsigned long long)of->group->a,
+		    (unsigned long long)of->group->b);
 	sqlite3_reset(q);
-	sqlite3_bind_text(q, 1, service, -1, SQLITE_TRANSIENT);
-	sqlite3_bind_text(q, 2, type, -1, SQLITE_TRANSIENT);
+	sqlite3_bind_text(q, 1, of->service, -1, SQLITE_TRANSIENT);
+	sqlite3_bind_text(q, 2, of->type, -1, SQLITE_TRANSIENT);
+	if (which != QUERY_FORGET)
+		sqlite3_bind_text(q, 3, shape, -1, SQLITE_TRANSIENT);
 	return q;
 }
 
@@ -141,21 +149,21 @@ window_of(sqlite3_stmt *q, struct latency_window *w)
 	    !(w->mean_ns >= 0 && isfinite(w->mean_ns)))
 		return false;
 	memcpy(w->log_ns, sqlite3_column_blob(q, 4), sizeof w->log_ns);
-	for (unsigned i = 0; i < RANGE_QUANTILES; i++)
+	for (unsigned i = 0; i < RANGE_VALUES; i++)
 		if (!isfinite(w->log_ns[i]))
 			return false;
 	return true;
 }
 
 int
-healthy_store_load(struct healthy_store *s, const char *service, const char *type,
-    int64_t window_ns, struct healthy_range *h, struct err *e)
+healthy_store_load(struct healthy_store *s, const struct healthy_key *of, int64_t window_ns,
+    struct healthy_range *h, struct err *e)
 {
-	sqlite3_stmt *q = query(s, QUERY_LOAD, service, type);
+	sqlite3_stmt *q = query(s, QUERY_LOAD, of);
 	struct latency_window w;
 	int rc = 0, step = SQLITE_DONE;
 
-	sqlite3_bind_int64(q, 3, window_ns);
+	sqlite3_bind_int64(q, 4, window_ns);
 	while (rc == 0 && (step = sqlite3_step(q)) == SQLITE_ROW)
 		if (window_of(q, &w))
 			rc = healthy_range_add(h, &w, e);
@@ -172,29 +180,29 @@ healthy_store_begin(struct healthy_store *s, struct err *e)
 }
 
 int
-healthy_store_add(struct healthy_store *s, const char *service, const char *type, int64_t window_ns,
+healthy_store_add(struct healthy_store *s, const struct healthy_key *of, int64_t window_ns,
     const struct latency_window *w, struct err *e)
 {
-	sqlite3_stmt *q = query(s, QUERY_ADD, service, type);
+	sqlite3_stmt *q = query(s, QUERY_ADD, of);
 	int rc;
 
-	sqlite3_bind_int64(q, 3, window_ns);
-	sqlite3_bind_int64(q, 4, w->begin.ns);
-	sqlite3_bind_int64(q, 5, (int64_t)w->requests);
-	sqlite3_bind_double(q, 6, w->per_second);
-	sqlite3_bind_double(q, 7, w->mean_ns);
-	sqlite3_bind_blob(q, 8, w->log_ns, sizeof w->log_ns, SQLITE_TRANSIENT);
+	sqlite3_bind_int64(q, 4, window_ns);
+	sqlite3_bind_int64(q, 5, w->begin.ns);
+	sqlite3_bind_int64(q, 6, (int64_t)w->requests);
+	sqlite3_bind_double(q, 7, w->per_second);
+	sqlite3_bind_double(q, 8, w->mean_ns);
+	sqlite3_bind_blob(q, 9, w->log_ns, sizeof w->log_ns, SQLITE_TRANSIENT);
 	if ((rc = run(s, q, e)) < 0)
 		return rc;
-	q = query(s, QUERY_TRIM, service, type);
-	sqlite3_bind_int(q, 3, RANGE_WINDOWS_MAX);
+	q = query(s, QUERY_TRIM, of);
+	sqlite3_bind_int(q, 4, RANGE_WINDOWS_MAX);
 	return run(s, q, e);
 }
 
 int
 healthy_store_forget(struct healthy_store *s, const char *service, const char *type, struct err *e)
 {
-	return run(s, query(s, QUERY_FORGET, service, type), e);
+	return run(s, query(s, QUERY_FORGET, &(struct healthy_key){ service, type, NULL }), e);
 }
 
 int

@@ -39,14 +39,15 @@ watcher_init(struct watcher *w, const struct watcher_settings *s, struct err *e)
 /* ---- types ---- */
 
 static void
-type_free(struct watched_type *t)
+type_free(struct watcher *w, struct watched_type *t)
 {
 	if (t == NULL)
 		return;
-	healthy_range_release(&t->healthy);
+	w->ngroups -= t->groups.n;
+	group_profiles_release(&t->groups);
+	latency_profile_release(&t->all);
 	free(t->service);
 	free(t->name);
-	free(t->times);
 	free(t->slos);
 	free(t);
 }
@@ -55,7 +56,7 @@ void
 watcher_release(struct watcher *w)
 {
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
-		type_free(w->types[i]);
+		type_free(w, w->types[i]);
 	free(w->patterns);
 	free(w->slos);
 	*w = (struct watcher){ 0 };
@@ -110,7 +111,7 @@ find_objectives(const struct watcher *w, struct watched_type *t)
 }
 
 static struct watched_type *
-type_new(const struct watcher *w, uint32_t label, const char *service, const char *name)
+type_new(struct watcher *w, uint32_t label, const char *service, const char *name)
 {
 	struct watched_type *t = calloc(1, sizeof *t);
 
@@ -122,12 +123,11 @@ type_new(const struct watcher *w, uint32_t label, const char *service, const cha
 	if (t->service == NULL || t->name == NULL)
 		goto fail;
 	t->watched = any_names(w->patterns, t);
-	if ((t->watched && (t->times = calloc(1, sizeof *t->times)) == NULL) ||
-	    !find_objectives(w, t))
+	if (!find_objectives(w, t))
 		goto fail;
 	return t;
 fail:
-	type_free(t);
+	type_free(w, t);
 	return NULL;
 }
 
@@ -140,22 +140,26 @@ watcher_type(
 	assert(index < WATCHED_MAX);
 	if (*t != NULL && (*t)->label == label)
 		return *t;
-	type_free(*t);
+	type_free(w, *t);
 	return *t = type_new(w, label, service, name);
 }
 
-void
-watcher_request(struct watcher *w, struct watched_type *t, int64_t took_ns, double weight)
+int
+watcher_request(struct watcher *w, struct watched_type *t, const struct hash128 *group,
+    int64_t begin_ns, int64_t took_ns, double weight, struct err *e)
 {
+	int rc;
+
 	for (uint32_t i = 0; i < t->nslos; i++) {
 		t->slos[i].requests++;
 		t->slos[i].failures += took_ns > w->slos[t->slos[i].rule].limit_ns;
 	}
 	if (!t->watched)
-		return;
-	sketch_add(t->times, took_ns);
-	t->sum_ns += (double)took_ns;
+		return 0;
+	if ((rc = window_times_add(&t->all.times, begin_ns, took_ns, e)) < 0)
+		return rc;
 	t->offered += weight;
+	return group != NULL ? group_profiles_request(&t->groups, *group, begin_ns, took_ns, e) : 0;
 }
 
 /* ---- alerts ---- */
@@ -242,10 +246,14 @@ watcher_begin_window(struct watcher *w, struct mono now, struct wall when)
 			continue;
 		for (uint32_t k = 0; k < t->nslos; k++)
 			t->slos[k].requests = t->slos[k].failures = 0;
-		if (t->watched)
-			*t->times = (struct sketch){ 0 };
-		t->sum_ns = t->offered = 0;
+		window_times_clear(&t->all.times);
+		for (uint32_t k = 0; k < t->groups.n; k++)
+			window_times_clear(&t->groups.items[k]->profile.times);
+		t->groups.ncounted = 0;
+		t->offered = 0;
 	}
+	w->judged_before = w->judged;
+	w->judged = 0;
 }
 
 static void
@@ -284,41 +292,86 @@ windows_min(const struct watcher_settings *s)
 }
 
 static int
-end_range(struct watcher *w, struct watched_type *t, bool diagnosed, double seconds, struct err *e)
+end_profile(struct watcher *w, struct latency_profile *p, const struct latency_profile_window *by,
+    struct err *e)
 {
-	struct latency_window now, healthy = { 0 };
-	struct range_judgement *j = &t->last;
-	struct alert *a;
-	int rc;
+	int rc = latency_profile_end_window(p, by, e);
 
-	latency_window_make(&now, t->times, t->times->n > 0 ? t->sum_ns / (double)t->times->n : 0,
-	    t->offered / seconds, w->begin_wall);
-	t->last_window = now;
-	if ((rc = healthy_range_judge(&t->healthy, windows_min(&w->settings), &now, j, e)) < 0)
-		return rc;
-	switch (alert_state_next(&t->state, &now, j, diagnosed, w->settings.cost_min, &healthy)) {
-	case ALERT_BEGINS:
+	w->judged += rc == 0 && (p->last.answer == RANGE_INSIDE || p->last.answer == RANGE_OUTSIDE);
+	return rc;
+}
+
+/* The profile with an alert, the type's before its groups'; NULL: none. *group: its group; NULL: the type's. */
+static struct latency_profile *
+firing_profile(struct watched_type *t, const struct hash128 **group)
+{
+	*group = NULL;
+	if (t->all.state.firing)
+		return &t->all;
+	for (uint32_t i = 0; i < t->groups.n; i++) {
+		*group = &t->groups.items[i]->key;
+		if (t->groups.items[i]->profile.state.firing)
+			return &t->groups.items[i]->profile;
+	}
+	return NULL;
+}
+
+static void
+exclude_all(struct watched_type *t)
+{
+	alert_state_exclude(&t->all.state);
+	for (uint32_t i = 0; i < t->groups.n; i++)
+		alert_state_exclude(&t->groups.items[i]->profile.state);
+}
+
+/* Begins, ends or renews the alert of the type by the states of its profiles. */
+static void
+decide(struct watcher *w, struct watched_type *t)
+{
+	const struct hash128 *group;
+	const struct latency_profile *p = firing_profile(t, &group);
+	struct alert *a;
+
+	if (p == NULL) {
+		if (t->firing)
+			alert_end(w, t->label, ALERT_RANGE, NULL, w->begin_wall);
+	} else if (!t->firing) {
 		alert_begin(w, &(struct alert){ .kind = ALERT_RANGE,
 				   .label = t->label,
-				   .since = t->state.since,
-				   .range = *j });
-		break;
-	case ALERT_ENDS:
-		alert_end(w, t->label, ALERT_RANGE, NULL, now.begin);
-		break;
-	case ALERT_STAYS:
-		a = j->answer == RANGE_OUTSIDE ? firing_alert(w, t->label, ALERT_RANGE, NULL)
-		                               : NULL;
-		if (a != NULL)
-			a->range = *j;
-		break;
+				   .of_group = group != NULL,
+				   .group = group != NULL ? *group : (struct hash128){ 0 },
+				   .since = p->state.since,
+				   .range = p->last });
+	} else if (p->last.answer == RANGE_OUTSIDE &&
+		   (a = firing_alert(w, t->label, ALERT_RANGE, NULL)) != NULL) {
+		a->range = p->last;
+		a->of_group = group != NULL;
+		a->group = group != NULL ? *group : (struct hash128){ 0 };
 	}
-	if (j->answer == RANGE_LEARNING && !diagnosed)
-		healthy = now;
-	if (healthy.requests == 0)
-		return 0;
-	t->added++;
-	return healthy_range_add(&t->healthy, &healthy, e);
+	if (t->firing != (p != NULL))
+		exclude_all(t);
+	t->firing = p != NULL;
+}
+
+static int
+end_ranges(struct watcher *w, struct watched_type *t, bool diagnosed, double seconds, struct err *e)
+{
+	const struct latency_profile_window by = { .begin = w->begin_wall,
+		.per_second = t->offered / seconds,
+		.windows_min = windows_min(&w->settings),
+		.over_part = range_over_part(w->judged_before),
+		.cost_min = w->settings.cost_min,
+		.excluded = diagnosed || t->firing };
+	uint32_t room = GROUPS_ALL_MAX - w->ngroups;
+	int rc = end_profile(w, &t->all, &by, e);
+
+	for (uint32_t i = 0; i < t->groups.n && rc == 0; i++)
+		rc = end_profile(w, &t->groups.items[i]->profile, &by, e);
+	decide(w, t);
+	if (rc == 0)
+		rc = group_profiles_choose(&t->groups, t->all.last_window.requests, &room, e);
+	w->ngroups = GROUPS_ALL_MAX - room;
+	return rc;
 }
 
 int
@@ -329,7 +382,7 @@ watcher_end_window(
 
 	assert(w->begin.ns != 0);
 	end_objectives(w, t, w->begin_wall);
-	return t->watched && seconds > 0 ? end_range(w, t, diagnosed, seconds, e) : 0;
+	return t->watched && seconds > 0 ? end_ranges(w, t, diagnosed, seconds, e) : 0;
 }
 
 bool
@@ -340,11 +393,12 @@ watcher_accept(struct watcher *w, uint32_t label, struct wall when)
 
 		if (t == NULL || t->label != label || !t->watched)
 			continue;
-		healthy_range_release(&t->healthy);
-		t->state = (struct alert_state){ 0 };
+		latency_profile_accept(&t->all);
+		for (uint32_t k = 0; k < t->groups.n; k++)
+			latency_profile_accept(&t->groups.items[k]->profile);
 		alert_end(w, label, ALERT_RANGE, NULL, when);
+		t->firing = false;
 		t->accepted = true;
-		t->stored = t->added;
 		return true;
 	}
 	return false;

@@ -6,11 +6,16 @@
 #ifndef CONTROLPLANE_ALERTS_WATCHER_H
 #define CONTROLPLANE_ALERTS_WATCHER_H
 
-#include "controlplane/alerts/alert_state.h"
+#include "controlplane/alerts/group_profiles.h"
 #include "controlplane/alerts/self_start.h"
 #include "controlplane/alerts/slo.h"
 
-enum { WATCHED_MAX = 512, ALERTS_MAX = 256 };
+enum {
+	WATCHED_MAX = 512,
+	ALERTS_MAX = 256,
+	GROUPS_ALL_MAX =
+	    64, /* groups of all types whose profiles are watched; 700 KB each at most */
+};
 
 struct watcher_settings {  /* texts are copied */
 	const char *types; /* patterns, separated by blanks, of NAME or SERVICE/NAME; "": none */
@@ -27,8 +32,11 @@ const char *alert_kind_word(enum alert_kind k); /* "range", "objective"; "?" */
 struct alert {
 	uint64_t number; /* from 1, in the order in which they began */
 	enum alert_kind kind;
-	uint32_t label;               /* of the request type */
-	struct slo slo;               /* of OBJECTIVE */
+	uint32_t label; /* of the request type */
+	struct slo slo; /* of OBJECTIVE */
+	bool
+	    of_group; /* RANGE: the response times of this group left their range; else those of all */
+	struct hash128 group;
 	struct wall since, ended;     /* ended.ns 0: it is firing */
 	struct range_judgement range; /* RANGE: the newest window outside */
 	struct slo_burn burn;         /* OBJECTIVE: the newest one */
@@ -40,13 +48,11 @@ struct alert {
 struct watched_type {
 	uint32_t label; /* LABEL_NONE: the place is empty */
 	char *service, *name;
-	bool watched;         /* the patterns name it */
-	struct sketch *times; /* of the window that lasts; NULL if it is not watched */
-	double sum_ns, offered;
-	struct healthy_range healthy;
-	struct alert_state state;
-	struct range_judgement last;
-	struct latency_window last_window;   /* requests 0: none yet */
+	bool watched;   /* the patterns name it */
+	bool firing;    /* an alert of kind RANGE */
+	double offered; /* requests in the window that lasts, sampled or not: an estimate */
+	struct latency_profile all;
+	struct group_profiles groups;
 	struct type_slo {                    /* the objectives of this type */
 		uint32_t rule;               /* in watcher.slos */
 		uint32_t requests, failures; /* of the window that lasts */
@@ -55,10 +61,7 @@ struct watched_type {
 		struct slo_burn burn;
 	} * slos;
 	uint32_t nslos;
-	/* For who stores `healthy`, whose marks these are: windows that were added to it, and of these stored; whether it was emptied
-	 * and whether what is stored was loaded. */
-	uint64_t added, stored;
-	bool accepted, loaded;
+	bool accepted; /* for who stores what is healthy: it was emptied */
 };
 
 struct watcher {
@@ -76,6 +79,9 @@ struct watcher {
 	uint64_t number;   /* of the newest alert */
 	uint64_t left_out; /* alerts for which there was no place: ALERTS_MAX are firing */
 	struct self_starts starts;
+	uint32_t ngroups; /* watched, of all types */
+	/* Profiles that were judged in the last window, and until now in this one. */
+	uint32_t judged_before, judged;
 };
 
 /* ERR_INPUT: an objective is malformed; ERR_MEMORY. On failure *w is released. */
@@ -86,14 +92,16 @@ void watcher_release(struct watcher *w); /* all zeroes is fine */
  * O(patterns + objectives). */
 struct watched_type *watcher_type(
     struct watcher *w, uint32_t index, uint32_t label, const char *service, const char *name);
-/* A complete request. weight: how many requests it stands for, 1 / share that is sampled. O(1). */
-void watcher_request(struct watcher *w, struct watched_type *t, int64_t took_ns, double weight);
+/* A complete request. group: the key of its shape; NULL: not known. weight: how many requests it stands for, 1 / share that is sampled.
+ * O(1), amortised. ERR_MEMORY. */
+int watcher_request(struct watcher *w, struct watched_type *t, const struct hash128 *group,
+    int64_t begin_ns, int64_t took_ns, double weight, struct err *e);
 
 /* Whether the window has ended; then watcher_end_window() of each type, and watcher_begin_window(). */
 bool watcher_is_due(const struct watcher *w, struct mono now);
 void watcher_begin_window(struct watcher *w, struct mono now, struct wall when);
-/* Judges the type's window. diagnosed: a diagnosis of it was active during it. Alerts that begin have self_start
- * UNDECIDED; the caller decides. O(healthy windows x log). ERR_MEMORY. */
+/* Judges the type's window, and those of its groups: the type has an alert while one of them has. diagnosed: a diagnosis of it was active
+ * during it. Alerts that begin have self_start UNDECIDED; the caller decides. O(healthy windows x log). ERR_MEMORY. */
 int watcher_end_window(
     struct watcher *w, struct watched_type *t, bool diagnosed, struct mono now, struct err *e);
 

@@ -31,10 +31,11 @@ alert_is_diagnosed_now(const struct forest *f, const struct alert *a)
 static json_t *
 range_json(const struct range_judgement *r)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "quantile", number_json(r->quantile),
-	    "now_ms", number_json(r->now_ns / 1e6), "usual_ms", number_json(r->usual_ns / 1e6),
-	    "limit_ms", number_json(r->limit_ns / 1e6), "usual_mean_ms",
-	    number_json(r->usual_mean_ns / 1e6), "cost_share", number_json(r->cost_share));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "of",
+	    r->of_excess ? "excess" : "time", "quantile", number_json(r->quantile), "now_ms",
+	    number_json(r->now_ns / 1e6), "usual_ms", number_json(r->usual_ns / 1e6), "limit_ms",
+	    number_json(r->limit_ns / 1e6), "usual_mean_ms", number_json(r->usual_mean_ns / 1e6),
+	    "cost_share", number_json(r->cost_share));
 }
 
 static json_t *
@@ -47,16 +48,24 @@ objective_json(const struct alert *a)
 	    (json_int_t)a->burn.requests);
 }
 
+static json_t *
+group_json(const struct alert *a)
+{
+	return a->of_group ? json_sprintf("%016llx%016llx", (unsigned long long)a->group.a,
+				 (unsigned long long)a->group.b)
+	                   : json_null();
+}
+
 json_t *
 alert_json(const struct engine *g, const struct alert *a)
 {
 	const struct watched_type *t = watched_of(g, a->label);
 
-	return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "number",
+	return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "number",
 	    (json_int_t)a->number, "kind", alert_kind_word(a->kind), "type",
 	    answer_text(t != NULL ? t->name : NULL), "service",
-	    answer_text(t != NULL ? t->service : NULL), "since", wall_json(a->since), "ended",
-	    wall_json(a->ended), "range",
+	    answer_text(t != NULL ? t->service : NULL), "group", group_json(a), "since",
+	    wall_json(a->since), "ended", wall_json(a->ended), "range",
 	    a->kind == ALERT_RANGE ? range_json(&a->range) : json_null(), "objective",
 	    a->kind == ALERT_OBJECTIVE ? objective_json(a) : json_null(), "started",
 	    self_start_word(a->self_start), "run", answer_number_id(a->run));
@@ -101,10 +110,13 @@ annotations(const struct forest *f, const struct alert *a)
 	json_t *o = json_object();
 
 	if (a->kind == ALERT_RANGE) {
+		json_object_set_new(o, "of", json_string(a->range.of_excess ? "excess" : "time"));
 		put_number(o, "quantile", a->range.quantile);
 		put_number(o, "now_ms", a->range.now_ns / 1e6);
 		put_number(o, "usual_ms", a->range.usual_ns / 1e6);
 		put_number(o, "cost_share", a->range.cost_share);
+		if (a->of_group)
+			json_object_set_new(o, "group", group_json(a));
 	} else {
 		put_number(o, "limit_ms", (double)a->slo.limit_ns / 1e6);
 		put_number(o, "goal", a->slo.goal);

@@ -3,6 +3,37 @@
 #include "controlplane/answers/alert_message.h"
 #include "controlplane/answers/answer_inside.h"
 
+/* What is known of a profile, put into o. */
+static json_t *
+put_profile(json_t *o, const struct latency_profile *p)
+{
+	json_object_set_new(o, "alert", json_boolean(p->state.firing));
+	json_object_set_new(o, "answer", json_string(range_answer_word(p->last.answer)));
+	json_object_set_new(o, "healthy_windows", json_integer(p->healthy.n));
+	json_object_set_new(o, "mean_ms", number_json(p->last_window.mean_ns / 1e6));
+	json_object_set_new(o, "usual_mean_ms",
+	    p->last.answer >= RANGE_INSIDE ? number_json(p->last.usual_mean_ns / 1e6)
+					   : json_null());
+	return o;
+}
+
+static json_t *
+groups_json(const struct group_profiles *g)
+{
+	json_t *groups = json_array();
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		const struct group_profile *x = g->items[i];
+		json_t *o = json_pack("{s:o, s:I}", "group",
+		    json_sprintf("%016llx%016llx", (unsigned long long)x->key.a,
+			(unsigned long long)x->key.b),
+		    "requests", (json_int_t)x->profile.last_window.requests);
+
+		json_array_append_new(groups, put_profile(o, &x->profile));
+	}
+	return groups;
+}
+
 /* The objectives of the type, with what is known of the newest hour. */
 static json_t *
 limits_json(const struct watcher *w, const struct watched_type *t)
@@ -24,13 +55,14 @@ limits_json(const struct watcher *w, const struct watched_type *t)
 static json_t *
 watched_json(const struct watcher *w, const struct watched_type *t)
 {
-	return json_pack("{s:o, s:o, s:b, s:s, s:i, s:o, s:o, s:o, s:i, s:o}", "type",
-	    answer_text(t->name), "service", answer_text(t->service), "alert", t->state.firing,
-	    "answer", range_answer_word(t->last.answer), "healthy_windows", (int)t->healthy.n,
-	    "per_second", number_json(t->last_window.per_second), "mean_ms",
-	    number_json(t->last_window.mean_ns / 1e6), "usual_mean_ms",
-	    t->last.answer >= RANGE_INSIDE ? number_json(t->last.usual_mean_ns / 1e6) : json_null(),
-	    "objectives", (int)t->nslos, "limits", limits_json(w, t));
+	json_t *o = json_pack("{s:o, s:o, s:o, s:i, s:o, s:o}", "type", answer_text(t->name),
+	    "service", answer_text(t->service), "per_second",
+	    number_json(t->all.last_window.per_second), "objectives", (int)t->nslos, "groups",
+	    groups_json(&t->groups), "limits", limits_json(w, t));
+
+	put_profile(o, &t->all);
+	json_object_set_new(o, "alert", json_boolean(t->firing));
+	return o;
 }
 
 json_t *

@@ -644,14 +644,15 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	if ((rc = order_trace(g, type, t, now, e)) != 0)
 		return rc;
 	request_type_trace(type, t, engine_sampled(g, type), now);
-	if ((rc = watching_trace(&p->watcher, type, p->labels, t, engine_sampled(g, type), e)) !=
-		0 ||
-	    (rc = count_instrumentation(g, t, now, e)) != 0 ||
+	if ((rc = count_instrumentation(g, t, now, e)) != 0 ||
 	    (p->history != NULL && (rc = thread_history_add(p->history, t, p->labels, e)) != 0))
 		return rc;
 	if (p->history != NULL && engine_sampled(g, type) < 1)
 		thread_history_partial(p->history);
 	rc = extract_path(g, t, request_type_diagnosed(type), &extracted, &path, e);
+	if (rc == 0)
+		rc = watching_trace(
+		    &p->watcher, type, p->labels, t, path, engine_sampled(g, type), e);
 	if (rc == 0 && p->live.report != NULL && path != NULL)
 		rc = report_add_path(p->live.report, t, path, p->nodes.names, e);
 	if (rc == 0)

@@ -9,7 +9,7 @@ _Static_assert((int)WATCHED_MAX == (int)TYPES_MAX, "a place for each request typ
 
 int
 watching_trace(struct watcher *w, const struct request_type *type, const struct labels *labels,
-    const struct trace *t, double sampled, struct err *e)
+    const struct trace *t, const struct always_on_path *path, double sampled, struct err *e)
 {
 	const struct label *l = labels_get(labels, type->label);
 	struct watched_type *watched = w->types[type->index];
@@ -23,8 +23,8 @@ watching_trace(struct watcher *w, const struct request_type *type, const struct 
 		if (watched == NULL)
 			return err_set(e, ERR_MEMORY, "out of memory for watching response times");
 	}
-	watcher_request(w, watched, t->end_ns - t->begin_ns, sampled > 0 ? 1 / sampled : 1);
-	return 0;
+	return watcher_request(w, watched, path != NULL ? &path->shape.key : NULL, t->begin_ns,
+	    t->end_ns - t->begin_ns, sampled > 0 ? 1 / sampled : 1, e);
 }
 
 int

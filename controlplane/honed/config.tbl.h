@@ -124,13 +124,13 @@ KEY(watch, types, watch_types, TEXT, "*", 0, 0,
     "Patterns of request types, NAME or SERVICE/NAME, separated by blanks, whose response times are watched: what they are while the type is "
     "healthy is learned, at each rate of requests, and an alert begins when they leave that. hone alerts shows them. Empty: none.")
 KEY(watch, window, watch_window, TIME, "1min", 0.2 * S, 3600 * S,
-    "The time over which response times are taken together. An alert begins or ends when 4 of 5 windows say so; one with fewer than 100 "
+    "The time over which response times are taken together. An alert begins or ends when the same quantile says so in 4 of 5 windows; one with fewer than 100 "
     "traced requests says nothing.")
 KEY(watch, learn, watch_learn, TIME, "24h", 10 * S, 72 * 3600 * S,
     "How much healthy time of a type is learned before anything is an alert, at least 60 windows; the newest 4,320 windows are kept. Load follows "
     "the day.")
 KEY(watch, cost_min, watch_cost_min, SHARE, "5%", 0, 1,
-    "The least part of the response time, on average, that an alert says is more than usual.")
+    "The least part of the mean response time that must be more than usual, or may be so as far as healthy windows differ, for an alert to begin.")
 KEY(watch, objectives, watch_objectives, TEXT, "", 0, 0,
     "Objectives, separated by blanks: TYPE<TIME:SHARE, such as CHECKOUT<200ms:99.9%. An alert begins when the requests that may miss it in 30 days "
     "are used up too fast: 14.4 times over 60 windows and over 5, 6 times over 360 and 30, or once over 4,320 and 360.")

@@ -35,44 +35,100 @@ healthy_keeper_close(struct healthy_keeper *k)
 	*k = (struct healthy_keeper){ 0 };
 }
 
-static bool
-is_unstored(const struct watched_type *t)
+/* ---- profiles ---- */
+
+typedef int (*profile_verb)(struct healthy_keeper *k, const struct watched_type *t,
+    const struct healthy_key *of, struct latency_profile *p, struct err *e);
+
+/* Does it to the profile of each watched type and group, until one fails. */
+static int
+each_profile(struct healthy_keeper *k, profile_verb verb, struct err *e)
 {
-	return t->watched && (t->accepted || t->stored != t->added);
+	struct watcher *w = &engine_parts(k->engine)->watcher;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < WATCHED_MAX && rc == 0; i++) {
+		struct watched_type *t = w->types[i];
+
+		if (t == NULL || !t->watched)
+			continue;
+		rc = verb(k, t, &(struct healthy_key){ t->service, t->name, NULL }, &t->all, e);
+		for (uint32_t n = 0; n < t->groups.n && rc == 0; n++) {
+			struct group_profile *x = t->groups.items[n];
+
+			rc = verb(k, t, &(struct healthy_key){ t->service, t->name, &x->key },
+			    &x->profile, e);
+		}
+	}
+	return rc;
 }
 
-static bool
-is_unloaded(const struct watched_type *t)
+/* 1: something is to be stored or to be loaded. */
+static int
+has_work(struct healthy_keeper *k, const struct watched_type *t, const struct healthy_key *of,
+    struct latency_profile *p, struct err *e)
 {
-	return t->watched && !t->loaded;
+	(void)k;
+	(void)of;
+	(void)e;
+	return !p->loaded || t->accepted || p->stored != p->added;
 }
 
-static bool
-any(const struct watcher *w, bool (*is)(const struct watched_type *t))
+/* One that came since the last call gets what is stored of it. */
+static int
+load_new(struct healthy_keeper *k, const struct watched_type *t, const struct healthy_key *of,
+    struct latency_profile *p, struct err *e)
 {
-	for (uint32_t i = 0; i < WATCHED_MAX; i++)
-		if (w->types[i] != NULL && is(w->types[i]))
-			return true;
-	return false;
+	if (p->loaded)
+		return 0;
+	p->loaded = true;
+	return p->healthy.n == 0 && !t->accepted
+	           ? healthy_store_load(k->store, of,
+			 engine_parts(k->engine)->watcher.settings.window_ns, &p->healthy, e)
+	           : 0;
+}
+
+static int
+forget_accepted(struct healthy_keeper *k, const struct watched_type *t,
+    const struct healthy_key *of, struct latency_profile *p, struct err *e)
+{
+	(void)p;
+	return t->accepted && of->group == NULL
+	           ? healthy_store_forget(k->store, t->service, t->name, e)
+	           : 0;
 }
 
 /* The newest windows of the ring that are not stored yet. */
 static int
-store_type(struct healthy_keeper *k, struct watched_type *t, int64_t window_ns, struct err *e)
+store(struct healthy_keeper *k, const struct watched_type *t, const struct healthy_key *of,
+    struct latency_profile *p, struct err *e)
 {
-	const struct healthy_range *h = &t->healthy;
-	uint64_t n = t->added - t->stored;
-	int rc = t->accepted ? healthy_store_forget(k->store, t->service, t->name, e) : 0;
+	const struct healthy_range *h = &p->healthy;
+	uint64_t n = p->added - p->stored;
+	int rc = 0;
 
+	(void)t;
 	if (n > h->n)
 		n = h->n;
 	for (uint64_t i = n; i > 0 && rc == 0; i--) {
 		uint32_t at = (h->next + RANGE_WINDOWS_MAX - (uint32_t)i) % RANGE_WINDOWS_MAX;
 
-		rc = healthy_store_add(
-		    k->store, t->service, t->name, window_ns, &h->windows[at], e);
+		rc = healthy_store_add(k->store, of,
+		    engine_parts(k->engine)->watcher.settings.window_ns, &h->windows[at], e);
 	}
 	return rc;
+}
+
+static int
+mark_stored(struct healthy_keeper *k, const struct watched_type *t, const struct healthy_key *of,
+    struct latency_profile *p, struct err *e)
+{
+	(void)k;
+	(void)t;
+	(void)of;
+	(void)e;
+	p->stored = p->added;
+	return 0;
 }
 
 static int
@@ -83,37 +139,16 @@ store_all(struct healthy_keeper *k, struct watcher *w, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	for (uint32_t i = 0; i < WATCHED_MAX && rc == 0; i++)
-		if (w->types[i] != NULL && is_unstored(w->types[i]))
-			rc = store_type(k, w->types[i], w->settings.window_ns, e);
+	if ((rc = each_profile(k, forget_accepted, e)) == 0)
+		rc = each_profile(k, store, e);
 	ended = healthy_store_end(k->store, rc == 0 ? e : &also);
 	if (rc < 0 || ended < 0)
 		return rc < 0 ? rc : ended;
+	each_profile(k, mark_stored, e);
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
-		if (w->types[i] != NULL) {
-			w->types[i]->stored = w->types[i]->added;
+		if (w->types[i] != NULL)
 			w->types[i]->accepted = false;
-		}
 	return 0;
-}
-
-/* Types that came since the last call get what is stored of them. */
-static int
-load_new(struct healthy_keeper *k, struct watcher *w, struct err *e)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < WATCHED_MAX && rc == 0; i++) {
-		struct watched_type *t = w->types[i];
-
-		if (t == NULL || !is_unloaded(t))
-			continue;
-		t->loaded = true;
-		if (t->healthy.n == 0)
-			rc = healthy_store_load(
-			    k->store, t->service, t->name, w->settings.window_ns, &t->healthy, e);
-	}
-	return rc;
 }
 
 void
@@ -123,11 +158,12 @@ healthy_keeper_step(struct healthy_keeper *k)
 	struct err e = { 0 };
 	int rc = 0;
 
-	if (!any(w, is_unloaded) && !any(w, is_unstored))
+	if (each_profile(k, has_work, &e) == 0)
 		return;
 	if (k->store == NULL)
 		rc = healthy_store_open(&k->store, k->path, &e);
-	if (rc == 0 && (rc = load_new(k, w, &e)) == 0 && any(w, is_unstored))
+	if (rc == 0 && (rc = each_profile(k, load_new, &e)) == 0 &&
+	    each_profile(k, has_work, &e) != 0)
 		rc = store_all(k, w, &e);
 	if (rc < 0 && strcmp(e.text, k->trouble.text) != 0)
 		log_line(

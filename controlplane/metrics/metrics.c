@@ -153,25 +153,25 @@ enum { OF_WATCHED = 3 }; /* labels: two of the type, and what follows */
 static double
 judged_of(const struct watched_type *t)
 {
-	return t->last.answer == RANGE_INSIDE || t->last.answer == RANGE_OUTSIDE;
+	return t->all.last.answer == RANGE_INSIDE || t->all.last.answer == RANGE_OUTSIDE;
 }
 
 static double
 outside_of(const struct watched_type *t)
 {
-	return judged_of(t) ? t->last.answer == RANGE_OUTSIDE : NAN;
+	return judged_of(t) ? t->all.last.answer == RANGE_OUTSIDE : NAN;
 }
 
 static double
 more_than_usual_of(const struct watched_type *t)
 {
-	return judged_of(t) ? t->last.cost_share : NAN;
+	return judged_of(t) ? t->all.last.cost_share : NAN;
 }
 
 static double
 healthy_of(const struct watched_type *t)
 {
-	return t->healthy.n;
+	return t->all.healthy.n;
 }
 
 static const struct watch_metric {
@@ -205,7 +205,7 @@ put_firing(struct metric_lines *m, const struct watched_type *t, struct metric_l
 {
 	if (t->watched) {
 		of[OF_WATCHED - 1] = label_of("kind", alert_kind_word(ALERT_RANGE));
-		metric_put(m, "", of, OF_WATCHED, t->state.firing);
+		metric_put(m, "", of, OF_WATCHED, t->firing);
 	}
 	if (t->nslos > 0) {
 		of[OF_WATCHED - 1] = label_of("kind", alert_kind_word(ALERT_OBJECTIVE));

@@ -100,7 +100,7 @@ function alertWords(a) {
 	const r = a.range,
 		o = a.objective;
 	return r
-		? 'p' + digits(r.quantile * 100, 2) + ' is ' + ms(r.now_ms) + '; usual at this rate of requests are ' + ms(r.usual_ms) + ', at most ' + ms(r.limit_ms)
+		? (a.group ? 'group ' + text(a.group) + ': ' : '') + 'p' + digits(r.quantile * 100, 2) + ' of ' + (r.of === 'excess' ? 'what a request takes beyond the requests before and after it' : 'the response times') + ' is ' + ms(r.now_ms) + '; usual at this rate of requests are ' + ms(r.usual_ms) + ', at most ' + ms(r.limit_ms)
 		: o
 			? count(o.failures) + ' of ' + count(o.requests) + ' requests took over ' + ms(o.limit_ms) + '; the objective is ' + pct(o.goal)
 			: '';

@@ -23,13 +23,19 @@ struct steps {
 	int64_t at;
 	uint64_t left; /* windows that became healthy */
 	double cost;
+	uint32_t
+	    over; /* values over their limits in windows outside; 0: one value, the same in all */
 	bool excluded;
 };
 
 static enum alert_change
 next(struct steps *x, enum range_answer answer)
 {
-	struct range_judgement j = { .answer = answer, .cost_share = x->cost };
+	struct range_judgement j = { .answer = answer,
+		.over = answer != RANGE_OUTSIDE ? 0
+		        : x->over != 0          ? x->over
+		                                : 4,
+		.cost_share_most = x->cost };
 	struct latency_window w = { .requests = 500, .begin = { ++x->at } }, leaves;
 	enum alert_change c = alert_state_next(&x->s, &w, &j, x->excluded, 0.05, &leaves);
 
@@ -53,6 +59,28 @@ four_of_five_windows_begin_an_alert(void **state)
 	assert_int_equal(next(&x, O), ALERT_BEGINS);
 	assert_true(x.s.firing);
 	assert_int_equal(x.s.since.ns, 21);
+}
+
+/* By chance, values are over their limits one after the other; by a fault the same ones. */
+static void
+only_the_same_value_in_four_of_five_windows_begins_an_alert(void **state)
+{
+	struct steps x = { .cost = 0.2 };
+	(void)state;
+
+	for (unsigned i = 0; i < 40; i++) {
+		x.over = 1U << i % RANGE_VALUES | 1U << (i + 1) % RANGE_VALUES;
+		assert_int_equal(next(&x, O), ALERT_STAYS);
+	}
+	for (unsigned i = 0; i < ALERT_DECIDES; i++) {
+		x.over = 1U << 9 | 1U << i;
+		assert_int_equal(next(&x, O), i + 1 < ALERT_DECIDES ? ALERT_STAYS : ALERT_BEGINS);
+	}
+	/* The next ones alternate, and none of them is over its limit in more than one of five: it ends. */
+	for (unsigned i = 0; i < ALERT_WINDOWS - 1; i++) {
+		x.over = 1U << (4 + i);
+		assert_int_equal(next(&x, O), i + 2 < ALERT_WINDOWS ? ALERT_STAYS : ALERT_ENDS);
+	}
 }
 
 static void
@@ -180,6 +208,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(four_of_five_windows_begin_an_alert),
+		cmocka_unit_test(only_the_same_value_in_four_of_five_windows_begins_an_alert),
 		cmocka_unit_test(an_alert_that_costs_too_little_does_not_begin),
 		cmocka_unit_test(windows_of_an_alert_never_become_healthy),
 		cmocka_unit_test(windows_at_an_unknown_rate_before_an_alert_never_become_healthy),

@@ -23,7 +23,7 @@ window_of(struct rng *r, double per_second, double ms)
 	struct latency_window w = { .requests = 600, .per_second = per_second, .mean_ns = ms * MS };
 	double noise = 0.05 * rng_normal(r);
 
-	for (unsigned i = 0; i < RANGE_QUANTILES; i++)
+	for (unsigned i = 0; i < RANGE_VALUES; i++)
 		w.log_ns[i] = log(ms * MS) + (range_quantiles[i] - 0.5) + noise +
 		              0.01 * rng_normal(r);
 	return w;
@@ -49,7 +49,7 @@ judged(const struct healthy_range *h, const struct latency_window *w, struct ran
 {
 	struct err e;
 
-	assert_int_equal(healthy_range_judge(h, 60, w, j, &e), 0);
+	assert_int_equal(healthy_range_judge(h, 60, range_over_part(1), w, j, &e), 0);
 	return j->answer;
 }
 
@@ -148,7 +148,7 @@ like_windows_are_moved_to_the_same_rate(void **state)
 
 	learn(&h, &r);
 	w = window_of(&r, 50, 15); /* at this rate; at 42 to 58, which are compared, 14 to 16 */
-	for (unsigned q = 0; q < RANGE_QUANTILES; q++)
+	for (unsigned q = 0; q < RANGE_VALUES; q++)
 		w.log_ns[q] = log(15 * MS) + (range_quantiles[q] - 0.5);
 	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
 	assert_true(fabs(j.usual_mean_ns / MS - 15) < 0.2);
@@ -156,9 +156,9 @@ like_windows_are_moved_to_the_same_rate(void **state)
 	healthy_range_release(&h);
 }
 
-/* A tenth of the requests is slower, by less than the times of whole windows vary with the load. */
+/* A tenth of the requests is slower, by less than the times of whole windows vary with what requests wait for each other. */
 static void
-a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile(void **state)
+a_slow_tenth_stands_out_by_its_excess(void **state)
 {
 	struct healthy_range h = { 0 };
 	struct range_judgement j;
@@ -168,18 +168,49 @@ a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile(void **state)
 	(void)state;
 
 	rng_seed(&r, 3);
-	for (int i = 0; i < 1000;
-	     i++) { /* at one rate, windows differ by the time that requests wait for each other */
+	for (int i = 0; i < 1000; i++) {
+		w = window_of(&r, 50, 10 * exp(0.5 * rng_normal(&r)));
+		for (unsigned q = RANGE_QUANTILES; q < RANGE_VALUES; q++)
+			w.log_ns[q] = log(5 * MS) + 0.05 * rng_normal(&r);
+		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
+	}
+	for (unsigned q = 0; q < RANGE_VALUES; q++)
+		w.log_ns[q] = log((q < RANGE_QUANTILES ? 10 : 5) * MS);
+	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
+	assert_int_equal(j.over, 0);
+	for (unsigned q = 5; q < RANGE_QUANTILES; q++)
+		w.log_ns[q] = log(13 * MS);
+	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
+	for (unsigned q = RANGE_QUANTILES + 1; q < RANGE_VALUES; q++)
+		w.log_ns[q] = log(8 * MS);
+	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
+	assert_true(j.of_excess && j.quantile >= 0.9);
+	assert_int_equal(j.over, ((1U << RANGE_VALUES) - 1) ^ ((1U << (RANGE_QUANTILES + 1)) - 1));
+	assert_true(fabs(j.now_ns - 8 * MS) < 1 && fabs(j.usual_ns - 5 * MS) < 0.2 * MS);
+	healthy_range_release(&h);
+}
+
+/* Healthy windows differ: what a slow one takes more than usual may be chance, and what it takes less than usual may hide a fault. */
+static void
+the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ(void **state)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w;
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 3);
+	for (int i = 0; i < 1000; i++) {
 		w = window_of(&r, 50, 10 * exp(0.5 * rng_normal(&r)));
 		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
 	}
 	w = window_of(&r, 50, 10);
-	assert_int_equal(judged(&h, &w, &j), RANGE_INSIDE);
-	w.log_ns[6] += 0.3;
-	w.log_ns[7] += 0.3;
-	w.log_ns[8] += 0.3;
-	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
-	assert_true(j.quantile >= 0.95);
+	judged(&h, &w, &j);
+	assert_true(
+	    fabs(j.cost_share) < 0.1); /* the normal distribution's lower tenth is 1.28 sd away */
+	assert_true(fabs(j.cost_share_most - (1 - exp(-1.28 * 0.5))) < 0.06);
 	healthy_range_release(&h);
 }
 
@@ -213,8 +244,8 @@ main(void)
 		cmocka_unit_test(a_rate_that_was_not_learned_is_not_judged),
 		cmocka_unit_test(few_healthy_windows_judge_the_rates_that_they_have),
 		cmocka_unit_test(like_windows_are_moved_to_the_same_rate),
-		cmocka_unit_test(
-		    a_slow_tenth_stands_out_among_windows_with_the_same_lower_quartile),
+		cmocka_unit_test(a_slow_tenth_stands_out_by_its_excess),
+		cmocka_unit_test(the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ),
 		cmocka_unit_test(the_newest_windows_are_kept),
 	};
 

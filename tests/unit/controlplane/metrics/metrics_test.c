@@ -187,7 +187,7 @@ the_state_of_what_is_watched_is_told(void **state)
 	for (uint32_t i = 0; i < WATCHED_MAX && t == NULL; i++)
 		t = engine_parts(h->engine)->watcher.types[i];
 	assert_non_null(t);
-	t->last.answer = RANGE_LEARNING;
+	t->all.last.answer = RANGE_LEARNING;
 	text = text_of(h, METRICS_TEXT);
 	assert_true(value_of(text, "hone_watch_healthy_windows" OF "}") == 0);
 	assert_true(value_of(text, "hone_watch_judged" OF "}") == 0);
@@ -196,9 +196,9 @@ the_state_of_what_is_watched_is_told(void **state)
 	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"range\"}") == 0);
 	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"objective\"}") == 0);
 	assert_true(value_of(text, "hone_alerts_total") == 0);
-	t->last.answer = RANGE_OUTSIDE;
-	t->last.cost_share = 0.25;
-	t->state.firing = true;
+	t->all.last.answer = RANGE_OUTSIDE;
+	t->all.last.cost_share = 0.25;
+	t->firing = true;
 	t->slos[0].firing = true;
 	text = text_of(h, METRICS_TEXT);
 	assert_true(value_of(text, "hone_watch_judged" OF "}") == 1);
@@ -206,7 +206,7 @@ the_state_of_what_is_watched_is_told(void **state)
 	assert_true(value_of(text, "hone_watch_excess_ratio" OF "}") == 0.25);
 	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"range\"}") == 1);
 	assert_true(value_of(text, "hone_alert_firing" OF ",kind=\"objective\"}") == 1);
-	t->last.answer = RANGE_INSIDE;
+	t->all.last.answer = RANGE_INSIDE;
 	text = text_of(h, METRICS_TEXT);
 	assert_true(value_of(text, "hone_watch_outside" OF "}") == 0);
 }
