@@ -9,8 +9,8 @@
  * knows the fault and what is usual at this load has this distance between its means, in standard deviations. An alert that is false
  * once in 10 days by 4 of 5 independent windows has a limit at 1.55 of them, and is seen within five windows, one time in two, at 2.0.
  *
- * controlplane_alerts_days [DAYS [SEED [REQUESTS PER SECOND THAT ARE SAMPLED [SERVER [SCALE]]]]]: default 100, 1, 10, 1, 1. SERVER: 1
- * or 2, see there; SCALE: of the delays of the faults
+ * controlplane_alerts_days [DAYS [SEED [REQUESTS PER SECOND THAT ARE SAMPLED [SERVER [SCALE [GROUPS]]]]]]: default 100, 1, 10, 1, 1, 0.
+ * SERVER: 1 or 2, see there; SCALE: of the delays of the faults; GROUPS: so many, of equal size, whose profiles are judged, too
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +36,7 @@ struct trial {
 	struct watched_type *type;
 	struct mono now;
 	double sampled; /* share of the requests, of this window */
+	uint32_t groups;
 	uint64_t judged, outside, alerts;
 	uint64_t answers[RANGE_ANSWERS];
 };
@@ -50,11 +51,16 @@ fail(const struct err *e)
 static void
 take_time(void *of, int64_t begin_ns, int64_t ns)
 {
+	struct hash128 group = { 0 };
 	struct trial *t = of;
 	struct err e;
 
-	if (rng_unit(&t->server.rng) < t->sampled &&
-	    watcher_request(&t->watcher, t->type, NULL, begin_ns, ns, 1 / t->sampled, &e) < 0)
+	if (rng_unit(&t->server.rng) >= t->sampled)
+		return;
+	if (t->groups > 0)
+		group.a = rng_below(&t->server.rng, t->groups);
+	if (watcher_request(&t->watcher, t->type, t->groups > 0 ? &group : NULL, begin_ns, ns,
+		1 / t->sampled, &e) < 0)
 		fail(&e);
 }
 
@@ -212,12 +218,15 @@ main(int argc, char **argv)
 		t->server.workers = SERVER_WORKERS_MAX;
 	if (argc > 5)
 		t->server.fault_scale = atof(argv[5]);
+	if (argc > 6)
+		t->groups = (uint32_t)atoi(argv[6]);
 	t->now.ns = 1;
 	watcher_begin_window(&t->watcher, t->now, (struct wall){ 1 });
 	days(t, 1, sampled);
 	memset(t->answers, 0, sizeof t->answers);
 	t->watcher.number = 0;
 	days(t, n, sampled);
+	printf("%u profiles\n", 1 + t->type->groups.n);
 	printf(
 	    "healthy: %u days, %llu alerts; windows %llu inside, %llu outside, %llu at a rate that was new\n",
 	    n, (unsigned long long)t->watcher.number, (unsigned long long)t->answers[RANGE_INSIDE],
