@@ -79,7 +79,7 @@ int latency_window_make(struct latency_window *w, struct window_times *times, do
 /*
  * The part of the healthy windows over the limit of one value, where so many profiles are judged at once and all of them together are to
  * have as few false alarms as one: 0.01 / profiles^(1/3). An alert needs four windows of five over the same limit; were windows independent,
- * false alarms would grow as the fourth power of this part, and in the simulation they do as its third (docs/alerts.md).
+ * false alarms would grow as the fourth power of this part. In the simulation they grow nearly as its third (docs/alerts.md).
  */
 double range_over_part(uint32_t profiles);
 
