@@ -25,7 +25,7 @@ $(NGINX_DIR)/objs/Makefile: instrument/nginx/config $(wildcard $(NGINX_SRC)/conf
 	@rm -rf $(NGINX_DIR) && mkdir -p $(NGINX_DIR)
 	@for f in $(abspath $(NGINX_SRC))/*; do ln -s "$$f" $(NGINX_DIR)/; done
 	@cd $(NGINX_DIR) && bash -c '[ ! -e conf_flags ] || . ./conf_flags; ./configure "$(NGINX_FLAGS)" \
-	    --with-cc-opt="-O2 -g -Wno-error $(SAN:%=-fsanitize=%) -I$(CURDIR)" \
+	    --with-cc-opt="-O2 -g $(CFLAGS) -Wno-error $(SAN:%=-fsanitize=%) -I$(CURDIR)" \
 	    --with-ld-opt="$(SAN:%=-fsanitize=%) -L$(abspath $O)/lib -Wl,-rpath,\\\$$\$$ORIGIN/.. -Wl,-z,nodelete" \
 	    --add-dynamic-module=$(CURDIR)/instrument/nginx' >configure.log 2>&1 || { tail -n 20 configure.log >&2; exit 1; }
 
