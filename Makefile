@@ -13,7 +13,7 @@
 #   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
 #   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
 #   make qemu         the same of QEMU's storage daemon (docs/qemu.md)
-#   make deb          Debian packages into $(O)/deb
+#   make deb          Debian packages into $(O)/deb; make deb-check: twice, installed in a clean root, where they diagnose a program
 #   make install      DESTDIR= PREFIX= LIBDIR= ; SAN=address,undefined builds with sanitizers
 
 .DEFAULT_GOAL := all
@@ -447,7 +447,10 @@ deb:	# Debian packages, in $O/deb
 	@tools/deb.sh $(abspath $O)/deb
 deb-try:	# installs them into a root of its own, and diagnoses a program there
 	@tools/deb_try.sh $O/deb
-.PHONY: deb deb-try
+deb-check:	# builds them twice, installs them in a clean root, and diagnoses a program there
+	@tools/setup.sh deb-check
+	@tools/deb_check.sh $(abspath $O)/deb-check
+.PHONY: deb deb-try deb-check
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -455,6 +458,6 @@ help:
 clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha $O-qemu
 
--include $(shell find $O -path '$O/deb' -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $O -path '$O/deb*' -prune -o -type f -name '*.d' -print 2>/dev/null)
 export SHOP_HOSTS
 .PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean

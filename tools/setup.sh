@@ -81,6 +81,11 @@ dpkg-dev:cmd:dpkg-buildpackage
 chrpath:cmd:chrpath
 lintian:cmd:lintian
 '
+# For make deb-check, beside those
+ROOT_NEEDS='
+debootstrap:cmd:debootstrap
+util-linux:cmd:unshare
+'
 # For make qemu
 QEMU_NEEDS='
 ninja-build:cmd:ninja
@@ -107,6 +112,7 @@ missing=
 [ "${1:-}" = tests ] && NEEDS="$NEEDS$TEST_NEEDS"
 [ "${1:-}" = ganesha ] && NEEDS="$NEEDS$GANESHA_NEEDS"
 [ "${1:-}" = deb ] && NEEDS="$NEEDS$DEB_NEEDS"
+[ "${1:-}" = deb-check ] && NEEDS="$NEEDS$DEB_NEEDS$ROOT_NEEDS"
 [ "${1:-}" = qemu ] && NEEDS="$NEEDS$QEMU_NEEDS"
 for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}

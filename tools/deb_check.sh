@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The Debian packages, from their source to a diagnosis in a clean root:
+#
+#   1. builds them twice, at two places and under two time zones, locales and file modes, and compares the packages byte by byte;
+#   2. makes a clean root (debootstrap, Debian 12) and installs them there with apt, which gets what they depend on, and nothing else;
+#   3. looks whether what they installed is whole: programs, manual pages, completions, users, modules that their servers load;
+#   4. runs their test (debian/tests) in it, with nothing of this machine: a program is built against libhone-dev, traced and diagnosed;
+#   5. removes them, and looks what is left.
+#
+# For root. It needs the network for Debian's mirror (HONE_MIRROR), some 20 minutes, and 2 GB in TMPDIR. This machine stays as it is.
+# HONE_BASE: a folder with the root that debootstrap has made before, which is copied.
+#
+#   tools/deb_check.sh FOLDER [built]		built: the packages are in FOLDER/one and FOLDER/two already
+[ -n "${HONE_TOGETHER:-}" ] || exec "$(dirname "$0")/together.pl" "$0" "$@"	# an interrupt ends all of it
+set -eu
+here=$(realpath "$(dirname "$0")/..")
+if [ -z "${HONE_ROOT:-}" ]; then
+	mkdir -p "$1"
+	out=$(realpath "$1")
+	if [ "${2:-}" != built ]; then
+		"$here/tools/deb.sh" "$out/one"
+		(umask 027 && TZ=Pacific/Kiritimati LC_ALL=C "$here/tools/deb.sh" "$out/two" >/dev/null)
+	fi
+	n=0
+	for deb in "$out"/one/*.deb; do
+		cmp "$deb" "$out/two/$(basename "$deb")" || { echo "deb-check: $(basename "$deb") is not reproducible"; exit 1; }
+		n=$((n + 1))
+	done
+	echo "ok: $n packages are the same byte by byte when they are built again"
+	HONE_ROOT=$(mktemp -d)
+	export HONE_ROOT
+	trap 'rm -rf --one-file-system "$HONE_ROOT"' EXIT
+	unshare --mount --pid --ipc --uts --fork --kill-child --propagation private bash "$0" "$out"
+	exit
+fi
+
+# ---- in namespaces of its own: what is mounted and started here ends with them --------
+out=$1 R=$HONE_ROOT/root
+if [ -n "${HONE_BASE:-}" ]; then
+	cp -a "$HONE_BASE" "$R"
+else
+	debootstrap --variant=minbase bookworm "$R" "${HONE_MIRROR:-http://deb.debian.org/debian}" >"$out/debootstrap.log" 2>&1 ||
+		{ tail -n 20 "$out/debootstrap.log"; exit 1; }
+fi
+mount -t proc proc "$R/proc"
+for at in dev run tmp; do mount -t tmpfs -o mode=1777 tmpfs "$R/$at"; done
+mkdir "$R/dev/shm" "$R/run/lock"
+mount -t tmpfs -o mode=1777 tmpfs "$R/dev/shm"
+for at in null zero full random urandom tty; do touch "$R/dev/$at"; mount --bind "/dev/$at" "$R/dev/$at"; done
+ln -s /proc/self/fd "$R/dev/fd"
+cp /etc/resolv.conf "$R/etc/resolv.conf"
+for conf in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do [ ! -f "$conf" ] || cp "$conf" "$R$conf"; done
+printf '#!/bin/sh\nexit 101\n' >"$R/usr/sbin/policy-rc.d"	# no package starts a service here
+chmod 755 "$R/usr/sbin/policy-rc.d"
+mkdir "$R/var/tmp/deb"
+cp "$out"/one/*.deb "$R/var/tmp/deb"
+rm -f "$R"/var/tmp/deb/*dbgsym*
+cp -r "$out"/one/hone-*/debian/tests "$R/var/tmp/deb/tests"
+in_root() { chroot "$R" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
+said() {	# WHAT COMMAND...: shows what the command said only if it fails
+	local what=$1
+	shift
+	"$@" >"$out/said.log" 2>&1 || { tail -n 40 "$out/said.log"; echo "deb-check: failed: $what"; exit 1; }
+	echo "ok: $what"
+}
+checked() { said "$1" in_root sh -euc "$2"; }
+
+checked "a clean root of Debian $(cat "$R/etc/debian_version") has a list of packages" 'apt-get update -q'
+in_root dpkg-query -W -f '${Package}\n' | sort >"$out/before.txt"
+checked "apt installs all packages, with what they depend on and nothing recommended" \
+	'apt-get install -qy --no-install-recommends /var/tmp/deb/*.deb'
+in_root dpkg-query -W -f '${Package}\n' | sort | comm -13 "$out/before.txt" - >"$out/installed.txt"
+echo "    $(wc -l <"$out/installed.txt") packages, of which Hone's are: $(cd "$R/var/tmp/deb" && for d in *.deb; do printf '%s ' "${d%%_*}"; done)"
+
+# ---- what is installed --------------------------------------------------------------
+checked "no file differs from its package" 'dpkg --verify $(dpkg-query -W -f "\${Package}\n" | grep hone)'
+checked "each program starts, and knows its version" '
+	for p in hone honed hone-agent hone-otel; do $p --version 2>/dev/null || $p -V; done'
+checked "no library is missing" '
+	for f in $(dpkg -L $(dpkg-query -W -f "\${Package}\n" | grep hone) | sort -u); do
+		if [ -f "$f" ] && head -c 4 "$f" | grep -q ELF && ldd "$f" 2>&1 | grep "not found"; then echo "$f"; exit 1; fi
+	done'
+checked "each command of the packages has a manual page" '
+	mkdir -p /var/tmp/man
+	for d in /var/tmp/deb/*.deb; do dpkg-deb -c "$d" | sed -n "s,.* \./usr/share/man/man[0-9]/\(.*\)\.[0-9]\.gz.*,\1,p"; done | sort -u > /var/tmp/man/pages
+	for d in /var/tmp/deb/*.deb; do dpkg-deb -c "$d" | sed -n "s,^-.* \./usr/s*bin/,,p"; done | sort -u > /var/tmp/man/programs
+	test -s /var/tmp/man/programs && test -z "$(comm -23 /var/tmp/man/programs /var/tmp/man/pages)" || { comm -23 /var/tmp/man/programs /var/tmp/man/pages; exit 1; }'
+checked "the completions of bash and zsh are where both look" '
+	test -s /usr/share/bash-completion/completions/hone && ls /usr/share/zsh/vendor-completions/_hone*'
+checked "the daemons have their users" 'getent passwd hone hone-below honed'
+checked "nginx loads its module" 'nginx -t -g "load_module /usr/lib/hone/ngx_http_hone_module.so;"'
+checked "configurations are as the daemons read them" 'honed -n && hone-agent -n'
+
+# ---- what it does: as autopkgtest would, the tests of debian/tests/control ------------
+tests=$(sed -n 's/^Tests: *//p' "$R/var/tmp/deb/tests/control")
+needs=$(sed -n 's/^Depends: *//p' "$R/var/tmp/deb/tests/control" | tr -d ' ' | tr , ' ')
+checked "apt installs what the tests need" "apt-get install -qy --no-install-recommends $needs"
+for t in $tests; do
+	said "the test \"$t\"" unshare --net sh -c 'ip link set lo up 2>/dev/null; exec "$@"' - \
+		chroot "$R" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh -c "cd /var/tmp/deb && tests/$t"
+	sed -n '$s/^/    /p' "$out/said.log"
+done
+
+# ---- what is left --------------------------------------------------------------------
+checked "apt removes them" 'apt-get purge -qy $(dpkg-query -W -f "\${Package}\n" | grep hone)'
+checked "nothing of them is left but their users, and their data in /var/lib/hone" '
+	left=$(find / -xdev \( -path /proc -o -path /var/tmp -o -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/hone \) -prune -o -name "*hone*" ! -name "*phone*" -print)
+	echo "$left"; test -z "$left"'
