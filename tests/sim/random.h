@@ -128,7 +128,7 @@ enum {
 	CALLS_MAX = 3,
 	KEYS_MAX = 4,
 	OWN_MAX = 6,
-	PLACES_MAX = 40, /* things that stand between the points of a unit */
+	INSERTS_MAX = 40, /* things that stand between the points of a unit */
 	SLEEPS_MAX = 16,
 	ENDS_MAX = 48
 };
@@ -325,7 +325,7 @@ void add_spare(struct made *m);
 
 /* random_service.c: applications of services with threads. A family's file plants into a plan. */
 struct plan {
-	struct insert places[UNITS_MAX][PLACES_MAX];
+	struct insert places[UNITS_MAX][INSERTS_MAX];
 	int n[UNITS_MAX];
 	uint32_t points[UNITS_MAX];   /* beside those of loops and branches */
 	double load_low, load_high;   /* of services with a queue */

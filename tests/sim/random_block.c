@@ -351,7 +351,7 @@ made_room(struct made *m, uint32_t most)
 	m->points = room(m, most, sizeof m->points[0]);
 	m->points_of = room(m, most, sizeof m->points_of[0]);
 	memset(m->points_of, 0xff, most * sizeof m->points_of[0]);
-	m->stretch_room = UNITS_MAX * (PLACES_MAX * 2 + 1);
+	m->stretch_room = UNITS_MAX * (INSERTS_MAX * 2 + 1);
 	m->stretches = room(m, m->stretch_room, sizeof m->stretches[0]);
 	m->on_now = room(m, most, 1);
 	m->life = room(m, most, 1);

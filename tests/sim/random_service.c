@@ -53,7 +53,7 @@ plan_unit(struct made *m, bool root)
 void
 plan_add(struct plan *p, int unit, struct seg s)
 {
-	if (p->n[unit] == PLACES_MAX)
+	if (p->n[unit] == INSERTS_MAX)
 		stage_die("a unit has too many parts", "service");
 	p->places[unit][p->n[unit]++].seg = s;
 }

@@ -207,7 +207,7 @@ static void
 make_unit(struct made *m, int number, uint32_t budget, struct seg *calls, int ncalls)
 {
 	struct unit_made *u = &m->units[number];
-	struct insert places[PLACES_MAX];
+	struct insert places[INSERTS_MAX];
 	int n = 0;
 
 	for (int i = 0; i < ncalls; i++)
