@@ -207,7 +207,7 @@ is_again(const struct diagnosis *d, const struct eligible *r)
 		f.searches++;
 		f.ended &= s->phase == SEARCH_ENDED;
 		f.requests_then = s->origin.hypothesis->traces;
-		f.named = fmax(f.named, v != NULL && verdict_sure(v) ? v->effect : 0);
+		f.named = fmax(f.named, v != NULL ? fmax(v->effect, v->share) : 0);
 	}
 	if (f.searches > 0)
 		f.effect = edge_effect(d, &gap);

@@ -74,7 +74,7 @@ search_again(const struct again_facts *f)
 	if (f->requests < AGAIN_TIMES * f->requests_then)
 		return false;
 	/* 4 and 5 */
-	return f->effect - f->named >= f->effect_min;
+	return f->effect - f->named >= f->effect_min && f->effect >= 2 * f->named;
 }
 
 enum rest_step

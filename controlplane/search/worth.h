@@ -101,8 +101,8 @@ struct again_facts {
 	uint32_t searches;                /* that began with the edge ... */
 	bool ended;                       /* ... and all have ended */
 	uint64_t requests, requests_then; /* of its group: now, and when the last of them began */
-	/* What the edge carries by now of the variance within the groups, and the largest effect of a sure verdict of one of
-	 * these searches; 0: none has one. */
+	/* What the edge carries by now of the variance within the groups, and the largest effect of a verdict of one of
+	 * these searches, sure or not; 0: none has one. */
 	double effect, named, effect_min;
 };
 
@@ -112,7 +112,7 @@ struct again_facts {
  * 1. It was not searched, or twice: no.
  * 2. A search of it goes on: no.
  * 3. There are fewer than AGAIN_TIMES as many requests as when it began: no.
- * 4. What the edge carries is by the least effect more than what was named: yes. The problem was not there then, or is rare: of 30
+ * 4. What the edge carries is by the least effect more than what was named, and twice that: yes. The problem was not there then, or is rare: of 30
  *    requests mostly none has what one in a hundred has, and what these varied by was followed.
  * 5. No.
  */
