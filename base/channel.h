@@ -41,6 +41,9 @@ void channel_close(struct channel *c);        /* a closed one is fine */
 /* Some bytes, *n > 0. CHANNEL_LATER; ERR_PEER: the peer has closed the connection; with TLS also ERR_INPUT, ERR_MEMORY. */
 int channel_read(struct channel *c, void *data, size_t size, size_t *n, struct err *e);
 
+/* Reads and forgets, without decrypting: otherwise as channel_read(). */
+int channel_discard(struct channel *c, size_t *n, struct err *e);
+
 /* Takes some of the bytes: *n > 0. CHANNEL_LATER: none. ERR_PEER, ERR_MEMORY, ERR_INPUT. len > 0. */
 int channel_write(struct channel *c, const void *data, size_t len, size_t *n, struct err *e);
 

@@ -149,6 +149,14 @@ channel_read(struct channel *c, void *data, size_t size, size_t *n, struct err *
 	return rc;
 }
 
+int
+channel_discard(struct channel *c, size_t *n, struct err *e)
+{
+	uint8_t data[PIECE_BYTES];
+
+	return receive(c, data, sizeof data, n, e);
+}
+
 /* ---- TLS ---- */
 
 static const char ACCEPTED = 'H';

@@ -23,7 +23,9 @@ struct listen_socket {
 	int fd;
 	char *url;
 	bool local;
-	bool bound; /* the socket file is ours */
+	bool bound; /* the socket file is ours: this one */
+	dev_t dev;
+	ino_t ino;
 };
 
 static int
@@ -83,6 +85,7 @@ static int
 open_local(struct listen_socket *l, const char *url, unsigned mode, struct err *e)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct stat st;
 	int rc;
 
 	snprintf(at.sun_path, sizeof at.sun_path, "%s", url + SCHEME_BYTES);
@@ -91,7 +94,11 @@ open_local(struct listen_socket *l, const char *url, unsigned mode, struct err *
 	if ((l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0 ||
 	    bind(l->fd, (struct sockaddr *)&at, sizeof at) != 0)
 		return fail_listen(e, url);
-	l->bound = true;
+	if (lstat(at.sun_path, &st) == 0) {
+		l->bound = true;
+		l->dev = st.st_dev;
+		l->ino = st.st_ino;
+	}
 	if (chmod(at.sun_path, mode) != 0 || listen(l->fd, BACKLOG) != 0)
 		return fail_listen(e, url);
 	return 0;
@@ -259,9 +266,13 @@ listen_socket_accept(struct listen_socket *l, struct accepted_socket *ret, struc
 void
 listen_socket_close(struct listen_socket *l)
 {
+	struct stat st;
+
 	if (l == NULL)
 		return;
-	if (l->bound && l->url != NULL)
+	/* Another program may have replaced the file. */
+	if (l->bound && l->url != NULL && lstat(l->url + SCHEME_BYTES, &st) == 0 &&
+	    st.st_dev == l->dev && st.st_ino == l->ino)
 		unlink(l->url + SCHEME_BYTES);
 	if (l->fd >= 0)
 		close(l->fd);

@@ -71,14 +71,13 @@ count(struct mailbox *m, const struct letter *l, bool in)
 void
 mailbox_put(struct mailbox *m, struct letter *l)
 {
-	bool urgent = l->mail.kind == MAIL_FRAME && l->mail.frame == FRAME_STATUS;
-	struct letter **at = urgent ? m->urgent : m->last;
+	struct letter **at = l->urgent ? m->urgent : m->last;
 
 	l->next = *at;
 	*at = l;
 	if (m->last == at)
 		m->last = &l->next;
-	if (urgent)
+	if (l->urgent)
 		m->urgent = &l->next;
 	count(m, l, true);
 	m->unannounced = true;

@@ -16,7 +16,8 @@ enum { MAILBOX_NOTES_MAX = 64 };
 struct letter {
 	struct letter *next;
 	struct mail mail;
-	bool end; /* the last letter of this peer, which can be freed */
+	bool urgent; /* it comes before all that are not */
+	bool end;    /* the last letter of this peer, which can be freed */
 };
 
 struct mailbox {

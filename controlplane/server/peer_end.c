@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 /* Whether this side refuses the peer, which then is sent the reason. */
 static bool
@@ -66,6 +67,8 @@ peer_close(struct peer *p)
 		return;
 	if (p->remote && p->conn.spoke && !p->conn.identified)
 		source_failed(&s->sources, p->cell, clock_mono());
+	/* A process that is being forked may still have the socket: then close() alone would not end its events. */
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->channel.fd, NULL);
 	channel_close(&p->channel);
 	release(p);
 	if (p->is_waiting)

@@ -53,6 +53,8 @@ deliver(struct peer *p, struct err *e)
 		.at = in->at };
 	in->payload = NULL;
 	in->cap = 0;
+	/* Not before its own MAIL_JOINED. */
+	l->urgent = in->frame.kind == FRAME_STATUS && p->welcomed;
 	mailbox_put(&p->server->mailbox, l);
 	return 0;
 }
@@ -365,13 +367,14 @@ read_handshake(struct peer *p, struct err *e)
 static int
 discard(struct peer *p, struct err *e)
 {
-	uint8_t data[READ_BYTES];
 	size_t n, sum = 0;
 	int rc;
 
-	while ((rc = channel_read(&p->channel, data, sizeof data, &n, e)) == 0)
-		if ((sum += n) >= TURN_BYTES)
-			return err_set(e, ERR_PEER, "it goes on sending");
+	while ((rc = channel_discard(&p->channel, &n, e)) == 0)
+		if ((sum += n) >= TURN_BYTES) {
+			peer_ready(p); /* DRAIN_MS ends it */
+			return 0;
+		}
 	if (rc == CHANNEL_LATER && !p->channel.heard)
 		return err_set(e, ERR_PEER, "it has said nothing");
 	return rc;

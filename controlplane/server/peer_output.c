@@ -103,7 +103,9 @@ end_writing(struct peer *p)
 	/* A frame may have been put since. */
 	if (p->state != PEER_CLOSING || first_full(p) != SLOTS)
 		return;
-	if (!p->refused || s->stopping) {
+	/* Not too many may wait until they have read why. */
+	if (!p->refused || s->stopping ||
+	    s->count[p->conn.door][LIST_CLOSING] > s->options.strangers_max) {
 		peer_close(p);
 		return;
 	}

@@ -232,6 +232,8 @@ go_on_shaking(struct peer *p)
 			e = p->forbidden;
 		else
 			peer_name(p, &e);
+	} else if (conn_patience_ms(&p->conn, clock_mono()) == 0) {
+		conn_deadline_passed(&p->conn, &e); /* while a greeter has it, nobody looks */
 	}
 	if (e.code != 0) {
 		peer_fail(p, &e);

@@ -68,11 +68,11 @@ find_roles(struct peer *p)
 	server_unlock(s);
 }
 
-/* Users are found at once, as a rule: they do not wait for handshakes. */
+/* Users are found at once, as a rule: they do not wait for handshakes. One is looked up at a time: where that takes long, handshakes go on. */
 static struct peer *
 first_job(const struct server *s)
 {
-	struct peer *p = TAILQ_FIRST(&s->jobs[JOB_ROLES]);
+	struct peer *p = s->looking_up ? NULL : TAILQ_FIRST(&s->jobs[JOB_ROLES]);
 
 	return p != NULL ? p : TAILQ_FIRST(&s->jobs[JOB_SHAKE]);
 }
@@ -80,16 +80,21 @@ first_job(const struct server *s)
 static void
 do_job(struct server *s, struct peer *p)
 {
+	enum greeter_job job = p->job;
+
 	assert(server_lock_held(s));
-	TAILQ_REMOVE(&s->jobs[p->job], p, job_);
+	TAILQ_REMOVE(&s->jobs[job], p, job_);
 	s->njobs--;
+	if (job == JOB_ROLES)
+		s->looking_up = true;
 	server_unlock(s);
-	if (p->job == JOB_ROLES)
+	if (job == JOB_ROLES)
 		find_roles(p);
 	else
 		shake_hands(p);
 	server_lock(s);
-	p->with_greeter = false;
+	if (job == JOB_ROLES)
+		s->looking_up = false;
 	TAILQ_INSERT_TAIL(&s->greeted, p, job_);
 	server_wake(s);
 }

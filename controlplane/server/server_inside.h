@@ -147,7 +147,7 @@ struct peer {
 	uint32_t tag;                   /* of server_welcome() */
 	struct node_progress *progress; /* set by server_next() when it returns MAIL_JOINED */
 
-	bool with_greeter;
+	bool with_greeter; /* until the loop has taken it from server.greeted */
 	enum greeter_job job;
 	int greeter_rc; /* of channel_shake() */
 	struct err greeter_err;
@@ -218,6 +218,7 @@ struct server {
 	pthread_cond_t job;
 	struct peer_queue jobs[JOBS], greeted;
 	int njobs;
+	bool looking_up;                 /* a greeter has a job of JOB_ROLES */
 	struct mono credentials_checked; /* whether they have changed */
 	int credentials_error;           /* the error code of reading them then (0: none) */
 	uint64_t credentials_age;        /* how often they were replaced */

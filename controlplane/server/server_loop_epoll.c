@@ -167,6 +167,7 @@ take_greeted(struct server *s)
 	server_lock(s);
 	while ((p = TAILQ_FIRST(&s->greeted)) != NULL) {
 		TAILQ_REMOVE(&s->greeted, p, job_);
+		p->with_greeter = false;
 		server_greeted(p);
 		server_unlock(s);
 		read_ready(s);

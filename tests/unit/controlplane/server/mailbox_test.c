@@ -47,8 +47,9 @@ put(struct mailbox *m, struct model *o, uint64_t number, struct rng *rng)
 	l->mail = (struct mail){
 		.kind = WHAT[what].kind, .frame = WHAT[what].frame, .seq = number
 	};
+	l->urgent = l->mail.kind == MAIL_FRAME && l->mail.frame == FRAME_STATUS;
 	mailbox_put(m, l);
-	if (l->mail.kind == MAIL_FRAME && l->mail.frame == FRAME_STATUS)
+	if (l->urgent)
 		o->urgent[o->nurgent++] = number;
 	else
 		o->others[o->nothers++] = number;
