@@ -61,6 +61,7 @@ struct kept_loss {
 struct label_mapping { /* a label of the batch at hand, as it is known here */
 	uint32_t id, nfields;
 	uint8_t kind;
+	uint8_t via; /* index of the batch's field `via`, or NO_FIELD */
 	/* For each field of the label: index of the batch's field, or NO_FIELD */
 	uint8_t from[RECORD_VALUES_MAX];
 };
@@ -175,12 +176,18 @@ recent_of(struct assemble *a, uint64_t id)
 }
 
 /* The end of the request, INT64_MAX: none yet. While only a part has ended that a span may have called, the request may still go on, and its spans come
- * late: it has the PART_WAIT part of the patience to come. */
+ * late: it has the PART_WAIT part of the patience to come. Where no node sends spans (units that have the id of their link), a part is all. */
 static inline int64_t
 end_of(const struct assemble *a, const struct pending_trace *p)
 {
-	return p->end_ns != INT64_MAX ? p->end_ns
-	                              : time_add(p->part_end_ns, a->o.patience_ns / PART_WAIT);
+	int64_t last_ns = time_add(p->first_ns, a->o.patience_ns), ns;
+
+	if (!a->has_spans)
+		return p->end_ns < p->part_end_ns ? p->end_ns : p->part_end_ns;
+	if (p->end_ns != INT64_MAX || p->has_own || p->part_end_ns > last_ns)
+		return p->end_ns;
+	ns = time_add(p->part_end_ns, a->o.patience_ns / PART_WAIT);
+	return ns < last_ns ? ns : last_ns;
 }
 
 /* Whether the trace has an end in time. An end later than first + patience is ignored. */
@@ -419,8 +426,11 @@ give_up(struct assemble *a, struct pending_trace *p)
 
 	p->lossy |= a->nlosses > 0 && lost_from(a, p);
 	if (late < count_after(p, INT64_MIN) &&
-	    trace_build(a->builder, &t, p, &p->arena, until_ns, a->labels, &ignored, &ignored))
+	    trace_build(a->builder, &t, p, &p->arena, until_ns, a->labels, &ignored, &ignored)) {
+		if (trace_has_times(t)) /* of a part; the request that began has no end */
+			t->incomplete = INCOMPLETE_NO_END;
 		keep_incomplete(a, t);
+	}
 	a->counts.given_up_patience++;
 	a->counts.late += late;
 	a->counts.given_up += pending_drop(a, p) - late;
@@ -506,6 +516,10 @@ decide_by_watermarks(struct assemble *a)
 
 	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
 		p = due->slots[0].p;
+		if (due_ns(a, p) > due->slots[0].key_ns) { /* spans came since */
+			heap_move(&a->due, BY_DUE, p, due_ns(a, p));
+			continue;
+		}
 		retire(a, p);
 		if (has_end(a, p))
 			complete(a, p);
@@ -637,6 +651,10 @@ map_labels(struct assemble *a, uint32_t node, const struct batch *b, struct err 
 			continue;
 		k->kind = labels_get(a->labels, k->id)->kind;
 		match_fields(k, labels_get(a->labels, k->id), l);
+		k->via = NO_FIELD;
+		for (uint32_t j = 0; k->kind == RECORD_UNIT_BEGIN && j < k->nfields; j++)
+			if (strcmp(labels_get(a->labels, k->id)->fields[j], "via") == 0)
+				k->via = k->from[j];
 	}
 	return 0;
 }
@@ -712,12 +730,11 @@ add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const str
 	return true;
 }
 
-/* Whether a span may have called the request that ends in this unit: it began with a link, it is not the one that began without, and there are spans:
- * units that have the id of their link. */
+/* Whether a span may have called the request that ends in this unit: it began with a link, and it is not the one that began without. */
 static bool
-ends_part(const struct assemble *a, const struct pending_trace *p, uint64_t unit_id)
+ends_part(const struct pending_trace *p, uint64_t unit_id)
 {
-	return a->has_spans && p->has_part && !(p->has_own && p->own_unit == unit_id);
+	return p->has_part && !(p->has_own && p->own_unit == unit_id);
 }
 
 static void
@@ -738,14 +755,14 @@ static void
 note_times(struct assemble *a, struct pending_trace *p, const struct record *r, uint8_t kind)
 {
 	int64_t *end_ns = &p->end_ns;
-	bool earlier = r->time_ns < p->first_ns, ends;
+	bool earlier = r->time_ns < p->first_ns, had_own = p->has_own, ends;
 
 	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
 		note_begin(a, p, r, kind);
-	if (kind == RECORD_REQUEST_END && ends_part(a, p, r->unit_id))
+	if (kind == RECORD_REQUEST_END && ends_part(p, r->unit_id))
 		end_ns = &p->part_end_ns;
 	ends = kind == RECORD_REQUEST_END && r->time_ns < *end_ns;
-	if (!earlier && !ends)
+	if (!earlier && !ends && had_own == p->has_own)
 		return;
 	if (earlier) {
 		p->first_ns = r->time_ns;
@@ -780,10 +797,12 @@ note_node(struct pending_trace *p, uint32_t node)
 
 /* What a span calls, or a request that a span may have called: the spans between come late, and no fork tells of them. */
 static bool
-is_with_spans(const struct assemble *a, uint8_t kind, const struct record *r)
+is_with_spans(const struct assemble *a, const struct label_mapping *k, const struct record *r)
 {
-	return (kind == RECORD_UNIT_BEGIN && r->link_id == r->unit_id) ||
-	       (kind == RECORD_REQUEST_BEGIN && r->link_id != 0 && a->has_spans);
+	bool via = k->via < r->nvalues && r->values[k->via].u != 0;
+
+	return (k->kind == RECORD_UNIT_BEGIN && (via || r->link_id == r->unit_id)) ||
+	       (k->kind == RECORD_REQUEST_BEGIN && r->link_id != 0 && a->has_spans);
 }
 
 /* Whether the trace has all of its records, by the record that comes now; then it waits for this node, and for
@@ -798,7 +817,7 @@ note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const s
 
 	note_node(p, node);
 	p->begun |= k->kind == RECORD_REQUEST_BEGIN;
-	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(a, k->kind, r);
+	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(a, k, r);
 	if (rule != FORK_LEADS_OUT)
 		p->open += link_hash(r->link_id);
 	else if (k->kind == RECORD_UNIT_BEGIN)

@@ -96,7 +96,7 @@ mixed(uint64_t x, uint64_t seed)
 static uint64_t
 via_hash(uint64_t link, uint16_t via, uint64_t seed)
 {
-	return mixed(link ^ (uint64_t)via << 48, seed) ^ via;
+	return mixed(mixed(link, seed) ^ via, seed);
 }
 
 /* Notes first and last record of each unit, and finds spans by their ids: a span's unit has its id. */
@@ -177,6 +177,9 @@ make(struct trace_callers *c, const struct pending_record *from, uint64_t link)
 static uint32_t
 unit_label(struct trace_callers *c, struct labels *labels, const struct label *l, bool begin)
 {
+	/* As libhone's own unit_begin has them: whichever comes first gives the label its fields. */
+	static const char *const fields[] = { "probed", "via" };
+
 	buf_reset(&c->text);
 	buf_bytes(&c->text, l->text, l->service_len);
 	buf_printf(&c->text, "/hone:unit_%s(", begin ? "begin" : "end");
@@ -185,7 +188,7 @@ unit_label(struct trace_callers *c, struct labels *labels, const struct label *l
 	if (c->text.failed)
 		return LABEL_NONE;
 	return labels_intern(labels, begin ? RECORD_UNIT_BEGIN : RECORD_UNIT_END,
-	    (char *)c->text.data, c->text.len, l->fields, l->nfields);
+	    (char *)c->text.data, c->text.len, fields, begin ? 2 : 0);
 }
 
 /* The begin or end of a part, with the link of the fork that is made for it. False: out of memory. */
@@ -197,12 +200,13 @@ make_end(struct trace_callers *c, struct record_ref *ref, struct labels *labels)
 	struct pending_record *r = make(c, ref->record, ref->record->unit_id);
 	uint32_t label = r->event.label;
 
-	if (l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_REQUEST_END)
+	if (l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_REQUEST_END) {
 		label = unit_label(c, labels, l, begin);
+		r->event.nvalues = 0;
+		r->event.values = NULL;
+	}
 	if (label == LABEL_NONE)
 		return false;
-	if (labels_get(labels, label)->nfields != r->event.nvalues)
-		r->event.nvalues = 0;
 	r->event.label = label;
 	ref->record = r;
 	return true;

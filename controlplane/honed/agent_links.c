@@ -70,6 +70,7 @@ agent_links_joined(struct agent_links *links, const struct mail *m)
 	a = &links->items[tag];
 	a->peer = m->peer;
 	a->sent.at = a->asked = (struct mono){ 0 };
+	a->sent.told = false;
 	a->nasked = 0;
 	a->shed = false;
 	engine_clock(links->engine, a->node, NULL, m->hello->clock_ns, m->at);

@@ -123,5 +123,8 @@ sent_due(struct sent *s, const struct want *w, bool safe, uint64_t confirmed, st
 	if (!s->any || (!changed && mono_since_ns(now, s->at) < RENEW_NS))
 		return NULL;
 	s->at = now;
-	return !changed && confirmed == s->epoch ? renew(s) : &s->payload;
+	if (!changed && s->told && confirmed == s->epoch)
+		return renew(s);
+	s->told = true;
+	return &s->payload;
 }

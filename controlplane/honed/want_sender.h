@@ -15,7 +15,7 @@ struct sent {               /* all zeroes: none was sent */
 	struct buf renewal; /* one that renews it */
 	uint64_t epoch;
 	int64_t lease_ms;
-	bool any;
+	bool any, told; /* told: the whole one was sent on this connection */
 	struct mono at;
 };
 

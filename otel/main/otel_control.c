@@ -22,6 +22,7 @@ follow_link(struct otel *o)
 	if (link.connection != c->connection) {
 		c->connection = link.connection;
 		c->has_want = false;
+		c->done_due = false; /* of what was wanted on the connection before */
 		o->report.due = true;
 		otel_log(o, LOG_INFO, "connected to %s", link.url);
 	}
