@@ -111,7 +111,8 @@ was_free(const struct still_input *in, const struct past_event *x)
 }
 
 /* Events of the process in one wait that are looked at: in a longer one it works. */
-enum { WAIT_EVENTS_MAX = 32 };
+/* JUDGED_MAX: processes; what one costs grows with the parts of all paths. */
+enum { WAIT_EVENTS_MAX = 32, JUDGED_MAX = 64 };
 
 /* The longest time of the wait in which its process recorded nothing, and a thread was free that took work then; and the process's gap between two
  * events around it. 0: there is none. */
@@ -212,6 +213,43 @@ still_part(const struct still *stills, uint32_t n)
 	return n > 0 ? sum_ns / (double)(stills[n - 1].end_ns - stills[0].begin_ns) : 0;
 }
 
+static bool
+is_one_work(const struct past_event *a, const struct past_event *b)
+{
+	return a->trace_id == b->trace_id && a->unit == b->unit && a->tid == b->tid;
+}
+
+/* Most of the time of these gaps lies between the same two events of a unit: it is that work. A process that is stopped is stopped anywhere. */
+static bool
+same_work(const struct past_event *events, uint32_t n, double least_ns)
+{
+	uint32_t most = 0;
+	double lead_ns = 0, all_ns = 0, its_ns = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 1; i < n; i++) {
+			double ns = (double)(events[i].time_ns - events[i - 1].time_ns);
+			bool work = is_one_work(&events[i - 1], &events[i]), same;
+
+			if (ns < least_ns)
+				continue;
+			same = work && most > 0 && events[i].label == events[most].label &&
+			       events[i - 1].label == events[most - 1].label;
+			if (pass == 1) {
+				all_ns += ns;
+				its_ns += same ? ns : 0;
+			} else if (same) {
+				lead_ns += ns;
+			} else if (lead_ns >= ns) {
+				lead_ns -= ns;
+			} else if (work) {
+				lead_ns = ns - lead_ns;
+				most = i;
+			}
+		}
+	return its_ns > 0.5 * all_ns;
+}
+
 /* Step 4: all gaps of the process that are as long as half of the certain ones; *n becomes how many. NULL: no memory. */
 static struct still *
 all_gaps(const struct still_input *in, struct still *certain, uint32_t *n, struct arena *a)
@@ -239,7 +277,8 @@ all_gaps(const struct still_input *in, struct still *certain, uint32_t *n, struc
 		if ((double)(in->processes[i].time_ns - in->processes[i - 1].time_ns) >= least_ns)
 			gaps[ngaps++] = (struct still){ certain->process,
 				in->processes[i - 1].time_ns, in->processes[i].time_ns };
-	if (still_part(gaps, ngaps) > PROCESS_STILL_MOST)
+	if (still_part(gaps, ngaps) > PROCESS_STILL_MOST ||
+	    same_work(&in->processes[first], end - first, least_ns))
 		return certain;
 	*n = ngaps;
 	return gaps;
@@ -397,13 +436,12 @@ edge_of(struct process_still *ret, const struct still_input *in, const struct st
 
 static int
 judge_process(struct process_still *ret, const struct still_input *in, struct still *certain,
-    uint32_t n, double confidence, struct arena *a)
+    uint32_t n, double confidence, struct still_request *r, struct arena *a)
 {
-	struct still_request *r = arena_alloc(a, (in->parts->nitems + 1) * sizeof *r);
 	struct process_still x = { .certain = n, .process = certain->process };
 	struct still *stills = all_gaps(in, certain, &n, a);
 
-	if (r == NULL || stills == NULL)
+	if (stills == NULL)
 		return ERR_MEMORY;
 	/* 5 */
 	if (still_part(stills, n) > PROCESS_STILL_MOST)
@@ -447,12 +485,14 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 	uint32_t n = history->nevents, nstills;
 	struct past_event *threads = arena_alloc(a, (n + 1) * sizeof *threads),
 			  *processes = arena_alloc(a, (n + 1) * sizeof *processes);
+	struct still_request *r = arena_alloc(a, (parts->nitems + 1) * sizeof *r);
 	struct still_input in = { parts, threads, processes, n, 0, 0 };
 	struct still *stills;
+	uint32_t judged = 0;
 	int rc = 0;
 
 	*ret = (struct process_still){ .from = LABEL_NONE, .to = LABEL_NONE };
-	if (threads == NULL || processes == NULL)
+	if (threads == NULL || processes == NULL || r == NULL)
 		goto no_memory;
 	/* 0 */
 	if (n == 0 || parts->nitems == 0 || history->partial > history->arrivals - n)
@@ -470,8 +510,8 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 		     end++)
 			;
 		/* 3 */
-		if (end - i >= PROCESS_STILL_MIN)
-			rc = judge_process(ret, &in, &stills[i], end - i, confidence, a);
+		if (end - i >= PROCESS_STILL_MIN && judged++ < JUDGED_MAX)
+			rc = judge_process(ret, &in, &stills[i], end - i, confidence, r, a);
 	}
 	if (rc == 0)
 		return 0;

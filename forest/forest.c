@@ -272,10 +272,10 @@ ranks_before(const struct verdict *a, const struct verdict *b, double effect_min
 		return verdict_sure(a);
 	if (worth != verdict_worth(b, effect_min))
 		return worth;
-	if (worth && (a->pool == POOL_STILL) != (b->pool == POOL_STILL))
-		return a->pool == POOL_STILL;
 	if (worth && (its > EFFECT_APART * other || other > EFFECT_APART * its))
 		return its > other;
+	if (worth && (a->pool == POOL_STILL) != (b->pool == POOL_STILL))
+		return a->pool == POOL_STILL;
 	return !isnan(a->cost_ns) && (isnan(b->cost_ns) || a->cost_ns > b->cost_ns);
 }
 

@@ -88,14 +88,12 @@ find_captured(
 
 /* ---- captures ---- */
 
-/* A place for a new capture: an ended one gives way, the oldest first. False: all are active. */
+/* The oldest capture that has ended gives way. False: there is none. */
 static bool
-make_place(struct captures *c)
+drop_ended(struct captures *c)
 {
 	uint32_t i = 0;
 
-	if (c->n < CAPTURES_MAX)
-		return true;
 	while (i < c->n && c->items[i]->end == CAPTURE_ACTIVE)
 		i++;
 	if (i == c->n)
@@ -117,7 +115,7 @@ captures_begin(struct captures *c, uint32_t type, const struct capture_options *
 		captures_stop_diagnosis(c, type);
 	if (captures_of(c, type))
 		return err_set(e, ERR_BUSY, "requests of this type are being captured already");
-	if (!make_place(c))
+	if (c->n == CAPTURES_MAX && !drop_ended(c))
 		return err_set(
 		    e, ERR_FULL, "%d captures are active, and that is the most", CAPTURES_MAX);
 	if ((x = calloc(1, sizeof *x)) == NULL)
@@ -235,7 +233,7 @@ captures_list(const struct captures *c, uint32_t type, const struct captured **l
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->n + c->nstanding; i++) {
+	for (uint32_t i = c->n + c->nstanding; i-- > 0;) { /* the newest first */
 		const struct capture *x = capture_at(c, i);
 
 		for (uint32_t k = 0; k < x->n + x->nusual && x->type == type && n < max; k++)
@@ -509,7 +507,7 @@ captures_trace(struct captures *c, const struct trace *t, const struct sketch *t
 		x = standing_of(c, t->type, now);
 	/* A request that began before the recorders were on has left nothing there. */
 	if (x == NULL || x->ready.ns == 0 || t->begin_ns < x->ready.ns || !trace_has_times(t) ||
-	    (x->standing && t->begin_ns < c->ready.ns))
+	    (x->standing && (c->ready.ns == 0 || t->begin_ns < c->ready.ns)))
 		return 0;
 	x->limit_ns = limit_of(x, times);
 	x->seen++;
@@ -520,6 +518,8 @@ captures_trace(struct captures *c, const struct trace *t, const struct sketch *t
 	at = slow ? slow_place(x, took_ns, now) : usual ? usual_place(x, now) : UINT32_MAX;
 	if (at == UINT32_MAX)
 		return 0;
+	while (!x->standing && c->bytes > CAPTURE_BYTES_MAX && drop_ended(c))
+		;
 	if (!x->standing || c->bytes <= CAPTURE_BYTES_MAX / 2)
 		rc = captured_new(c, &new, t, shift_ns, clocks, labels, now, e);
 	return rc != 0 ? rc : take(c, x, new, usual, at, now);

@@ -548,12 +548,15 @@ end_captured(struct search_port *port, struct diagnosis *d)
 {
 	const struct worth_facts f = worth_facts_of(port->forest, d->run);
 	struct presence_state p = presence_look(&d->presence, mono_since_ns(port->now, d->begun));
-	bool past = d->rare.to_ns < 0;
+	/* as long without one as a diagnosis waits for one */
+	double gap_ns = (double)(d->rare.to_ns - d->rare.from_ns) / fmax(1, d->rare.n - 1.0);
+	bool gone = (double)(mono_since_ns(port->now, d->begun) - d->rare.to_ns) >
+	            RARE_WAIT_GAPS * gap_ns;
 
 	d->run->verdict = forest_verdict(port->forest, d->run->id, 1)->hypothesis;
 	p.from_ns = d->rare.from_ns;
 	p.to_ns = d->rare.to_ns;
-	if (worth_state(&f) == RUN_FOUND && (past || p.quiet))
+	if (worth_state(&f) == RUN_FOUND && gone)
 		end_gone(port, d, &p);
 	else
 		diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);

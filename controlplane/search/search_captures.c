@@ -54,23 +54,6 @@ counts(const struct captured_request *r, const struct diagnosis *d)
 	       (r->usual ? !is_slow(r, d->rare.over_ns) : is_slow(r, d->rare.over_ns));
 }
 
-/* Those that count, the newest first. *n of them; NULL: out of memory. */
-static struct captured_request *
-list_requests(struct search_port *port, const struct diagnosis *d, uint32_t *n)
-{
-	struct captured_request *all = arena_calloc(port->scratch, LISTED, sizeof *all);
-	uint32_t listed = all == NULL ? 0
-	                              : port->calls->captured(port->owner, d->type, all, LISTED);
-
-	*n = 0;
-	for (uint32_t i = 0; i < listed; i++)
-		if (counts(&all[i], d))
-			all[(*n)++] = all[i];
-	if (*n > 1)
-		qsort(all, *n, sizeof *all, newest_first);
-	return all;
-}
-
 static bool
 is_complete(const struct captured_request *r, uint64_t recorded)
 {
@@ -85,6 +68,43 @@ recorded_of(const struct captured_request *all, uint32_t n)
 		if (!all[i].usual && all[i].whole && !all[i].lacks)
 			return all[i].recorded;
 	return 0;
+}
+
+/* Outliers that overlap may have one cause, that one stop, and say no more than one of them: the newest is left of each such cluster. */
+static uint32_t
+keep_apart(struct captured_request *all, uint32_t n)
+{
+	uint64_t recorded = recorded_of(all, n);
+	int64_t since_ns = INT64_MAX;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!all[i].usual && is_complete(&all[i], recorded)) {
+			if (all[i].trace->end_ns >= since_ns)
+				continue;
+			since_ns = all[i].trace->begin_ns;
+		}
+		all[kept++] = all[i];
+	}
+	return kept;
+}
+
+/* Those that count, the newest first. *n of them; NULL: out of memory. */
+static struct captured_request *
+list_requests(struct search_port *port, const struct diagnosis *d, uint32_t *n)
+{
+	struct captured_request *all = arena_calloc(port->scratch, LISTED, sizeof *all);
+	uint32_t listed = all == NULL ? 0
+	                              : port->calls->captured(port->owner, d->type, all, LISTED);
+
+	*n = 0;
+	for (uint32_t i = 0; i < listed; i++)
+		if (counts(&all[i], d))
+			all[(*n)++] = all[i];
+	if (*n > 1)
+		qsort(all, *n, sizeof *all, newest_first);
+	*n = keep_apart(all, *n);
+	return all;
 }
 
 /* Without what was captured. */
@@ -397,6 +417,7 @@ note_times(struct diagnosis *d, const struct compared *c)
 	}
 	d->rare.from_ns = first_ns - d->begun.ns;
 	d->rare.to_ns = last_ns - d->begun.ns;
+	d->rare.n = c->slow;
 }
 
 static int
@@ -435,7 +456,11 @@ search_captures(struct search_port *port, struct diagnosis *d, bool ends, struct
 	switch (rare_next(&f)) {
 	case RARE_ASK:
 		d->rare.asked = true;
-		return port->calls->capture(port->owner, d->type, d->rare.over_ns) && ends;
+		if (port->calls->capture(port->owner, d->type, d->rare.over_ns))
+			return ends;
+		f.asked = true; /* without one, what others captured has to do */
+		f.recording = false;
+		return ends && rare_next(&f) == RARE_DECIDE ? decide_captured(port, d, e) : 0;
 	case RARE_WAIT:
 		return 1;
 	case RARE_DECIDE:

@@ -62,6 +62,13 @@ give_verdict(struct search_port *port, struct diagnosis *d, const struct group *
 	return conclude(port, s, d->groups, g, edge, VERDICT_PLACE, e);
 }
 
+/* The longer it lasts, the more seldom: a look sorts the whole history. */
+static int64_t
+look_after_ns(int64_t lasts_ns)
+{
+	return lasts_ns / 4 > STILL_LOOK_NS ? lasts_ns / 4 : STILL_LOOK_NS;
+}
+
 int
 search_still(struct search_port *port, struct diagnosis *d, struct err *e)
 {
@@ -73,8 +80,9 @@ search_still(struct search_port *port, struct diagnosis *d, struct err *e)
 
 	if (port->history == NULL || d->still.stills > 0 || d->tail.ns > 0 ||
 	    d->nsearches == SEARCHES_MAX ||
-	    mono_since_ns(port->now,
-		d->still_looked.ns > d->begun.ns ? d->still_looked : d->begun) < STILL_LOOK_NS)
+	    mono_since_ns(
+		port->now, d->still_looked.ns > d->begun.ns ? d->still_looked : d->begun) <
+		look_after_ns(mono_since_ns(port->now, d->begun)))
 		return 0;
 	d->still_looked = port->now;
 	rc = process_still_of(

@@ -27,7 +27,8 @@ function objectivesOf(t) {
 		return h('div.small', known(met) ? judged(met < o.goal, pct(met), 'the objective, ') : null, h('span.soft', known(met) ? ' of ' + words : words));
 	});
 }
-const activeRun = type => things((live.forest || {}).runs).find(r => r.type === type && r.state === 'active');
+/* Runs do not say of which service: of types of one name, all show it. */
+const activeRun = type => things((live.forest || {}).runs).find(r => (r.type === type || type.endsWith('/' + r.type)) && r.state === 'active');
 
 function startForm(type, options) {
 	const run = activeRun(type);
