@@ -797,12 +797,12 @@ note_node(struct pending_trace *p, uint32_t node)
 
 /* What a span calls, or a request that a span may have called: the spans between come late, and no fork tells of them. */
 static bool
-is_with_spans(const struct assemble *a, const struct label_mapping *k, const struct record *r)
+is_with_spans(const struct label_mapping *k, const struct record *r)
 {
 	bool via = k->via < r->nvalues && r->values[k->via].u != 0;
 
 	return (k->kind == RECORD_UNIT_BEGIN && (via || r->link_id == r->unit_id)) ||
-	       (k->kind == RECORD_REQUEST_BEGIN && r->link_id != 0 && a->has_spans);
+	       (k->kind == RECORD_REQUEST_BEGIN && r->link_id != 0);
 }
 
 /* Whether the trace has all of its records, by the record that comes now; then it waits for this node, and for
@@ -817,7 +817,7 @@ note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const s
 
 	note_node(p, node);
 	p->begun |= k->kind == RECORD_REQUEST_BEGIN;
-	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(a, k, r);
+	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(k, r);
 	if (rule != FORK_LEADS_OUT)
 		p->open += link_hash(r->link_id);
 	else if (k->kind == RECORD_UNIT_BEGIN)

@@ -56,7 +56,8 @@ try() {
   trouble=
   shimmed "$1" /dev/null
   diagnosis || trouble="the diagnosis did not begin or end"
-  stage_added >"$stage/added"
+  # Without the rules of flight recorders, which are providers: the search has not decided about them.
+  stage_added | grep -v ':\*$' >"$stage/added"
   if ! gone "$honed"; then finish; return 2; fi		# the diagnosis ended before that point
   wait "$honed" 2>/dev/null; honed=
   remembered >"$stage/remembered" 2>&1 || trouble="$trouble; database: $(tail -n 1 "$stage/remembered")"

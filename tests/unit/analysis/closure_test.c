@@ -79,7 +79,7 @@ next(struct kit *k, bool *lossy)
 
 /* Node 0 asks node 1, from 1000 to 5000; due at 10000. */
 static const struct row TWO[] = {
-	{ 1000, 0, 1, 'B', 1, "T", 7 },
+	{ 1000, 0, 1, 'B', 0, "T", 7 },
 	{ 2000, 0, 1, 'F', 11, "call", 7 },
 	{ 2500, 1, 2, 'b', 11, "serve", 7 },
 	{ 3500, 1, 2, 'e', 11, "serve", 7 },
@@ -113,7 +113,7 @@ static void
 where_no_node_lags_traces_come_in_the_order_of_their_ends(void **state)
 {
 	struct kit *k = taught_kit();
-	const struct row other[] = { { 900, 3, 1, 'B', 1, "T", 9 },
+	const struct row other[] = { { 900, 3, 1, 'B', 0, "T", 9 },
 		{ 4900, 3, 1, 'E', 0, "T", 9 } };
 	(void)state;
 
@@ -157,7 +157,7 @@ a_unit_whose_fork_has_not_come_yet_is_open_too(void **state)
 	struct kit *k = taught_kit();
 	/* Node 2 forks to node 1, and node 0 to node 2. */
 	const struct row rows[] = {
-		{ 1000, 0, 1, 'B', 1, "T", 7 },
+		{ 1000, 0, 1, 'B', 0, "T", 7 },
 		{ 1100, 1, 3, 'b', 12, "leaf", 7 },
 		{ 1200, 1, 3, 'e', 12, "leaf", 7 },
 		{ 1050, 2, 2, 'b', 11, "middle", 7 },
@@ -190,7 +190,7 @@ forks_that_nobody_ever_answers_are_not_open(void **state)
 
 	for (uint64_t id = 1; id <= 40; id++, t += 10 * OPEN) {
 		const struct row rows[] = {
-			{ t + 1000, 0, 1, 'B', 1, "T", id },
+			{ t + 1000, 0, 1, 'B', 0, "T", id },
 			{ t + 2000, 0, 1, 'F', id, "to a database", id },
 			{ t + 4000, 0, 1, 'J', id, "to a database", id },
 			{ t + 5000, 0, 1, 'E', 0, "T", id },
@@ -208,7 +208,7 @@ forks_that_nobody_ever_answers_are_not_open(void **state)
 	/* A new node may be the one that answers. */
 	assert_int_equal(assemble_join(k->assemble, NODES, &k->e), 0);
 	const struct row rows[] = {
-		{ t + 1000, 0, 1, 'B', 1, "T", 100 },
+		{ t + 1000, 0, 1, 'B', 0, "T", 100 },
 		{ t + 2000, 0, 1, 'F', 100, "to a database", 100 },
 		{ t + 3000, NODES, 2, 'b', 100, "a database", 100 },
 		{ t + 5000, 0, 1, 'E', 0, "T", 100 },
@@ -264,7 +264,7 @@ static void
 late_begin_corrects(int begins)
 {
 	const struct row rows[] = {
-		{ 1000, 0, 1, 'B', 1, "T", 7 },
+		{ 1000, 0, 1, 'B', 0, "T", 7 },
 		{ 2000, 0, 1, 'F', 11, "call", 7 },
 		{ 2500, 1, 2, 'b', 11, "serve", 7 },
 		{ 5000, 0, 1, 'E', 0, "T", 7 },
@@ -315,7 +315,7 @@ a_request_whose_begin_has_not_come_is_not_closed(void **state)
 {
 	struct kit *k = closure_kit();
 	const struct row rows[] = {
-		{ 1000, 0, 1, 'B', 1, "T", 7 },
+		{ 1000, 0, 1, 'B', 0, "T", 7 },
 		{ 5000, 1, 1, 'E', 0, "T", 7 },
 	};
 	bool lossy;
@@ -401,7 +401,7 @@ of_too_many_nodes_all_are_awaited(void **state)
 	size_t n = 0;
 	(void)state;
 
-	rows[n++] = (struct row){ 1000, 0, 1000, 'B', 1, "T", 7 };
+	rows[n++] = (struct row){ 1000, 0, 1000, 'B', 0, "T", 7 };
 	for (uint32_t i = 1; i < MANY; i++)
 		rows[n++] = (struct row){ 1000 + i, 0, 1000, 'F', 100 + i, "call", 7 };
 	rows[n++] = (struct row){ 5000, 0, 1000, 'E', 0, "T", 7 };
