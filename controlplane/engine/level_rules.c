@@ -22,26 +22,35 @@ check_pattern(const char *pattern, struct err *e)
 	return 0;
 }
 
+/* "off" is a rule of its own only where another one would hold instead: for some of its services, or for others. */
+static bool
+matters(const struct level_rules *before, const char *pattern, uint8_t level)
+{
+	if (level != LOGLEVEL_NONE)
+		return true;
+	for (uint32_t i = 0; i < before->n; i++)
+		if (before->items[i].level != LOGLEVEL_NONE &&
+		    (glob_matches(before->items[i].pattern, pattern) ||
+			strchr(pattern, '*') != NULL))
+			return true;
+	return false;
+}
+
 int
 level_rules_set(struct level_rules *r, const char *pattern, uint8_t level, struct err *e)
 {
 	struct level_rules kept = { 0 };
-	struct level_rule *last = &kept.items[0];
-	bool matters = level != LOGLEVEL_NONE;
+	struct level_rule *last;
 	int rc;
 
 	assert(loglevel_fits(level));
 	if ((rc = check_pattern(pattern, e)) != 0)
 		return rc;
 	for (uint32_t i = 0; i < r->n; i++)
-		if (!glob_matches(pattern, r->items[i].pattern))
+		if (!glob_matches(pattern, r->items[i].pattern) &&
+		    matters(&kept, r->items[i].pattern, r->items[i].level))
 			kept.items[kept.n++] = r->items[i];
-	/* "off" is a rule of its own only where another one would hold instead: for some of its services, or for others. */
-	for (uint32_t i = 0; i < kept.n; i++)
-		matters |= kept.items[i].level != LOGLEVEL_NONE &&
-		           (glob_matches(kept.items[i].pattern, pattern) ||
-			       strchr(pattern, '*') != NULL);
-	if (matters) {
+	if (matters(&kept, pattern, level)) {
 		if (kept.n == LEVEL_RULES_MAX)
 			return err_set(e, ERR_FULL,
 			    "%d rules of levels are the most; one for \"*\" replaces them all",

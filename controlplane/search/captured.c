@@ -190,6 +190,13 @@ rare_next(const struct rare_facts *f)
 }
 
 bool
+rare_is_gone(uint32_t n, double span_ns, double silent_ns)
+{
+	return n > 1 && span_ns > 0 && silent_ns > 0 &&
+	       pow(1 + silent_ns / span_ns, 1.0 - n) <= RARE_GONE_P;
+}
+
+bool
 rare_is_left(const struct rare_facts *f)
 {
 	return f->asked && f->recorded && f->over > 0 && f->over < f->cut_min &&

@@ -106,6 +106,12 @@ enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };
  */
 enum rare_step rare_next(const struct rare_facts *f);
 
+/* Whether outliers that came n times within span_ns have stopped, if none has come for silent_ns since: so long a silence had a chance of
+ * RARE_GONE_P at most if they still came at random at the same rate. That chance is (1 + silent / span)^-(n - 1): distances are exponential, and their
+ * sum is known of n - 1. */
+bool rare_is_gone(uint32_t n, double span_ns, double silent_ns);
+#define RARE_GONE_P 0.05
+
 #define RARE_CARRIES 0.9
 /* While outliers that are too rare to cut carry this part of the variance or more, and are captured, no search begins: it would follow what the
  * others vary by anyway. */

@@ -542,16 +542,14 @@ end_found(struct search_port *port, struct diagnosis *d)
 		diagnose_end(port, d, worth_state(&f), REASON_NONE, "", port->when);
 }
 
-/* Captured requests have decided. Where they all came before it began, or the problem is quiet, and the verdict is sure, it is gone. */
+/* Captured requests have decided. If the verdict is sure and none has come for long, it is gone. */
 static void
 end_captured(struct search_port *port, struct diagnosis *d)
 {
 	const struct worth_facts f = worth_facts_of(port->forest, d->run);
 	struct presence_state p = presence_look(&d->presence, mono_since_ns(port->now, d->begun));
-	/* as long without one as a diagnosis waits for one */
-	double gap_ns = (double)(d->rare.to_ns - d->rare.from_ns) / fmax(1, d->rare.n - 1.0);
-	bool gone = (double)(mono_since_ns(port->now, d->begun) - d->rare.to_ns) >
-	            RARE_WAIT_GAPS * gap_ns;
+	double silent_ns = (double)(mono_since_ns(port->now, d->begun) - d->rare.to_ns);
+	bool gone = rare_is_gone(d->rare.n, (double)(d->rare.to_ns - d->rare.from_ns), silent_ns);
 
 	d->run->verdict = forest_verdict(port->forest, d->run->id, 1)->hypothesis;
 	p.from_ns = d->rare.from_ns;
