@@ -6,7 +6,8 @@
 #include "base/glob.h"
 #include "controlplane/answers/answer_inside.h"
 
-enum { SERVICES_LISTED = 200 }; /* each has a price for each of its levels */
+/* Each service has a price for each of its levels, for which all cells are visited: VISITS_MAX of them, so that honed's thread is not held up. */
+enum { SERVICES_LISTED = 200, VISITS_MAX = 4000000 };
 
 /* ---- what is on ---- */
 
@@ -80,7 +81,8 @@ services_json(const struct level_table *t, const struct level_facts *f, const ch
 			any |= s->tracepoints[l] > 0;
 		if (!any || (pattern != NULL && !glob_matches(pattern, s->name)))
 			continue;
-		if (json_array_size(list) < SERVICES_LISTED)
+		if (json_array_size(list) < SERVICES_LISTED &&
+		    (json_array_size(list) + 1) * LOGLEVELS * t->ncells <= VISITS_MAX)
 			json_array_append_new(list, service_json(t, f, i));
 		else
 			++*left_off;

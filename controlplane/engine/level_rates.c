@@ -72,7 +72,8 @@ level_rates_step(struct level_rates *r, struct mono now)
 		c->per_second = (double)c->records / seconds;
 		c->records = 0;
 	}
-	r->measured = true;
+	r->measured = r->warm;
+	r->warm = true;
 	r->since = now;
 }
 

@@ -15,7 +15,9 @@ enum { LEVEL_COUNTERS_MAX = 1 << 20 };
 struct level_rates { /* all zeroes is empty */
 	struct map counters;
 	struct arena arena;
-	bool measured; /* a window has ended since level_rates_begin() */
+	bool
+	    warm; /* a window has ended since level_rates_begin(); records of what was enabled at its begin may not have come in it */
+	bool measured; /* and another one */
 	struct mono since;
 };
 

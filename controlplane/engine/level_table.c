@@ -202,6 +202,13 @@ predict(struct level_table *t, const struct level_facts *f)
 	return ok;
 }
 
+/* Of programs without libhone the agent sends only records of sampled requests: records that are made for each that is sent. */
+static double
+made_for_each(const struct status *s)
+{
+	return s->mapped > s->dropped ? (double)s->mapped / (double)(s->mapped - s->dropped) : 1;
+}
+
 /* What is on was counted. */
 static void
 take_counted(struct level_table *t, const struct level_facts *f)
@@ -210,10 +217,15 @@ take_counted(struct level_table *t, const struct level_facts *f)
 		struct level_cell *c = &t->cells[i];
 		const struct level_service *s = &t->services[c->service];
 
+		double each = made_for_each(&f->nodes->items[c->node].status);
+
 		for (int l = 0; l < LOGLEVELS; l++)
-			if (level_covers(s->upto, (uint8_t)l))
+			if (level_covers(s->upto, (uint8_t)l)) {
 				c->counted[l] = level_rates_of(&f->levels->rates, c->node,
 				    s->number, (uint8_t)l, &c->per_second[l]);
+				if (c->counted[l])
+					c->per_second[l] *= each;
+			}
 	}
 }
 

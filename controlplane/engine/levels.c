@@ -30,8 +30,10 @@ levels_set(struct levels *l, const char *pattern, uint8_t level, struct err *e)
 {
 	int rc = level_rules_set(&l->rules, pattern, level, e);
 
-	if (rc == 0)
+	if (rc == 0) {
 		l->version++;
+		l->rates.measured = l->rates.warm = false; /* what is on now was not counted yet */
+	}
 	return rc;
 }
 

@@ -132,11 +132,14 @@ configure(struct config *c, const struct honed_arguments *a, struct err *e)
 static void
 catch_signals(void)
 {
-	struct sigaction stopper = { .sa_handler = on_signal }, ignore = { .sa_handler = SIG_IGN };
+	struct sigaction stopper = { .sa_handler = on_signal }, ignore = { .sa_handler = SIG_IGN },
+			 usual = { .sa_handler = SIG_DFL };
 
 	sigaction(SIGTERM, &stopper, NULL);
 	sigaction(SIGINT, &stopper, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGCHLD, &usual,
+	    NULL); /* children are waited for, also if the parent ignored its own */
 }
 
 /*
