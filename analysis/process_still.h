@@ -71,7 +71,7 @@ enum { PROCESS_STILL_MIN = 3, PROCESS_STILL_LEAST_NS = 1000000 };
  * 3. Fewer than PROCESS_STILL_MIN of them in a process: none.
  * 4. All times between two records of such a process are stills that are as long as the lower quartile of the certain ones, if that is
  *    PROCESS_STILL_USUAL times its mean time between records, and they have at most PROCESS_STILL_MOST of the time: most threads have something
- *    to do when a process is stopped.
+ *    to do when a process is stopped. Not if most of their time lies between the same two records of a unit: then it is that work.
  * 5. They have more than PROCESS_STILL_MOST of the time: none. Rather it works for requests that are not recorded.
  * 6. X is the time that a request spends in the process while it stands still, T its response time: the share is cov(X, T) / var(T). Its
  *    interval, with this confidence, is that of a ratio of sums over slices of time (PROCESS_STILL_SLICE_NS): requests that one still

@@ -349,6 +349,19 @@ no_search_begins_while_few_outliers_carry_the_variance_and_are_captured(void **s
 	assert_false(rare_is_left(&f));
 }
 
+static void
+a_silence_that_chance_explains_does_not_mean_that_they_are_gone(void **state)
+{
+	(void)state;
+
+	assert_false(rare_is_gone(1, 0, 1e12)); /* nothing is known of its rate */
+	assert_false(rare_is_gone(5, 8e9, 8e9));
+	assert_true(rare_is_gone(5, 8e9, 9e9)); /* (1 + 9/8)^-4 = 4.9 % */
+	assert_false(rare_is_gone(3, 60e9, 60e9));
+	assert_true(rare_is_gone(16, 60e9, 14e9));
+	assert_false(rare_is_gone(16, 60e9, -1e9));
+}
+
 int
 main(void)
 {
@@ -368,6 +381,7 @@ main(void)
 		cmocka_unit_test(answers_are_waited_for),
 		cmocka_unit_test(a_diagnosis_that_searched_asks_at_its_end),
 		cmocka_unit_test(more_outliers_are_waited_for_in_bounded_time),
+		cmocka_unit_test(a_silence_that_chance_explains_does_not_mean_that_they_are_gone),
 		cmocka_unit_test(
 		    no_search_begins_while_few_outliers_carry_the_variance_and_are_captured),
 	};

@@ -180,6 +180,11 @@ an_edge_is_searched_again_if_what_was_named_is_not_what_it_has(void **state)
 	f = again;
 	f.named = 0.4;
 	assert_false(search_again(&f));
+	f.effect = 0.9; /* less than twice what was named, of an unsure verdict, too */
+	f.named = 0.5;
+	assert_false(search_again(&f));
+	f.named = 0.45;
+	assert_true(search_again(&f));
 }
 
 static void

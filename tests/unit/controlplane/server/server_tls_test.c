@@ -252,6 +252,39 @@ peers_that_end_no_handshake_hold_nobody_up(void **state)
 	stream_close(s);
 }
 
+/* Pieces of a handshake, a byte each, while greeters calculate. */
+static void
+peers_whose_handshake_comes_in_pieces_hold_nobody_up(void **state)
+{
+	enum { PEERS = 6, PIECES = 400 };
+	static const uint8_t record[PIECES] = { 0x16, 3, 1, 4, 0, 1, 0, 3, 0xfc, 3,
+		3 }; /* 1 KiB to come */
+	struct bench *b = *state;
+	struct stream *slow[PEERS], *s;
+	uint8_t data[256];
+	size_t len = hello(data);
+	char url[64];
+	struct mail m;
+	struct err e;
+
+	snprintf(url, sizeof url, "tcp%s", strchr(server_url(b->server, DOOR_AGENTS), ':'));
+	for (int i = 0; i < PEERS; i++)
+		must(stream_dial(&slow[i], url, SOON_MS, &e), &e);
+	for (int k = 0; k < PIECES; k++)
+		for (int i = 0; i < PEERS; i++)
+			stream_write(slow[i], &record[k], 1, SOON_MS, &e);
+	must(stream_dial(&s, server_url(b->server, DOOR_AGENTS), SOON_MS, &e), &e);
+	must(stream_secure(s, b->agent, SOON_MS, &e), &e);
+	must(stream_write(s, data, len, SOON_MS, &e), &e);
+	do {
+		assert_true(server_next(b->server, &m, SOON_MS));
+		mail_release(&m);
+	} while (m.kind != MAIL_JOINED);
+	for (int i = 0; i < PEERS; i++)
+		stream_close(slow[i]);
+	stream_close(s);
+}
+
 struct shaker {
 	struct bench *bench;
 	pthread_t thread;
@@ -304,6 +337,8 @@ main(void)
 		    an_agent_is_disconnected_when_its_certificate_is_revoked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    peers_that_end_no_handshake_hold_nobody_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    peers_whose_handshake_comes_in_pieces_hold_nobody_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    many_handshakes_at_once_are_done_one_after_the_other, set_up, tear_down),
 	};
