@@ -161,10 +161,9 @@ captures_active(const struct captures *c, uint32_t type)
 void
 captures_stop_diagnosis(struct captures *c, uint32_t type)
 {
-	struct capture *x = active_of(c, type);
-
-	if (x != NULL && x->options.diagnosis)
-		x->end = CAPTURE_STOPPED;
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->items[i]->type == type && c->items[i]->options.diagnosis)
+			c->items[i]->end = CAPTURE_STOPPED;
 }
 
 bool
@@ -228,6 +227,14 @@ captures_find(const struct captures *c, uint64_t id)
 	return NULL;
 }
 
+/* Of a capture that has ended the fault may have been mended since; that of a diagnosis counts until it is stopped with it. */
+static bool
+is_listed(const struct capture *x)
+{
+	return x->standing || x->end == CAPTURE_ACTIVE ||
+	       (x->options.diagnosis && x->end != CAPTURE_STOPPED);
+}
+
 uint32_t
 captures_list(const struct captures *c, uint32_t type, const struct captured **list, uint32_t max)
 {
@@ -236,7 +243,9 @@ captures_list(const struct captures *c, uint32_t type, const struct captured **l
 	for (uint32_t i = c->n + c->nstanding; i-- > 0;) { /* the newest first */
 		const struct capture *x = capture_at(c, i);
 
-		for (uint32_t k = 0; k < x->n + x->nusual && x->type == type && n < max; k++)
+		if (x->type != type || !is_listed(x))
+			continue;
+		for (uint32_t k = 0; k < x->n + x->nusual && n < max; k++)
 			list[n++] = k < x->n ? x->list[k] : x->usual[k - x->n];
 	}
 	return n;

@@ -170,7 +170,7 @@ int captures_step(struct captures *c, struct clocks *clocks, struct labels *labe
 
 bool capture_is_whole(const struct capture *x); /* all of its traces are */
 
-/* Captured requests of the type, of all captures, at most `max`: how many. O(captured). */
+/* Captured requests of the type, at most `max`: how many. Of captures that go on, and of those that a diagnosis under way has asked for. O(captured). */
 uint32_t captures_list(
     const struct captures *c, uint32_t type, const struct captured **list, uint32_t max);
 
