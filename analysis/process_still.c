@@ -75,23 +75,6 @@ struct still_input {
 	int64_t from_ns, to_ns; /* requests that begin and end in this time count */
 };
 
-static uint32_t
-first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
-    int (*order)(const void *, const void *))
-{
-	uint32_t low = 0, high = n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (order(&events[middle], key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool
 is_examined(const struct still_input *in, const struct path_part *p)
 {
@@ -102,7 +85,7 @@ is_examined(const struct still_input *in, const struct path_part *p)
 static bool
 was_free(const struct still_input *in, const struct past_event *x)
 {
-	uint32_t i = first_from(in->threads, in->nevents, x, past_in_threads);
+	uint32_t i = past_first_from(in->threads, in->nevents, x, past_in_threads);
 	const struct past_event *before = i > 0 ? &in->threads[i - 1] : NULL;
 
 	return before != NULL && before->tid == x->tid &&
@@ -120,7 +103,7 @@ static double
 unexplained_ns(const struct still_input *in, const struct path_part *p, struct still *gap)
 {
 	const struct past_event key = { .time_ns = p->begin_ns, .process = p->process };
-	uint32_t i = first_from(in->processes, in->nevents, &key, past_in_processes);
+	uint32_t i = past_first_from(in->processes, in->nevents, &key, past_in_processes);
 	double most_ns = 0;
 
 	for (uint32_t k = 0; k < WAIT_EVENTS_MAX && i < in->nevents; k++, i++) {
@@ -255,7 +238,7 @@ static struct still *
 all_gaps(const struct still_input *in, struct still *certain, uint32_t *n, struct arena *a)
 {
 	const struct past_event key = { .time_ns = INT64_MIN, .process = certain->process };
-	uint32_t first = first_from(in->processes, in->nevents, &key, past_in_processes), end,
+	uint32_t first = past_first_from(in->processes, in->nevents, &key, past_in_processes), end,
 		 ngaps = 0;
 	struct still *gaps;
 	double least_ns;

@@ -72,9 +72,8 @@ thread_history_partial(struct thread_history *h)
 
 /* ---- order ---- */
 
-/* The first of n sorted events that is not before `key`. */
-static uint32_t
-first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
+uint32_t
+past_first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
     int (*order)(const void *, const void *))
 {
 	uint32_t low = 0, high = n;
@@ -219,7 +218,7 @@ add_work(struct thread_works *works, const struct sorted *s, const struct thread
 	const struct past_event key = { .time_ns = begin_ns, .process = w->to, .tid = w->tid };
 	const struct thread_wait part = { .begin_ns = begin_ns, .end_ns = end_ns };
 
-	for (uint32_t i = first_from(s->threads, s->n, &key, past_in_threads);
+	for (uint32_t i = past_first_from(s->threads, s->n, &key, past_in_threads);
 	     i < s->n && same_thread(&s->threads[i], w); i++) {
 		const struct past_event *a = &s->threads[i > 0 ? i - 1 : 0], *b = &s->threads[i];
 
@@ -278,7 +277,7 @@ process_of(struct processes *ps, const struct sorted *s, struct process_id id)
 		if (ps->n == PROCESSES_MAX)
 			return NULL;
 		*p = (struct process){ .id = id };
-		p->first = first_from(s->processes, s->n, &key, past_in_processes);
+		p->first = past_first_from(s->processes, s->n, &key, past_in_processes);
 		if (p->first < s->n && past_by_process(s->processes[p->first].process, id) == 0)
 			p->rate = begin_rate(s, p->first);
 		else
@@ -300,7 +299,7 @@ silent_ns(struct processes *ps, const struct sorted *s, const struct thread_wait
 
 	if (p == NULL)
 		return 0;
-	for (uint32_t i = first_from(s->processes, s->n, &key, past_in_processes);
+	for (uint32_t i = past_first_from(s->processes, s->n, &key, past_in_processes);
 	     i < s->n && past_by_process(s->processes[i].process, id) == 0; i++) {
 		int64_t begin_ns = i > p->first ? s->processes[i - 1].time_ns : w->begin_ns,
 			end_ns = s->processes[i].time_ns;

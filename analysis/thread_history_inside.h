@@ -65,4 +65,8 @@ past_in_threads(const void *x, const void *y)
 	return order != 0 ? order : past_by_time(a, b);
 }
 
+/* The first of n events that are sorted by this order that is not before `key`. O(log n). */
+uint32_t past_first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
+    int (*order)(const void *, const void *));
+
 #endif
