@@ -3,12 +3,16 @@
 // sent; then it says how many spans ended and what the SDK logged.
 //
 //	node client.js PROTOCOL REQUESTS [gzip|none [STATE]]	PROTOCOL: json, proto, grpc, zipkin; STATE: a tracestate of the caller
+//
+// HONE_OTEL_MODULES: the folder of its packages, those of the SDK's line 2.x (this folder's) or 3.x (../otel3).
 'use strict'
 const path = require('path')
 const modules = process.env.HONE_OTEL_MODULES
 const load = name => require(path.join(modules, 'node_modules', name))
 const { diag, DiagLogLevel, trace, context, SpanKind, TraceFlags, createTraceState, ROOT_CONTEXT } = load('@opentelemetry/api')
-const { NodeTracerProvider, BatchSpanProcessor } = load('@opentelemetry/sdk-trace-node')
+const isNewer = !require('fs').existsSync(path.join(modules, 'node_modules/@opentelemetry/sdk-trace-node'))
+const sdk = load(`@opentelemetry/${isNewer ? 'sdk-trace' : 'sdk-trace-node'}`)
+const TracerProvider = isNewer ? sdk.TracerProvider : sdk.NodeTracerProvider
 const { resourceFromAttributes } = load('@opentelemetry/resources')
 
 const [protocol, requests, compression = 'none', state] = process.argv.slice(2)
@@ -28,10 +32,14 @@ function exporter() {
   const { OTLPTraceExporter } = load(`@opentelemetry/exporter-trace-otlp-${protocol === 'json' ? 'http' : 'proto'}`)
   return new OTLPTraceExporter({ url: process.env.OTLP_URL, compression })
 }
+function batches() {
+  const options = { scheduledDelayMillis: 200 }
+  return isNewer ? new sdk.BatchSpanProcessor({ exporter: exporter(), ...options }) : new sdk.BatchSpanProcessor(exporter(), options)
+}
 function service(name) {
-  const provider = new NodeTracerProvider({
+  const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': name }),
-    spanProcessors: [new BatchSpanProcessor(exporter(), { scheduledDelayMillis: 200 })]
+    spanProcessors: [batches()]
   })
   return { provider, tracer: provider.getTracer('shop') }
 }
