@@ -167,6 +167,8 @@ $(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(pa
 $O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
 $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler engine/capture_engine engine/levels answers/answer_levels answers/steady): $O/tests/sim/stage.o
 
+$(patsubst %,$O/tests/unit/%_test,base/stream base/tls agent/link/link cli/client cli/command) $O/bench/base_stream: $O/tests/common/accepted.o
+
 # A trace source that is a shared object is linked into its own test.
 $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
@@ -196,7 +198,7 @@ $O/tests/unit/$1/%_test: $O/tests/unit/$1/%_test.o $(call libs,$1)
 $O/tests/fuzz/$(call flat,$1)_%: $O/tests/fuzz/$(call flat,$1)_%.o $(call libs,$1)
 	$$(CC) -fsanitize=fuzzer -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
 $O/bench/$(call flat,$1)_%: $O/bench/$(call flat,$1)_%.o $(call libs,$1)
-	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
+	@mkdir -p $$(@D) && $$(CC) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDFLAGS_ALL) $(call foreign,$1)
 UNIT_TESTS += $(call tests,$1)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room,$r)))

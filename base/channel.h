@@ -65,8 +65,10 @@ int channel_take_in(struct channel *c, struct err *e);
  */
 int channel_shake(struct channel *c, struct err *e);
 
-/* As stream_peer_name() and stream_trusted(). The name lives as long as the channel is open. */
+/* "hone:agent:n1", from the peer's certificate; "" if there is none. It lives as long as the channel is open. */
 const char *channel_peer_name(const struct channel *c);
+
+/* Whether the peer would be accepted now (after tls_refresh()): 0, also without TLS, or ERR_DENIED. */
 int channel_trusted(struct channel *c, struct err *e);
 
 #endif

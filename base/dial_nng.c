@@ -56,17 +56,6 @@ dial_local(struct nng_stream **ret, const char *url, struct mono until)
 	}
 }
 
-/* "host" of "tcp://host:port", without the brackets of an IPv6 address. The caller frees it. */
-static char *
-host_of(const char *url)
-{
-	const char *host = url + SCHEME_BYTES, *end = strrchr(host, ':');
-
-	if (host[0] == '[' && end > host && end[-1] == ']')
-		return strndup(host + 1, (size_t)(end - host) - 2);
-	return strndup(host, (size_t)(end - host));
-}
-
 static void
 url_of(char *out, size_t size, const struct addrinfo *a)
 {
@@ -114,7 +103,7 @@ transport_dial(struct nng_stream **ret, const char *url, int timeout_ms)
 
 	if (strncmp(url, "ipc://", SCHEME_BYTES) == 0)
 		return dial_local(ret, url, until);
-	if ((host = host_of(url)) == NULL)
+	if ((host = url_host(url)) == NULL)
 		return NNG_ENOMEM;
 	rc = getaddrinfo(host, strrchr(url, ':') + 1, &wish, &list);
 	free(host);

@@ -16,7 +16,6 @@ struct nng_stream;
 struct stream {
 	struct transport *transport;
 	char *url;
-	bool dialled; /* by this side */
 	bool tls;
 	_Atomic(struct secure *) secure; /* NULL until the handshake is done */
 };

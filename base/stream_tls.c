@@ -23,7 +23,7 @@
 #include "base/stream_inside.h"
 #include "base/tls_session.h"
 
-enum { PIECE_BYTES = 32 * 1024, OVERHEAD_BYTES = 1024, LINGER_MS = 300, HOST_MAX_BYTES = 256 };
+enum { PIECE_BYTES = 32 * 1024, OVERHEAD_BYTES = 1024 };
 
 static const char ACCEPTED = 'H';
 
@@ -116,18 +116,6 @@ write_through(struct stream *s, struct secure *c, const void *data, size_t len,
 
 /* ---- handshake ---- */
 
-/* Reads until the peer closes, at most LINGER_MS: closing a socket with unread bytes resets the connection, and
- * the peer might not receive the reason of the refusal. */
-static void
-linger(struct stream *s, struct secure *c)
-{
-	struct time_limit limit = time_limit_in_ms(LINGER_MS);
-	size_t n;
-
-	while (transport_read_some(s, c->in, sizeof c->in, &n, limit, NULL) == 0)
-		;
-}
-
 static int
 shake_hands(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
 {
@@ -137,11 +125,8 @@ shake_hands(struct stream *s, struct secure *c, struct time_limit limit, struct 
 	do {
 		rc = c->calls->shake(c->session, e);
 		sent = flush(s, c, limit, &unsent);
-		if (rc < 0) {
-			if (sent == 0 && !s->dialled)
-				linger(s, c);
+		if (rc < 0)
 			return err_prefix(e, "%s", s->url);
-		}
 		if (sent < 0) {
 			*e = unsent;
 			return sent;
@@ -152,13 +137,11 @@ shake_hands(struct stream *s, struct secure *c, struct time_limit limit, struct 
 }
 
 static int
-exchange_acceptance(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
+read_acceptance(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
 {
 	char byte;
 	int rc;
 
-	if (!s->dialled)
-		return write_through(s, c, &ACCEPTED, 1, limit, e);
 	if ((rc = read_through(s, c, &byte, 1, limit, e)) != 0)
 		return rc;
 	return byte == ACCEPTED ? 0
@@ -166,38 +149,26 @@ exchange_acceptance(struct stream *s, struct secure *c, struct time_limit limit,
 				      "%s: it speaks TLS, but is not a controller of Hone", s->url);
 }
 
-/* The host of tls://host:port or tls://[host]:port. */
-static void
-host_of(const char *url, char host[HOST_MAX_BYTES])
-{
-	const char *from = strstr(url, "://") + 3, *to = strrchr(url, ':');
-
-	if (*from == '[' && to[-1] == ']') {
-		from++;
-		to--;
-	}
-	snprintf(host, HOST_MAX_BYTES, "%.*s", (int)(to - from), from);
-}
-
 static int
 secure_new(struct secure **ret, struct stream *s, struct tls *t, struct err *e)
 {
 	struct secure *c = calloc(1, sizeof *c);
-	char host[HOST_MAX_BYTES];
+	char *host = url_host(s->url);
 	int rc;
 
-	if (c == NULL)
+	if (c == NULL || host == NULL) {
+		free(c);
+		free(host);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", s->url);
-	if (s->dialled)
-		host_of(s->url, host);
+	}
 	c->calls = t->calls;
 	pthread_mutex_init(&c->lock, NULL);
-	if ((rc = c->calls->open(&c->session, t, s->dialled, s->dialled ? host : NULL, e)) != 0) {
+	if ((rc = c->calls->open(&c->session, t, true, host, e)) == 0)
+		*ret = c;
+	else
 		secure_free(c);
-		return rc;
-	}
-	*ret = c;
-	return 0;
+	free(host);
+	return rc;
 }
 
 int
@@ -217,7 +188,7 @@ stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e)
 	if ((rc = secure_new(&c, s, t, e)) != 0)
 		return rc;
 	if ((rc = shake_hands(s, c, limit, &why)) != 0 ||
-	    (rc = exchange_acceptance(s, c, limit, &why)) != 0) {
+	    (rc = read_acceptance(s, c, limit, &why)) != 0) {
 		secure_free(c);
 		return err_set(e, rc, "TLS handshake: %s", why.text);
 	}
@@ -257,26 +228,4 @@ secure_write(struct stream *s, const void *data, size_t len, struct time_limit l
 	struct secure *c = atomic_load(&s->secure);
 
 	return c != NULL ? write_through(s, c, data, len, limit, e) : not_yet(s, e);
-}
-
-const char *
-stream_peer_name(const struct stream *s)
-{
-	struct secure *c = atomic_load(&s->secure);
-
-	return c != NULL ? c->calls->name(c->session) : "";
-}
-
-int
-stream_trusted(struct stream *s, struct err *e)
-{
-	struct secure *c = atomic_load(&s->secure);
-	int rc;
-
-	if (c == NULL)
-		return 0;
-	pthread_mutex_lock(&c->lock);
-	rc = c->calls->trusted(c->session, e);
-	pthread_mutex_unlock(&c->lock);
-	return rc;
 }

@@ -32,7 +32,7 @@ int tls_open(struct tls **ret, const struct tls_files *f, struct err *e);
 
 /*
  * Reads the files again if one has changed since; four stat() otherwise. 1: they have been replaced, for streams that
- * are secured from now on (stream_trusted() tests older ones); 0: no change; negative, as above: the
+ * are secured from now on (channel_trusted() tests older ones); 0: no change; negative, as above: the
  * former content stays in use, and the next call tries again.
  */
 int tls_refresh(struct tls *t, struct err *e);

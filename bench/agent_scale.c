@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/stream.h"
 #include "bench/agent_scale_program.h"
+#include "tests/common/accepted.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/toggle.h"
@@ -40,7 +40,7 @@ enum {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct stream *stream;
+static struct accepted *accepted;
 static uint64_t done_epoch, epoch, records, lost, programs_told;
 static int64_t done_ns;
 
@@ -65,8 +65,8 @@ send_frame(enum frame_kind kind, const struct buf *b)
 
 	frame_seal(header, kind, 0, b->data, b->len);
 	pthread_mutex_lock(&lock);
-	if (stream_write(stream, header, sizeof header, PATIENCE_MS, &e) != 0 ||
-	    stream_write(stream, b->data, b->len, PATIENCE_MS, &e) != 0)
+	if (accepted_write(accepted, header, sizeof header, PATIENCE_MS, &e) != 0 ||
+	    accepted_write(accepted, b->data, b->len, PATIENCE_MS, &e) != 0)
 		die(e.text);
 	pthread_mutex_unlock(&lock);
 }
@@ -132,12 +132,13 @@ read_all(void *unused)
 
 	(void)unused;
 	for (;;) {
-		if (stream_read(stream, header, sizeof header, PATIENCE_MS, &e) != 0 ||
+		if (accepted_read(accepted, header, sizeof header, PATIENCE_MS, &e) != 0 ||
 		    frame_open(&f, header, &e) != 0)
 			die(e.text);
 		data = malloc(f.length + 1);
 		if (data == NULL ||
-		    (f.length > 0 && stream_read(stream, data, f.length, PATIENCE_MS, &e) != 0) ||
+		    (f.length > 0 &&
+			accepted_read(accepted, data, f.length, PATIENCE_MS, &e) != 0) ||
 		    frame_check(&f, header, data, &e) != 0)
 			die(e.text);
 		if (f.kind == FRAME_RECORDS)
@@ -152,18 +153,18 @@ read_all(void *unused)
 }
 
 static void
-greet(struct listener *l)
+greet(struct listen_socket *l)
 {
 	uint8_t header[FRAME_HEADER_BYTES], data[4096];
 	struct buf b = { 0 };
 	struct frame f;
 	struct err e;
 
-	if (listener_accept(l, &stream, PATIENCE_MS, &e) != 0 ||
-	    stream_read(stream, header, sizeof header, PATIENCE_MS, &e) != 0 ||
+	if (accepted_open(&accepted, l, PATIENCE_MS, &e) != 0 ||
+	    accepted_read(accepted, header, sizeof header, PATIENCE_MS, &e) != 0 ||
 	    frame_open(&f, header, &e) != 0)
 		die(e.text);
-	if (f.kind != FRAME_HELLO || stream_read(stream, data, f.length, PATIENCE_MS, &e) != 0)
+	if (f.kind != FRAME_HELLO || accepted_read(accepted, data, f.length, PATIENCE_MS, &e) != 0)
 		die("no hello");
 	welcome_encode(&(struct welcome){ 0 }, &b);
 	send_frame(FRAME_WELCOME, &b);
@@ -468,7 +469,7 @@ measure(void)
 int
 main(int argc, char **argv)
 {
-	struct listener *l;
+	struct listen_socket *l;
 	pthread_t reader;
 	struct err e;
 
@@ -484,7 +485,7 @@ main(int argc, char **argv)
 			die(argv[i]);
 		close(fd);
 	}
-	if (listener_open(&l, argv[1], 0600, &e) != 0)
+	if (accepted_listen(&l, argv[1], &e) != 0)
 		die(e.text);
 	greet(l);
 	FILE *f = fopen(argv[2], "r");

@@ -18,6 +18,7 @@
 #include "base/credentials.h"
 #include "base/stream.h"
 #include "base/tls.h"
+#include "tests/common/accepted.h"
 
 enum { BATCH_BYTES = 64 * 1024, BATCHES = 3000, ROUNDS = 5, HANDSHAKES = 100, LIMIT_MS = 10000 };
 
@@ -77,7 +78,8 @@ make_keys(void)
 /* ---- the two sides ---- */
 
 struct pair {
-	struct stream *a, *b;
+	struct stream *a;
+	struct accepted *b;
 };
 
 static void *
@@ -85,18 +87,20 @@ accept_secure(void *arg)
 {
 	struct err e;
 
-	must(stream_secure(arg, controller, LIMIT_MS, &e), &e);
+	must(accepted_secure(arg, controller, LIMIT_MS, &e), &e);
 	return NULL;
 }
 
 static void
-pair_open(struct pair *p, struct listener *l)
+pair_open(struct pair *p, struct listen_socket *l)
 {
 	pthread_t thread;
 	struct err e;
 
-	must(stream_dial(&p->a, listener_url(l), LIMIT_MS, &e), &e);
-	must(listener_accept(l, &p->b, LIMIT_MS, &e), &e);
+	must(stream_dial(&p->a, listen_socket_url(l), LIMIT_MS, &e), &e);
+	must(accepted_open(&p->b, l, LIMIT_MS, &e), &e);
+	if (strncmp(listen_socket_url(l), "tls", 3) != 0)
+		return;
 	pthread_create(&thread, NULL, accept_secure, p->b);
 	must(stream_secure(p->a, agent, LIMIT_MS, &e), &e);
 	pthread_join(thread, NULL);
@@ -109,7 +113,7 @@ take_all(void *arg)
 	struct err e;
 
 	for (int i = 0; i < BATCHES; i++)
-		must(stream_read(arg, got, sizeof got, LIMIT_MS, &e), &e);
+		must(accepted_read(arg, got, sizeof got, LIMIT_MS, &e), &e);
 	return NULL;
 }
 
@@ -129,7 +133,7 @@ cpu_ms(void)
 }
 
 static double
-megabytes_per_s(struct listener *l, double *batch_us)
+megabytes_per_s(struct listen_socket *l, double *batch_us)
 {
 	double best = 0;
 	struct err e;
@@ -155,14 +159,14 @@ megabytes_per_s(struct listener *l, double *batch_us)
 		best = now > best ? now : best;
 		*batch_us = us < *batch_us ? us : *batch_us;
 		stream_close(p.a);
-		stream_close(p.b);
+		accepted_close(p.b);
 	}
 	return best;
 }
 
 /* Returns nanoseconds of processor time. */
 static double
-connection_ms(struct listener *l)
+connection_ms(struct listen_socket *l)
 {
 	double best = 1e9;
 
@@ -174,7 +178,7 @@ connection_ms(struct listener *l)
 
 			pair_open(&p, l);
 			stream_close(p.a);
-			stream_close(p.b);
+			accepted_close(p.b);
 		}
 		now = (cpu_ms() - began) / HANDSHAKES;
 		best = now < best ? now : best;
@@ -198,15 +202,15 @@ main(void)
 	printf("%-6s %8s %18s %8s %20s\n", "link", "MB/s", "CPU a batch, us", "of tcp",
 	    "CPU a connection, ms");
 	for (int i = 0; i < 3; i++) {
-		struct listener *l;
+		struct listen_socket *l;
 
-		must(listener_open(&l, urls[i], 0600, &e), &e);
+		must(accepted_listen(&l, urls[i], &e), &e);
 		double batch_us, rate = megabytes_per_s(l, &batch_us), ms = connection_ms(l);
 
 		first = i == 0 ? batch_us : first;
 		printf("%-6s %8.0f %18.1f %7.1fx %20.3f\n", names[i], rate, batch_us,
 		    batch_us / first, ms);
-		listener_close(l);
+		listen_socket_close(l);
 	}
 	tls_close(controller);
 	tls_close(agent);

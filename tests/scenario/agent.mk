@@ -8,7 +8,7 @@ all: $O/lib/hone/hone-cost
 
 $O/tests/scenario/agent_program: $O/tests/scenario/agent_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
-$O/tests/scenario/agent_controller: $O/tests/scenario/agent_controller.o $(call libs,wire)
+$O/tests/scenario/agent_controller: $O/tests/scenario/agent_controller.o $O/tests/common/accepted.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 $O/tests/scenario/below_sampled: $O/tests/scenario/below_sampled.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
@@ -26,7 +26,7 @@ $O/tests/scenario/hostile_records: $O/tests/scenario/hostile_records.o $O/lib/li
 agent-scenario: $O/tests/scenario/hostile_knock $O/tests/scenario/hostile_records
 $O/bench/agent_scale_program: $O/bench/agent_scale_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
-$O/bench/agent_scale: $O/bench/agent_scale.o $(call libs,wire)
+$O/bench/agent_scale: $O/bench/agent_scale.o $O/tests/common/accepted.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 agent-bench: agent-scenario $O/bench/agent_scale $O/bench/agent_scale_program
 

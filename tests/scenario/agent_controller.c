@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/stream.h"
+#include "tests/common/accepted.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/keep.h"
@@ -51,8 +51,8 @@ struct journal { /* mapped from JOURNAL, survives this process */
 
 static struct journal *journal;
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards writes to the stream and the variables below */
-static struct stream *stream;
+    PTHREAD_MUTEX_INITIALIZER; /* guards writes to the agent and the variables below */
+static struct accepted *accepted;
 static bool silent, has_want;
 static uint64_t epoch, lease_ms;
 static char names[64][256], below[4][256], recorder[8][256];
@@ -65,11 +65,11 @@ send_frame(enum frame_kind kind, const void *data, size_t len)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 
-	if (stream == NULL || silent)
+	if (accepted == NULL || silent)
 		return;
 	frame_seal(header, kind, 0, data, len);
-	if (stream_write(stream, header, sizeof header, PATIENCE_MS, NULL) == 0 && len > 0)
-		stream_write(stream, data, len, PATIENCE_MS, NULL);
+	if (accepted_write(accepted, header, sizeof header, PATIENCE_MS, NULL) == 0 && len > 0)
+		accepted_write(accepted, data, len, PATIENCE_MS, NULL);
 }
 
 static void
@@ -115,7 +115,7 @@ send_bad(const char *what)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 
-	if (stream == NULL)
+	if (accepted == NULL)
 		return;
 	memset(header, 'x', sizeof header);
 	if (strcmp(what, "garbage") != 0) {
@@ -124,7 +124,7 @@ send_bad(const char *what)
 		if (strcmp(what, "version") == 0)
 			header[4]++;
 	}
-	stream_write(stream, header, sizeof header, PATIENCE_MS, NULL);
+	accepted_write(accepted, header, sizeof header, PATIENCE_MS, NULL);
 }
 
 /* again: the one that was asked for last. */
@@ -510,18 +510,18 @@ take_frame(const struct frame *f, const uint8_t *data, struct err *e)
 }
 
 static int
-read_frame(struct stream *s, struct err *e)
+read_frame(struct accepted *s, struct err *e)
 {
 	uint8_t header[FRAME_HEADER_BYTES], *data = NULL;
 	struct frame f;
 	int rc;
 
-	if ((rc = stream_read(s, header, sizeof header, PATIENCE_MS, e)) != 0 ||
+	if ((rc = accepted_read(s, header, sizeof header, PATIENCE_MS, e)) != 0 ||
 	    (rc = frame_open(&f, header, e)) != 0)
 		return rc;
 	if (f.length > 0) {
 		data = malloc(f.length);
-		rc = stream_read(s, data, f.length, PATIENCE_MS, e);
+		rc = accepted_read(s, data, f.length, PATIENCE_MS, e);
 	}
 	if (rc == 0 && (rc = frame_check(&f, header, data, e)) == 0)
 		rc = take_frame(&f, data, e);
@@ -530,29 +530,29 @@ read_frame(struct stream *s, struct err *e)
 }
 
 static void
-serve(struct stream *s)
+serve(struct accepted *s)
 {
 	struct err e = { 0 };
 
 	pthread_mutex_lock(&lock);
-	stream = s;
+	accepted = s;
 	pthread_mutex_unlock(&lock);
 	while (read_frame(s, &e) == 0)
 		;
 	printf("closed: %s\n", e.text);
 	pthread_mutex_lock(&lock);
-	stream = NULL;
+	accepted = NULL;
 	silent = false;
 	pthread_mutex_unlock(&lock);
-	stream_close(s);
+	accepted_close(s);
 }
 
 int
 main(int argc, char **argv)
 {
 	int fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
-	struct listener *l;
-	struct stream *s;
+	struct listen_socket *l;
+	struct accepted *s;
 	pthread_t thread;
 	struct err e;
 
@@ -563,15 +563,15 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: agent_controller URL JOURNAL\n");
 		return 2;
 	}
-	if (listener_open(&l, argv[1], 0600, &e) != 0) {
+	if (accepted_listen(&l, argv[1], &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
-	printf("listening %s\n", listener_url(l));
+	printf("listening %s\n", listen_socket_url(l));
 	if (pthread_create(&thread, NULL, tick, NULL) != 0 ||
 	    pthread_create(&thread, NULL, listen_to_stdin, NULL) != 0)
 		return 1;
 	for (;;)
-		if (listener_accept(l, &s, 1000, &e) == 0)
+		if (accepted_open(&s, l, 1000, &e) == 0)
 			serve(s);
 }

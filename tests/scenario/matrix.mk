@@ -6,7 +6,7 @@
 
 $O/tests/scenario/matrix_program: $O/tests/scenario/matrix_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
-$O/tests/scenario/matrix_tap: $O/tests/scenario/matrix_tap.o $(call libs,wire)
+$O/tests/scenario/matrix_tap: $O/tests/scenario/matrix_tap.o $O/tests/common/accepted.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 matrix-scenario: agent-scenario $O/tests/scenario/matrix_program $O/tests/scenario/matrix_tap
 scenario: matrix-scenario

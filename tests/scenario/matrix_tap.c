@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/stream.h"
+#include "tests/common/accepted.h"
 #include "tests/scenario/matrix_state.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
@@ -297,9 +298,24 @@ take_frame(const struct frame *f, const uint8_t *data, struct err *e)
 /* ---- handing on ---- */
 
 struct way {
-	struct stream *from, *to;
+	struct accepted *agent;
+	struct stream *controller;
 	bool up; /* from the agent */
 };
+
+static int
+take(struct way *w, void *data, size_t len, struct err *e)
+{
+	return w->up ? accepted_read(w->agent, data, len, PATIENCE_MS, e)
+	             : stream_read(w->controller, data, len, PATIENCE_MS, e);
+}
+
+static int
+give(struct way *w, const void *data, size_t len, struct err *e)
+{
+	return w->up ? stream_write(w->controller, data, len, PATIENCE_MS, e)
+	             : accepted_write(w->agent, data, len, PATIENCE_MS, e);
+}
 
 static int
 hand_on(struct way *w, struct err *e)
@@ -308,19 +324,17 @@ hand_on(struct way *w, struct err *e)
 	struct frame f;
 	int rc;
 
-	if ((rc = stream_read(w->from, header, sizeof header, PATIENCE_MS, e)) != 0 ||
-	    (rc = frame_open(&f, header, e)) != 0)
+	if ((rc = take(w, header, sizeof header, e)) != 0 || (rc = frame_open(&f, header, e)) != 0)
 		return rc;
 	if (f.length > 0) {
 		if ((data = malloc(f.length)) == NULL)
 			return err_set(e, ERR_MEMORY, "out of memory");
-		rc = stream_read(w->from, data, f.length, PATIENCE_MS, e);
+		rc = take(w, data, f.length, e);
 	}
 	if (rc == 0 && w->up && (rc = frame_check(&f, header, data, e)) == 0)
 		rc = take_frame(&f, data, e);
-	if (rc == 0 && (rc = stream_write(w->to, header, sizeof header, PATIENCE_MS, e)) == 0 &&
-	    f.length > 0)
-		rc = stream_write(w->to, data, f.length, PATIENCE_MS, e);
+	if (rc == 0 && (rc = give(w, header, sizeof header, e)) == 0 && f.length > 0)
+		rc = give(w, data, f.length, e);
 	free(data);
 	return rc;
 }
@@ -335,36 +349,36 @@ hand_all(void *arg)
 		;
 	printf(
 	    "%.3f %s: %s\n", (double)clock_mono().ns / 1e9, w->up ? "agent" : "controller", e.text);
-	stream_abort(w->from);
-	stream_abort(w->to);
+	accepted_abort(w->agent);
+	stream_abort(w->controller);
 	return NULL;
 }
 
 static void
-connect_both(struct stream *agent, const char *controller_url)
+connect_both(struct accepted *agent, const char *controller_url)
 {
-	struct way up = { .from = agent, .up = true }, down = { .to = agent };
+	struct way up = { .agent = agent, .up = true }, down = { .agent = agent };
 	pthread_t thread;
 	struct err e;
 
-	if (stream_dial(&up.to, controller_url, DIAL_MS, &e) == 0) {
-		down.from = up.to;
+	if (stream_dial(&up.controller, controller_url, DIAL_MS, &e) == 0) {
+		down.controller = up.controller;
 		add(&state->connections, 1);
 		if (pthread_create(&thread, NULL, hand_all, &down) == 0) {
 			hand_all(&up);
 			pthread_join(thread, NULL);
 		}
-		stream_close(up.to);
+		stream_close(up.controller);
 	}
-	stream_close(agent);
+	accepted_close(agent);
 }
 
 int
 main(int argc, char **argv)
 {
 	int fd = argc == 4 ? open(argv[3], O_RDWR | O_CREAT, 0600) : -1;
-	struct listener *l;
-	struct stream *s;
+	struct listen_socket *l;
+	struct accepted *s;
 	struct err e;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -375,11 +389,11 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: matrix_tap LISTEN_URL CONTROLLER_URL STATE_FILE\n");
 		return 2;
 	}
-	if (listener_open(&l, argv[1], 0600, &e) != 0) {
+	if (accepted_listen(&l, argv[1], &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
 	for (;;)
-		if (listener_accept(l, &s, 1000, &e) == 0)
+		if (accepted_open(&s, l, 1000, &e) == 0)
 			connect_both(s, argv[2]);
 }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/stream.h"
+#include "tests/common/accepted.h"
 
 enum { LONG_MS = 30000, MB = 1 << 20 };
 
@@ -47,8 +48,9 @@ remove_folder(void **state)
 
 /* A connected pair; a dialed b. */
 struct pair {
-	struct listener *listener;
-	struct stream *a, *b;
+	struct listen_socket *listener;
+	struct stream *a;
+	struct accepted *b;
 };
 
 static void
@@ -56,9 +58,9 @@ pair_open(struct pair *p, const char *url)
 {
 	struct err e = { 0 };
 
-	if (listener_open(&p->listener, url, 0600, &e) != 0 ||
-	    stream_dial(&p->a, listener_url(p->listener), LONG_MS, &e) != 0 ||
-	    listener_accept(p->listener, &p->b, LONG_MS, &e) != 0)
+	if (accepted_listen(&p->listener, url, &e) != 0 ||
+	    stream_dial(&p->a, listen_socket_url(p->listener), LONG_MS, &e) != 0 ||
+	    accepted_open(&p->b, p->listener, LONG_MS, &e) != 0)
 		fail_msg("%s", e.text);
 }
 
@@ -66,8 +68,8 @@ static void
 pair_close(struct pair *p)
 {
 	stream_close(p->a);
-	stream_close(p->b);
-	listener_close(p->listener);
+	accepted_close(p->b);
+	listen_socket_close(p->listener);
 }
 
 static int64_t
@@ -98,8 +100,8 @@ echo(void *arg)
 	for (size_t left = ECHO_BYTES; left > 0; left -= n) {
 		n = 1 + rng_below(&r, MB);
 		n = n < left ? n : left;
-		if (stream_read(arg, bytes, n, LONG_MS, NULL) != 0 ||
-		    stream_write(arg, bytes, n, LONG_MS, NULL) != 0)
+		if (accepted_read(arg, bytes, n, LONG_MS, NULL) != 0 ||
+		    accepted_write(arg, bytes, n, LONG_MS, NULL) != 0)
 			break;
 	}
 	free(bytes);
@@ -173,19 +175,19 @@ a_read_without_data_times_out(void **state)
 	(void)state;
 
 	pair_open(&p, tcp_url);
-	assert_int_equal(stream_write(p.b, "abc", 3, LONG_MS, &e), 0);
+	assert_int_equal(accepted_write(p.b, "abc", 3, LONG_MS, &e), 0);
 	began = clock_mono();
 	assert_int_equal(stream_read(p.a, bytes, sizeof bytes, 50, &e), ERR_TIMEOUT);
 	assert_in_range(ms_since(began), 45, 10000);
 	assert_memory_equal(bytes, "abc", 3);
-	assert_non_null(strstr(e.text, listener_url(p.listener)));
+	assert_non_null(strstr(e.text, listen_socket_url(p.listener)));
 	pair_close(&p);
 }
 
 static void *
 dribble(void *arg)
 {
-	while (stream_write(arg, "x", 1, LONG_MS, NULL) == 0)
+	while (accepted_write(arg, "x", 1, LONG_MS, NULL) == 0)
 		pause_ms(5);
 	return NULL;
 }
@@ -205,7 +207,7 @@ the_time_limit_applies_to_the_whole_call(void **state)
 	began = clock_mono();
 	assert_int_equal(stream_read(p.a, bytes, sizeof bytes, 100, &e), ERR_TIMEOUT);
 	assert_in_range(ms_since(began), 95, 10000);
-	stream_abort(p.b);
+	accepted_abort(p.b);
 	pthread_join(thread, NULL);
 	pair_close(&p);
 }
@@ -236,8 +238,8 @@ a_closed_peer_is_reported_as_gone(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		pair_open(&p, urls[i]);
-		assert_int_equal(stream_write(p.b, "abc", 3, LONG_MS, &e), 0);
-		stream_close(p.b);
+		assert_int_equal(accepted_write(p.b, "abc", 3, LONG_MS, &e), 0);
+		accepted_close(p.b);
 		p.b = NULL;
 		assert_int_equal(
 		    stream_read(p.a, bytes, 3, LONG_MS, &e), 0); /* sent before the peer closed */
@@ -253,7 +255,7 @@ a_closed_peer_is_reported_as_gone(void **state)
 
 struct blocked {
 	struct pair *pair;
-	enum { IN_READ, IN_WRITE, IN_ACCEPT } in;
+	enum { IN_READ, IN_WRITE } in;
 	uint8_t *bytes;
 	int rc;
 };
@@ -262,20 +264,15 @@ static void *
 block(void *arg)
 {
 	struct blocked *b = arg;
-	struct stream *nobody;
 
-	if (b->in == IN_READ)
-		b->rc = stream_read(b->pair->a, b->bytes, 1, LONG_MS, NULL);
-	else if (b->in == IN_WRITE)
-		b->rc = stream_write(b->pair->a, b->bytes, 8 * MB, LONG_MS, NULL);
-	else
-		b->rc = listener_accept(b->pair->listener, &nobody, LONG_MS, NULL);
+	b->rc = b->in == IN_READ ? stream_read(b->pair->a, b->bytes, 1, LONG_MS, NULL)
+	                         : stream_write(b->pair->a, b->bytes, 8 * MB, LONG_MS, NULL);
 	return NULL;
 }
 
 /* Some aborts come before the call, some at its start, some while it waits. */
 static void
-abort_wakes_read_write_and_accept(void **state)
+abort_wakes_read_and_write(void **state)
 {
 	uint8_t *bytes = calloc(1, 8 * MB);
 	struct mono began = clock_mono();
@@ -286,16 +283,13 @@ abort_wakes_read_write_and_accept(void **state)
 
 	rng_seed(&r, 9);
 	for (int i = 0; i < 90; i++) {
-		struct blocked b = { &p, i % 3, bytes, 1 };
+		struct blocked b = { &p, i / 2 % 2, bytes, 1 };
 
 		pair_open(&p, i % 2 ? ipc_url : tcp_url);
 		pthread_create(&thread, NULL, block, &b);
 		if (i >= 30)
 			pause_ms((int)rng_below(&r, 4));
-		if (b.in == IN_ACCEPT)
-			listener_abort(p.listener);
-		else
-			stream_abort(p.a);
+		stream_abort(p.a);
 		pthread_join(thread, NULL);
 		assert_int_equal(b.rc, ERR_PEER);
 		pair_close(&p);
@@ -313,31 +307,14 @@ an_aborted_stream_stays_aborted(void **state)
 	(void)state;
 
 	pair_open(&p, ipc_url);
-	assert_int_equal(stream_write(p.b, "x", 1, LONG_MS, &e), 0);
+	assert_int_equal(accepted_write(p.b, "x", 1, LONG_MS, &e), 0);
 	stream_abort(p.a);
 	assert_int_equal(stream_read(p.a, &byte, 1, LONG_MS, &e), ERR_PEER);
 	assert_int_equal(stream_write(p.a, &byte, 1, LONG_MS, &e), ERR_PEER);
 	pair_close(&p);
 }
 
-/* ---- listening and dialing ---- */
-
-static void
-an_accept_without_a_dial_times_out_and_can_be_repeated(void **state)
-{
-	struct listener *l;
-	struct stream *a, *b;
-	struct err e;
-	(void)state;
-
-	assert_int_equal(listener_open(&l, tcp_url, 0, &e), 0);
-	assert_int_equal(listener_accept(l, &b, 20, &e), ERR_TIMEOUT);
-	assert_int_equal(stream_dial(&a, listener_url(l), LONG_MS, &e), 0);
-	assert_int_equal(listener_accept(l, &b, LONG_MS, &e), 0);
-	stream_close(a);
-	stream_close(b);
-	listener_close(l);
-}
+/* ---- dialing ---- */
 
 static void *
 dial_with_patience(void *arg)
@@ -412,7 +389,7 @@ failures_name_the_url_and_the_remedy(void **state)
 		{ "http://host:80/", ERR_INPUT, "ipc:///path or tls://host:port" },
 		{ "", ERR_INPUT, "ipc:///path or tls://host:port" },
 	};
-	struct listener *l;
+	struct listen_socket *l;
 	struct stream *s;
 	struct err e;
 	(void)state;
@@ -422,9 +399,9 @@ failures_name_the_url_and_the_remedy(void **state)
 		assert_non_null(strstr(e.text, cases[i].url));
 		assert_non_null(strstr(e.text, cases[i].words));
 		if (cases[i].code == ERR_INPUT)
-			assert_int_equal(listener_open(&l, cases[i].url, 0, &e), ERR_INPUT);
+			assert_int_equal(listen_socket_open(&l, cases[i].url, 0, &e), ERR_INPUT);
 	}
-	assert_int_equal(listener_open(&l, "ipc:///tmp/no/such/socket", 0600, &e), ERR_SYSTEM);
+	assert_int_equal(listen_socket_open(&l, "ipc:///tmp/no/such/socket", 0600, &e), ERR_SYSTEM);
 	assert_non_null(strstr(e.text, "ipc:///tmp/no/such/socket"));
 }
 
@@ -473,9 +450,8 @@ main(void)
 		cmocka_unit_test(the_time_limit_applies_to_the_whole_call),
 		cmocka_unit_test(a_write_without_a_reader_times_out),
 		cmocka_unit_test(a_closed_peer_is_reported_as_gone),
-		cmocka_unit_test(abort_wakes_read_write_and_accept),
+		cmocka_unit_test(abort_wakes_read_and_write),
 		cmocka_unit_test(an_aborted_stream_stays_aborted),
-		cmocka_unit_test(an_accept_without_a_dial_times_out_and_can_be_repeated),
 		cmocka_unit_test(a_dial_waits_while_the_queue_is_full),
 		cmocka_unit_test(failures_name_the_url_and_the_remedy),
 		cmocka_unit_test(two_hundred_connections_leak_no_descriptor),

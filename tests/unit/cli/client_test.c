@@ -11,16 +11,16 @@
 
 #include <cmocka.h>
 
-#include "base/stream.h"
 #include "cli/client.h"
 #include "wire/frame.h"
 #include "wire/question.h"
+#include "tests/common/accepted.h"
 
 enum { SOON_MS = 20000 };
 
 /* A honed that refuses its first connections with a text, and answers the next one. */
 struct house {
-	struct listener *listener;
+	struct listen_socket *listener;
 	pthread_t thread;
 	char folder[40], url[80];
 	const char *text;
@@ -28,28 +28,28 @@ struct house {
 };
 
 static void
-put(struct stream *s, enum frame_kind kind, const char *text)
+put(struct accepted *s, enum frame_kind kind, const char *text)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct err e;
 
 	frame_seal(header, kind, 0, text, strlen(text));
-	assert_int_equal(stream_write(s, header, sizeof header, SOON_MS, &e), 0);
-	assert_int_equal(stream_write(s, text, strlen(text), SOON_MS, &e), 0);
+	assert_int_equal(accepted_write(s, header, sizeof header, SOON_MS, &e), 0);
+	assert_int_equal(accepted_write(s, text, strlen(text), SOON_MS, &e), 0);
 }
 
 static void
-answer(struct house *h, struct stream *s)
+answer(struct house *h, struct accepted *s)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	char question[200], text[100];
 	struct frame f;
 	struct err e;
 
-	while (stream_read(s, header, sizeof header, SOON_MS, &e) == 0) {
+	while (accepted_read(s, header, sizeof header, SOON_MS, &e) == 0) {
 		assert_int_equal(frame_open(&f, header, &e), 0);
 		assert_true(f.length < sizeof question);
-		assert_int_equal(stream_read(s, question, f.length, SOON_MS, &e), 0);
+		assert_int_equal(accepted_read(s, question, f.length, SOON_MS, &e), 0);
 		h->asked++;
 		snprintf(text, sizeof text, "{\"version\":%d,\"ok\":true,\"n\":%d}", ANSWER_VERSION,
 		    h->asked);
@@ -61,21 +61,21 @@ static void *
 run(void *of)
 {
 	struct house *h = of;
-	struct stream *s;
+	struct accepted *s;
 	struct err e;
 	char byte;
 
 	while (h->came <= h->refusals) {
-		assert_int_equal(listener_accept(h->listener, &s, SOON_MS, &e), 0);
+		assert_int_equal(accepted_open(&s, h->listener, SOON_MS, &e), 0);
 		if (h->came++ < h->refusals) {
 			put(s, FRAME_REFUSE, h->text);
-			while (
-			    stream_read(s, &byte, 1, SOON_MS, &e) == 0) /* until it has been read */
+			while (accepted_read(s, &byte, 1, SOON_MS, &e) ==
+			       0) /* until it has been read */
 				;
 		} else {
 			answer(h, s);
 		}
-		stream_close(s);
+		accepted_close(s);
 	}
 	return NULL;
 }
@@ -90,7 +90,7 @@ open_house(struct house *h, int refusals, const char *text)
 	};
 	assert_non_null(mkdtemp(h->folder));
 	snprintf(h->url, sizeof h->url, "ipc://%s/s", h->folder);
-	assert_int_equal(listener_open(&h->listener, h->url, 0600, &e), 0);
+	assert_int_equal(accepted_listen(&h->listener, h->url, &e), 0);
 	assert_int_equal(pthread_create(&h->thread, NULL, run, h), 0);
 }
 
@@ -98,7 +98,7 @@ static void
 close_house(struct house *h)
 {
 	assert_int_equal(pthread_join(h->thread, NULL), 0);
-	listener_close(h->listener);
+	listen_socket_close(h->listener);
 	rmdir(h->folder);
 }
 

@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "base/stream.h"
 #include "cli/command_line.h"
 #include "forest/forest.h"
 #include "searchspace/space.h"
 #include "wire/frame.h"
+#include "tests/common/accepted.h"
 #include "tests/unit/leftovers.h"
 
 /* ---- running hone ---- */
@@ -65,7 +65,7 @@ check(struct said s, enum exit_code code, const char *out, const char *err)
 /* ---- a controller ---- */
 
 struct honed {
-	struct listener *listener;
+	struct listen_socket *listener;
 	pthread_t thread;
 	char url[96], path[80];
 	const char *const
@@ -75,15 +75,15 @@ struct honed {
 };
 
 static bool
-take_question(struct stream *s, FILE *asked)
+take_question(struct accepted *s, FILE *asked)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	char text[4096] = "";
 	struct frame f;
 
-	if (stream_read(s, header, sizeof header, 10000, NULL) < 0 ||
+	if (accepted_read(s, header, sizeof header, 10000, NULL) < 0 ||
 	    frame_open(&f, header, NULL) < 0 || f.length >= sizeof text ||
-	    stream_read(s, text, f.length, 10000, NULL) < 0)
+	    accepted_read(s, text, f.length, 10000, NULL) < 0)
 		return false;
 	fprintf(asked, "%s\n", text);
 	return f.kind == FRAME_ASK;
@@ -94,18 +94,18 @@ answer(void *arg)
 {
 	struct honed *h = arg;
 	uint8_t header[FRAME_HEADER_BYTES];
-	struct stream *s;
+	struct accepted *s;
 	size_t len;
 	FILE *asked = open_memstream(&h->asked, &len);
 
-	if (listener_accept(h->listener, &s, 10000, NULL) == 0) {
+	if (accepted_open(&s, h->listener, 10000, NULL) == 0) {
 		for (const char *const *a = h->answers; take_question(s, asked) && *a != NULL;
 		     a++) {
 			frame_seal(header, h->kind, 0, *a, strlen(*a));
-			stream_write(s, header, sizeof header, 10000, NULL);
-			stream_write(s, *a, strlen(*a), 10000, NULL);
+			accepted_write(s, header, sizeof header, 10000, NULL);
+			accepted_write(s, *a, strlen(*a), 10000, NULL);
 		}
-		stream_close(s);
+		accepted_close(s);
 	}
 	fclose(asked);
 	return NULL;
@@ -122,7 +122,7 @@ honed_start(struct honed *h, enum frame_kind kind, const char *const *answers)
 	leftover(h->path);
 	h->answers = answers;
 	h->kind = kind;
-	if (listener_open(&h->listener, h->url, 0600, &e) < 0)
+	if (accepted_listen(&h->listener, h->url, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(pthread_create(&h->thread, NULL, answer, h), 0);
 }
@@ -131,7 +131,7 @@ static void
 honed_end(struct honed *h, const char *questions)
 {
 	pthread_join(h->thread, NULL);
-	listener_close(h->listener);
+	listen_socket_close(h->listener);
 	unlink(h->path);
 	if (questions != NULL)
 		assert_string_equal(h->asked, questions);
@@ -323,19 +323,19 @@ a_hung_controller_ends_in_a_timeout(void **state)
 {
 	static const char *const nothing[] = { NULL };
 	struct honed h;
-	struct stream *s;
+	struct accepted *s;
 	(void)state;
 
 	/* accepted by the kernel, but never answered */
 	snprintf(h.path, sizeof h.path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
 	snprintf(h.url, sizeof h.url, "ipc://%s", h.path);
 	leftover(h.path);
-	assert_int_equal(listener_open(&h.listener, h.url, 0600, NULL), 0);
+	assert_int_equal(accepted_listen(&h.listener, h.url, NULL), 0);
 	check(hone("status", "--timeout", "0.2", "--socket", h.url, NULL), FAILED, "",
 	    "no answer within 0.2 s");
-	assert_int_equal(listener_accept(h.listener, &s, 10000, NULL), 0);
-	stream_close(s);
-	listener_close(h.listener);
+	assert_int_equal(accepted_open(&s, h.listener, 10000, NULL), 0);
+	accepted_close(s);
+	listen_socket_close(h.listener);
 	unlink(h.path);
 	/* closes the connection without an answer */
 	honed_start(&h, FRAME_ANSWER, nothing);

@@ -12,17 +12,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/link/frame_stream.h"
 #include "agent/link/link.h"
+#include "tests/common/accepted.h"
+#include "wire/frame.h"
 
 enum { LIMIT_MS = 20000 };
 
 struct stage {
 	char dir[64], url[128];
-	struct listener *listener;
+	struct listen_socket *listener;
 	struct outbox *out;
 	struct link *link;
-	struct stream *stream; /* is sent to the agent, after greet() */
+	struct accepted *accepted; /* is sent to the agent, after greet() */
 	int wake;
 };
 
@@ -49,7 +50,7 @@ setup(void **state)
 	o.url = s->url;
 	o.wake = s->wake;
 	if ((s->out = outbox_new(1 << 20)) == NULL ||
-	    listener_open(&s->listener, s->url, 0600, &e) != 0)
+	    accepted_listen(&s->listener, s->url, &e) != 0)
 		return -1;
 	return link_start(&s->link, &o, s->out, &e);
 }
@@ -60,9 +61,8 @@ teardown(void **state)
 	struct stage *s = *state;
 
 	link_stop(s->link);
-	stream_close(s->stream);
-	if (s->listener != NULL)
-		listener_close(s->listener);
+	accepted_close(s->accepted);
+	listen_socket_close(s->listener);
 	outbox_free(s->out);
 	close(s->wake);
 	unlink(s->url + strlen("ipc://"));
@@ -75,15 +75,18 @@ teardown(void **state)
 static void
 expect(struct stage *s, enum frame_kind kind, struct buf *b)
 {
-	struct frame f;
-	uint8_t *payload;
+	uint8_t header[FRAME_HEADER_BYTES], *payload;
 	struct err e = { 0 };
-	int rc = frame_read(s->stream, &f, &payload, LIMIT_MS, &e);
+	struct frame f;
 
-	if (rc != 0)
-		print_message("%s\n", e.text);
-	assert_int_equal(rc, 0);
+	if (accepted_read(s->accepted, header, sizeof header, LIMIT_MS, &e) != 0 ||
+	    frame_open(&f, header, &e) != 0)
+		fail_msg("%s", e.text);
 	assert_string_equal(frame_kind_name(f.kind), frame_kind_name(kind));
+	assert_non_null(payload = malloc(f.length + 1));
+	if (accepted_read(s->accepted, payload, f.length, LIMIT_MS, &e) != 0 ||
+	    frame_check(&f, header, payload, &e) != 0)
+		fail_msg("%s", e.text);
 	buf_reset(b);
 	buf_bytes(b, payload, f.length);
 	free(payload);
@@ -92,9 +95,13 @@ expect(struct stage *s, enum frame_kind kind, struct buf *b)
 static void
 send_frame(struct stage *s, enum frame_kind kind, const void *payload, size_t len)
 {
+	uint8_t header[FRAME_HEADER_BYTES];
 	struct err e;
 
-	assert_int_equal(frame_write(s->stream, kind, 0, payload, len, LIMIT_MS, &e), 0);
+	frame_seal(header, kind, 0, payload, len);
+	if (accepted_write(s->accepted, header, sizeof header, LIMIT_MS, &e) != 0 ||
+	    accepted_write(s->accepted, payload, len, LIMIT_MS, &e) != 0)
+		fail_msg("%s", e.text);
 }
 
 /* Waits until the link reports a change and `done` holds. */
@@ -133,8 +140,7 @@ accept_hello(struct stage *s)
 	struct buf b = { 0 };
 	struct err e;
 
-	assert_int_equal(listener_accept(s->listener, &s->stream, LIMIT_MS, &e), 0);
-	assert_int_equal(stream_secure(s->stream, NULL, LIMIT_MS, &e), 0);
+	assert_int_equal(accepted_open(&s->accepted, s->listener, LIMIT_MS, &e), 0);
 	expect(s, FRAME_HELLO, &b);
 	buf_release(&b);
 }
@@ -174,8 +180,8 @@ a_connection_that_ends_is_followed_by_another_that_gets_the_programs(void **stat
 		greet(s);
 		expect(s, FRAME_PROGRAMS, &b);
 		assert_memory_equal(b.data, "programs", 8);
-		stream_close(s->stream);
-		s->stream = NULL;
+		accepted_close(s->accepted);
+		s->accepted = NULL;
 	}
 	buf_release(&b);
 }
@@ -258,13 +264,13 @@ a_renewal_of_what_this_connection_did_not_bring_is_refused(void **state)
 	greet(s);
 	send_want(s, &(struct want){ .epoch = 5, .lease_ms = 1000 });
 	link_want_free(take_want(s, 1000));
-	stream_close(s->stream);
-	s->stream = NULL;
+	accepted_close(s->accepted);
+	s->accepted = NULL;
 	greet(s);
 	send_want(s, &(struct want){ .renews = true, .epoch = 5, .lease_ms = 2000 });
 	expect(s, FRAME_REFUSE, &b);
-	stream_close(s->stream);
-	s->stream = NULL;
+	accepted_close(s->accepted);
+	s->accepted = NULL;
 	greet(s);
 	send_want(s, &(struct want){ .epoch = 6, .lease_ms = 1000 });
 	send_want(s, &(struct want){ .renews = true, .epoch = 5, .lease_ms = 2000 });
@@ -284,8 +290,8 @@ a_message_that_only_agents_send_is_refused_and_the_agent_greets_again(void **sta
 	buf_bytes(&b, "", 1);
 	assert_non_null(strstr((const char *)b.data, "the controller sent"));
 	buf_release(&b);
-	stream_close(s->stream);
-	s->stream = NULL;
+	accepted_close(s->accepted);
+	s->accepted = NULL;
 	greet(s);
 }
 
