@@ -3,23 +3,11 @@
  * Any kernel events of a few threads on a few connections, in any order of time, with losses and names told anew, and any bytes as a stream: what
  * comes is in order, and no request ends at or before a watermark that was given.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/reader/source_requests.h"
 #include "kernel/kernel_stream.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+#include "tests/fuzz/common/fuzz.h"
 
 enum { EVENT_BYTES = 6, THREADS = 8, CONNECTIONS = 8 };
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static uint32_t
 connection_of(struct kernel_names *names, uint8_t which)

@@ -4,28 +4,17 @@
  * can decode. The first byte says from which packet of a real ring the bytes replace what is there; the others are these bytes.
  */
 #define _GNU_SOURCE
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "agent/reader/snapshot.h"
 #include "agent/system/folder.h"
+#include "tests/fuzz/common/fuzz.h"
 
 enum { PACKETS_BYTES = 12288 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
 static char root[64], process[160], ring[200];
 static uint8_t packets[PACKETS_BYTES];
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 clean(void)

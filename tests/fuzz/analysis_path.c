@@ -5,14 +5,12 @@
  * are a record; ids are few, so that records refer to each other. Invariants: time goes forward
  * along a path, and the edges add up.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/assemble.h"
 #include "analysis/bins.h"
 #include "analysis/critpath.h"
 #include "analysis/group.h"
 #include "analysis/variance.h"
+#include "tests/fuzz/common/fuzz.h"
 
 enum { NODES = 3, LABELS = 12, BATCH = 16 };
 
@@ -42,13 +40,6 @@ static const struct batch_label KNOWN[LABELS] = {
 	{ RECORD_POINT, 0, 2, "s/p:b", (const char **)FIELDS },
 	{ RECORD_POINT, 0, 0, "bad", NULL },
 };
-
-static void
-check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 check_loops(const struct shape *s)

@@ -2,16 +2,12 @@
 /* Any bytes as a configuration file: refused with line and message, or the same after being printed
  * and read again. */
 #define _GNU_SOURCE
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/ini.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+#include "tests/fuzz/common/fuzz.h"
 
 struct config {
 	char *path, *name;
@@ -33,13 +29,6 @@ static const struct ini_key keys[] = {
 enum { NKEYS = sizeof keys / sizeof *keys };
 
 static char path[64];
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static int
 read_bytes_as_file(struct config *c, const void *data, size_t len, struct err *e)

@@ -8,30 +8,18 @@
  */
 #define _GNU_SOURCE
 #include <ftw.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/credentials.h"
 #include "base/tls.h"
 #include "base/tls_session.h"
+#include "tests/fuzz/common/fuzz.h"
 
 enum { ROUNDS = 8, SAID_MAX_BYTES = 32 * 1024 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
 static struct tls *controller, *agent;
-
-static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* ---- keys ---- */
 

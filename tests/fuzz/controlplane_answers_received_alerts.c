@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages of an Alertmanager: any bytes. Each alert is counted in one way, and names are bounded, not empty, and differ. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "controlplane/answers/received_alerts.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as the file of log levels: refused, or rules that are the same after being written and read again. */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "controlplane/honed/levels_keeper.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

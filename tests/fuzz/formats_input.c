@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a file, plain or gzip: content and final status do not depend on where the window
  * moves. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "formats/input.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+#include "tests/fuzz/common/fuzz.h"
 
 enum { MOST_BYTES = 8 << 20 }; /* a few bytes of gzip can expand to very many */
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* Takes `step` bytes at a time; returns a hash of all bytes. */
 static uint64_t

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as JSON: values, errors and recovery after errors do not depend on where the window
  * moves; reading terminates. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "formats/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 static uint64_t
 mix(uint64_t h, uint64_t x)

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any items as a stream of kernel events (with a right begin, length and sum in front, so that they are reached): refused, or the same after
  * being written and read again; also in two pieces, and any bytes as they are. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/crc32c.h"
 #include "kernel/kernel_stream.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 struct copy { /* writes again what it takes */
 	struct kernel_names names;

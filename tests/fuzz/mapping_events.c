@@ -3,15 +3,12 @@
  * the counters add up. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/hash_map.h"
 #include "mapping/map.h"
 #include "mapping/mapper.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+#include "tests/fuzz/common/fuzz.h"
 
 static const char *const files[] = {
 	"[program]\nservice = x\n[request r]\nbegin = a:b*\nend = *:e\ncorrelate = thread\nlimit = 1ms\n"
@@ -28,13 +25,6 @@ static const char *const files[] = {
 enum { MAPS = sizeof files / sizeof files[0] };
 
 static struct mapping *maps[MAPS];
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 load(void)

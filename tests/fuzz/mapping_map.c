@@ -2,22 +2,12 @@
 /* Any bytes as a mapping: refused with file and line, or a mapping that meets its contract. */
 #define _GNU_SOURCE
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "mapping/map.h"
 #include "mapping/mapper.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 static void
 count(void *of, bool wrong, int line, const char *words)

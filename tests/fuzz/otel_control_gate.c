@@ -3,20 +3,9 @@
  * Questions of gates, in any bytes, one on each line: what is read keeps its bounds; programs that are told encode and decode; answers
  * are written. A line that begins with '!' is what the controller wants: a name.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "otel/control/gate_table.h"
 #include "otel/spans/span_points.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 static void
 check_question(const struct gate_question *q)

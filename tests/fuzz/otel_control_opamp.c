@@ -3,20 +3,9 @@
  * Any messages of agents of OpAMP, one after another: the table stays bounded, texts are clean, and each answer is a message that reads back.
  * Input: messages, each with a byte for its length before it.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "formats/protobuf.h"
 #include "otel/control/opamp_table.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/common/fuzz.h"
 
 static void
 check_text(const char *s, size_t max)

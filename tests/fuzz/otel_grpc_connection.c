@@ -4,21 +4,10 @@
  * output is bounded; calls are answered once at most. Input: a byte for the size of pieces; a byte of flags (1: the preface and
  * SETTINGS come first; 2: what follows are frames whose lengths are made right: type, flags, stream, length, payload); bytes.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "otel/grpc/grpc_connection.h"
+#include "tests/fuzz/common/fuzz.h"
 
 enum { BODY_MAX = 1 << 16, BODIES_MAX = 1 << 18, OUTPUT_MAX = 1 << 20 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* A call with these header fields, without Huffman codes; its path is that of traces if `traces`. */
 static void

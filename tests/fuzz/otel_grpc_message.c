@@ -3,21 +3,10 @@
  * Any body of a call, in any pieces: the message and its refusal are the same however it is cut, and bounded. Input: a byte of
  * flags, a byte for the size of pieces, the body.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "otel/grpc/grpc_call.h"
+#include "tests/fuzz/common/fuzz.h"
 
 enum { BODY_MAX = 1 << 16 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static struct grpc_refusal
 receive(struct grpc_message *m, const uint8_t *data, size_t len, size_t piece,

@@ -3,23 +3,12 @@
  * Any head and body of a request, in any pieces: the body's bytes are bounded and the same however it is cut; what is read of it
  * becomes records that a batch holds; the answer fits. Input: a byte of flags, a byte for the size of pieces, the body.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "otel/http/span_body.h"
 #include "otel/http/span_request.h"
+#include "tests/fuzz/common/fuzz.h"
 #include "wire/record.h"
 
 enum { BODY_MAX = 1 << 16 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static struct span_body *
 receive(const uint8_t *data, size_t len, size_t piece, bool compressed, enum body_state *s,

@@ -11,13 +11,12 @@
  * With the environment variable RECORDS the input may make as many, to measure by hand.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/assemble.h"
 #include "analysis/place_facts.h"
 #include "analysis/thread_history.h"
 #include "report/report.h"
+#include "tests/fuzz/common/fuzz.h"
 #include "tests/fuzz/common/work.h"
 
 enum { BATCH = 500, OP_BYTES = 8, OPS_MAX = 6, LEAST = 500, WORK_PER_RECORD = 8000 };
@@ -36,13 +35,6 @@ struct slow {
 };
 
 static const char *const NODES[] = { "a", "b" };
-
-static void
-check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 take_trace(struct slow *s, struct trace *t)

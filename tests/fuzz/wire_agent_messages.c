@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as hello, welcome, status and programs: refused, or the same after being written again.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/common/fuzz.h"
 #include "wire/agent_messages.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 #define TRY(message)                                                          \
 	static void try_##message(const uint8_t *data, size_t len)            \
@@ -29,12 +17,9 @@ check(int ok)
 			message##_encode(&m, &once);                          \
 			check(DECODE(message, &m, once.data, once.len) == 0); \
 			message##_encode(&m, &twice);                         \
-			check(once.len == twice.len &&                        \
-			      memcmp(once.data, twice.data, once.len) == 0);  \
+			check_same(&once, &twice);                            \
 		}                                                             \
 		arena_release(&a);                                            \
-		buf_release(&once);                                           \
-		buf_release(&twice);                                          \
 	}
 
 #define DECODE(message, m, data, len) message##_decode(m, &a, data, len, NULL)

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a batch: refused, or valid and the same after being written again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/common/fuzz.h"
 #include "wire/record.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* Reads all memory that the batch refers to, so that an invalid pointer is detected. */
 static void
@@ -73,10 +61,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		write_again(&b, &once);
 		check(batch_decode(&b, &a, once.data, once.len, NULL) == 0);
 		write_again(&b, &twice);
-		check(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
+		check_same(&once, &twice);
 	}
 	arena_release(&a);
-	buf_release(&once);
-	buf_release(&twice);
 	return 0;
 }

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a message between hone-agent and hone-below: refused, or the same after being written again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/common/fuzz.h"
 #include "wire/below.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -27,11 +15,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		below_encode(&m, &once);
 		check(below_decode(&m, &a, once.data, once.len, NULL) == 0);
 		below_encode(&m, &twice);
-		check(!once.failed && once.len == twice.len &&
-		      memcmp(once.data, twice.data, once.len) == 0);
+		check_same(&once, &twice);
 	}
-	buf_release(&once);
-	buf_release(&twice);
 	arena_release(&a);
 	return 0;
 }

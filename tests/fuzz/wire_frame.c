@@ -3,20 +3,8 @@
  * Any bytes as a stream of frames, which the reader splits; and any bytes as a payload, which must
  * be the same after it was sealed and opened.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/common/fuzz.h"
 #include "wire/frame.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void
 take_apart(const uint8_t *data, size_t len)

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as want and as done: refused, or the same after being written again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/common/fuzz.h"
 #include "wire/toggle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static void
-check(int ok)
-{
-	if (!ok)
-		abort();
-}
-
-static void
-check_same(struct buf *once, struct buf *twice)
-{
-	check(!once->failed && once->len == twice->len &&
-	      memcmp(once->data, twice->data, once->len) == 0);
-	buf_release(once);
-	buf_release(twice);
-}
 
 static void
 try_want(const uint8_t *data, size_t len)
