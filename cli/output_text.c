@@ -71,6 +71,25 @@ print_queues(struct pen *p, const json_t *q)
 	fputc('\n', p->out);
 }
 
+/* Nothing if no rule is set. */
+static void
+print_levels(struct pen *p, const json_t *levels)
+{
+	size_t i;
+	json_t *rule;
+
+	if (!json_is_object(levels))
+		return;
+	head(p, "levels");
+	json_array_foreach (json_object_get(levels, "rules"), i, rule)
+		fprintf(p->out, "%s%s of %s", i > 0 ? ", " : "", text_of(p, rule, "level"),
+		    text_of(p, rule, "service"));
+	if (!is_null(levels, "levels_held"))
+		fprintf(p->out, "; none is on: %s",
+		    levels_held_text(text_of(p, levels, "levels_held")));
+	fputc('\n', p->out);
+}
+
 static void
 print_controller(struct pen *p, const json_t *a)
 {
@@ -93,6 +112,7 @@ print_controller(struct pen *p, const json_t *a)
 		fprintf(p->out, "%.0f %s enabled: %s\n", number_of(a, "added"),
 		    plural(number_of(a, "added"), "tracepoint", "tracepoints"),
 		    list_of(p, a, "added_names"));
+	print_levels(p, json_object_get(a, "levels"));
 	json_array_foreach (json_object_get(a, "unknown"), i, node)
 		warning(p, "not known", unknown_words(p, node));
 	if (json_is_object(l)) {
@@ -459,23 +479,38 @@ print_agents(struct pen *p, const json_t *a)
 
 /* ---- tracepoints ---- */
 
+/* Why it is on; "": it is off. */
+static const char *
+purpose_of(struct pen *p, const json_t *o)
+{
+	const json_t *rule = json_object_get(o, "by_level");
+	const char *why = is_true(o, "learning") ? "learning" : "";
+
+	if (!is_null(o, "hypothesis"))
+		why = pen_printf(p, "hypothesis %.0f", number_of(o, "hypothesis"));
+	if (json_is_object(rule))
+		why = pen_printf(p, "%s%slevel %s of %s", why, why[0] != '\0' ? ", " : "",
+		    text_of(p, rule, "level"), text_of(p, rule, "service"));
+	return why;
+}
+
 static void
 print_tracepoints(struct pen *p, const json_t *a)
 {
-	static const char *const heads[] = { "TRACEPOINT", "STATE", "FOR", "SERVICES", "NODES" };
+	static const char *const heads[] = { "TRACEPOINT", "LEVEL", "STATE", "FOR", "SERVICES",
+		"NODES" };
 	struct columns t;
 	size_t i;
 	json_t *o;
 
-	columns_open(&t, "llrll");
-	for (i = 0; i < 5; i++)
+	columns_open(&t, "llllll");
+	for (i = 0; i < sizeof heads / sizeof *heads; i++)
 		columns_add(&t, heads[i]);
 	json_array_foreach (json_object_get(a, "tracepoints"), i, o) {
 		columns_add(&t, text_of(p, o, "tracepoint"));
+		columns_add(&t, is_null(o, "level") ? "" : text_of(p, o, "level"));
 		columns_add(&t, text_of(p, o, "state"));
-		columns_add(&t, is_null(o, "hypothesis")
-				    ? ""
-				    : pen_printf(p, "%.0f", number_of(o, "hypothesis")));
+		columns_add(&t, purpose_of(p, o));
 		columns_add(&t, list_of(p, o, "services"));
 		columns_add(&t, list_of(p, o, "nodes"));
 	}
@@ -486,6 +521,9 @@ print_tracepoints(struct pen *p, const json_t *a)
 		fprintf(p->out,
 		    "%s disabled tracepoints are not shown; hone tracepoints 'PROVIDER:*' shows those of a provider\n",
 		    pen_count(p, number_of(a, "left_off")));
+	if (!is_null(a, "levels_held"))
+		fprintf(p->out, "none is on by its log level: %s\n",
+		    levels_held_text(text_of(p, a, "levels_held")));
 }
 
 /* ---- forest, and short answers ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prints what is known about a trace (its hypotheses and its times) or about a tracepoint. */
 #include "cli/output.h"
+#include "cli/state_text.h"
 #include "cli/verdict_text.h"
 
 #include <stdlib.h>
@@ -181,6 +182,25 @@ print_log(struct pen *p, const json_t *log)
 	}
 }
 
+/* Its log level, and whether it is on by it. */
+static void
+print_level(struct pen *p, const json_t *a)
+{
+	const json_t *rule = json_object_get(a, "by_level");
+
+	if (is_null(a, "level"))
+		return;
+	fprintf(p->out, "Its log level is %s.", text_of(p, a, "level"));
+	if (json_is_object(rule))
+		fprintf(p->out,
+		    " It is on for all sampled requests, since hone levels has %s on for %s.",
+		    text_of(p, rule, "level"), text_of(p, rule, "service"));
+	else if (!is_null(a, "levels_held"))
+		fprintf(p->out, " hone levels would have it on for all sampled requests, but %s.",
+		    levels_held_text(text_of(p, a, "levels_held")));
+	fputs("\n", p->out);
+}
+
 static void
 print_tracepoint(struct pen *p, const json_t *a)
 {
@@ -195,9 +215,10 @@ print_tracepoint(struct pen *p, const json_t *a)
 	fprintf(p->out, " is %s now", is_true(a, "on") ? "on" : "off");
 	if (is_true(a, "learning"))
 		fputs(", for learning", p->out);
-	else if (is_true(a, "on"))
+	else if (!is_null(a, "hypothesis"))
 		fprintf(p->out, ", for hypothesis %.0f", number_of(a, "hypothesis"));
 	fputs("\n", p->out);
+	print_level(p, a);
 	if (json_array_size(services) == 0)
 		fputs("No program that is known now has it.\n", p->out);
 	if (json_array_size(log) == 0) {

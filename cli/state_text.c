@@ -135,6 +135,14 @@ put_limit_field(struct buf *out, const json_t *over, const char *name)
 		buf_printf(out, "%.2f", n);
 }
 
+const char *
+levels_held_text(const char *word)
+{
+	return strcmp(word, "congestion") == 0 ? "a queue is, or was, too full"
+	       : strcmp(word, "learning") == 0 ? "hone learn runs"
+	                                       : "honed is ending";
+}
+
 void
 limit_text_put(struct buf *out, const json_t *over)
 {

@@ -13,6 +13,8 @@
 
 void congestion_text_put(struct buf *out, const json_t *congestion);
 void phase_text_put(struct buf *out, const json_t *phase);
+/* Of the word of `levels_held`, which is not null: why no tracepoint is on by its log level. */
+const char *levels_held_text(const char *word);
 void limit_text_put(struct buf *out, const json_t *over);
 void trouble_text_put(struct buf *out, const json_t *trouble);
 /* The part of Hone that acted, and what it did, of a row of the audit. */

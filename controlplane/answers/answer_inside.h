@@ -65,6 +65,17 @@ json_t *answer_differential(const struct verdict *v);
 /* ---- answer_status.c ---- */
 json_t *answer_learning(const struct engine *g, const struct answer_context *c);
 
+/* ---- answer_tracepoints.c ---- */
+/* Whether a diagnosis or learning has the tracepoint on, by its name or its provider's. *owner: the hypothesis that claimed it first;
+ * OWNER_LEARN. O(claims). */
+bool answer_planned(const struct engine *g, const char *name, uint64_t *owner);
+/* {"service": its pattern, "level"}; null: no rule. */
+json_t *answer_level_rule(const struct level_rule *r);
+json_t *answer_level(uint8_t level);                     /* its word; null: none */
+json_t *answer_level_rules(const struct level_rules *r); /* in the order in which they were set */
+/* Why log levels have no tracepoint on; null: they are not held, or there is no rule. */
+json_t *answer_levels_held(const struct levels *l);
+
 /* ---- answer_cost.c: of a node (null: no status yet), and of all ---- */
 json_t *answer_cost(const struct engine *g, uint32_t node, const struct answer_context *c);
 json_t *answer_costs(const struct engine *g, const struct answer_context *c);

@@ -91,18 +91,6 @@ services_json(const struct level_table *t, const struct level_facts *f, const ch
 }
 
 static json_t *
-rules_json(const struct level_rules *r)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < r->n; i++)
-		json_array_append_new(
-		    list, json_pack("{s:o, s:s}", "service", answer_text(r->items[i].pattern),
-			      "level", loglevel_word(r->items[i].level)));
-	return list;
-}
-
-static json_t *
 levels_json(struct engine *g, const struct answer_context *c, const struct level_table *t,
     const struct level_facts *f, const char *pattern)
 {
@@ -116,7 +104,7 @@ levels_json(struct engine *g, const struct answer_context *c, const struct level
 	for (uint32_t i = 0; i < l->n; i++)
 		left_out += l->nodes[i].choice.left_out;
 	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:I, s:I}", "rules",
-	    rules_json(&l->rules), "held",
+	    answer_level_rules(&l->rules), "held",
 	    l->held != LEVELS_ON ? json_string(levels_held_word(l->held)) : json_null(), "held_s",
 	    l->held == LEVELS_HELD_CONGESTION && held_s > 0 ? number_json(held_s) : json_null(),
 	    "stored", l->stored == l->version, "budget",

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/glob.h"
 #include "base/texts.h"
 #include "wire/below.h"
 
@@ -183,6 +182,17 @@ unknown_json(const struct engine *g, const struct answer_context *c)
 	return list;
 }
 
+/* Which tracepoints log levels have on; null: none. */
+static json_t *
+levels_json(const struct engine *g)
+{
+	const struct levels *l = &engine_parts_of(g)->levels;
+
+	return l->rules.n > 0 ? json_pack("{s:o, s:o}", "rules", answer_level_rules(&l->rules),
+				    "levels_held", answer_levels_held(l))
+	                      : json_null();
+}
+
 json_t *
 ask_status(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
@@ -223,8 +233,10 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	    (json_int_t)engine_parts_of(g)->delay.n, "p50_ms",
 	    sketch_quantile(&engine_parts_of(g)->delay, 0.5) / 1e6, "p99_ms",
 	    sketch_quantile(&engine_parts_of(g)->delay, 0.99) / 1e6, "queues", queues_json(g, c));
-	if (ret != NULL)
+	if (ret != NULL) {
 		json_object_set_new(ret, "unknown", unknown_json(g, c));
+		json_object_set_new(ret, "levels", levels_json(g));
+	}
 	return ret;
 }
 
@@ -448,131 +460,9 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 		json_object_set_new(
 		    agent, "kernel", kernel_json(&engine_parts_of(g)->nodes.items[i].status));
 		json_object_set_new(agent, "recorder", recorder_json(g, i));
+		json_object_set_new(agent, "by_level",
+		    json_integer(levels_of(&engine_parts_of(g)->levels, i).tracepoints));
 		json_array_append_new(agents, agent);
 	}
 	return json_pack("{s:o, s:o}", "agents", agents, "refused", refusals_json(c));
-}
-
-static bool
-provider_planned(const struct engine *g, const char *name)
-{
-	char all[TOGGLE_NAME_MAX + 1];
-
-	snprintf(all, sizeof all, "%.*s:*", (int)strcspn(name, ":"), name);
-	return plan_wants(engine_parts_of(g)->plan, all);
-}
-
-static uint64_t
-owner_of(const struct engine *g, const char *name)
-{
-	uint64_t owner;
-	const char *at;
-
-	for (uint32_t i = 0; (at = plan_at(engine_parts_of(g)->plan, i, &owner)) != NULL; i++)
-		if (strcmp(at, name) == 0)
-			return owner;
-	return 0;
-}
-
-/* The tracepoints that match. Beyond ANSWER_LISTED_MAX only enabled ones are listed; the others are
- * counted. */
-struct tracepoint_list {
-	struct engine *g;
-	const char *pattern;
-	struct texts *names; /* all of them */
-	json_t *entries;     /* by name: those that are listed */
-	uint32_t on;
-	bool failed; /* out of memory */
-};
-
-static json_t *
-tracepoint_json(const struct engine *g, const char *name, bool on)
-{
-	return json_pack("{s:o, s:[], s:[], s:s, s:o}", "tracepoint", answer_text(name), "services",
-	    "nodes", "state", on ? "on" : "off", "hypothesis", answer_number_id(owner_of(g, name)));
-}
-
-/* The entry of the tracepoint, made at its first call; NULL: it is not listed. */
-static json_t *
-entry_of(struct tracepoint_list *l, const char *name)
-{
-	uint32_t known = texts_count(l->names), id;
-	bool on;
-
-	if (l->pattern != NULL && !glob_matches(l->pattern, name))
-		return NULL;
-	if ((id = texts_intern(l->names, name, strlen(name))) == known) {
-		on = plan_wants(engine_parts_of(l->g)->plan, name) || provider_planned(l->g, name);
-		l->on += on;
-		if (on || json_object_size(l->entries) < ANSWER_LISTED_MAX)
-			json_object_set_new(l->entries, name, tracepoint_json(l->g, name, on));
-	}
-	l->failed |= id == UINT32_MAX;
-	return json_object_get(l->entries, name);
-}
-
-/* Linear, since services are few; add_node() compares with the last only, since a node's tracepoints
- * are added one after the other. */
-static void
-add_service(json_t *services, json_t *service)
-{
-	for (size_t i = 0; i < json_array_size(services); i++)
-		if (json_equal(json_array_get(services, i), service))
-			return;
-	json_array_append(services, service);
-}
-
-static void
-add_node(json_t *nodes, json_t *node)
-{
-	size_t n = json_array_size(nodes);
-
-	if (n == 0 || json_array_get(nodes, n - 1) != node)
-		json_array_append(nodes, node);
-}
-
-static void
-list_node(struct tracepoint_list *l, const struct node *n)
-{
-	const struct programs *p = &n->programs;
-	json_t *node = answer_text(n->name), *entry;
-
-	for (uint32_t k = 0; k < p->nprograms; k++) {
-		json_t *service = answer_text(p->programs[k].service);
-
-		for (uint32_t t = p->programs[k].first;
-		     t < p->programs[k].first + p->programs[k].count; t++)
-			if ((entry = entry_of(l, p->names[t])) != NULL) {
-				add_service(json_object_get(entry, "services"), service);
-				add_node(json_object_get(entry, "nodes"), node);
-			}
-		json_decref(service);
-	}
-	json_decref(node);
-}
-
-/* O(all tracepoints of all programs). */
-json_t *
-ask_tracepoints(
-    struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
-{
-	struct tracepoint_list l = { g, json_string_value(json_object_get(ask, "tracepoint")),
-		texts_new(), json_object(), 0, false };
-	json_t *list = json_array(), *entry, *a = NULL;
-	const char *name;
-
-	(void)f;
-	(void)c;
-	for (uint32_t i = 0; l.names != NULL && i < engine_parts_of(g)->nodes.n; i++)
-		list_node(&l, &engine_parts_of(g)->nodes.items[i]);
-	json_object_foreach (l.entries, name, entry)
-		json_array_append(list, entry);
-	if (l.names != NULL && !l.failed)
-		a = json_pack("{s:O, s:I, s:I, s:I}", "tracepoints", list, "total",
-		    (json_int_t)texts_count(l.names), "on", (json_int_t)l.on, "left_off",
-		    (json_int_t)(texts_count(l.names) - json_array_size(list)));
-	json_decref(list);
-	json_decref(l.entries);
-	texts_free(l.names);
-	return a;
 }

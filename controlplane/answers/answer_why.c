@@ -285,26 +285,55 @@ switch_json(const struct forest *f, const struct switched *s)
 	    h != NULL ? answer_reason(h->reason) : json_null());
 }
 
-/* The services that have the tracepoint. */
-static json_t *
-services_with(const struct engine *g, const char *name)
+struct tracepoint_now { /* over all programs that have it */
+	json_t *services;
+	uint8_t level;                 /* that the first of them lists; LOGLEVEL_NONE: none does */
+	bool by_level;                 /* on at some node, */
+	const struct level_rule *rule; /* by this one; NULL: none covers it */
+};
+
+static void
+take_binary(
+    struct tracepoint_now *x, const struct binary *b, const char *name, const struct levels *l)
 {
-	json_t *services = json_object(), *list = json_array(), *at;
-	const char *service;
+	const struct level_rule *rule = level_rules_find(&l->rules, b->service);
 
-	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++) {
-		const struct programs *p = &engine_parts_of(g)->nodes.items[i].programs;
-
-		for (uint32_t k = 0; k < p->nprograms; k++)
-			for (uint32_t t = p->programs[k].first;
-			     t < p->programs[k].first + p->programs[k].count; t++)
-				if (strcmp(p->names[t], name) == 0)
-					json_object_set_new(
-					    services, p->programs[k].service, json_true());
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (strcmp(b->names[i], name) != 0)
+			continue;
+		json_object_set_new(x->services, b->service, json_true());
+		if (x->level == LOGLEVEL_NONE)
+			x->level = b->levels[i];
+		if (x->rule == NULL && rule != NULL && level_covers(rule->level, b->levels[i]))
+			x->rule = rule;
 	}
-	json_object_foreach (services, service, at)
-		json_array_append_new(list, json_string(service));
-	json_decref(services);
+}
+
+static struct tracepoint_now
+find_tracepoint(const struct engine *g, const char *name)
+{
+	const struct engine_parts *e = engine_parts_of(g);
+	struct tracepoint_now x = { json_object(), .level = LOGLEVEL_NONE };
+
+	for (uint32_t i = 0; i < e->nodes.n; i++) {
+		const struct node *n = &e->nodes.items[i];
+		struct level_choice on = levels_of(&e->levels, i);
+
+		for (uint32_t k = 0; k < n->nbinaries; k++)
+			take_binary(&x, n->binaries[k], name, &e->levels);
+		x.by_level |= n->connected && level_choice_has(&on, name);
+	}
+	return x;
+}
+
+static json_t *
+keys_of(json_t *object)
+{
+	json_t *list = json_array(), *at;
+	const char *key;
+
+	json_object_foreach (object, key, at)
+		json_array_append_new(list, json_string(key));
 	return list;
 }
 
@@ -312,14 +341,17 @@ services_with(const struct engine *g, const char *name)
 static json_t *
 why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 {
-	json_t *log = json_array(), *services = services_with(g, name);
+	const struct engine_parts *e = engine_parts_of(g);
+	struct tracepoint_now now = find_tracepoint(g, name);
+	json_t *log = json_array(), *services = keys_of(now.services);
 	const struct switched *s;
-	uint64_t at = 0, owner = 0;
-	bool on = plan_wants(engine_parts_of(g)->plan, name);
+	uint64_t at = 0, owner = OWNER_LEARN;
+	bool planned = answer_planned(g, name, &owner);
 
+	json_decref(now.services);
 	while ((s = forest_switched_next(f, name, &at)) != NULL)
 		json_array_append_new(log, switch_json(f, s));
-	if (json_array_size(log) == 0 && json_array_size(services) == 0 && !on) {
+	if (json_array_size(log) == 0 && json_array_size(services) == 0 && !planned) {
 		json_decref(log);
 		json_decref(services);
 		return answer_refuse(ERR_MISSING,
@@ -327,13 +359,12 @@ why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 		    "'hone tracepoints' lists them",
 		    name);
 	}
-	for (uint32_t i = 0; on && i < plan_count(engine_parts_of(g)->plan); i++)
-		if (strcmp(plan_at(engine_parts_of(g)->plan, i, &owner), name) == 0)
-			break;
-	return json_pack("{s:o, s:b, s:o, s:b, s:o, s:o}", "tracepoint", answer_text(name), "on",
-	    on, "hypothesis", answer_number_id(on ? owner : 0), "learning",
-	    on && engine_parts_of(g)->learning.active && owner == OWNER_LEARN, "services", services,
-	    "switched", log);
+	return json_pack("{s:o, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "tracepoint",
+	    answer_text(name), "on", planned || now.by_level, "hypothesis", answer_number_id(owner),
+	    "learning", planned && e->learning.active && owner == OWNER_LEARN, "level",
+	    answer_level(now.level), "by_level", answer_level_rule(now.by_level ? now.rule : NULL),
+	    "levels_held", now.rule != NULL ? answer_levels_held(&e->levels) : json_null(),
+	    "services", services, "switched", log);
 }
 
 /* ---- asked ---- */

@@ -45,12 +45,6 @@ want_recorder(const struct node *n, uint32_t index, const struct recorder_plan *
 			w->nrecorder++;
 }
 
-static int
-by_name(const void *name, const void *at)
-{
-	return strcmp(name, *(const char *const *)at);
-}
-
 /* Those of the plan are for probed requests; if their log level has them on, too, for all sampled ones, which are more. */
 static void
 want_toggles(const struct node *n, const struct level_choice *levels, const struct plan *plan,
@@ -63,10 +57,9 @@ want_toggles(const struct node *n, const struct level_choice *levels, const stru
 		const char *name = plan_at(plan, i, &owner);
 
 		if (node_has_tracepoint(n, name))
-			w->toggles[w->ntoggles++] = (struct toggle){ arena_text(
-									 a, name, strlen(name)),
-				levels->n > 0 && bsearch(name, levels->names, levels->n,
-						     sizeof *levels->names, by_name) != NULL };
+			w->toggles[w->ntoggles++] = (struct toggle){
+				arena_text(a, name, strlen(name)), level_choice_names(levels, name)
+			};
 	}
 	for (uint32_t i = 0; i < levels->n && w->ntoggles < TOGGLES_MAX; i++)
 		if (!plan_wants(plan, levels->names[i]))

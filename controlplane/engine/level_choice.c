@@ -23,6 +23,7 @@ struct provider_state {
 struct level_name {
 	const char *name;
 	uint8_t level;
+	uint32_t tracepoints; /* that it stands for */
 };
 
 struct level_work {
@@ -129,7 +130,7 @@ list_chosen(const struct level_work *w, uint32_t *n, struct arena *a)
 		if (!is_whole(&w->of[i]))
 			continue;
 		list[*n] = (struct level_name){ wildcard(texts_get(w->providers, i), a),
-			w->of[i].level };
+			w->of[i].level, w->of[i].all };
 		if (list[(*n)++].name == NULL)
 			return NULL;
 	}
@@ -139,7 +140,7 @@ list_chosen(const struct level_work *w, uint32_t *n, struct arena *a)
 		if (w->points[i].level == LOGLEVEL_NONE || is_whole(&w->of[w->points[i].provider]))
 			continue;
 		list[*n] = (struct level_name){ arena_text(a, name, strlen(name)),
-			w->points[i].level };
+			w->points[i].level, 1 };
 		if (list[(*n)++].name == NULL)
 			return NULL;
 	}
@@ -166,8 +167,10 @@ level_choose(struct level_choice *ret, const struct level_rules *rules,
 		qsort(list, count, sizeof *list, by_severity);
 		ret->n = count < LEVEL_NAMES_MAX ? count : LEVEL_NAMES_MAX;
 		ret->left_out = count - ret->n;
-		for (uint32_t i = 0; i < ret->n; i++)
+		for (uint32_t i = 0; i < ret->n; i++) {
 			ret->names[i] = list[i].name;
+			ret->tracepoints += list[i].tracepoints;
+		}
 		qsort(ret->names, ret->n, sizeof *ret->names, by_name);
 	}
 	free(w.points);
@@ -175,4 +178,19 @@ level_choose(struct level_choice *ret, const struct level_rules *rules,
 	texts_free(w.names);
 	texts_free(w.providers);
 	return ok;
+}
+
+bool
+level_choice_names(const struct level_choice *c, const char *name)
+{
+	return c->n > 0 && bsearch(&name, c->names, c->n, sizeof *c->names, by_name) != NULL;
+}
+
+bool
+level_choice_has(const struct level_choice *c, const char *name)
+{
+	char all[TOGGLE_NAME_MAX + 1];
+
+	snprintf(all, sizeof all, "%.*s:*", (int)strcspn(name, ":"), name);
+	return level_choice_names(c, name) || level_choice_names(c, all);
 }

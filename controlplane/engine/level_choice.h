@@ -19,7 +19,8 @@ enum { LEVEL_NAMES_MAX = 1024 }; /* for one node */
 struct level_choice {
 	const char **names; /* sorted; in the arena */
 	uint32_t n;
-	uint32_t left_out; /* beyond LEVEL_NAMES_MAX: the least severe */
+	uint32_t left_out;    /* beyond LEVEL_NAMES_MAX: the least severe */
+	uint32_t tracepoints; /* that the names stand for */
 };
 
 /* Whether a tracepoint may be on by its log level. O(patterns of the preload layer). */
@@ -29,5 +30,10 @@ bool level_is_eligible(const struct preload_labels *preload, const char *name, u
 bool level_choose(struct level_choice *ret, const struct level_rules *rules,
     const struct preload_labels *preload, struct binary *const *binaries, uint32_t n,
     struct arena *a);
+
+/* Whether the tracepoint is on by one of the names. O(log names). */
+bool level_choice_has(const struct level_choice *c, const char *name);
+/* Whether it has a name of its own among them: no other one counts. O(log names). */
+bool level_choice_names(const struct level_choice *c, const char *name);
 
 #endif

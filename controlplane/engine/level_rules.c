@@ -63,11 +63,19 @@ level_rules_set(struct level_rules *r, const char *pattern, uint8_t level, struc
 	return 0;
 }
 
-uint8_t
-level_rules_of(const struct level_rules *r, const char *service)
+const struct level_rule *
+level_rules_find(const struct level_rules *r, const char *service)
 {
 	for (uint32_t i = r->n; i > 0; i--)
 		if (glob_matches(r->items[i - 1].pattern, service))
-			return r->items[i - 1].level;
-	return LOGLEVEL_NONE;
+			return &r->items[i - 1];
+	return NULL;
+}
+
+uint8_t
+level_rules_of(const struct level_rules *r, const char *service)
+{
+	const struct level_rule *rule = level_rules_find(r, service);
+
+	return rule != NULL ? rule->level : LOGLEVEL_NONE;
 }

@@ -25,6 +25,8 @@ struct level_rules { /* all zeroes: none */
  * or has control characters; ERR_FULL: LEVEL_RULES_MAX others; *r stays. O(rules). */
 int level_rules_set(struct level_rules *r, const char *pattern, uint8_t level, struct err *e);
 
+/* The rule that holds for the service; NULL: none. Valid until they change. O(rules). */
+const struct level_rule *level_rules_find(const struct level_rules *r, const char *service);
 /* LOGLEVEL_NONE: none of its tracepoints is on by its level. O(rules). */
 uint8_t level_rules_of(const struct level_rules *r, const char *service);
 

@@ -491,6 +491,31 @@ put_control(struct metric_lines *m, const struct engine *g, struct mono now)
 	    "Occupancy of the controller's mailbox.", q->mailbox_fill);
 }
 
+/* ---- log levels ---- */
+
+static void
+put_levels(struct metric_lines *m, const struct levels *l)
+{
+	metric_begin(m, "hone_level_rule", METRIC_GAUGE,
+	    "1: tracepoints of these services are on for all sampled requests up to this log level (hone levels).");
+	for (uint32_t i = 0; i < l->rules.n; i++) {
+		const struct metric_label of[] = { label_of("service", l->rules.items[i].pattern),
+			label_of("level", loglevel_word(l->rules.items[i].level)) };
+
+		metric_put(m, "", of, 2, 1);
+	}
+	metric_begin(m, "hone_levels_held", METRIC_GAUGE,
+	    "1: no tracepoint is on by its log level, for this reason.");
+	for (int h = LEVELS_HELD_CONGESTION; h < LEVELS_HELD_END; h++) {
+		const struct metric_label of = label_of("reason", levels_held_word(h));
+
+		metric_put(m, "", &of, 1, (int)l->held == h);
+	}
+	put_one(m, "hone_levels_holds", METRIC_COUNTER,
+	    "How often congestion has disabled all tracepoints that were on by their log level.",
+	    (double)l->holds);
+}
+
 /* ---- nodes ---- */
 
 struct node_at {
@@ -516,6 +541,12 @@ static double
 of_node_added(const struct node_at *x)
 {
 	return x->n->status.added;
+}
+
+static double
+of_node_by_level(const struct node_at *x)
+{
+	return levels_of(&x->e->levels, x->i).tracepoints;
 }
 
 static double
@@ -618,6 +649,9 @@ static const struct node_metric {
 	    of_node_programs },
 	{ "hone_agent_tracepoints_added", "Added tracepoints that are enabled on the node.",
 	    METRIC_GAUGE, of_node_added },
+	{ "hone_agent_tracepoints_by_level",
+	    "Tracepoints that are to be on for all sampled requests by their log level.",
+	    METRIC_GAUGE, of_node_by_level },
 	{ "hone_agent_tracepoints_unknown",
 	    "1: its agent left before it confirmed that added tracepoints are disabled.",
 	    METRIC_GAUGE, of_node_unknown },
@@ -704,6 +738,7 @@ metrics_write(struct buf *out, const struct engine *g, struct mono now,
 	put_groups(&m, g);
 	put_records(&m, g);
 	put_control(&m, g, now);
+	put_levels(&m, &engine_parts_of(g)->levels);
 	put_nodes(&m, g, now);
 	metric_end(&m);
 }

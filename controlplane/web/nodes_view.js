@@ -37,7 +37,7 @@ function nodeRow(a) {
 			spark(series('node/' + text(a.node)), 'core %')
 		),
 		named('queues', '.bars', queueNames.map(q => h('div.line', h('span', q[0]), fillBar(a[q[1]], 0.5, pct(a[q[1]]) + ' full'), pct(a[q[1]])))),
-		named('added', '.n', count(a.added)),
+		named('added', '.n', count(a.added), a.by_level > 0 ? h('div.soft.small', count(a.by_level) + ' by level') : null),
 		named('records/s', '.n', known(a.records_per_second) ? digits(a.records_per_second, 3) : '–'),
 		named('lost', '.n', count((a.lost_ring || 0) + (a.lost_queue || 0) + (a.lost_decode || 0))),
 		named('behind', '.n', ms(a.lag_ms))
@@ -47,6 +47,17 @@ function stacked(heads, rows, about) {
 	const t = table(heads, rows, about);
 	t.querySelector('table').classList.add('stack');
 	return t;
+}
+/* Tracepoints that are on for all sampled requests, by their log level: hone levels. */
+function levelsPart(l) {
+	const held = { congestion: 'a queue is, or was, too full', learning: 'learning runs', end: 'honed is ending' };
+	return l
+		? [
+				h('h2', 'On by their log level'),
+				h('ul', list(l.rules).map(r => h('li', { 'data-key': 'level ' + text(r.service) }, code(text(r.service)), ': ' + text(r.level) + (r.level === 'off' ? '' : ' and what is more severe')))),
+				l.levels_held ? h('p.note', 'None is on now: ' + (held[l.levels_held] || text(l.levels_held)) + '.') : h('p.soft.small', 'For all sampled requests, not for a diagnosis. hone tracepoints lists them.')
+			]
+		: null;
 }
 function nodesView() {
 	const st = live.status || {},
@@ -64,6 +75,7 @@ function nodesView() {
 		h('h2', 'Added tracepoints'),
 		st.learning ? h('p', 'Those of the providers that are learned now.') : null,
 		added.length ? h('ul', added.slice(0, 200).map(n => h('li', { 'data-key': text(n) }, code(n)))) : st.learning ? null : h('p', st.quiet ? 'None: all connected agents have confirmed it.' : 'None is wanted; not all agents have confirmed it yet.'),
+		levelsPart(st.levels),
 		h('h2', 'Controller'),
 		facts([
 			['mailbox', pct(q.mailbox)],

@@ -60,6 +60,9 @@ check "and what is as severe is on" wait_for 20 on ei-
 check "debug is set" hone levels levels_program debug
 check "and all are on" wait_for 20 on eid
 check "their records come and are counted" wait_for 40 counted
+tracepoint() { hone tracepoints --json | jq -r ".tracepoints[] | select(.level == \"$1\" and .state == \"on\" and .hypothesis == null and .by_level == {service: \"levels_program\", level: \"debug\"}) | .tracepoint" | grep .; }
+check "hone tracepoints says that they are on by their level" eval 'tracepoint err && tracepoint info && tracepoint debug'
+check "and so does hone why" eval 'hone why --tracepoint "$(tracepoint info)" > "$D/said" && said "Its log level is info. It is on for all sampled requests, since hone levels has debug on for levels_program."'
 check "it is set back" hone levels levels_program log
 check "and is off" wait_for 20 on ei-
 kill $HONED

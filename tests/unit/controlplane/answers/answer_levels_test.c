@@ -95,6 +95,8 @@ static json_t *
 ask(struct world *w, const char *question)
 {
 	const struct answer_context c = { .now = { w->stage.now_ns },
+		.database = "f.db",
+		.space_path = "s.db",
 		.who = { .uid = 0, .own = true, .role = ROLE_DIAGNOSE, .user = "root" } };
 	char *text = answer_ask(w->stage.g, w->stage.forest, &c, question, strlen(question));
 	json_t *a = json_loads(text, 0, NULL);
@@ -204,6 +206,112 @@ over_the_budget_is_refused_without_force_and_less_never_is(void **state)
 	json_decref(a);
 }
 
+/* The entry of the tracepoint in the list. */
+static json_t *
+entry(const json_t *a, const char *name)
+{
+	json_t *list = json_object_get(a, "tracepoints"), *o;
+	size_t i;
+
+	json_array_foreach (list, i, o)
+		if (strcmp(json_string_value(json_object_get(o, "tracepoint")), name) == 0)
+			return o;
+	fail_msg("%s is not listed", name);
+	return NULL;
+}
+
+static const char *
+word(const json_t *o, const char *of, const char *key)
+{
+	o = of != NULL ? json_object_get(o, of) : o;
+	return json_string_value(json_object_get(o, key));
+}
+
+static void
+set_level(struct world *w, const char *service, uint8_t level)
+{
+	struct err e;
+
+	assert_int_equal(engine_set_level(w->stage.g, service, level, &e), 0);
+	play(w, 1);
+}
+
+static void
+a_tracepoint_that_is_on_says_by_which_level(void **state)
+{
+	struct world *w = *state;
+	json_t *a = ask(w, "{\"ask\":\"tracepoints\"}"), *o = entry(a, "s:taken");
+
+	assert_string_equal(word(o, NULL, "level"), "info");
+	assert_string_equal(word(o, NULL, "state"), "off");
+	assert_true(json_is_null(json_object_get(o, "by_level")));
+	assert_int_equal(json_integer_value(json_object_get(a, "on")), 0);
+	json_decref(a);
+	set_level(w, "s*", LOGLEVEL_NOTICE);
+	a = ask(w, "{\"ask\":\"tracepoints\"}");
+	assert_int_equal(
+	    json_integer_value(json_object_get(a, "on")), 0); /* more severe than both */
+	json_decref(a);
+	set_level(w, "s*", LOGLEVEL_INFO);
+	a = ask(w, "{\"ask\":\"tracepoints\"}");
+	o = entry(a, "s:taken");
+	assert_string_equal(word(o, NULL, "state"), "on");
+	assert_string_equal(word(o, "by_level", "service"), "s*");
+	assert_string_equal(word(o, "by_level", "level"), "info");
+	assert_true(json_is_null(json_object_get(o, "hypothesis")));
+	assert_true(json_is_false(json_object_get(o, "learning")));
+	o = entry(a, "s:step");
+	assert_string_equal(word(o, NULL, "level"), "debug");
+	assert_string_equal(word(o, NULL, "state"), "off");
+	assert_true(json_is_null(json_object_get(o, "by_level")));
+	assert_int_equal(json_integer_value(json_object_get(a, "on")), 1);
+	assert_true(json_is_null(json_object_get(a, "levels_held")));
+	json_decref(a);
+	set_level(w, "s", LOGLEVEL_DEBUG); /* both: as one name, of the provider */
+	a = ask(w, "{\"ask\":\"why\",\"tracepoint\":\"s:step\"}");
+	assert_true(json_is_true(json_object_get(a, "on")));
+	assert_string_equal(word(a, NULL, "level"), "debug");
+	assert_string_equal(word(a, "by_level", "service"), "s");
+	json_decref(a);
+	a = ask(w, "{\"ask\":\"status\"}");
+	o = json_object_get(json_object_get(a, "levels"), "rules");
+	assert_int_equal(json_array_size(o), 2);
+	assert_string_equal(word(json_array_get(o, 1), NULL, "level"), "debug");
+	json_decref(a);
+	a = ask(w, "{\"ask\":\"agents\"}");
+	o = json_array_get(json_object_get(a, "agents"), 0);
+	assert_int_equal(json_integer_value(json_object_get(o, "by_level")), 2);
+	json_decref(a);
+}
+
+/* While learning has every tracepoint on, it is for learning, and the level is held. */
+static void
+a_level_that_is_held_is_not_the_reason(void **state)
+{
+	struct world *w = *state;
+	json_t *a, *o;
+	struct err e;
+
+	set_level(w, "s", LOGLEVEL_DEBUG);
+	assert_int_equal(
+	    engine_learn(w->stage.g, INT64_C(60000000000), (struct mono){ w->stage.now_ns }, &e),
+	    0);
+	play(w, 1);
+	a = ask(w, "{\"ask\":\"tracepoints\",\"tracepoint\":\"s:st*\"}");
+	o = entry(a, "s:step");
+	assert_string_equal(word(o, NULL, "state"), "on");
+	assert_true(json_is_true(json_object_get(o, "learning")));
+	assert_true(json_is_null(json_object_get(o, "by_level")));
+	assert_string_equal(word(a, NULL, "levels_held"), "learning");
+	json_decref(a);
+	a = ask(w, "{\"ask\":\"why\",\"tracepoint\":\"s:step\"}");
+	assert_true(json_is_true(json_object_get(a, "on")));
+	assert_true(json_is_true(json_object_get(a, "learning")));
+	assert_true(json_is_null(json_object_get(a, "by_level")));
+	assert_string_equal(word(a, NULL, "levels_held"), "learning");
+	json_decref(a);
+}
+
 int
 main(void)
 {
@@ -214,6 +322,9 @@ main(void)
 		    what_is_unknown_or_no_service_is_refused_without_force, begin, end),
 		cmocka_unit_test_setup_teardown(
 		    over_the_budget_is_refused_without_force_and_less_never_is, begin, end),
+		cmocka_unit_test_setup_teardown(
+		    a_tracepoint_that_is_on_says_by_which_level, begin, end),
+		cmocka_unit_test_setup_teardown(a_level_that_is_held_is_not_the_reason, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@ struct bench {
 	struct level_rules rules;
 	struct preload_labels preload;
 	struct arena arena;
+	struct level_choice choice; /* the last */
 };
 
 static const char *const PRELOAD[] = { "lttng_ust_pthread", NULL };
@@ -48,6 +49,7 @@ chosen(struct bench *b, char *out, size_t size)
 	for (uint32_t i = 0; i < c.n; i++)
 		len += (size_t)snprintf(
 		    out + len, size - len, "%s%s", i > 0 ? " " : "", c.names[i]);
+	b->choice = c;
 	return out;
 }
 
@@ -113,6 +115,26 @@ a_provider_whose_tracepoints_are_all_on_is_one_name(void **state)
 	assert_string_equal(chosen(b, out, sizeof out), "db:read net:sent shop:*");
 }
 
+static void
+a_tracepoint_is_found_by_its_name_or_its_providers(void **state)
+{
+	struct bench *b = *state;
+	char out[200];
+
+	assert_string_equal(chosen(b, out, sizeof out), "");
+	assert_false(level_choice_has(&b->choice, "shop:full"));
+	set(b, "cart", LOGLEVEL_DEBUG);
+	assert_string_equal(chosen(b, out, sizeof out), "net:sent shop:*");
+	assert_true(level_choice_has(&b->choice, "shop:full"));
+	assert_false(level_choice_names(&b->choice, "shop:full"));
+	assert_true(level_choice_has(&b->choice, "net:sent"));
+	assert_true(level_choice_names(&b->choice, "net:sent"));
+	assert_false(level_choice_has(&b->choice, "net:send"));
+	assert_false(level_choice_has(&b->choice, "shops:full"));
+	assert_false(level_choice_has(&b->choice, "usdt.cart:go"));
+	assert_int_equal(b->choice.tracepoints, 4); /* three of shop, one of net */
+}
+
 /* shop:step alone is on in "order": the others of its provider, which another program has, are not. */
 static void
 a_tracepoint_of_two_services_is_on_if_one_of_them_wants_it(void **state)
@@ -161,6 +183,8 @@ main(void)
 		    tracepoints_up_to_the_level_are_chosen_and_no_others, begin, end),
 		cmocka_unit_test_setup_teardown(
 		    a_provider_whose_tracepoints_are_all_on_is_one_name, begin, end),
+		cmocka_unit_test_setup_teardown(
+		    a_tracepoint_is_found_by_its_name_or_its_providers, begin, end),
 		cmocka_unit_test_setup_teardown(
 		    a_tracepoint_of_two_services_is_on_if_one_of_them_wants_it, begin, end),
 		cmocka_unit_test_setup_teardown(

@@ -211,11 +211,32 @@ the_state_of_what_is_watched_is_told(void **state)
 	assert_true(value_of(text, "hone_watch_outside" OF "}") == 0);
 }
 
+static void
+log_levels_are_told(void **state)
+{
+	struct house *h = *state;
+	const char *text = text_of(h, METRICS_TEXT);
+	struct err e;
+
+	assert_null(strstr(text, "hone_level_rule{"));
+	assert_true(value_of(text, "hone_levels_held{reason=\"congestion\"}") == 0);
+	assert_int_equal(engine_set_level(h->engine, "shop-*", LOGLEVEL_INFO, &e), 0);
+	engine_parts(h->engine)->levels.held = LEVELS_HELD_CONGESTION;
+	engine_parts(h->engine)->levels.holds = 3;
+	text = text_of(h, METRICS_TEXT);
+	assert_true(value_of(text, "hone_level_rule{service=\"shop-*\",level=\"info\"}") == 1);
+	assert_true(value_of(text, "hone_levels_held{reason=\"congestion\"}") == 1);
+	assert_true(value_of(text, "hone_levels_held{reason=\"learning\"}") == 0);
+	assert_true(value_of(text, "hone_levels_holds_total") == 3);
+	assert_true(value_of(text, "hone_agent_tracepoints_by_level{node=\"n1\"}") == 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(buckets_add_up_to_the_requests, build, tear_down),
+		cmocka_unit_test_setup_teardown(log_levels_are_told, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    the_state_of_what_is_watched_is_told, build, tear_down),
 		cmocka_unit_test_setup_teardown(
