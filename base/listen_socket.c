@@ -4,20 +4,24 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/stream_inside.h"
 
 /* BACKLOG: connections that the kernel holds until they are accepted. Beyond it TCP clients try again after 1 s. */
-enum { DEFER_S = 3, BACKLOG = 256, SCHEME_BYTES = 6 };
+enum { DEFER_S = 3, BACKLOG = 256, SCHEME_BYTES = 6, LOCK_MS = 5000, AGAIN_MS = 5 };
 
 struct listen_socket {
 	int fd;
@@ -80,28 +84,72 @@ clear_stale(const char *url, const struct sockaddr_un *to, struct err *e)
 	return rc;
 }
 
+/*
+ * Two programs that start at once on one stale file would both see that nobody listens there, and the later one would remove the
+ * socket of the other. So from the look until listen() one of them has the lock of the folder (flock(2)), which ends with the process and
+ * leaves no file. *lock is to be closed; -1: a folder that may not be read, or on a file system without locks, is not locked.
+ */
+static int
+lock_folder(int *lock, const char *url, const char *path, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = AGAIN_MS * 1000000L };
+	int64_t until_ns = clock_mono().ns + LOCK_MS * INT64_C(1000000);
+	char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
+
+	if (folder == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	*lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(folder);
+	while (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			close(*lock);
+			*lock = -1;
+			break;
+		}
+		if (clock_mono().ns >= until_ns)
+			return err_set(e, ERR_BUSY,
+			    "%s: another program has held the lock of the folder for %d s", url,
+			    LOCK_MS / 1000);
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 /* Nobody can connect before listen(), so the mode is set in time. */
 static int
-open_local(struct listen_socket *l, const char *url, unsigned mode, struct err *e)
+bind_local(struct listen_socket *l, const char *url, const struct sockaddr_un *at, unsigned mode,
+    struct err *e)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	struct stat st;
 	int rc;
 
-	snprintf(at.sun_path, sizeof at.sun_path, "%s", url + SCHEME_BYTES);
-	if ((rc = clear_stale(url, &at, e)) != 0)
+	if ((rc = clear_stale(url, at, e)) != 0)
 		return rc;
 	if ((l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0 ||
-	    bind(l->fd, (struct sockaddr *)&at, sizeof at) != 0)
+	    bind(l->fd, (const struct sockaddr *)at, sizeof *at) != 0)
 		return fail_listen(e, url);
-	if (lstat(at.sun_path, &st) == 0) {
+	if (lstat(at->sun_path, &st) == 0) {
 		l->bound = true;
 		l->dev = st.st_dev;
 		l->ino = st.st_ino;
 	}
-	if (chmod(at.sun_path, mode) != 0 || listen(l->fd, BACKLOG) != 0)
+	if (chmod(at->sun_path, mode) != 0 || listen(l->fd, BACKLOG) != 0)
 		return fail_listen(e, url);
 	return 0;
+}
+
+static int
+open_local(struct listen_socket *l, const char *url, unsigned mode, struct err *e)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int lock = -1, rc;
+
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", url + SCHEME_BYTES);
+	if ((rc = lock_folder(&lock, url, at.sun_path, e)) == 0)
+		rc = bind_local(l, url, &at, mode, e);
+	if (lock >= 0)
+		close(lock);
+	return rc;
 }
 
 /* ---- TCP ---- */

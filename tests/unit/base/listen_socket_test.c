@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -228,6 +229,75 @@ failures_name_the_url(void **state)
 	}
 }
 
+/* ---- several at once ---- */
+
+enum { STARTERS = 6, STARTS = 100 };
+
+struct starter {
+	pthread_t thread;
+	pthread_barrier_t *begin;
+	struct listen_socket *socket;
+	int rc;
+};
+
+static void *
+start(void *arg)
+{
+	struct starter *s = arg;
+
+	pthread_barrier_wait(s->begin);
+	s->rc = listen_socket_open(&s->socket, ipc_url, 0600, NULL);
+	return NULL;
+}
+
+static void
+leave_stale(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	unlink(path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+	close(fd);
+}
+
+static void
+of_several_that_start_at_once_on_a_stale_file_one_listens(void **state)
+{
+	struct starter s[STARTERS];
+	pthread_barrier_t begin;
+	struct stream *dialled;
+	struct err e;
+	(void)state;
+
+	pthread_barrier_init(&begin, NULL, STARTERS);
+	for (int round = 0; round < STARTS; round++) {
+		struct listen_socket *one = NULL;
+
+		leave_stale();
+		for (int i = 0; i < STARTERS; i++) {
+			s[i] = (struct starter){ .begin = &begin };
+			pthread_create(&s[i].thread, NULL, start, &s[i]);
+		}
+		for (int i = 0; i < STARTERS; i++) {
+			pthread_join(s[i].thread, NULL);
+			if (s[i].rc == 0) {
+				assert_null(one);
+				one = s[i].socket;
+			} else {
+				assert_int_equal(s[i].rc, ERR_BUSY);
+			}
+		}
+		assert_non_null(one);
+		if (stream_dial(&dialled, ipc_url, LONG_MS, &e) != 0)
+			fail_msg("%s", e.text);
+		stream_close(dialled);
+		listen_socket_close(one);
+	}
+	pthread_barrier_destroy(&begin);
+}
+
 int
 main(void)
 {
@@ -238,6 +308,7 @@ main(void)
 		cmocka_unit_test(a_socket_in_use_is_busy_and_stays),
 		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
 		cmocka_unit_test(failures_name_the_url),
+		cmocka_unit_test(of_several_that_start_at_once_on_a_stale_file_one_listens),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
