@@ -660,8 +660,7 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	if (rc == 0)
 		rc = sampling_trace(p->sampler, type, t, e);
 	if (rc == 0 && p->levels.rules.n > 0)
-		rc = level_rates_trace(
-		    &p->levels.rates, &p->levels.labels, p->labels, &p->nodes.binaries, t, e);
+		rc = levels_count(&p->levels, p->labels, &p->nodes.binaries, t, e);
 	if (rc == 0 && p->learning.active)
 		rc = learning_trace(&p->learning, t, e);
 	if (rc == 0 && request_type_diagnosed(type)) {

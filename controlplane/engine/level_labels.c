@@ -34,7 +34,7 @@ is_named(const char *name, const struct label *l)
 static struct label_level
 look_up(struct level_labels *x, const struct label *l, const struct binaries *binaries)
 {
-	struct label_level ret = { UINT32_MAX, LOGLEVEL_NONE, true };
+	struct label_level ret = { .service = UINT32_MAX, .level = LOGLEVEL_NONE, .known = true };
 
 	for (uint32_t i = 0; i < binaries->n; i++) {
 		const struct binary *b = binaries->items[i];
@@ -51,7 +51,7 @@ look_up(struct level_labels *x, const struct label *l, const struct binaries *bi
 	return ret;
 }
 
-const struct label_level *
+struct label_level *
 level_labels_of(struct level_labels *x, const struct labels *labels,
     const struct binaries *binaries, uint32_t label)
 {

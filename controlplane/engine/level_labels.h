@@ -15,6 +15,10 @@ struct label_level {
 	uint32_t service; /* its number; UINT32_MAX: no program lists it */
 	uint8_t level;    /* enum loglevel */
 	bool known;       /* the other fields are set */
+	/* Of levels.c: whether it is on at this node, by the choice with this number. */
+	bool on;
+	uint32_t node;
+	uint64_t choice;
 };
 
 struct level_labels {               /* all zeroes is empty */
@@ -31,7 +35,7 @@ uint32_t level_labels_service(struct level_labels *x, const char *service);
 
 /* NULL: the label is no tracepoint that a program lists, or out of memory. Valid until the next call. O(1), but O(tracepoints of all
  * binaries) for each label the first time, and after binaries have changed. */
-const struct label_level *level_labels_of(struct level_labels *x, const struct labels *labels,
+struct label_level *level_labels_of(struct level_labels *x, const struct labels *labels,
     const struct binaries *binaries, uint32_t label);
 
 #endif

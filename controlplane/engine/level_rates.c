@@ -29,9 +29,11 @@ level_rates_begin(struct level_rates *r, struct mono now)
 	r->since = now;
 }
 
-static int
-count(struct level_rates *r, uint64_t key, struct err *e)
+int
+level_rates_add(
+    struct level_rates *r, uint32_t node, uint32_t service, uint8_t level, struct err *e)
 {
+	uint64_t key = key_of(node, service, level);
 	struct level_counter *c = map_get(&r->counters, key);
 
 	if (c == NULL && r->counters.count < LEVEL_COUNTERS_MAX) {
@@ -42,22 +44,6 @@ count(struct level_rates *r, uint64_t key, struct err *e)
 	if (c != NULL)
 		c->records++;
 	return 0;
-}
-
-int
-level_rates_trace(struct level_rates *r, struct level_labels *levels, const struct labels *labels,
-    const struct binaries *binaries, const struct trace *t, struct err *e)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < t->nevents && rc == 0; i++) {
-		const struct event *v = &t->events[i];
-		const struct label_level *l = level_labels_of(levels, labels, binaries, v->label);
-
-		if (l != NULL && l->level != LOGLEVEL_NONE)
-			rc = count(r, key_of(v->node, l->service, l->level), e);
-	}
-	return rc;
 }
 
 void

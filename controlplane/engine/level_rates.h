@@ -3,7 +3,6 @@
 #ifndef CONTROLPLANE_ENGINE_LEVEL_RATES_H
 #define CONTROLPLANE_ENGINE_LEVEL_RATES_H
 
-#include "analysis/trace.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash_map.h"
@@ -26,10 +25,9 @@ void level_rates_release(struct level_rates *r);
 /* Other tracepoints are on from now on: what was measured is forgotten. O(1), and the memory of the counters. */
 void level_rates_begin(struct level_rates *r, struct mono now);
 
-/* Counts the records of a trace whose labels have a level. O(events). ERR_MEMORY. */
-int level_rates_trace(struct level_rates *r, struct level_labels *levels,
-    const struct labels *labels, const struct binaries *binaries, const struct trace *t,
-    struct err *e);
+/* Counts a record. O(1). ERR_MEMORY. */
+int level_rates_add(
+    struct level_rates *r, uint32_t node, uint32_t service, uint8_t level, struct err *e);
 
 /* Ends the window when it is time. O(counters) then. */
 void level_rates_step(struct level_rates *r, struct mono now);

@@ -219,13 +219,15 @@ take_counted(struct level_table *t, const struct level_facts *f)
 
 		double each = made_for_each(&f->nodes->items[c->node].status);
 
-		for (int l = 0; l < LOGLEVELS; l++)
-			if (level_covers(s->upto, (uint8_t)l)) {
-				c->counted[l] = level_rates_of(&f->levels->rates, c->node,
-				    s->number, (uint8_t)l, &c->per_second[l]);
-				if (c->counted[l])
-					c->per_second[l] *= each;
-			}
+		for (int l = 0; l < LOGLEVELS; l++) {
+			double counted;
+
+			if (!level_rates_of(
+				&f->levels->rates, c->node, s->number, (uint8_t)l, &counted))
+				continue;
+			c->counted[l] = level_covers(s->upto, (uint8_t)l);
+			*(c->counted[l] ? &c->per_second[l] : &c->shared[l]) = counted * each;
+		}
 	}
 }
 
@@ -255,7 +257,10 @@ price(const struct level_table *t, const struct level_facts *f, const uint8_t *u
 {
 	struct level_price p = { .node = UINT32_MAX };
 	double core = 0;
+	bool any = false; /* is on; else nothing is on for another service, either */
 
+	for (uint32_t s = 0; s < t->nservices; s++)
+		any |= upto[s] < LOGLEVELS;
 	for (uint32_t i = 0; i < t->ncells; i++) {
 		const struct level_cell *c = &t->cells[i];
 		double per_second = 0;
@@ -265,6 +270,7 @@ price(const struct level_table *t, const struct level_facts *f, const uint8_t *u
 			core = 0;
 		for (int l = 0; l < LOGLEVELS; l++)
 			per_second += level_covers(upto[c->service], (uint8_t)l) ? c->per_second[l]
+			              : any                                      ? c->shared[l]
 			                                                         : 0;
 		p.per_second += per_second;
 		core += per_second * overhead_record_ns(f->overhead, c->node, &assumed) / 1e9;

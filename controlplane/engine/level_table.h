@@ -7,6 +7,9 @@
  *	    counted while the level is on (level_rates.h), or else
  *	    sum over learned request types: passages in a request x requests a second x sampled share x share of the type's traces by the node
  *
+ * A tracer knows names and no services, so a tracepoint that two services of a node have is on in both. The records of the other one are
+ * counted once it is on, and are then in every price but that of nothing; before, no price has them.
+ *
  * What is not known is counted and not guessed: the tracepoints of a service that no learned request type passes, or that one passes that
  * was not learned. On a node with a program without libhone its tracepoints record all requests, sampled or not.
  */
@@ -44,6 +47,8 @@ struct level_cell {             /* a service on a connected node */
 	uint32_t node, service; /* service: index in the table */
 	double per_second[LOGLEVELS];
 	bool counted[LOGLEVELS]; /* not predicted */
+	double shared
+	    [LOGLEVELS]; /* records a second, counted: by names that are on for another service of the node */
 };
 
 struct level_table {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/engine/levels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,7 @@ levels_choose(struct levels *l, const struct nodes *nodes, const struct preload_
 		if (l->nodes[i].programs != nodes->items[i].programs_at ||
 		    l->nodes[i].version != l->version)
 			changed |= choose_node(&l->nodes[i], l, &nodes->items[i], preload);
+	l->choices += changed || l->choices == 0;
 	return changed;
 }
 
@@ -130,4 +132,38 @@ levels_of(const struct levels *l, uint32_t node)
 {
 	return l->held == LEVELS_ON && node < l->n ? l->nodes[node].choice
 	                                           : (struct level_choice){ 0 };
+}
+
+/* Most records of a label come from one node, and choices seldom change: the answer is kept. */
+static bool
+is_on(const struct levels *l, struct label_level *of, const struct label *label, uint32_t node)
+{
+	struct level_choice c;
+	char name[LABEL_TEXT_MAX + 1];
+
+	if (of->choice == l->choices && of->node == node)
+		return of->on;
+	c = levels_of(l, node);
+	snprintf(name, sizeof name, "%.*s", (int)label->event_len, label->event);
+	of->on = level_choice_has(&c, name);
+	of->node = node;
+	of->choice = l->choices;
+	return of->on;
+}
+
+int
+levels_count(struct levels *l, const struct labels *labels, const struct binaries *binaries,
+    const struct trace *t, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->nevents && rc == 0 && l->held == LEVELS_ON; i++) {
+		const struct event *v = &t->events[i];
+		struct label_level *of = level_labels_of(&l->labels, labels, binaries, v->label);
+
+		if (of != NULL && of->level != LOGLEVEL_NONE &&
+		    is_on(l, of, labels_get(labels, v->label), v->node))
+			rc = level_rates_add(&l->rates, v->node, of->service, of->level, e);
+	}
+	return rc;
 }

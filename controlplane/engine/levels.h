@@ -14,6 +14,7 @@
 #ifndef CONTROLPLANE_ENGINE_LEVELS_H
 #define CONTROLPLANE_ENGINE_LEVELS_H
 
+#include "analysis/trace.h"
 #include "controlplane/engine/level_choice.h"
 #include "controlplane/engine/level_labels.h"
 #include "controlplane/engine/level_rates.h"
@@ -44,6 +45,7 @@ struct levels { /* all zeroes: no rule */
 	uint64_t holds;           /* for congestion, since honed started */
 	struct level_node *nodes; /* by number */
 	uint32_t n, cap;
+	uint64_t choices; /* grows when a node has others, from 1 */
 	struct level_labels labels;
 	struct level_rates rates;
 };
@@ -62,6 +64,11 @@ void levels_end(struct levels *l);
  * O(nodes), and O(tracepoints) of those that are chosen anew. */
 bool levels_choose(
     struct levels *l, const struct nodes *nodes, const struct preload_labels *preload);
+
+/* Counts the records of a trace that are there since a tracepoint is on by its log level, by the service that wrote them: also of one
+ * that is on since another service of the node has it on. O(events), and O(log names) for some. ERR_MEMORY. */
+int levels_count(struct levels *l, const struct labels *labels, const struct binaries *binaries,
+    const struct trace *t, struct err *e);
 
 /* What is to be on at the node; empty while it is held. */
 struct level_choice levels_of(const struct levels *l, uint32_t node);

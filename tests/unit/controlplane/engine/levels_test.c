@@ -20,7 +20,8 @@ enum { RATE = 50, STEPS = 20, RECORD_NS = 200 };
 /* Requests pass s:taken (info) once, s:step (debug) STEPS times; s:failed (err) never. */
 struct world {
 	struct stage stage;
-	uint32_t begin, end, taken, step;
+	uint32_t begin, end, taken, step, other;
+	bool has_other; /* service t runs on the node, too, and passes s:step (debug) STEPS times */
 	bool info, debug; /* on, for all sampled requests */
 };
 
@@ -44,8 +45,11 @@ request(void *app, int64_t at_ns)
 	emit(w, &r, w->begin);
 	if (probed || w->info)
 		emit(w, &r, w->taken);
-	for (int i = 0; i < STEPS && (probed || w->debug); i++)
+	for (int i = 0; i < STEPS && (probed || w->debug); i++) {
 		emit(w, &r, w->step);
+		if (w->has_other)
+			emit(w, &r, w->other);
+	}
 	r.value = 0;
 	emit(w, &r, w->end);
 }
@@ -109,6 +113,7 @@ begin(void **state)
 	w->end = stage_label(&w->stage, RECORD_REQUEST_END, "s/hone:request_end(A)", NULL);
 	w->taken = stage_label(&w->stage, RECORD_POINT, "s/s:taken", NULL);
 	w->step = stage_label(&w->stage, RECORD_POINT, "s/s:step", NULL);
+	w->other = stage_label(&w->stage, RECORD_POINT, "t/s:step", NULL);
 	stage_node(&w->stage, "s", "n1");
 	for (int i = 0; i < 3; i++)
 		stage_has(w->stage.nodes[0], names[i]);
@@ -222,6 +227,28 @@ a_level_is_on_for_sampled_requests_and_then_counted(void **state)
 	assert_int_equal(engine_want(w->stage.g, 0)->ntoggles, 0);
 }
 
+static void
+records_of_another_service_that_shares_the_tracepoint_are_in_the_price(void **state)
+{
+	static const char *names[] = { "s:failed", "s:taken", "s:step", "s:step" };
+	static const uint8_t levels[] = { LOGLEVEL_ERR, LOGLEVEL_INFO, LOGLEVEL_DEBUG,
+		LOGLEVEL_DEBUG };
+	struct program both[] = { { "s", 1, 0, 3 }, { "t", 2, 3, 1 } };
+	const struct programs p = { 2, 4, both, names, levels };
+	struct world *w = *state;
+	struct err e;
+
+	w->has_other = true;
+	assert_int_equal(engine_programs(w->stage.g, 0, &p, &e), 0);
+	set(w, LOGLEVEL_INFO);
+	play(w, 25);
+	assert_around(price_at(w, LOGLEVEL_INFO).per_second, RATE); /* nothing that t has */
+	set(w, LOGLEVEL_DEBUG);
+	play(w, 25);
+	assert_around(price_at(w, LOGLEVEL_DEBUG).per_second, RATE * (1.0 + 2 * STEPS));
+	assert_true(price_at(w, LOGLEVEL_NONE).per_second == 0);
+}
+
 /* The diagnosis' own tracepoint stays, for probed requests. */
 static void
 congestion_disables_levels_at_once_and_keeps_what_is_in_the_plan(void **state)
@@ -310,6 +337,9 @@ main(void)
 		    begin, end),
 		cmocka_unit_test_setup_teardown(
 		    a_level_is_on_for_sampled_requests_and_then_counted, begin, end),
+		cmocka_unit_test_setup_teardown(
+		    records_of_another_service_that_shares_the_tracepoint_are_in_the_price, begin,
+		    end),
 		cmocka_unit_test_setup_teardown(
 		    congestion_disables_levels_at_once_and_keeps_what_is_in_the_plan, begin, end),
 		cmocka_unit_test_setup_teardown(
