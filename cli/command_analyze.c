@@ -15,6 +15,8 @@
 #include "report/document.h"
 #include "report/page.h"
 
+enum { REPORT_MS = 60000 }; /* honed judges the groups of all types for it */
+
 /* ---- what both do with the document ---- */
 
 static int
@@ -177,6 +179,8 @@ report_fetch(struct invocation *c, const char *type, bool samples, json_t **docu
 	struct client *client = NULL;
 	int rc;
 
+	if (c->value[FLAG_TIMEOUT] == NULL)
+		c->timeout_ms = REPORT_MS;
 	if ((rc = call_connect(c, &client, e)) < 0)
 		json_decref(question);
 	else if ((rc = call_ask(c, client, question, &answer, e)) == 0) {

@@ -149,7 +149,7 @@ answer_to(struct engine *g, struct forest *f, const struct answer_context *c, co
 		a = q->answer(g, f, c, ask);
 	if (a == NULL)
 		a = answer_refuse(ERR_MEMORY, "%s: no memory for the answer", q->name);
-	if (changes || refused)
+	if ((changes || refused) && c->part != ANSWER_READ)
 		answer_audit(f, c, ask, a, refused);
 	return a;
 }
@@ -164,6 +164,20 @@ answer_named(struct engine *g, struct forest *f, const struct answer_context *c,
 	return answer_refuse(ERR_INPUT, "%.80s: no such question", name);
 }
 
+/* The answer as text, which takes it. NULL: out of memory. */
+static char *
+text_of(json_t *a)
+{
+	char *text;
+
+	if (json_object_get(a, "ok") == NULL)
+		json_object_set_new(a, "ok", json_true());
+	json_object_set_new(a, "version", json_integer(ANSWER_VERSION));
+	text = json_dumps(a, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_decref(a);
+	return text;
+}
+
 char *
 answer_ask(
     struct engine *g, struct forest *f, const struct answer_context *c, const char *ask, size_t len)
@@ -171,7 +185,6 @@ answer_ask(
 	json_error_t why = { 0 };
 	json_t *q = json_loadb(ask, len, 0, &why), *a;
 	const char *name = json_string_value(json_object_get(q, "ask"));
-	char *text;
 
 	assert(g != NULL && f != NULL && c != NULL && ask != NULL);
 	if (name != NULL)
@@ -179,24 +192,38 @@ answer_ask(
 	else
 		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s",
 		    q == NULL ? ": " : "", q == NULL ? why.text : "");
-	if (json_object_get(a, "ok") == NULL)
-		json_object_set_new(a, "ok", json_true());
-	json_object_set_new(a, "version", json_integer(ANSWER_VERSION));
-	text = json_dumps(a, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	json_decref(a);
 	json_decref(q);
-	return text;
+	return text_of(a);
 }
 
-bool
-answer_takes_long(const char *ask, size_t len)
+char *
+answer_failure(const struct err *e)
+{
+	return text_of(answer_refuse(e->code, "%s", e->text));
+}
+
+enum answer_length
+answer_length(const char *ask, size_t len)
 {
 	json_t *q = json_loadb(ask, len, 0, NULL);
 	const char *name = json_string_value(json_object_get(q, "ask"));
-	bool takes_long = name != NULL && (strcmp(name, "requests") == 0 ||
-					      (strcmp(name, "report") == 0 &&
-						  !json_is_true(json_object_get(q, "reset"))));
+	enum answer_length length = ANSWER_SHORT;
 
+	if (name != NULL && strcmp(name, "requests") == 0)
+		length = ANSWER_LONG;
+	else if (name != NULL && strcmp(name, "report") == 0)
+		length = json_is_true(json_object_get(q, "reset")) ? ANSWER_LONG_CHANGES
+		                                                   : ANSWER_LONG;
 	json_decref(q);
-	return takes_long;
+	return length;
+}
+
+bool
+answer_is_ok(const char *text)
+{
+	json_t *a = json_loads(text, 0, NULL);
+	bool ok = json_is_true(json_object_get(a, "ok"));
+
+	json_decref(a);
+	return ok;
 }

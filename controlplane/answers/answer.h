@@ -11,7 +11,18 @@
 char *answer_ask(struct engine *g, struct forest *f, const struct answer_context *c,
     const char *ask, size_t len);
 
-/* Whether the question only reads what is in memory, and may take seconds, since it judges the groups of a report. O(len). */
-bool answer_takes_long(const char *ask, size_t len);
+/* The answer that refuses a question for this reason, as answer_ask() gives it; the caller's. NULL: out of memory. */
+char *answer_failure(const struct err *e);
+/* Whether an answer has "ok" true. O(length). */
+bool answer_is_ok(const char *text);
+
+enum answer_length {
+	ANSWER_SHORT,
+	ANSWER_LONG, /* it may take seconds, since it judges the groups of a report; it only reads what is in memory */
+	ANSWER_LONG_CHANGES, /* the same, and a new report begins */
+};
+
+/* How long the answer to the question may take. O(len). */
+enum answer_length answer_length(const char *ask, size_t len);
 
 #endif

@@ -21,6 +21,13 @@ struct web_port {
 	    struct err *e);
 };
 
+/* What is done for a question. Other parts than ALL are for those that are not ANSWER_SHORT (answer.h). */
+enum answer_part {
+	ANSWER_ALL,
+	ANSWER_READ, /* in a copy of the process: nothing is changed, nothing goes to the audit, and no thread is created */
+	ANSWER_CHANGE, /* what the question changes, and its audit; the answer has "ok" alone, or says why not */
+};
+
 /* What an answer needs beside the engine and the forest. Borrowed for the call. */
 struct answer_context {
 	struct mono now, started;
@@ -32,8 +39,7 @@ struct answer_context {
 	struct audit_book *book;   /* of the audit; NULL: nothing is recorded */
 	const struct refusals *refusals; /* of agents; NULL: not known */
 	struct web_port web;
-	bool
-	    alone; /* no threads may be created: the process is a copy of another one that has some */
+	enum answer_part part;
 };
 
 #endif

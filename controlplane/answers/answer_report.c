@@ -138,7 +138,8 @@ report_json(struct engine *g, const struct forest *f, const struct answer_contex
 		.wall_offset_ns = c->when.ns - c->now.ns };
 	json_t *document;
 
-	if (report_judge_type(engine_parts_of(g)->live.report, label, c->alone, e) != 0)
+	if (report_judge_type(engine_parts_of(g)->live.report, label, c->part == ANSWER_READ, e) !=
+	    0)
 		return NULL;
 	o.source = source_json(g);
 	if ((document = document_new(engine_parts_of(g)->live.report, &o)) == NULL)
@@ -155,7 +156,8 @@ ask_report(struct engine *g, struct forest *f, const struct answer_context *c, c
 {
 	const char *name = json_string_value(json_object_get(ask, "type"));
 	struct request_type *type = NULL;
-	json_t *document;
+	bool reset = json_is_true(json_object_get(ask, "reset")) && c->part != ANSWER_READ;
+	json_t *document = NULL;
 	struct err e;
 	int rc;
 
@@ -165,14 +167,13 @@ ask_report(struct engine *g, struct forest *f, const struct answer_context *c, c
 	if (name != NULL && (rc = request_types_find(&engine_parts(g)->types,
 				 engine_parts(g)->labels, name, &type, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
-	document = report_json(g, f, c, type != NULL ? type->label : LABEL_NONE,
-	    json_is_true(json_object_get(ask, "samples")), &e);
-	if (document == NULL)
+	if (c->part != ANSWER_CHANGE &&
+	    (document = report_json(g, f, c, type != NULL ? type->label : LABEL_NONE,
+		 json_is_true(json_object_get(ask, "samples")), &e)) == NULL)
 		return answer_refuse(e.code, "%s", e.text);
-	if (json_is_true(json_object_get(ask, "reset")) &&
-	    (rc = engine_report_reset(g, c->when, &e)) != 0) {
+	if (reset && (rc = engine_report_reset(g, c->when, &e)) != 0) {
 		json_decref(document);
 		return answer_refuse(rc, "%s", e.text);
 	}
-	return json_pack("{s:o}", "report", document);
+	return c->part == ANSWER_CHANGE ? json_object() : json_pack("{s:o}", "report", document);
 }

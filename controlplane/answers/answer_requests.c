@@ -134,8 +134,8 @@ ask_requests(struct engine *g, struct forest *f, const struct answer_context *c,
 		    ERR_MISSING, "no requests are kept: analysis.report_max is 0 in honed.conf");
 	if (name != NULL && (rc = request_types_find(&p->types, p->labels, name, &type, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
-	if (report_judge_type(
-		p->live.report, type != NULL ? type->label : LABEL_NONE, c->alone, &e) != 0)
+	if (report_judge_type(p->live.report, type != NULL ? type->label : LABEL_NONE,
+		c->part == ANSWER_READ, &e) != 0)
 		return answer_refuse(e.code, "%s", e.text);
 	n = kept_traces_list(&p->kept, type != NULL ? type->label : LABEL_NONE, &list);
 	if (n == UINT32_MAX)

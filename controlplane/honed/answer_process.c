@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { FILE_FD = 3 };
-#define LONGEST_NS INT64_C(60000000000)
+#define LONGEST_NS (ANSWER_PROCESS_S * INT64_C(1000000000))
 
 /* Out of memory, the kernel is to kill the child and not honed; and the engine goes first on a processor. Either may be refused. */
 static void
@@ -64,7 +64,7 @@ child(struct questions *q, const struct who *who, const char *question, size_t l
 		_exit(1);
 	step_back();
 	/* 2. the answer */
-	q->alone = true;
+	q->part = ANSWER_READ;
 	text = questions_answer(q, who, question, len);
 	_exit(text != NULL && write_all(FILE_FD, text, strlen(text)) ? 0 : 1);
 }

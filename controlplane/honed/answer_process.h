@@ -21,12 +21,14 @@ struct answer_process { /* all zeroes: none runs */
 	struct mono begun;
 };
 
+enum { ANSWER_PROCESS_S = 300 }; /* one that runs longer is killed */
+
 enum answer_process_state { ANSWER_RUNS, ANSWER_DONE, ANSWER_FAILED };
 
-/* Starts the child. The question must be one that answer_takes_long(). ERR_SYSTEM: no process, or no file; nothing runs then. */
+/* Starts the child. The question must not be one of ANSWER_SHORT; what it changes, the child does not. ERR_SYSTEM: no process, or no file; nothing runs then. */
 int answer_process_start(struct answer_process *p, struct questions *q, const struct who *who,
     const char *question, size_t len, struct mono now, struct err *e);
-/* Whether the child has ended; never waits. One that has run for 60 s is killed. DONE: *file holds the answer as JSON, from its beginning; the
+/* Whether the child has ended; never waits. One that has run for ANSWER_PROCESS_S is killed. DONE: *file holds the answer as JSON, from its beginning; the
  * caller closes it. */
 enum answer_process_state answer_process_step(struct answer_process *p, struct mono now, int *file);
 /* Kills the child, if one runs, and waits for its end. */

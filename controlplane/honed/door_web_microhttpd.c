@@ -27,9 +27,9 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/listen_address.h"
-#include "controlplane/honed/answer_process.h"
 #include "controlplane/honed/door.h"
 #include "controlplane/honed/limited_log.h"
+#include "controlplane/honed/long_answers.h"
 #include "controlplane/web/web_access.h"
 #include "controlplane/web/web_feed.h"
 #include "controlplane/web/web_files.h"
@@ -94,9 +94,6 @@ struct web_door {
 	struct MHD_Daemon *daemon; /* NULL: closed */
 	/* of honed's thread */
 	struct mono due[WEB_TOPIC_COUNT], beat, expired;
-	struct answer_process process;
-	struct web_asked *processed; /* that the process answers */
-	struct asked_list long_ones; /* that wait for the process; at most CONNECTIONS_MAX */
 	/* of both threads */
 	pthread_mutex_t lock;
 	struct web_access access;
@@ -765,6 +762,25 @@ question_of(const struct web_asked *r)
 	return r->body.len > 0 ? (const char *)r->body.data : "";
 }
 
+/* Of struct long_asker. A connection that waits stays until it is answered, also if its browser has gone. */
+static void
+long_answered(void *door, void *asked, struct long_answer a)
+{
+	answer_waiting(door, asked, a.text, a.file);
+}
+
+/* They are at most CONNECTIONS_MAX. */
+static void
+ask_long(struct web_door *d, struct web_asked *r)
+{
+	const struct long_asker asker = { .door = d, .peer = r, .answered = long_answered };
+	struct err e;
+
+	if (long_answers_ask(
+		d->questions->long_answers, &asker, &r->who, question_of(r), r->body.len, &e) != 0)
+		answer_waiting(d, r, NULL, -1);
+}
+
 static void
 answer_some(struct web_door *d)
 {
@@ -774,37 +790,13 @@ answer_some(struct web_door *d)
 	for (int i = 0; i < ANSWERED_AT_ONCE && clock_mono().ns < until_ns; i++) {
 		if ((r = take_waiting(d)) == NULL)
 			return;
-		if (answer_takes_long(question_of(r), r->body.len))
-			list_add(&d->long_ones, r);
+		if (answer_length(question_of(r), r->body.len) != ANSWER_SHORT)
+			ask_long(d, r);
 		else
 			answer_waiting(d, r,
 			    questions_answer(d->questions, &r->who, question_of(r), r->body.len),
 			    -1);
 	}
-}
-
-/* One process at a time, so that pages do not take all processors. */
-static void
-answer_long_ones(struct web_door *d, struct mono now)
-{
-	struct err e;
-	int file = -1;
-
-	if (d->processed != NULL) {
-		if (answer_process_step(&d->process, now, &file) == ANSWER_RUNS)
-			return;
-		answer_waiting(d, d->processed, NULL, file);
-		d->processed = NULL;
-	}
-	if ((d->processed = list_take(&d->long_ones)) == NULL ||
-	    answer_process_start(&d->process, d->questions, &d->processed->who,
-		question_of(d->processed), d->processed->body.len, now, &e) == 0)
-		return;
-	pthread_mutex_lock(&d->log_lock);
-	limited_log(&d->log, now, LOG_WARN, "web: %s", e.text);
-	pthread_mutex_unlock(&d->log_lock);
-	answer_waiting(d, d->processed, NULL, -1);
-	d->processed = NULL;
 }
 
 /* Whether the topic has a new state. */
@@ -907,11 +899,8 @@ close_daemon(struct web_door *d)
 	d->closing = true;
 	wake_streams(d, false);
 	pthread_mutex_unlock(&d->lock);
-	answer_process_stop(&d->process);
-	if (d->processed != NULL)
-		answer_waiting(d, d->processed, NULL, -1);
-	d->processed = NULL;
-	while ((r = list_take(&d->long_ones)) != NULL || (r = take_waiting(d)) != NULL)
+	long_answers_forget(d->questions->long_answers, d);
+	while ((r = take_waiting(d)) != NULL)
 		answer_waiting(d, r, NULL, -1);
 	MHD_stop_daemon(d->daemon);
 	d->daemon = NULL;
@@ -1061,7 +1050,6 @@ step(void *state, struct mono now)
 	if (d->daemon == NULL)
 		return;
 	answer_some(d);
-	answer_long_ones(d, now);
 	make_states(d, now);
 	if (mono_since_ns(now, d->expired) < EXPIRE_MS * MS_NS)
 		return;

@@ -4,6 +4,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/systemd.h"
@@ -18,6 +21,7 @@
 #include "controlplane/honed/healthy_keeper.h"
 #include "controlplane/honed/levels_keeper.h"
 #include "controlplane/honed/limited_log.h"
+#include "controlplane/honed/long_answers.h"
 #include "controlplane/honed/questions.h"
 #include "controlplane/honed/space_keeper.h"
 #include "controlplane/server/server.h"
@@ -43,6 +47,7 @@ struct honed {
 	struct server *server;
 	struct agent_links agents;
 	struct questions questions;
+	struct long_answers long_answers;
 	struct doors *doors;
 	struct limited_log peers; /* what peers cause to be logged */
 	struct err step_trouble;  /* the engine's; logged once */
@@ -112,7 +117,9 @@ honed_open(struct honed **ret, const struct config *c, struct err *e)
 		.engine = h->engine,
 		.keeper = &h->keeper,
 		.roles = h->roles,
-		.started = clock_mono() };
+		.started = clock_mono(),
+		.long_answers = &h->long_answers };
+	h->long_answers.questions = &h->questions;
 	log_line(LOG_INFO, "honed %s: agents at %s, operators at %s, database %s", HONE_VERSION,
 	    server_url(h->server, DOOR_AGENTS), server_url(h->server, DOOR_OPERATORS), c->database);
 	if ((rc = doors_open(&h->doors, c, &h->questions, e)) < 0) {
@@ -129,6 +136,7 @@ honed_close(struct honed *h)
 	if (h == NULL)
 		return;
 	doors_close(h->doors);
+	long_answers_forget(&h->long_answers, h);
 	server_close(h->server);
 	tls_close(h->tls);
 	roles_free(h->roles);
@@ -143,16 +151,69 @@ honed_close(struct honed *h)
 
 /* ---- mail ---- */
 
+/* Takes the text. */
+static void
+give(struct honed *h, struct peer *p, char *text)
+{
+	if (text == NULL)
+		server_refuse(h->server, p, "the controller ends, or is out of memory");
+	else
+		server_answer(h->server, p, text, strlen(text));
+	free(text);
+}
+
+/* Takes the file. */
+static void
+give_file(struct honed *h, struct peer *p, int file)
+{
+	struct stat is;
+	void *text = MAP_FAILED;
+
+	if (fstat(file, &is) == 0)
+		text = mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_SHARED, file, 0);
+	close(file);
+	if (text == MAP_FAILED) {
+		give(h, p, NULL);
+		return;
+	}
+	server_answer(h->server, p, text, (size_t)is.st_size);
+	munmap(text, (size_t)is.st_size);
+}
+
+/* Of struct long_asker. */
+static void
+long_answered(void *door, void *peer, struct long_answer a)
+{
+	if (a.file >= 0)
+		give_file(door, peer, a.file);
+	else
+		give(door, peer, a.text);
+}
+
+static bool
+still_waits(void *door, void *peer)
+{
+	const struct honed *h = door;
+
+	return server_waits(h->server, peer);
+}
+
+/* Each connection has one question at a time, so their number is bounded by that of the connections. */
 static void
 answer(struct honed *h, const struct mail *m)
 {
-	char *text = questions_answer(&h->questions, &m->who, (const char *)m->data, m->len);
+	const struct long_asker asker = {
+		.door = h, .peer = m->peer, .answered = long_answered, .waits = still_waits
+	};
+	const char *question = (const char *)m->data;
+	struct err e;
 
-	if (text == NULL)
-		server_refuse(h->server, m->peer, "the controller is out of memory");
+	if (answer_length(question, m->len) == ANSWER_SHORT)
+		give(h, m->peer, questions_answer(&h->questions, &m->who, question, m->len));
+	else if (long_answers_ask(&h->long_answers, &asker, &m->who, question, m->len, &e) != 0)
+		give(h, m->peer, answer_failure(&e));
 	else
-		server_answer(h->server, m->peer, text, strlen(text));
-	free(text);
+		server_defer(h->server, m->peer);
 }
 
 static void
@@ -275,6 +336,7 @@ step(struct honed *h)
 	levels_keeper_step(&h->levels, clock_mono());
 	/* 3. the doors, whose questions may change the forest too */
 	doors_step(h->doors, clock_mono());
+	long_answers_step(&h->long_answers, clock_mono());
 	agent_links_ask_clocks(&h->agents);
 	audit_flush(&h->questions.book, h->keeper.forest, clock_mono(), clock_wall());
 	limited_log_flush(&h->peers, clock_mono(), "");

@@ -6,6 +6,7 @@
  *	honed.c          the loop, and what is open
  *	agent_links.c    agents: frames in, desired states out
  *	questions.c      operators: questions in, answers out
+ *	long_answers.c   those that take seconds, by a child process (answer_process.c)
  *	doors.c          further protocols, see door.h
  *	forest_keeper.c  the database of diagnoses
  *	space_keeper.c   the file of the learned space

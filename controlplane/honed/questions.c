@@ -16,7 +16,7 @@ questions_answer(struct questions *q, const struct who *who, const char *questio
 		.book = &q->book,
 		.refusals = &q->refusals,
 		.web = q->web,
-		.alone = q->alone,
+		.part = q->part,
 	};
 
 	return answer_ask(q->engine, q->keeper->forest, &c, question, len);

@@ -15,9 +15,10 @@ struct questions {
 	struct roles *roles;
 	struct mono started;
 	struct audit_book book;
-	struct refusals refusals; /* of agents, for display */
-	struct web_port web;      /* set by the door */
-	bool alone;               /* in a process of answer_process.h */
+	struct refusals refusals;          /* of agents, for display */
+	struct web_port web;               /* set by the door */
+	enum answer_part part;             /* ANSWER_ALL; others are set for the time of a call */
+	struct long_answers *long_answers; /* long_answers.h; borrowed */
 };
 
 /* The answer, as JSON, the caller's to free(); NULL: out of memory. who: see roles_who(); what it

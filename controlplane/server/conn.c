@@ -177,10 +177,12 @@ conn_welcome(struct conn *c, uint64_t have_seq)
 }
 
 void
-conn_answered(struct conn *c)
+conn_answered(struct conn *c, struct mono now)
 {
-	if (c->stage == CONN_ASKED)
-		c->stage = CONN_OPEN;
+	if (c->stage != CONN_ASKED)
+		return;
+	c->stage = CONN_OPEN;
+	c->heard = now;
 }
 
 int
@@ -188,6 +190,8 @@ conn_patience_ms(const struct conn *c, struct mono now)
 {
 	int64_t left_ns;
 
+	if (c->stage == CONN_ASKED)
+		return INT_MAX;
 	if (c->door == DOOR_OPERATORS && c->identified)
 		left_ns = c->limits.idle_ns - mono_since_ns(now, c->heard);
 	else if (!c->identified)

@@ -26,9 +26,10 @@ enum door { DOOR_AGENTS, DOOR_OPERATORS, DOORS };
 enum conn_stage { CONN_NEW, CONN_GREETED, CONN_OPEN, CONN_ASKED };
 
 struct conn_limits {
-	int64_t hello_ns;    /* time for an agent's HELLO, and for an operator's first ASK */
-	int64_t silent_ns;   /* an agent without a frame for this long is closed */
-	int64_t idle_ns;     /* an operator without a question for this long is closed */
+	int64_t hello_ns;  /* time for an agent's HELLO, and for an operator's first ASK */
+	int64_t silent_ns; /* an agent without a frame for this long is closed */
+	int64_t
+	    idle_ns; /* an operator that waits for no answer, and asks nothing for this long, is closed */
 	double frames_per_s; /* of an agent, without RECORDS; burst: twice as many; 0: no limit */
 };
 
@@ -71,10 +72,10 @@ enum conn_act conn_frame(
     struct conn *c, const struct frame *f, const void *payload, struct mono now, struct err *e);
 
 void conn_welcome(struct conn *c, uint64_t have_seq); /* GREETED to OPEN */
-void conn_answered(struct conn *c);                   /* ASKED to OPEN */
+void conn_answered(struct conn *c, struct mono now);  /* ASKED to OPEN */
 
 /* How long the next bytes may take, in ms; 0: their deadline has passed, see
- * conn_deadline_passed(). */
+ * conn_deadline_passed(). ASKED: for ever, since it is this side's turn. */
 int conn_patience_ms(const struct conn *c, struct mono now);
 /* Sets *e to ERR_TIMEOUT with the limit that applies now, and returns it. */
 int conn_deadline_passed(const struct conn *c, struct err *e);

@@ -26,7 +26,7 @@
 struct tls; /* base/tls.h */
 struct server;
 /* A connection. That of an agent is valid until the server_next() after its MAIL_LEFT, that of an
- * operator until the next server_next(). */
+ * operator until the next server_next(), or until its answer after server_defer(). */
 struct peer;
 
 enum { DEFAULT_STRANGERS = 64 };
@@ -105,6 +105,11 @@ void server_want(struct server *s, struct peer *p, const struct buf *payload);
 bool server_keep(struct server *s, struct peer *p, const struct buf *payload);
 /* Requests the node's clock; a MAIL_FRAME of kind CLOCK will follow. */
 void server_clock(struct server *s, struct peer *p);
+/* The answer to the question of this mail will come after other mail: the peer stays valid until server_answer() or server_refuse(), also
+ * if its connection ends before that. Each must come before server_close(). */
+void server_defer(struct server *s, struct peer *p);
+/* Whether a deferred peer still waits: false once its connection has ended, which server_next() notices. */
+bool server_waits(struct server *s, const struct peer *p);
 /* Sends a copy of the answer. */
 void server_answer(struct server *s, struct peer *p, const char *text, size_t len);
 

@@ -142,6 +142,8 @@ struct peer {
 	bool welcomed;
 	bool left_reported; /* the caller has received MAIL_LEFT */
 	bool refused;       /* it is told why it is closed */
+	bool deferred;      /* since server_defer(); the answer ends it */
+	bool gone;          /* its last letter was read, while it was deferred */
 	struct mono closed_at;
 	struct err end;                 /* why it ended; a code only when the loop found it */
 	uint32_t tag;                   /* of server_welcome() */

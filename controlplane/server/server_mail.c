@@ -134,9 +134,13 @@ open_letter(struct server *s, struct letter *l, struct mail *ret)
 	bool mail = true;
 
 	*ret = l->mail;
-	if (l->end) { /* the loop does not know it any more; the next server_next() frees it */
-		peer_list(p, LISTS);
-		s->left = p;
+	if (l->end) {              /* the loop does not know it any more */
+		if (p->deferred) { /* its answer frees it */
+			p->gone = true;
+		} else { /* the next server_next() frees it */
+			peer_list(p, LISTS);
+			s->left = p;
+		}
 		mail = p->welcomed && !p->left_reported;
 		if (mail)
 			*ret = mail_left(p, l->mail.text);
@@ -247,9 +251,44 @@ server_welcome(struct server *s, struct peer *p, uint32_t tag)
 }
 
 void
+server_defer(struct server *s, struct peer *p)
+{
+	server_lock(s);
+	p->deferred = true;
+	server_unlock(s);
+}
+
+bool
+server_waits(struct server *s, const struct peer *p)
+{
+	bool waits;
+
+	server_lock(s);
+	waits = p->state == PEER_TALKING;
+	server_unlock(s);
+	return waits;
+}
+
+/* The peer gets its answer now. False: its connection has ended, and it is freed. */
+static bool
+end_deferral(struct peer *p)
+{
+	p->deferred = false;
+	if (!p->gone)
+		return true;
+	peer_list(p, LISTS);
+	peer_free(p);
+	return false;
+}
+
+void
 server_refuse(struct server *s, struct peer *p, const char *text)
 {
 	server_lock(s);
+	if (!end_deferral(p)) {
+		server_unlock(s);
+		return;
+	}
 	p->discard = true;
 	if (p->state < PEER_CLOSING) {
 		err_set(&p->end, 0, "%s", text);
@@ -306,7 +345,9 @@ void
 server_answer(struct server *s, struct peer *p, const char *text, size_t len)
 {
 	server_lock(s);
-	peer_put(p, SLOT_ANSWER, text, len);
-	conn_answered(&p->conn);
+	if (end_deferral(p)) {
+		peer_put(p, SLOT_ANSWER, text, len);
+		conn_answered(&p->conn, clock_mono());
+	}
 	server_unlock(s);
 }

@@ -43,7 +43,7 @@ took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice)
 	case FRAME_ASK:
 		MUST(c->door == DOOR_OPERATORS && ++s->open_questions == 1);
 		if (choice & 1) {
-			conn_answered(c);
+			conn_answered(c, now);
 			s->open_questions = 0;
 		}
 		break;

@@ -1074,24 +1074,43 @@ lists_of_runs_have_no_differential_and_damaged_ones_are_left_out(void **state)
 	json_decref(j);
 }
 
-/* Only what reads may be answered by a copy of the process. */
+/* These are answered by a copy of the process. */
 static void
-only_reports_that_change_nothing_take_long(void **state)
+only_reports_take_long(void **state)
 {
 	static const struct {
 		const char *ask;
-		bool takes_long;
-	} asks[] = { { "{\"ask\":\"report\"}", true },
-		{ "{\"ask\":\"report\",\"reset\":false}", true },
-		{ "{\"ask\":\"report\",\"reset\":true}", false },
-		{ "{\"ask\":\"requests\",\"type\":\"T\"}", true },
-		{ "{\"ask\":\"start\",\"type\":\"report\"}", false },
-		{ "{\"ask\":[\"report\"]}", false }, { "report", false }, { "", false } };
+		enum answer_length length;
+	} asks[] = { { "{\"ask\":\"report\"}", ANSWER_LONG },
+		{ "{\"ask\":\"report\",\"reset\":false}", ANSWER_LONG },
+		{ "{\"ask\":\"report\",\"reset\":1}", ANSWER_LONG },
+		{ "{\"ask\":\"report\",\"reset\":true}", ANSWER_LONG_CHANGES },
+		{ "{\"ask\":\"requests\",\"type\":\"T\"}", ANSWER_LONG },
+		{ "{\"ask\":\"start\",\"type\":\"report\"}", ANSWER_SHORT },
+		{ "{\"ask\":[\"report\"]}", ANSWER_SHORT }, { "report", ANSWER_SHORT },
+		{ "", ANSWER_SHORT } };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
-		assert_int_equal(
-		    answer_takes_long(asks[i].ask, strlen(asks[i].ask)), asks[i].takes_long);
+		assert_int_equal(answer_length(asks[i].ask, strlen(asks[i].ask)), asks[i].length);
+}
+
+static void
+a_failure_is_an_answer_that_is_not_ok(void **state)
+{
+	struct err e;
+	char *text;
+	(void)state;
+
+	err_set(&e, ERR_SYSTEM, "no process");
+	text = answer_failure(&e);
+	assert_non_null(strstr(text, "\"error\":\"no process\""));
+	assert_non_null(strstr(text, "\"version\":"));
+	assert_false(answer_is_ok(text));
+	assert_true(answer_is_ok("{\"ok\":true}"));
+	assert_false(answer_is_ok("{\"ok\":1}"));
+	assert_false(answer_is_ok("no json"));
+	free(text);
 }
 
 int
@@ -1134,7 +1153,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    lists_of_runs_have_no_differential_and_damaged_ones_are_left_out, build,
 		    tear_down),
-		cmocka_unit_test(only_reports_that_change_nothing_take_long),
+		cmocka_unit_test(only_reports_take_long),
+		cmocka_unit_test(a_failure_is_an_answer_that_is_not_ok),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

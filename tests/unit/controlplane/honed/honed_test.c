@@ -5,12 +5,14 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -471,6 +473,144 @@ a_node_that_connects_again_and_again_does_not_fill_the_log(void **state)
 	assert_int_equal(others, 1);
 }
 
+/* ---- reports, which a child process makes ---- */
+
+static atomic_bool stop_children; /* at their begin, as if their answers took long */
+static int born[2];               /* a pipe: the pids of children that stop */
+
+static void
+in_child(void)
+{
+	pid_t pid = getpid();
+
+	if (atomic_load(&stop_children) && write(born[1], &pid, sizeof pid) == sizeof pid)
+		raise(SIGSTOP);
+}
+
+/* Asks for a report whose child is stopped; its pid. The caller closes the stream. */
+static pid_t
+ask_report(struct house *h, const char *question, struct stream **s)
+{
+	siginfo_t info;
+	pid_t child;
+
+	atomic_store(&stop_children, true);
+	assert_int_equal(stream_dial(s, h->operators, SOON_MS, NULL), 0);
+	put(*s, FRAME_ASK, 0, question, strlen(question));
+	assert_int_equal(read(born[0], &child, sizeof child), sizeof child);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOWAIT), 0);
+	atomic_store(&stop_children, false);
+	return child;
+}
+
+static void
+a_question_is_answered_while_a_report_is_made(void **state)
+{
+	struct house *h = *state;
+	struct stream *s;
+	size_t len;
+	char *report;
+	pid_t child;
+
+	begin(h);
+	child = ask_report(h, "{\"ask\":\"report\"}", &s);
+	for (int i = 0; i < 3; i++)
+		asked(h, "{\"ask\":\"status\"}", "\"ok\":true");
+	assert_int_equal(kill(child, SIGCONT), 0);
+	report = get(s, FRAME_ANSWER, &len);
+	assert_non_null(strstr(report, "\"document\":\"hone.analysis\""));
+	assert_non_null(strstr(report, "\"ok\":true"));
+	free(report);
+	stream_close(s);
+}
+
+static void
+the_report_of_an_operator_who_has_left_delays_no_other(void **state)
+{
+	struct house *h = *state;
+	struct stream *s;
+
+	begin(h);
+	ask_report(h, "{\"ask\":\"report\"}", &s);
+	stream_close(s);
+	asked(h, "{\"ask\":\"report\"}", "\"document\":\"hone.analysis\"");
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void
+a_child_that_is_killed_is_said(void **state)
+{
+	struct house *h = *state;
+	struct stream *s;
+	size_t len;
+	char *text;
+
+	begin(h);
+	kill(ask_report(h, "{\"ask\":\"report\"}", &s), SIGKILL);
+	text = get(s, FRAME_ANSWER, &len);
+	assert_non_null(strstr(text, "\"ok\":false"));
+	assert_non_null(strstr(text, "was killed or failed"));
+	free(text);
+	stream_close(s);
+}
+
+/* When the report that a question brings began. */
+static void
+since(char *answer, char out[32])
+{
+	json_t *j = json_loads(answer, 0, NULL);
+	const json_t *source = json_object_get(json_object_get(j, "report"), "source");
+
+	if (!json_is_string(json_object_get(source, "since")))
+		fail_msg("%s", answer);
+	snprintf(out, 32, "%s", json_string_value(json_object_get(source, "since")));
+	json_decref(j);
+	free(answer);
+}
+
+/* It ends with the requests of the moment when the child begins: what comes while it is made is in the next one. */
+static void
+a_new_report_begins_when_the_last_one_is_made(void **state)
+{
+	struct house *h = *state;
+	char first[32], reset[32], after[32];
+	struct stream *s;
+	size_t len;
+	pid_t child;
+
+	begin(h);
+	since(ask(h, "{\"ask\":\"report\"}"), first);
+	usleep(2000); /* times are told in ms */
+	child = ask_report(h, "{\"ask\":\"report\",\"reset\":true}", &s);
+	asked(h, "{\"ask\":\"audit\"}", "reset");
+	kill(child, SIGCONT);
+	since(get(s, FRAME_ANSWER, &len), reset);
+	stream_close(s);
+	assert_string_equal(first, reset);
+	since(ask(h, "{\"ask\":\"report\"}"), after);
+	assert_string_not_equal(first, after);
+	asked(h, "{\"ask\":\"report\",\"type\":\"X\",\"reset\":true}", "no request of any type");
+	since(ask(h, "{\"ask\":\"report\"}"), reset);
+	assert_string_equal(after, reset); /* the failed one began none */
+}
+
+static void
+reports_that_are_not_made_yet_end_with_the_controller(void **state)
+{
+	struct house *h = *state;
+	struct stream *s, *behind;
+
+	begin(h);
+	ask_report(h, "{\"ask\":\"report\"}", &s);
+	assert_int_equal(stream_dial(&behind, h->operators, SOON_MS, NULL), 0);
+	put(behind, FRAME_ASK, 0, "{\"ask\":\"requests\"}", 18);
+	asked(h, "{\"ask\":\"status\"}", "\"ok\":true"); /* the one before has come, too */
+	end(h);
+	get_refusal(s, "the controller ends");
+	get_refusal(behind, "the controller ends");
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 #define PROMISE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* ---- versions of the application ---- */
@@ -653,6 +793,11 @@ main(void)
 		PROMISE(an_agent_is_asked_for_its_clock),
 		PROMISE(malformed_messages_of_an_agent_are_refused_with_the_reason),
 		PROMISE(questions_get_answers_or_errors),
+		PROMISE(a_question_is_answered_while_a_report_is_made),
+		PROMISE(the_report_of_an_operator_who_has_left_delays_no_other),
+		PROMISE(a_child_that_is_killed_is_said),
+		PROMISE(a_new_report_begins_when_the_last_one_is_made),
+		PROMISE(reports_that_are_not_made_yet_end_with_the_controller),
 		PROMISE(a_node_that_connects_again_and_again_does_not_fill_the_log),
 		PROMISE(runs_left_active_by_a_crash_are_stopped),
 		PROMISE(a_second_controller_is_refused_and_does_not_affect_the_first),
@@ -664,5 +809,7 @@ main(void)
 		PROMISE(tracepoints_are_not_requested_while_the_database_cannot_be_written),
 	};
 
+	if (pipe(born) != 0 || pthread_atfork(NULL, NULL, in_child) != 0)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

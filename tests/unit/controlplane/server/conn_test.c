@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The frames that a connection may send, and its rate; without sockets. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,7 +107,10 @@ hello_or_a_question_identifies_a_peer(void **state)
 	assert_non_null(strstr(e.text, "no question within 5 s"));
 	assert_int_equal(says(&c, FRAME_ASK, 0, "{}", 2, at(S), &e), CONN_TAKE);
 	assert_true(c.identified);
-	assert_int_equal(conn_patience_ms(&c, at(S)), 60000);
+	assert_int_equal(conn_patience_ms(&c, at(100 * S)), INT_MAX); /* it waits, for its answer */
+	conn_answered(&c, at(100 * S));
+	assert_int_equal(conn_patience_ms(&c, at(100 * S)), 60000);
+	assert_int_equal(conn_patience_ms(&c, at(160 * S)), 0);
 	conn_release(&c);
 }
 

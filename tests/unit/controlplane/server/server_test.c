@@ -867,6 +867,82 @@ questions_are_answered(void **state)
 	stream_close(agent);
 }
 
+/* A question whose answer is to come later. */
+static struct peer *
+deferred(struct bench *b, struct stream *s)
+{
+	struct mail m;
+
+	put(s, FRAME_ASK, 0, "{}", 2);
+	m = expect(b, MAIL_ASKED);
+	server_defer(b->server, m.peer);
+	mail_release(&m);
+	return m.peer;
+}
+
+static void
+an_answer_that_comes_later_delays_no_other(void **state)
+{
+	struct bench *b = *state;
+	struct stream *s, *other;
+	struct peer *p;
+
+	begin(b);
+	s = dial(b->operators);
+	other = dial(b->operators);
+	p = deferred(b, s);
+	answer(b, other, NULL);
+	assert_true(server_waits(b->server, p));
+	server_answer(b->server, p, "{\"late\":1}", 10);
+	free(get(s, FRAME_ANSWER, NULL));
+	answer(b, s, NULL); /* its connection goes on */
+	stream_close(s);
+	stream_close(other);
+}
+
+/* Lets the server notice what has happened to its connections. */
+static bool
+waits_on(struct bench *b, struct peer *p)
+{
+	struct mail m;
+
+	for (int i = 0; i < 1000 && server_waits(b->server, p); i++)
+		if (server_next(b->server, &m, 10))
+			mail_release(&m);
+	return server_waits(b->server, p);
+}
+
+static void
+who_leaves_before_a_later_answer_is_freed_with_it(void **state)
+{
+	struct bench *b = *state;
+	struct stream *s[4], *other;
+	struct peer *p[4];
+	struct mail m;
+
+	begin(b);
+	other = dial(b->operators);
+	for (int i = 0; i < 4; i++) {
+		s[i] = dial(b->operators);
+		p[i] = deferred(b, s[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		stream_close(s[i]);
+	for (int i = 0; i < 3; i++)
+		assert_false(waits_on(b, p[i]));
+	while (server_next(b->server, &m, 100)) /* their last letters */
+		mail_release(&m);
+	server_answer(b->server, p[0], "{}", 2);
+	server_refuse(b->server, p[1], "no memory");
+	answer(b, other, NULL);
+	server_answer(b->server, p[2], "{}", 2);
+	assert_true(server_waits(b->server, p[3]));
+	stream_close(other);
+	server_refuse(b->server, p[3], "the controller ends");
+	get_refusal(s[3], "the controller ends");
+	stream_close(s[3]);
+}
+
 static void
 a_connection_has_one_question_at_a_time(void **state)
 {
@@ -1031,6 +1107,8 @@ main(void)
 		PROMISE(an_agent_that_reconnects_loses_no_batch),
 		PROMISE(the_number_of_connections_is_limited),
 		PROMISE(questions_are_answered),
+		PROMISE(an_answer_that_comes_later_delays_no_other),
+		PROMISE(who_leaves_before_a_later_answer_is_freed_with_it),
 		PROMISE(a_connection_has_one_question_at_a_time),
 		PROMISE(a_peer_that_does_not_read_does_not_delay_others),
 		PROMISE(a_full_mailbox_stops_reading_and_loses_no_mail),
