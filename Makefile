@@ -133,7 +133,7 @@ LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 # Small libraries are linked statically if their archive exists: each shared library makes a program's start slower. STATIC=no: none
 # is, as in Debian's packages, where a library is mended without them.
 STATIC ?= yes
-small = $(if $(filter yes,$(STATIC)),$(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1),-l$1)
+small = $(if $(filter yes,$(STATIC)),$(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a 2>/dev/null)),-l:lib$1.a,-l$1),-l$1)
 lib_flags_nng       := -lnng
 lib_flags_gsl       := $(call small,gsl) $(call small,gslcblas)
 lib_flags_z         := $(call small,z)
