@@ -24,7 +24,7 @@ struct seen {
 };
 
 static void
-took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice)
+took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice, struct mono now)
 {
 	MUST(c->identified && c->spoke);
 	switch (f->kind) {
@@ -80,7 +80,7 @@ one_frame(struct conn *c, struct seen *s, struct reader *r, struct mono now)
 		return false;
 	switch (conn_frame(c, &f, payload, now, &e)) {
 	case CONN_TAKE:
-		took(c, s, &f, choice);
+		took(c, s, &f, choice, now);
 		return true;
 	case CONN_AGAIN:
 		MUST(f.kind == FRAME_RECORDS && s->welcomed && f.seq < s->next_seq);
