@@ -28,6 +28,15 @@ if [ -z "${HONE_ROOT:-}" ]; then
 		n=$((n + 1))
 	done
 	echo "ok: $n packages are the same byte by byte when they are built again"
+	n=0
+	while read -r elf; do
+		readelf --wide --dyn-syms "$elf" | grep -q __stack_chk_fail || { echo "deb-check: ${elf##*/} has no stack protector"; exit 1; }
+		readelf --wide --dynamic "$elf" | grep -q "FLAGS.*NOW" || { echo "deb-check: ${elf##*/} is not linked with -z now"; exit 1; }
+		n=$((n + 1))
+	done < <(find "$out"/one/hone-*/debian/*/usr -type f ! -path '*/debian/tmp/*' ! -path '*/debug/*' \
+		-exec sh -c 'head -c 4 "$1" | grep -q ELF' - {} \; -print)
+	[ $n -gt 0 ]
+	echo "ok: $n programs and libraries have a stack protector and no lazy binding"
 	HONE_ROOT=$(mktemp -d)
 	export HONE_ROOT
 	trap 'rm -rf --one-file-system "$HONE_ROOT"' EXIT

@@ -26,7 +26,7 @@ $(NGINX_DIR)/objs/Makefile: instrument/nginx/config $(wildcard $(NGINX_SRC)/conf
 	@for f in $(abspath $(NGINX_SRC))/*; do ln -s "$$f" $(NGINX_DIR)/; done
 	@cd $(NGINX_DIR) && bash -c '[ ! -e conf_flags ] || . ./conf_flags; ./configure "$(NGINX_FLAGS)" \
 	    --with-cc-opt="-O2 -g $(CFLAGS) -Wno-error $(SAN:%=-fsanitize=%) -I$(CURDIR)" \
-	    --with-ld-opt="$(SAN:%=-fsanitize=%) -L$(abspath $O)/lib -Wl,-rpath,\\\$$\$$ORIGIN/.. -Wl,-z,nodelete" \
+	    --with-ld-opt="$(SAN:%=-fsanitize=%) -L$(abspath $O)/lib -Wl,-rpath,\\\$$\$$ORIGIN/.. -Wl,-z,nodelete $(LDFLAGS)" \
 	    --add-dynamic-module=$(CURDIR)/instrument/nginx' >configure.log 2>&1 || { tail -n 20 configure.log >&2; exit 1; }
 
 $O/lib/hone/ngx_http_hone_module.so: $(NGINX_DIR)/objs/Makefile $(NGINX_FILES) instrument/hone.h
