@@ -35,6 +35,7 @@ struct function_row {
 
 struct function_search {
 	bool gathers, timing; /* timing: ends are on, too */
+	bool whole;           /* both ends of a call were seen in this step */
 	struct hypothesis *hypothesis;
 	struct difference_node *tree; /* of what was seen in the edge; in search.functions_kept */
 	uint32_t count;
@@ -123,6 +124,7 @@ step_begin(struct search_port *port, struct search *s, bool timing, struct err *
 
 	hypothesis_disable(port, f->hypothesis, REASON_EXPLORED);
 	f->timing = timing;
+	f->whole = false;
 	f->nrows = 0;
 	f->stepped = port->now;
 	for (uint32_t i = 0; i < f->n && rc == 0; i++) {
@@ -387,6 +389,22 @@ add_passage(struct function_row *row, struct function_time *sums, const struct f
 	}
 }
 
+/*
+ * Until both ends of a call have been seen, a torn one tells that the second probes are not attached yet: hone-below attaches probes after the
+ * agent has taken its orders, on a busy machine a second later. Such a request is not counted.
+ */
+static bool
+is_early(struct function_search *f, const struct function_time *sums)
+{
+	bool torn = false;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		f->whole |= sums[i].calls > 0 && !sums[i].torn;
+		torn |= sums[i].torn;
+	}
+	return f->timing && torn && !f->whole;
+}
+
 int
 search_functions_trace(struct search_port *port, struct search *s, const struct trace *t,
     const struct critpath *path, const struct shape *shape, struct err *e)
@@ -415,6 +433,10 @@ search_functions_trace(struct search_port *port, struct search *s, const struct 
 	for (uint32_t i = 1; i < path->nsteps; i++)
 		if (inside[edges[i]])
 			add_passage(row, sums, f, t, &path->steps[i]);
+	if (is_early(f, sums)) {
+		f->nrows--;
+		return 0;
+	}
 	for (uint32_t i = 0; i < f->n; i++) {
 		f->now[i].calls += sums[i].calls;
 		f->now[i].torn += sums[i].torn;

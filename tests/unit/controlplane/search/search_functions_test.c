@@ -13,6 +13,7 @@ struct scene {
 	struct fake f;
 	struct search *s;
 	uint32_t start[NFUNCTIONS], done[NFUNCTIONS];
+	bool attached; /* the probes where functions end */
 };
 
 static uint32_t
@@ -27,7 +28,7 @@ function_label(struct scene *x, const char *function, const char *end)
 static void
 begin(struct scene *x, bool on)
 {
-	*x = (struct scene){ 0 };
+	*x = (struct scene){ .attached = true };
 	fake_begin(&x->f, "(abc)");
 	x->f.port.settings.functions = on;
 	x->s = fake_search(&x->f, 'b', 'c');
@@ -88,7 +89,8 @@ request(struct scene *x, int64_t slow_ns, int compare, bool lost)
 	at += slow_ns + MS / 2;
 	if (!lost)
 		add_event(events, &u, at, x->done[1]);
-	add_event(events, &u, at, x->done[0]);
+	if (x->attached)
+		add_event(events, &u, at, x->done[0]);
 	add_event(events, &u, at, x->f.paths.of['c']);
 	add_event(events, &u, at += 100, x->f.paths.of[')']);
 	t.nevents = u.count;
@@ -146,6 +148,34 @@ functions_are_counted_then_timed_from_the_outside_in(void **state)
 	assert_non_null(strstr(v.below_functions, "\tcompare\n1\t1\t1\t"));
 	assert_non_null(strstr(v.below_functions, "\tserve\n1\t1\t"));
 	assert_string_equal(v.below_functions + strlen(v.below_functions) - 7, "\tlookup");
+	free(v.below_functions);
+	fake_end(&x.f);
+}
+
+static void
+requests_before_the_second_probes_are_attached_do_not_count(void **state)
+{
+	struct verdict v = { 0 };
+	struct scene x;
+	int rc;
+	(void)state;
+
+	begin(&x, true);
+	assert_true(search_functions_begin(&x.f.port, x.s, &rc, NULL));
+	search_enter(x.s, SEARCH_GATHERING);
+	requests(&x, FUNCTIONS_COUNTED, 0, false);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 0);
+	search_enter(x.s, SEARCH_GATHERING);
+	x.attached = false;
+	requests(&x, FUNCTIONS_TIMED, 0, true);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 0); /* it goes on */
+	x.attached = true;
+	requests(&x, FUNCTIONS_TIMED, 0, false);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 1);
+	search_functions_stop(&x.f.port, x.s);
+	assert_int_equal(search_functions_verdict(&v, x.s, NULL), 0);
+	assert_non_null(strstr(v.below_functions, "\tserve"));
+	assert_non_null(strstr(v.below_functions, "\tlookup"));
 	free(v.below_functions);
 	fake_end(&x.f);
 }
@@ -221,6 +251,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_are_counted_then_timed_from_the_outside_in),
+		cmocka_unit_test(requests_before_the_second_probes_are_attached_do_not_count),
 		cmocka_unit_test(a_function_whose_ends_are_not_all_seen_is_not_told),
 		cmocka_unit_test(it_ends_where_no_requests_come_and_leaves_nothing_on),
 		cmocka_unit_test(it_is_not_begun_where_it_is_not_permitted_or_nothing_was_seen),
