@@ -41,6 +41,7 @@ struct engine_options {
 	double idle_share;       /* of all of Hone while nothing is diagnosed; 0: no limit */
 	double recorder_share;   /* of flight recorders while they are on; 0: 0.005 */
 	bool recorder_always;    /* they are on all the time */
+	int64_t outlier_wait_ns; /* as in struct search_settings */
 	int64_t network_max;     /* bytes a second from each agent; 0: no limit */
 	int64_t rings_max_bytes; /* of the tracer's buffers on each node, beyond which a warning is
 	                            shown; 0: never */

@@ -236,6 +236,7 @@ settings_of(const struct engine_options *o)
 		.explain_min = o->explain_min,
 		.withdraw_ns = o->withdraw_ns,
 		.cycle_max_ns = o->cycle_max_ns,
+		.outlier_wait_ns = o->outlier_wait_ns,
 		.functions = o->functions,
 	};
 }

@@ -164,6 +164,9 @@ KEY(capture, always, recorder_always, TEXT, "off", 0, 0,
     "on: flight recorders are on all the time, so that of each request type the slowest requests beyond p99.9 are captured by themselves, and "
     "what was over before anybody looked is known; then all requests are sampled that agents.budget permits, whatever agents.enough is. off: "
     "only while hone capture or a diagnosis needs them.")
+KEY(capture, wait, outlier_wait, TIME, "2min", 1 * S, 3600 * S,
+    "How long after its start a diagnosis that has found no cause still waits for outliers that are too rare to cut, at most; and it waits only if "
+    "there have been some. 1s: it does not wait.")
 
 KEY(levels, budget, levels_budget, SHARE, "0.5%", 0.00001, 1,
     "What tracepoints that are on by their log level (hone levels) may cost in the programs: a share of one core, on each node. hone levels "

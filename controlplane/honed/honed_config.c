@@ -201,6 +201,7 @@ config_engine(const struct config *c)
 		.recorder_share = c->recorder_budget,
 		.levels_share = c->levels_budget,
 		.recorder_always = strcmp(c->recorder_always, "on") == 0,
+		.outlier_wait_ns = c->outlier_wait,
 		.network_max = c->network_max,
 		.rings_max_bytes = c->memory_max_rings,
 		.effect_min = c->effect_min,

@@ -159,7 +159,8 @@ wait_ns(const struct rare_facts *f)
 {
 	double ns = RARE_WAIT_GAPS * (double)f->lasts_ns / fmax(1, (double)f->over);
 
-	return (int64_t)fmin(fmax(ns, RARE_WAIT_LEAST_NS), RARE_WAIT_MOST_NS);
+	return (int64_t)fmin(fmax(ns, RARE_WAIT_LEAST_NS),
+	    (double)(f->wait_ns > 0 ? f->wait_ns : RARE_WAIT_MOST_NS));
 }
 
 enum rare_step

@@ -70,7 +70,7 @@ int64_t captured_limit_ns(const struct sketch *times);
 
 #define RARE_ASK_NS INT64_C(5000000000)
 #define RARE_WAIT_LEAST_NS INT64_C(30000000000)
-#define RARE_WAIT_MOST_NS INT64_C(120000000000)
+#define RARE_WAIT_MOST_NS INT64_C(120000000000) /* capture.wait: its default */
 #define RARE_WAIT_GAPS 6 /* it waits for so many mean distances of two outliers */
 
 struct rare_facts {
@@ -87,6 +87,7 @@ struct rare_facts {
 	uint32_t slow, usual,
 	    pending; /* captured: outliers, usual ones, and those that nodes have not answered for */
 	int64_t lasts_ns; /* since the diagnosis began */
+	int64_t wait_ns;  /* it waits no longer than that for outliers; 0: RARE_WAIT_MOST_NS */
 };
 
 enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };
@@ -100,7 +101,7 @@ enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };
  * 3. Nodes have not answered yet: wait.
  * 4. CAPTURED_ENOUGH outliers, and enough usual requests: decide.
  * 5. It has not asked for captures, as it searched, and there are outliers: ask.
- * 6. There are outliers, and recorders are on: wait for more, for RARE_WAIT_GAPS mean distances of two.
+ * 6. There are outliers, and recorders are on: wait for more, for RARE_WAIT_GAPS mean distances of two, at most wait_ns.
  * 7. At least one is captured, and enough usual requests: decide.
  * 8. Nothing.
  */

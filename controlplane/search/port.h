@@ -37,7 +37,9 @@ struct search_settings {
 	double explain_min;   /* r^2 (or share) from which on a key explains an edge, 0..1 */
 	int64_t withdraw_ns;  /* paused for longer: the newest tracepoints are disabled */
 	int64_t cycle_max_ns; /* deadline of a cycle */
-	bool functions;       /* those inside the edge that a search ends with are probed */
+	int64_t
+	    outlier_wait_ns; /* since its start, for outliers that are too rare to cut; 0: 120 s */
+	bool functions;      /* those inside the edge that a search ends with are probed */
 };
 
 /* Counts over all diagnoses; the owner shows them. */

@@ -116,7 +116,8 @@ facts_of_times(struct search_port *port, const struct diagnosis *d, bool ends)
 		.asked = d->rare.asked,
 		.over_ns = d->rare.over_ns,
 		.cut_min = port->settings.conditions.traces_min,
-		.lasts_ns = mono_since_ns(port->now, d->begun) };
+		.lasts_ns = mono_since_ns(port->now, d->begun),
+		.wait_ns = port->settings.outlier_wait_ns };
 	uint64_t under = 0;
 
 	if (f.asked)

@@ -124,6 +124,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"search.seed=123456789",
 		"search.below=off",
 		"capture.always=on",
+		"capture.wait=3s",
 		"search.probes=off",
 		"search.deep=my_probes, lttng_ust_*",
 		"agents.sampled=25%",

@@ -316,6 +316,14 @@ more_outliers_are_waited_for_in_bounded_time(void **state)
 	assert_int_equal(rare_next(&f), RARE_WAIT);
 	f.lasts_ns = RARE_WAIT_MOST_NS;
 	assert_int_equal(rare_next(&f), RARE_DECIDE);
+	f.wait_ns = RARE_WAIT_MOST_NS + 1;
+	assert_int_equal(rare_next(&f), RARE_WAIT);
+	f.wait_ns = SECOND; /* less than the least */
+	f.lasts_ns = SECOND - 1;
+	assert_int_equal(rare_next(&f), RARE_WAIT);
+	f.lasts_ns = SECOND;
+	assert_int_equal(rare_next(&f), RARE_DECIDE);
+	f.wait_ns = 0;
 	f.lasts_ns = 20 * SECOND;
 	f.recording = false;
 	assert_int_equal(rare_next(&f), RARE_DECIDE);
