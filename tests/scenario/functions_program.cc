@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // functions_program: requests of type ORDER, handed to a thread whose unit has no tracepoint inside. One in five looks for a thing on a shelf
 // for long, which is deep in it; one in five, independently, applies a coupon that is not valid: an exception leaves the function. Each counts
-// small change very often.
+// small change very often. The shelf has 96 % of the variance, much more than waits for a processor on a busy machine.
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-enum { SHELF_US = 12000, COUPON_US = 8000, REST_US = 3000, COINS = 3000 };
+enum { SHELF_US = 40000, COUPON_US = 8000, REST_US = 3000, COINS = 3000 };
 
 struct order {
 	struct hone_carrier carrier;

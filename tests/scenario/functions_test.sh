@@ -34,16 +34,27 @@ AGENT=$!
 LD_LIBRARY_PATH=$O/lib "$O/tests/scenario/functions_program" > "$D/program.log" 2>&1 &
 PROGRAM=$!
 seen() { hone status --json | jq -e 'any(.types[]; .type == "ORDER" and .traces > 50)'; }
-check "its requests are seen" wait_for 30 seen
+check "its requests are seen" wait_for 60 seen
 helper() { pgrep -r R,S,D -P "$(pgrep -P "$AGENT" -x hone-starter)" -x hone-below; }
 links() { cat /proc/"$(helper)"/fdinfo/* 2> /dev/null | awk '/^link_type:/ { type = $2 } /^link_id:/ && type == "uprobe_multi" { print $2 }'; }
-hone start ORDER --wait > "$D/said" 2>&1 &
-DIAGNOSIS=$!
-until gone $DIAGNOSIS; do links; sleep 0.1; done > "$D/links"
-check "a diagnosis ends" eval 'cat "$D/said"; wait $DIAGNOSIS'
+# While the machine stands still for seconds, the agent ends a silent hone-below and loses honed; what functions took is unknown then, and
+# that is said. Another diagnosis follows such a one.
+stalls() { grep -cE "is silent|no data for|no message from the controller" "$D/agent.log"; }
+for _ in 1 2 3; do
+	stalled=$(stalls)
+	hone start ORDER --wait --timeout 60 > "$D/said" 2>&1 &
+	DIAGNOSIS=$!
+	until gone $DIAGNOSIS; do links; sleep 0.1; done >> "$D/links"
+	wait $DIAGNOSIS
+	ENDED=$?
+	[ "$(stalls)" != "$stalled" ] || break
+	wait_for 60 seen
+done
+check "a diagnosis ends" eval 'cat "$D/said"; [ $ENDED = 0 ]'
 verdict() { hone forest ORDER --json | jq -e ".runs[0].verdict | debug | $1"; }
 of() { verdict "[.below.functions[] | select(.function == \"$1\")][0] | $2"; }
-check "the function with most of the variance is timed" of scan_shelf '.share > 0.4 and .share_low > 0.2 and .calls == 1'
+# How far its interval reaches depends on how many requests were slow meanwhile, and on what else the machine does. Once in each request; one whose records were lost counts as a request without a call.
+check "the function with most of the variance is timed" of scan_shelf '.share > 0.3 and .share_low > 0 and .share_high > 0.6 and .calls > 0.9 and .calls <= 1'
 check "and what it calls" of look_at '.share > 0.4 and .calls > 1'
 check "one that an exception leaves is not timed" verdict '[.below.functions[] | select(.function == "apply_coupon" and .share != null)] == []'
 check "exceptions pass it unharmed" kill -0 $PROGRAM
@@ -56,13 +67,13 @@ check "what was probed is in the log of the run" asked
 
 # By hand.
 counted() { "$O/lib/hone/hone-below" --pid $PROGRAM --all --seconds 1 --probes func.serve --json > "$D/counted.json" && jq -e '[.probes[] | .hits] | length == 2 and all(. > 20)' "$D/counted.json"; }
-check "hone-below counts the calls of a function" counted
+check "hone-below counts the calls of a function" wait_for 30 counted
 too_often() { "$O/lib/hone/hone-below" --pid $PROGRAM --all --seconds 2 --probes func.count_coin --json > "$D/often.json" && jq -e 'any(.probes[]; .failed != null and (.failed | test("times a second")))' "$D/often.json"; }
-check "one that is called too often goes off" too_often
+check "one that is called too often goes off" wait_for 30 too_often
 missing() { "$O/lib/hone/hone-below" --pid $PROGRAM --all --seconds 1 --probes func.no_such --json > "$D/missing.json" && jq -e 'all(.probes[]; .failed | test("no file"))' "$D/missing.json"; }
 check "one that is not there is said to be missing" missing
 check "the program goes on" kill -0 $PROGRAM
 kill $PROGRAM
-check "the agent ends" eval 'kill $AGENT; wait_for 10 gone $AGENT'
+check "the agent ends" eval 'kill $AGENT; wait_for 30 gone $AGENT'
 echo "1..$N"
 exit $FAILED
