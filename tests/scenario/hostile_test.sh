@@ -20,7 +20,7 @@ why() { echo "--- agent"; tail -n 8 "$D/agent.log"; echo "--- controller"; tail 
 daemon_start() {
 	lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 	SESSIOND=$!
-	wait_for 20 lttng -n list > /dev/null 2>&1
+	wait_for 60 lttng -n list > /dev/null 2>&1
 }
 restart() { # programs register again 5 s later
 	local consumers
@@ -40,7 +40,7 @@ program_start() { # NAME USER
 	cp "$O/tests/scenario/agent_program" "$D/p/bin/$1"
 	setpriv --reuid="$2" --regid="$2" --clear-groups "$D/p/bin/$1" "$D/state/$1" 1000 2>> "$D/$1.log" 9>&- &
 	eval "PROGRAM_$1=$!"
-	wait_for 20 test -s "$D/state/$1"
+	wait_for 60 test -s "$D/state/$1"
 }
 MARK=0
 mark() { MARK=$(wc -l < "$D/controller.log"); }
@@ -63,21 +63,21 @@ program_start jam $OTHER
 program_start cut $OTHER
 "$O/tests/scenario/agent_controller" "$URL" "$D/journal" < "$D/say" >> "$D/controller.log" 9>&- &
 CONTROLLER=$!
-wait_for 20 test -S "$D/controller.sock"
+wait_for 60 test -S "$D/controller.sock"
 # Somebody else's folder is where its table of rates has to be.
 setpriv --reuid=$STRANGER --regid=$STRANGER --clear-groups mkdir -p /dev/shm/hone-policy/in_the_way
 "$O/bin/hone-agent" -o agent.node=n1 -o agent.users="root, $OTHER" -o "controller.url=$URL" -o controller.retry=200ms -o log.level=debug 2>> "$D/agent.log" 9>&- &
 AGENT=$!
-wait_for 20 after '^programs 3 names'
+wait_for 60 after '^programs 3 names'
 echo "want 1 600000" >&9
 check "the agent starts, though another user's folder is in the place of its table" test -f /dev/shm/hone-policy
-check "programs of two users are traced" wait_for 20 after '^records [1-9]'
+check "programs of two users are traced" wait_for 60 after '^records [1-9]'
 
 # ---- users that are not listed -------------------------------------------------------
-check "they are those of listed users" wait_for 20 after '^programs 3 names 450'
+check "they are those of listed users" wait_for 60 after '^programs 3 names 450'
 program_start unlisted $STRANGER
 check "the agent says how many programs are not read, since their users are not listed" \
-	wait_for 20 grep -q "agent.users does not list, which are not read: 1$" "$D/agent.log"
+	wait_for 60 grep -q "agent.users does not list, which are not read: 1$" "$D/agent.log"
 check "and reads the others" after '^records [1-9]'
 check "it is not listed" not_after '^programs 4'
 kill $PROGRAM_unlisted && wait $PROGRAM_unlisted 2> /dev/null
@@ -91,18 +91,16 @@ knock_as() { # USER
 mark
 knock_as $STRANGER
 check "the agent names a user without a traced program who says that requests are not recorded" \
-	wait_for 20 grep -q "process $KNOCKER of user $STRANGER reports untraced requests" "$D/agent.log"
-wait_for 5 after '^loss'	# those of the one second that strangers have
-sleep 0.5
-mark
-sleep 3
-check "no loss is told of the other users' requests" not_after '^loss'
+	wait_for 60 grep -q "process $KNOCKER of user $STRANGER reports untraced requests" "$D/agent.log"
+# Losses of the one second that strangers have are told, on a busy machine late; then none for 3 s, though the stranger goes on.
+no_loss() { mark; sleep 3; not_after '^loss' && after '^records [1-9]'; }
+check "no loss is told of the other users' requests" wait_for 60 no_loss
 check "their records arrive" after '^records [1-9]'
 check "the stranger still knocks" kill -0 $KNOCKER
 kill $KNOCKER && wait $KNOCKER 2> /dev/null
 mark
 knock_as $OTHER
-check "the same of a user who has traced programs is a loss" wait_for 20 after '^loss'
+check "the same of a user who has traced programs is a loss" wait_for 60 after '^loss'
 kill $KNOCKER && wait $KNOCKER 2> /dev/null
 KNOCKER=
 
@@ -110,33 +108,33 @@ KNOCKER=
 mark
 kill -USR2 "$PROGRAM_jam"
 check "a program that writes an impossible position is in quarantine, with pid and user" \
-	wait_for 20 after "trouble \"ring-positions \" of jam\($PROGRAM_jam\) user $OTHER$"
-check "it is not listed any more" wait_for 20 after '^programs 2 names'
+	wait_for 60 after "trouble \"ring-positions \" of jam\($PROGRAM_jam\) user $OTHER$"
+check "it is not listed any more" wait_for 60 after '^programs 2 names'
 check "no queue was full meanwhile" not_after 'fill (0\.[6-9]|1)'
 mark
-check "records of the others arrive" wait_for 20 after '^records [1-9]'
+check "records of the others arrive" wait_for 60 after '^records [1-9]'
 mark
 kill -9 "$PROGRAM_jam" && wait "$PROGRAM_jam" 2> /dev/null
 # LTTng 2.13 closes sub-buffer after sub-buffer up to that position when the program ends.
 check "the agent names it as what makes the consumer daemon take a whole core" \
-	wait_for 30 after "trouble \"consumer-broken \" of jam\($PROGRAM_jam\) user $OTHER$"
+	wait_for 60 after "trouble \"consumer-broken \" of jam\($PROGRAM_jam\) user $OTHER$"
 restart
-check "the trouble ends with a restart of the session daemon" wait_for 30 after 'tracer ok .*trouble " "'
+check "the trouble ends with a restart of the session daemon" wait_for 60 after 'tracer ok .*trouble " "'
 
 # ---- a shortened file ----------------------------------------------------------------
-wait_for 30 after '^programs 2 names'
+wait_for 60 after '^programs 2 names'
 mark
 kill -USR1 "$PROGRAM_cut"
 check "a program that shortens its ring buffers is in quarantine, with pid and user" \
-	wait_for 20 after "trouble \"(ring-damaged|consumer-broken) \" of cut\($PROGRAM_cut\) user $OTHER$"
+	wait_for 60 after "trouble \"(ring-damaged|consumer-broken) \" of cut\($PROGRAM_cut\) user $OTHER$"
 check "the agent names it as what ended the consumer daemon" \
-	wait_for 20 after "tracer down .*trouble \"consumer-broken \" of cut\($PROGRAM_cut\) user $OTHER$"
+	wait_for 60 after "tracer down .*trouble \"consumer-broken \" of cut\($PROGRAM_cut\) user $OTHER$"
 check "the agent lives" agent_lives
 check "its log names the program" grep -q "cut ($PROGRAM_cut) of user $OTHER is not traced any more: ring-damaged" "$D/agent.log"
 kill -9 "$PROGRAM_cut" && wait "$PROGRAM_cut" 2> /dev/null
 restart
-check "after a restart of the session daemon the same agent traces again" wait_for 30 after 'tracer ok .*trouble " "'
-check "records arrive again" wait_for 30 after '^records [1-9]'
+check "after a restart of the session daemon the same agent traces again" wait_for 60 after 'tracer ok .*trouble " "'
+check "records arrive again" wait_for 60 after '^records [1-9]'
 check "the agent lives still" agent_lives
 echo "1..$N"
 exit $FAILED
