@@ -249,13 +249,13 @@ examples: shop news otel-stock
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
 # Each scenario has its own session daemons and mostly waits, so three run at a time, the longest first. Those that
-# record the kernel or judge what is healthy run two at a time; those that measure processor time, clocks, or how fast queues
-# fill run alone.
+# record the kernel, judge what is healthy or load the machine fully run two at a time; those that measure processor
+# time, clocks, or how fast queues fill run alone.
 SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
-LONG      := $(call scenario_files,map report kill overhead recovery bad_peer agent below_agent guard \
+LONG      := $(call scenario_files,map report kill recovery bad_peer agent below_agent guard \
 	matrix budget nginx redis postgres probes)
-PAIRED    := $(call scenario_files,alerts web questions soak demo kernel_record news states below annotate)
+PAIRED    := $(call scenario_files,questions news demo alerts below overhead web soak kernel_record states annotate)
 ALONE     := $(call scenario_files,kernel_live switches burst clock cost source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
