@@ -294,7 +294,8 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 COMPARED=30 SEED=1 STRATEG
 	{ $(word 2,$^) --baseline --apps $(COMPARED) --seed $(SEED) --strategy hierarchical --size-max 600 && \
 	    echo "ok - random applications with a baseline" >$(TAP)/compared.tap; } | tee $(TAP)/compared.txt; \
 	[ -e $(TAP)/compared.tap ] || { echo "not ok - random applications with a baseline" >$(TAP)/compared.tap; exit 1; }; }
-scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
+scenario-build: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
+scenario: scenario-build
 	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(PAIRED) $(ALONE),$(SCENARIOS))" "$(PAIRED)" "$(ALONE)"
 fuzz:	# clang's libFuzzer; its objects are separate
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" \
@@ -336,7 +337,7 @@ JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
 # counts what passed, failed, was retried and was skipped.
 check: setup-tests
 	+@exec tools/check.sh $(abspath $O)/check \
-	    "build: $(JOBS) all unit-build" \
+	    "build: $(JOBS) all unit-build scenario-build" \
 	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
 	    "& unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
@@ -462,4 +463,4 @@ clean:
 
 -include $(shell find $O -path '$O/deb*' -prune -o -type f -name '*.d' -print 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean
+.PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario scenario-build fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean

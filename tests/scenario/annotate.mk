@@ -3,5 +3,5 @@
 $O/tests/scenario/annotate_program: $O/tests/scenario/annotate_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 annotate-scenario: $O/tests/scenario/annotate_program
-scenario: annotate-scenario
+scenario-build: annotate-scenario
 .PHONY: annotate-scenario

@@ -2,7 +2,7 @@
 $O/tests/scenario/below_work: tests/scenario/below_work.c
 	@mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -fomit-frame-pointer -Wall -Wextra -o $@ $< -pthread
 below-scenario: $O/tests/scenario/below_work $O/bench/below_cost_program
-scenario: below-scenario
+scenario-build: below-scenario
 .PHONY: below-scenario
 
 # What hone-below costs; see bench/below_cost.py.

@@ -6,5 +6,5 @@ $O/tests/scenario/check_front $O/tests/scenario/check_back: %: %.o $O/lib/libhon
 $O/tests/scenario/check_plain: tests/scenario/check_back.c
 	@mkdir -p $(@D) && $(CC) $(CPPFLAGS) -I. -O2 -DPLAIN -o $@ $< -lpthread
 check-scenario: $O/tests/scenario/check_front $O/tests/scenario/check_back $O/tests/scenario/check_plain
-scenario: check-scenario
+scenario-build: check-scenario
 .PHONY: check-scenario

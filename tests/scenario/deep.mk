@@ -5,7 +5,7 @@ $O/tests/scenario/deep_program: $O/tests/scenario/deep_program.o $O/lib/libhone.
 $O/tests/scenario/deep_library.so: $O/tests/scenario/deep_library.o
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL)
 deep-scenario: $O/tests/scenario/deep_program $O/tests/scenario/deep_library.so
-scenario: deep-scenario
+scenario-build: deep-scenario
 .PHONY: deep-scenario
 
 # The cost of the helpers with all tracepoints disabled; see bench/preload_cost.sh.

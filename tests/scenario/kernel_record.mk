@@ -9,5 +9,5 @@ $O/tests/scenario/kernel_tcp: $O/tests/scenario/kernel_tcp.o
 $O/tests/scenario/kernel_children: $O/tests/scenario/kernel_children.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
 kernel-record-scenario: $(addprefix $O/tests/scenario/,kernel_stream kernel_events kernel_causes kernel_tcp kernel_children below_work)
-scenario: kernel-record-scenario
+scenario-build: kernel-record-scenario
 .PHONY: kernel-record-scenario

@@ -5,5 +5,5 @@ $O/tests/scenario/kernel_requests_truth: $O/tests/scenario/kernel_requests_truth
 $O/tests/scenario/kernel_requests_work: $O/tests/scenario/kernel_requests_work.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
 kernel-requests-scenario: $(addprefix $O/tests/scenario/kernel_requests_,truth work)
-scenario: kernel-requests-scenario
+scenario-build: kernel-requests-scenario
 .PHONY: kernel-requests-scenario

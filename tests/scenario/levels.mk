@@ -2,5 +2,5 @@
 $O/tests/scenario/levels_program: $O/tests/scenario/levels_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 levels-scenario: $O/bin/honed $O/bin/hone-agent $O/lib/hone/hone-cost $O/bin/hone $O/tests/scenario/levels_program
-scenario: levels-scenario
+scenario-build: levels-scenario
 .PHONY: levels-scenario

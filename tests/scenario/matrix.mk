@@ -9,7 +9,7 @@ $O/tests/scenario/matrix_program: $O/tests/scenario/matrix_program.o $O/lib/libh
 $O/tests/scenario/matrix_tap: $O/tests/scenario/matrix_tap.o $O/tests/common/accepted.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 matrix-scenario: agent-scenario $O/tests/scenario/matrix_program $O/tests/scenario/matrix_tap
-scenario: matrix-scenario
+scenario-build: matrix-scenario
 
 MOMENTS ?= 200
 kill-matrix: all matrix-scenario kill-scenario

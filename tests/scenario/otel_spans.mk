@@ -2,5 +2,5 @@
 $O/tests/scenario/otel_spans_program: $O/tests/scenario/otel_spans_program.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust
 otel-spans-scenario: $O/tests/scenario/otel_spans_program
-scenario: otel-spans-scenario
+scenario-build: otel-spans-scenario
 .PHONY: otel-spans-scenario

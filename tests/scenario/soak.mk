@@ -13,7 +13,7 @@ soak-scenario: $(addprefix $O/tests/scenario/,soak_program soak_late.so soak_loa
 SOAK_MINUTES ?= 30
 soak: all soak-scenario
 	O=$(abspath $O) SOAK_SECONDS=$$(($(SOAK_MINUTES) * 60)) bash tests/scenario/soak.sh
-scenario: soak-scenario
+scenario-build: soak-scenario
 
 .PHONY: soak soak-scenario
 
@@ -26,6 +26,6 @@ bad-peer-scenario: soak-scenario $O/tests/scenario/bad_peer $O/bin/hone
 BAD_PEER_SECONDS ?= 600
 bad-peer: all bad-peer-scenario
 	O=$(abspath $O) BAD_PEER_SECONDS=$(BAD_PEER_SECONDS) bash tests/scenario/bad_peer.sh
-scenario: bad-peer-scenario
+scenario-build: bad-peer-scenario
 
 .PHONY: bad-peer bad-peer-scenario

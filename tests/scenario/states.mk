@@ -2,5 +2,5 @@
 $O/tests/scenario/states_work: $O/tests/scenario/states_work.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
 states-scenario: $O/tests/scenario/states_work
-scenario: states-scenario
+scenario-build: states-scenario
 .PHONY: states-scenario
