@@ -125,10 +125,14 @@ ZSH_PLACE ?= site-functions
 CC      ?= cc
 SAN     ?=
 OPT     ?= -O2 -g
+# Tests with sanitizers: line numbers are all that their reports need of debug information.
+SAN_OPT := -O1 -g1
+# They are linked by the faster linker if it is there.
+LD_SAN  := $(if $(SAN),$(if $(shell command -v ld.lld),-fuse-ld=lld))
 CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wno-missing-field-initializers -fno-omit-frame-pointer -fPIC -I. -DHONE_VERSION='"$(VERSION)"' \
 	-MMD -MP $(SAN:%=-fsanitize=% -DHONE_DEBUG) $(CFLAGS)
-LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
+LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LD_SAN) $(LDFLAGS)
 
 # Small libraries are linked statically if their archive exists: each shared library makes a program's start slower. STATIC=no: none
 # is, as in Debian's packages, where a library is mended without them.
@@ -298,7 +302,7 @@ scenario-build: all instrument-scenario agent-scenario source-scenario clock-sce
 scenario: scenario-build
 	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(PAIRED) $(ALONE),$(SCENARIOS))" "$(PAIRED)" "$(ALONE)"
 fuzz:	# clang's libFuzzer; its objects are separate
-	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" \
+	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="$(SAN_OPT)" \
 	    CFLAGS=-fsanitize-coverage=trace-pc LDFLAGS="$(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))" fuzzers
 $(FUZZERS): $O/tests/fuzz/common/work.o
 fuzzers: $(FUZZERS)
@@ -340,9 +344,9 @@ check: setup-tests
 	    "build: $(JOBS) all unit-build scenario-build" \
 	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
-	    "& unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
-	    "& sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
-	    "& unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='-O1 -g' UNIT='$(THREADED)' unit" \
+	    "& unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' unit" \
+	    "& sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
+	    "& unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='$(SAN_OPT)' UNIT='$(THREADED)' unit" \
 	    "& fuzz: $(JOBS) fuzz" \
 	    "scenario: scenario"
 # During development: tests that start no real processes, in under 3 minutes.

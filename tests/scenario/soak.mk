@@ -21,7 +21,7 @@ scenario-build: soak-scenario
 $O/tests/scenario/bad_peer: $O/tests/scenario/bad_peer.o $O/tests/scenario/bad_peer_make.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 bad-peer-scenario: soak-scenario $O/tests/scenario/bad_peer $O/bin/hone
-	@$(MAKE) --no-print-directory O=$O-san SAN=address,undefined OPT="-O1 -g" \
+	@$(MAKE) --no-print-directory O=$O-san SAN=address,undefined OPT="$(SAN_OPT)" \
 	    $(addprefix $(O)-san/,bin/honed bin/hone-agent lib/hone/hone-cost)
 BAD_PEER_SECONDS ?= 600
 bad-peer: all bad-peer-scenario
