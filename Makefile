@@ -281,9 +281,12 @@ TAP       ?= $O/tap
 unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e 'tools/tap.sh $(TAP)' $(sort $^)
 unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $O/tests/sim/random
-# Tests that start threads, for the thread sanitizer.
+# Tests of what starts threads, and that can start one, under the thread sanitizer.
 THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
 	$(patsubst tests/unit/%.c,%,$(shell grep -rl --include=*_test.c pthread_ tests/unit))
+unit-tsan: unit-build
+	@$(MAKE) --no-print-directory O=$O-tsan SAN=thread OPT='$(SAN_OPT)' UNIT="$$(tools/threaded.sh $O/tests/unit \
+	    $(patsubst $O/tests/unit/%,%,$(filter $(THREADED:%=$O/tests/unit/%),$(UNIT_TESTS))))" unit
 APPS ?= 40
 COMPARED ?= 30
 SEED ?= 1
@@ -346,7 +349,7 @@ check: setup-tests
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
 	    "& unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' unit" \
 	    "& sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
-	    "& unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='$(SAN_OPT)' UNIT='$(THREADED)' unit" \
+	    "& unit-tsan: $(JOBS) unit-tsan" \
 	    "& fuzz: $(JOBS) fuzz" \
 	    "scenario: scenario"
 # During development: tests that start no real processes, in under 3 minutes.
@@ -467,4 +470,4 @@ clean:
 
 -include $(shell find $O -path '$O/deb*' -prune -o -type f -name '*.d' -print 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: mutate overhead help all instrument examples shop news unit unit-build sim scenario scenario-build fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean
+.PHONY: mutate overhead help all instrument examples shop news unit unit-build unit-tsan sim scenario scenario-build fuzz fuzzers rooms man docs docs-check format format-check habits setup setup-tests check quick demo eval bench calibrate calibrate-traces eval-nezha install clean
