@@ -166,30 +166,11 @@ is_followed(const struct search_port *port, const struct judged_group *j, uint32
 	       j->finding.edges[edge].share * part >= port->settings.isolate_min;
 }
 
-/* What edges with these ends carry of the variance within the groups. */
-static double
-edge_effect(const struct diagnosis *d, const struct gap *gap)
-{
-	double sum = 0, m2 = 0;
-
-	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
-		const struct group *g = groups_at(d->groups, i);
-
-		for (uint32_t k = 0; k < g->shape.nedges; k++) {
-			const struct gap x = gap_of(&g->shape, k);
-
-			if (gap_same_ends(&x, gap))
-				sum += g->edges[k].c_xy;
-		}
-		m2 += g->total.m2;
-	}
-	return m2 > 0 ? sum / m2 : 0;
-}
-
 /* The group's main edge was searched, and is searched again: see search_again(). */
 static bool
-is_again(const struct diagnosis *d, const struct eligible *r)
+is_again(const struct search_port *port, const struct diagnosis *d, const struct eligible *r)
 {
+	const struct type_variance t = diagnosis_variance(port, d);
 	const struct group *g = r->group;
 	const struct gap gap = gap_of(&g->shape, r->judged->finding.top);
 	struct again_facts f = {
@@ -209,8 +190,8 @@ is_again(const struct diagnosis *d, const struct eligible *r)
 		f.requests_then = s->origin.hypothesis->traces;
 		f.named = fmax(f.named, v != NULL ? fmax(v->effect, v->share) : 0);
 	}
-	if (f.searches > 0)
-		f.effect = edge_effect(d, &gap);
+	if (f.searches > 0 && t.m2 > 0)
+		f.effect = type_variance_gap(&t, &gap) / t.m2;
 	return search_again(&f);
 }
 
@@ -220,7 +201,7 @@ add_searches(struct search_port *port, struct diagnosis *d, const struct eligibl
 {
 	const struct finding *f = &r->judged->finding;
 	double least = port->settings.isolate_min;
-	int rc = add_search(port, d, r, f->top, is_again(d, r), e);
+	int rc = add_search(port, d, r, f->top, is_again(port, d, r), e);
 
 	for (uint32_t i = 0; i < f->nedges && rc == 0; i++)
 		if (i != f->top && is_followed(port, r->judged, i) &&
@@ -304,7 +285,7 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 
 	if (d->nsearches == SEARCHES_MAX)
 		return false;
-	if (is_again(d, r))
+	if (is_again(port, d, r))
 		return true;
 	if (search_list_has_group(d, r->group->shape.key))
 		return d->looks_on && is_other(d, r);
@@ -318,20 +299,9 @@ is_new(const struct search_port *port, const struct diagnosis *d, const struct e
 	return false;
 }
 
-/* The least m2 of a group that has as much of the variance within groups as is worth mending. */
-static double
-m2_worth(const struct diagnosis *d)
-{
-	double m2 = 0;
-
-	for (uint32_t i = 0; i < groups_count(d->groups); i++)
-		m2 += groups_at(d->groups, i)->total.m2;
-	return d->run->effect_min * m2;
-}
-
 /*
  * Eligible groups get searches, from the costliest one down to a share of its cost; also those that have the least effect of
- * the type's variance: a few requests that are very slow cost less than many that vary a little. Groups that are
+ * the type's variance (type_variance.h): a few requests that are very slow cost less than many that vary a little. Groups that are
  * not new are not judged with intervals: most have the problem that is searched already.
  */
 static int
@@ -340,13 +310,15 @@ watch(struct search_port *port, struct diagnosis *d, bool late, bool ended, stru
 	struct eligible eligible[ELIGIBLE_MAX];
 	bool enough = late || d->nsearches > 0, left = search_captures_hold(port, d);
 	int n = eligible_groups(eligible, port, d, late, e), rc = n < 0 ? n : 0;
-	double worth_ns = 0, least_m2 = m2_worth(d);
+	const struct type_variance t = diagnosis_variance(port, d);
+	double worth_ns = 0, least_m2 = d->run->effect_min * t.m2;
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		double cost_ns = eligible[i].judged->finding.cost_ns;
 		int sure = 1;
 
-		if (cost_ns <= 0 || (cost_ns < worth_ns && eligible[i].group->total.m2 < least_m2))
+		if (cost_ns <= 0 ||
+		    (cost_ns < worth_ns && type_variance_group(&t, eligible[i].group) < least_m2))
 			continue;
 		if (!left && is_new(port, d, &eligible[i]) &&
 		    (sure = eligible_surely(&eligible[i], port, d, enough, e)) > 0)
@@ -475,23 +447,51 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 	return f;
 }
 
-/* Of the variance of all requests, the share that groups have which have too few of them to be judged. */
-static double
-unjudged_share(const struct search_port *port, const struct diagnosis *d)
+/* What groups have that have too few requests to be judged, and those of them that come often enough to have them by LATE_LOOKS
+ * times cycle_max; and *effect beside them. */
+static void
+find_unjudged(struct look_facts *f, const struct search_port *port, const struct diagnosis *d)
 {
-	struct moments all = { 0 };
-	double m2 = 0;
+	const struct type_variance t = diagnosis_variance(port, d);
+	double enough = (double)port->settings.conditions.traces_min, m2 = 0, due = 0, all = 0,
+	       part = (double)mono_since_ns(port->now, d->begun) /
+	              (LATE_LOOKS * (double)port->settings.cycle_max_ns);
 
-	for (uint32_t i = 0; i < groups_count(d->groups); i++)
-		moments_merge(&all, &groups_at(d->groups, i)->total);
 	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
-		const struct moments *m = &groups_at(d->groups, i)->total;
-		double apart = m->mean - all.mean;
+		const struct group *g = groups_at(d->groups, i);
+		double n = (double)g->total.n, apart = g->total.mean - t.usual.mean, its;
 
-		if (m->n < port->settings.conditions.traces_min)
-			m2 += m->m2 + (double)m->n * apart * apart;
+		its = n < enough ? g->total.m2 + n * apart * apart : type_variance_group(&t, g);
+		all += its;
+		m2 += n < enough ? its : 0;
+		due += n < enough && n >= enough * part ? its : 0;
 	}
-	return all.m2 > 0 ? m2 / all.m2 : 0;
+	f->unjudged = all > 0 ? m2 / all : 0;
+	f->due = all > 0 ? due / all : 0;
+	f->effect *= all > 0 ? fmin(1, t.m2 / all) : 1;
+}
+
+/* Whether a group varies by more than the limit by all that is known, which is not certain yet. */
+static bool
+is_undecided(const struct search_port *port, const struct diagnosis *d)
+{
+	for (uint32_t i = 0; d->watched != NULL && i < d->watched->n; i++)
+		if (d->watched->judged[i].finding.problem == PROBLEM_UNSURE &&
+		    d->watched->judged[i].finding.cv > port->settings.conditions.cv_max)
+			return true;
+	return false;
+}
+
+/* Without a search: whether one may begin yet. */
+static bool
+is_open(const struct search_port *port, const struct diagnosis *d, int64_t waited_ns)
+{
+	struct look_facts f = { 0 };
+
+	if (waited_ns >= LATE_LOOKS * port->settings.cycle_max_ns)
+		return false;
+	find_unjudged(&f, port, d);
+	return is_undecided(port, d) || f.due > d->run->effect_min;
 }
 
 static bool
@@ -500,17 +500,20 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 	const struct presence_state p = presence_look(
 	    &d->presence, mono_since_ns(port->now, d->begun));
 	const struct worth_facts w = worth_facts_of(port->forest, d->run);
+	int64_t watched_ns = mono_since_ns(port->now, d->begun);
 	struct look_facts f = { .late = late,
+		.latest = watched_ns >= LATE_LOOKS * port->settings.cycle_max_ns,
+		.effect_min = d->run->effect_min,
 		.worth = worth_state(&w) == RUN_FOUND ? w.worth : 0,
 		.effect = w.most,
 		.quiet = p.quiet,
 		.seen_ns = p.to_ns - p.from_ns,
-		.watched_ns = mono_since_ns(port->now, d->begun) };
+		.watched_ns = watched_ns };
 	const struct verdict *first = forest_verdict(port->forest, d->run->id, 1);
 
 	f.pool = first != NULL && first->pool != POOL_NONE && first->pool != POOL_STILL &&
 	         isnan(first->new_part);
-	f.unjudged = f.worth > 0 ? unjudged_share(port, d) : 0;
+	find_unjudged(&f, port, d);
 	return look_on(&f);
 }
 
@@ -616,14 +619,14 @@ all_ended(const struct diagnosis *d)
 	return d->nsearches > 0;
 }
 
-/* What waits for threads come from, by all that is known by now. */
+/* The effects of verdicts, and what waits for threads come from, by all that is known by now. */
 static int
-judge_pools(struct search_port *port, struct diagnosis *d, struct err *e)
+judge_effects(struct search_port *port, struct diagnosis *d, struct err *e)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++)
-		rc = search_pool_again(port, d->searches[i], e);
+		rc = search_effect_again(port, d->searches[i], e);
 	return rc;
 }
 
@@ -650,7 +653,7 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	ended = all_ended(d);
 	if (ended && (late || mono_since_ns(port->now, d->judged) >= STILL_LOOK_NS)) {
 		d->judged = port->now;
-		if ((rc = judge_pools(port, d, e)) != 0)
+		if ((rc = judge_effects(port, d, e)) != 0)
 			return rc;
 	}
 	looks = ended && looks_on(port, d, late);
@@ -658,7 +661,7 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 				   !found_so_far(port, d));
 	if ((rc = watch(port, d, late, ended, e)) != 0)
 		return rc;
-	ended = d->nsearches == 0 ? late : !looks && all_ended(d);
+	ended = d->nsearches == 0 ? late && !is_open(port, d, waited_ns) : !looks && all_ended(d);
 	if ((rc = search_captures(port, d, ended && !found_so_far(port, d), e)) != 0)
 		return rc < 0 ? rc : 0;
 	if (!ended)

@@ -18,13 +18,14 @@ root_of(const struct search *s)
 }
 
 double
-search_effect(const struct search *s, double share, double variance)
+search_effect(const struct search_port *port, const struct search *s, double share, double variance)
 {
 	const struct group *root = root_of(s);
+	const struct type_variance t = diagnosis_variance(port, s->diagnosis);
 	const struct effect_facts f = { .by_latency = s->origin.problem == PROBLEM_SLOW,
 		.share = share,
 		.group_variance = root != NULL ? moments_variance(&root->total) : variance,
-		.within_variance = groups_within(s->diagnosis->groups) };
+		.within_variance = t.n > 0 ? t.m2 / t.n : 0 };
 
 	return effect_of(&f);
 }
@@ -43,14 +44,14 @@ root_share(const struct search *s, const struct group *root, uint32_t edge)
 /* The verdict's effect, at most what the edge that its search began with has of all requests: those of the
  * verdict are fewer. */
 static double
-named_effect(const struct search *x, const struct group *root)
+named_effect(const struct search_port *port, const struct search *x, const struct group *root)
 {
 	uint32_t edge = root != NULL ? gap_edge(&root->shape, &x->origin.gap) : UINT32_MAX;
 	double effect = x->outcome.verdict->effect;
 
 	if (edge == UINT32_MAX)
 		return effect;
-	return fmin(effect, search_effect(x, root_share(x, root, edge), 0));
+	return fmin(effect, search_effect(port, x, root_share(x, root, edge), 0));
 }
 
 double
@@ -58,14 +59,14 @@ search_left(const struct search_port *port, const struct search *s)
 {
 	const struct diagnosis *d = s->diagnosis;
 	const struct group *root = root_of(s);
-	double left = search_effect(s, 1, 0);
+	double left = search_effect(port, s, 1, 0);
 
 	for (uint32_t i = 0; i < d->nsearches; i++) {
 		const struct search *x = d->searches[i];
 
 		if (x->outcome.verdict != NULL && x->origin.group_id.a == s->origin.group_id.a &&
 		    x->origin.group_id.b == s->origin.group_id.b)
-			left -= named_effect(x, root);
+			left -= named_effect(port, x, root);
 	}
 	if (s->origin.problem == PROBLEM_SLOW && root != NULL && root->total.mean > 0)
 		left -= sketch_quantile_most(&d->sketch, port->settings.conditions.slow_quantile) /
@@ -142,13 +143,13 @@ measure_edge(struct left_edge *ret, const struct edge_sample *cycle, const struc
 		ret->m = measure_in_root(s, root, edge);
 	else
 		rc = measure_in_cycle(&ret->m, &ret->gap, port, s, e);
-	if (rc != 0 || search_effect(s, ret->m.share, ret->m.all.variance) < least ||
+	if (rc != 0 || search_effect(port, s, ret->m.share, ret->m.all.variance) < least ||
 	    (rc = rest_share_of(&rest, x->groups, x->n, &x->known, &ret->gap, s->at.by_latency,
 		 port->scratch, e)) != 0)
 		return rc;
-	low = search_effect(s, rest.share - z * rest.se, ret->m.all.variance);
+	low = search_effect(port, s, rest.share - z * rest.se, ret->m.all.variance);
 	if (low >= least / 2)
-		ret->effect = search_effect(s, rest.share, ret->m.all.variance);
+		ret->effect = search_effect(port, s, rest.share, ret->m.all.variance);
 	return 0;
 }
 

@@ -7,7 +7,8 @@
 
 /* effect_of() a place with this share of the search's group; variance: of its response times (ns^2), where
  * the diagnosis does not have the group any more. O(groups). */
-double search_effect(const struct search *s, double share, double variance);
+double search_effect(
+    const struct search_port *port, const struct search *s, double share, double variance);
 
 /* What all verdicts about the search's group leave of its problem, as an effect: 0 to 1. Of a slow group: the
  * share of the latency above the limit from which on it is slow. O(searches + groups). */

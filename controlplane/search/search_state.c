@@ -4,6 +4,15 @@
 #include <assert.h>
 #include <stdlib.h>
 
+struct type_variance
+diagnosis_variance(const struct search_port *port, const struct diagnosis *d)
+{
+	const struct conditions *c = &port->settings.conditions;
+
+	return type_variance_of(
+	    d->groups, sketch_quantile_most(&d->sketch, c->slow_quantile), c->traces_min);
+}
+
 const struct sketch *
 diagnosis_times(const struct diagnosis *d, struct arena *a)
 {

@@ -42,6 +42,7 @@
 #include "controlplane/search/presence.h"
 #include "controlplane/search/port.h"
 #include "controlplane/search/search_phase.h"
+#include "controlplane/search/type_variance.h"
 #include "controlplane/search/wait_list.h"
 #include "searchspace/strategy.h"
 #include "wire/below.h"
@@ -183,6 +184,9 @@ struct search_outcome {
 	const struct verdict *verdict; /* the forest's; NULL: none yet, or none */
 	enum reason reason;            /* why there is none */
 	uint32_t label;                /* of the reason: a tracepoint; LABEL_NONE */
+	/* What the edge that the search began with carried of type_variance.h when it got its verdict, 0 to 1. 0: not
+	 * known, or the verdict's effect does not rest on it. */
+	double began_effect;
 };
 
 struct function_search; /* see search_functions.h */
@@ -280,6 +284,9 @@ struct diagnosis {
 
 /* Response times of all its groups, without excluded waits, in the arena. NULL: out of memory. O(groups). */
 const struct sketch *diagnosis_times(const struct diagnosis *d, struct arena *a);
+
+/* What its response times vary by as far as it is a problem: all requests since it began. O(groups). */
+struct type_variance diagnosis_variance(const struct search_port *port, const struct diagnosis *d);
 
 /* NULL: out of memory. It waits. seed: of its random generator. */
 struct search *search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id);

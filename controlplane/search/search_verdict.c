@@ -141,20 +141,34 @@ type_variance(const struct groups *groups)
 	return moments_variance(&all);
 }
 
+/* What the edge that the search began with carries of what the type varies by, 0 to 1. 0: it began inside one. */
 static double
-find_effect(const struct search *s, const struct verdict *v, const struct group *all)
+began_effect(const struct type_variance *t, const struct search *s)
+{
+	uint32_t edge;
+
+	return watched_edge(s, &edge) != NULL && t->m2 > 0
+	           ? fmin(1, fmax(0, type_variance_gap(t, &s->origin.gap) / t->m2))
+	           : 0;
+}
+
+static double
+find_effect(const struct search_port *port, struct search *s, const struct verdict *v,
+    const struct group *all)
 {
 	const struct groups *groups = s->diagnosis->groups;
-	uint32_t edge, n = groups_count(groups);
+	const struct type_variance t = diagnosis_variance(port, s->diagnosis);
+	uint32_t edge;
 	const struct group *root = watched_edge(s, &edge);
-	double variance = moments_variance(&all->total), sum = 0, m2 = 0;
+	double variance = moments_variance(&all->total);
 	struct effect_facts f = { .tail = s->at.tail_ns > 0,
 		.tail_variance = v->tail_carries,
 		.by_latency = s->origin.problem == PROBLEM_SLOW,
 		.share = v->share,
 		.group_variance = variance,
-		.within_variance = groups_within(groups) };
+		.within_variance = t.n > 0 ? t.m2 / t.n : 0 };
 
+	s->outcome.began_effect = 0;
 	/* of a slow side that was followed the share is of the latency */
 	if (!f.by_latency && variance > 0)
 		f.share = comoments_covariance(&all->edges[0]) / variance;
@@ -164,13 +178,11 @@ find_effect(const struct search *s, const struct verdict *v, const struct group 
 		f.within_variance = type_variance(groups);
 		return effect_of(&f);
 	}
-	for (uint32_t i = 0; i < n && root != NULL; i++) {
-		sum += edge_sum(groups_at(groups, i), &s->origin.gap);
-		m2 += groups_at(groups, i)->total.m2;
-	}
-	if (root != NULL && m2 > 0 && root->total.m2 > 0) {
+	if (root != NULL && root->total.m2 > 0) {
 		f.began_share = edge_sum(root, &s->origin.gap) / root->total.m2;
-		f.began_effect = sum / m2;
+		f.began_effect = began_effect(&t, s);
+		if (!f.by_latency && f.began_share > 0)
+			s->outcome.began_effect = f.began_effect;
 	}
 	return effect_of(&f);
 }
@@ -516,6 +528,7 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	const struct diagnosis *d = s->diagnosis;
 	struct pool_facts f = { .effect = v->effect,
 		.still = v->wait_cause == WAIT_STILL ? v->wait_share : 0 };
+	const struct type_variance t = diagnosis_variance(port, d);
 	struct arena a = { 0 };
 	int rc;
 
@@ -526,9 +539,8 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	arena_release(&a);
 	if (rc != 0)
 		return rc;
-	f.effect = s->still != NULL
-	               ? fmin(1, s->still->share)
-	               : fmax(v->effect, pool_effect(d->groups, port->labels, s->at.gap.to));
+	f.effect = s->still != NULL ? fmin(1, s->still->share)
+	                            : fmax(v->effect, pool_effect(&t, port->labels, s->at.gap.to));
 	v->pool = s->still != NULL ? POOL_STILL : pool_state(&f);
 	if (v->pool == POOL_NONE)
 		return 0;
@@ -543,19 +555,29 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 }
 
 int
-search_pool_again(struct search_port *port, const struct search *s, struct err *e)
+search_effect_again(struct search_port *port, struct search *s, struct err *e)
 {
 	const struct verdict *v = s->outcome.verdict;
+	const struct type_variance t = diagnosis_variance(port, s->diagnosis);
 	struct verdict now;
-	int rc;
+	double began;
+	int rc = 0;
 
-	if (v == NULL || v->pool == POOL_NONE || v->pool == POOL_STILL)
+	if (v == NULL || v->pool == POOL_STILL)
 		return 0;
 	now = *v;
-	now.effect = 0;
-	if ((rc = find_pool(&now, port, s, e)) == 0 && now.pool != POOL_NONE)
-		forest_verdict_pool(port->forest, v, &now);
-	return rc;
+	if (v->pool != POOL_NONE) {
+		now.effect = 0;
+		if ((rc = find_pool(&now, port, s, e)) != 0 || now.pool == POOL_NONE)
+			return rc;
+	} else {
+		if (s->outcome.began_effect <= 0 || (began = began_effect(&t, s)) <= 0)
+			return 0;
+		now.effect = fmin(1, v->effect * began / s->outcome.began_effect);
+		s->outcome.began_effect = began;
+	}
+	forest_verdict_pool(port->forest, v, &now);
+	return 0;
 }
 
 /* The edge between always-on labels that the search, or the one that it is beside, began with, in the groups of always-on labels.
@@ -791,7 +813,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	}
 	v.handed_over = edge_of->owner == LABEL_NONE;
 	fill_measured(&v, &x.all, &f);
-	v.effect = find_effect(s, &v, &x.all.group);
+	v.effect = find_effect(port, s, &v, &x.all.group);
 	facts = facts_of(s, &v, &x.all.group);
 	switch (s->still != NULL ? VERDICT_STEP_KEEP : verdict_step(&facts)) {
 	case VERDICT_STEP_END:

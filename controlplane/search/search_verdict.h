@@ -23,8 +23,9 @@ bool can_take_back(const struct search *s);
 void take_back(
     struct search_port *port, struct search *s, enum verdict_kind kind, enum reason reason);
 
-/* Judges the waits for threads of a verdict again, by all requests since the diagnosis began, and by what the threads did last. Nothing, where
- * the verdict is of something else. O(n log n) with n the events of the history. ERR_MEMORY. */
-int search_pool_again(struct search_port *port, const struct search *s, struct err *e);
+/* Judges the effect of a verdict again, by all requests since the diagnosis began: what the edge that its search began with carries
+ * by now; of waits for threads all that they carry, and what they come from, by what the threads did last. Nothing where neither is known.
+ * O(groups x edges), of waits O(n log n) with n the events of the history. ERR_MEMORY. */
+int search_effect_again(struct search_port *port, struct search *s, struct err *e);
 
 #endif

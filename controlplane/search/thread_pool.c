@@ -41,21 +41,26 @@ same_service(const struct labels *labels, uint32_t a, uint32_t b)
 	return x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0;
 }
 
-double
-pool_effect(const struct groups *groups, const struct labels *labels, uint32_t to)
+struct waits_for { /* threads of the service of a label */
+	const struct labels *labels;
+	uint32_t to;
+};
+
+static bool
+is_wait_for(const struct shape *s, uint32_t edge, const void *of)
 {
-	double sum = 0, m2 = 0;
+	const struct waits_for *w = of;
 
-	for (uint32_t i = 0; i < groups_count(groups); i++) {
-		const struct group *g = groups_at(groups, i);
+	return s->edges[edge].owner == LABEL_NONE &&
+	       same_service(w->labels, s->edges[edge].to, w->to);
+}
 
-		for (uint32_t k = 0; k < g->shape.nedges; k++)
-			if (g->shape.edges[k].owner == LABEL_NONE &&
-			    same_service(labels, g->shape.edges[k].to, to))
-				sum += g->edges[k].c_xy;
-		m2 += g->total.m2;
-	}
-	return m2 > 0 ? fmin(1, fmax(0, sum / m2)) : 0;
+double
+pool_effect(const struct type_variance *t, const struct labels *labels, uint32_t to)
+{
+	const struct waits_for of = { labels, to };
+
+	return t->m2 > 0 ? fmin(1, fmax(0, type_variance_edges(t, is_wait_for, &of) / t->m2)) : 0;
 }
 
 int

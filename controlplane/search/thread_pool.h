@@ -11,6 +11,7 @@
 #include "analysis/group.h"
 #include "analysis/thread_load.h"
 #include "base/err.h"
+#include "controlplane/search/type_variance.h"
 #include "controlplane/search/wait_list.h"
 #include "forest/verdict.h"
 
@@ -58,9 +59,9 @@ enum pool_state pool_state(const struct pool_facts *f);
 
 /* ---- of a diagnosis ---- */
 
-/* The part of the variance within `groups` that waits between two units, for the service of label `to`,
+/* The part of what response times vary by (type_variance.h) that waits between two units, for the service of label `to`,
  * carry over all groups, 0 to 1. The groups are of always-on labels. O(groups x edges). */
-double pool_effect(const struct groups *groups, const struct labels *labels, uint32_t to);
+double pool_effect(const struct type_variance *t, const struct labels *labels, uint32_t to);
 
 /* The load of the threads for which requests wait where they come to the service of label `to` with a
  * record of its kind. O(n log n) with n the events of the history. Uses the arena. ERR_MEMORY. */

@@ -52,8 +52,10 @@ bool
 look_on(const struct look_facts *f)
 {
 	/* 1 */
-	if (f->late)
+	if (f->latest)
 		return false;
+	if (f->late)
+		return f->due > f->effect_min && f->due > f->effect;
 	/* 2 and 3 */
 	if (f->worth == 0 || f->quiet || f->seen_ns < PRESENCE_SEEN_NS)
 		return true;

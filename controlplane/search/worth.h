@@ -15,19 +15,19 @@
 struct effect_facts {
 	bool by_latency; /* the problem is that the group is slow */
 	double share;    /* of the edge, of the variance (or of the latency) of its group */
-	/* Of the edge that the search began with: its share in its group, and the part of the variance within
-	 * all groups that it carries in all of them. 0: not known. */
+	/* Of the edge that the search began with: its share in its group, and the part that it carries in all
+	 * groups of what the type varies by (type_variance.h). 0: not known. */
 	double began_share, began_effect;
 	double group_variance;  /* of response times, ns^2 ... */
-	double within_variance; /* ... and within all groups of the type: groups_within(); of a
-	                         * tail: of all requests of the type */
+	double within_variance; /* ... and of the type: type_variance.h; of a
+	                         * tail: of all requests */
 	bool tail;              /* the problem is a tail ... */
 	double tail_variance;   /* ... which carries this share of the variance of the type */
 };
 
 /*
- * The part of the variance of the type's response times within their groups that would go if the edge took a
- * constant time, 0 to 1. (What is between groups is that of their paths.)
+ * The part of what the response times of the type vary by (type_variance.h) that would go if the edge took a
+ * constant time, 0 to 1.
  *
  * 1. Of a slow group: the share of the latency.
  * 2. No variance: 0.
@@ -67,11 +67,15 @@ struct worth_facts {
 enum run_state worth_state(const struct worth_facts *f);
 
 struct look_facts {
-	bool late; /* the deadline has passed */
+	bool late;   /* the deadline has passed ... */
+	bool latest; /* ... LATE_LOOKS times */
 	uint32_t
 	    worth; /* see struct worth_facts; 0 if the run would not be found by worth_state() */
-	double effect;   /* the largest one of these */
-	double unjudged; /* share of the type's variance that groups with too few requests have */
+	double effect; /* the largest one of these */
+	/* What groups have that have too few requests to be judged, as an effect; and those of them that will have enough before the
+	 * latest deadline. */
+	double unjudged, due;
+	double effect_min;
 	bool quiet;      /* the problem is not there any more: presence_look() */
 	int64_t seen_ns; /* for how long it was seen */
 	bool
@@ -85,7 +89,8 @@ struct look_facts {
 /*
  * Whether a diagnosis whose searches have all ended goes on watching.
  *
- * 1. After the deadline: no.
+ * 1. After the latest deadline: no. After the first one only if groups that will soon be judged have the least effect, and more than the
+ *    verdict.
  * 2. No verdict is worth mending: yes. What stands still twice in a second shows in a second; what happens every few
  *    seconds does not, and one burst is soon forgotten.
  * 3. The problem is quiet, or was seen for less than PRESENCE_SEEN_NS: yes. A decision that was made on one burst is

@@ -122,6 +122,13 @@ a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged(void
 
 	/* 1 */
 	assert_false(look_on(&(struct look_facts){ .late = true, .unjudged = 0.9 }));
+	assert_true(look_on(&(struct look_facts){
+	    .late = true, .worth = 1, .effect = 0.3, .due = 0.4, .effect_min = 0.25 }));
+	assert_false(look_on(&(struct look_facts){
+	    .late = true, .worth = 1, .effect = 0.4, .due = 0.3, .effect_min = 0.25 }));
+	assert_false(look_on(&(struct look_facts){ .late = true, .due = 0.2, .effect_min = 0.25 }));
+	assert_false(look_on(
+	    &(struct look_facts){ .late = true, .latest = true, .due = 0.4, .effect_min = 0.25 }));
 	/* 2 */
 	assert_true(look_on(&(struct look_facts){ .worth = 0, .effect = 0.9 }));
 	/* 3 */
