@@ -44,10 +44,20 @@ units_take_turns(const struct past_event *x, uint32_t n)
 	return resumed >= TURNS_MIN * begun && resumed > 0;
 }
 
+struct job {
+	uint32_t label; /* that it begins with */
+	double ns;
+};
+struct jobs {
+	struct job *items; /* as many as there are events */
+	uint32_t n;
+};
+
 static void
-add_thread(struct moments *jobs, double *held_ns, const struct past_event *x, uint32_t n)
+add_thread(struct jobs *jobs, const struct past_event *x, uint32_t n)
 {
 	bool turns = units_take_turns(x, n);
+	uint32_t label = n > 0 ? x[0].label : LABEL_NONE;
 	double job_ns = 0;
 
 	for (uint32_t i = 1; i <= n; i++) {
@@ -58,10 +68,53 @@ add_thread(struct moments *jobs, double *held_ns, const struct past_event *x, ui
 		}
 		/* 3 */
 		if (job_ns > 0)
-			moments_add(jobs, job_ns);
-		*held_ns += job_ns;
+			jobs->items[jobs->n++] = (struct job){ label, job_ns };
 		job_ns = 0;
+		label = i < n ? x[i].label : LABEL_NONE;
 	}
+}
+
+static int
+by_label_and_time(const void *x, const void *y)
+{
+	const struct job *a = x, *b = y;
+	int order = past_compare(a->label, b->label);
+
+	return order != 0 ? order : (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+/* Long jobs of those that begin with the same label get their median. */
+static void
+make_usual(struct jobs *jobs)
+{
+	qsort(jobs->items, jobs->n, sizeof *jobs->items, by_label_and_time);
+	for (uint32_t i = 0, end; i < jobs->n; i = end) {
+		double median;
+
+		for (end = i; end < jobs->n && jobs->items[end].label == jobs->items[i].label;
+		     end++)
+			;
+		median = jobs->items[i + (end - i) / 2].ns;
+		for (uint32_t k = i; k < end; k++)
+			if (jobs->items[k].ns >= THREAD_JOB_LONG * median)
+				jobs->items[k].ns = median;
+	}
+}
+
+/* Returns the sum, ns. */
+static double
+measure_jobs(struct moments *ret, const struct jobs *jobs)
+{
+	*ret = (struct moments){ 0 };
+	for (uint32_t i = 0; i < jobs->n; i++)
+		moments_add(ret, jobs->items[i].ns);
+	return ret->mean * (double)ret->n;
+}
+
+static double
+cv_of(const struct moments *m)
+{
+	return sqrt(moments_variance(m)) / m->mean;
 }
 
 static int
@@ -101,12 +154,12 @@ count_threads(struct thread_load *l, const struct thread_wait *sorted, uint32_t 
 
 /* Of the threads in `waits`, sorted; the events are sorted by thread. */
 static void
-add_threads(struct thread_load *l, const struct past_event *events, uint32_t nevents,
-    const struct thread_wait *waits, uint32_t nwaits)
+add_threads(struct thread_load *l, struct jobs *jobs, const struct past_event *events,
+    uint32_t nevents, const struct thread_wait *waits, uint32_t nwaits)
 {
-	struct moments jobs = { 0 };
+	struct moments m;
 	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-	double held_ns = 0, all_ns;
+	double threads = (double)l->threads / l->processes, all_ns;
 
 	for (uint32_t i = 0, end; i < nevents; i = end) {
 		for (end = i; end < nevents && events[end].tid == events[i].tid &&
@@ -120,20 +173,26 @@ add_threads(struct thread_load *l, const struct past_event *events, uint32_t nev
 			int order = wait_and_event(&waits[middle], &events[i]);
 
 			if (order == 0) {
-				add_thread(&jobs, &held_ns, &events[i], end - i);
+				add_thread(jobs, &events[i], end - i);
 				break;
 			}
 			low = order < 0 ? middle + 1 : low;
 			high = order > 0 ? middle : high;
 		}
 	}
-	if (jobs.n == 0)
+	if (jobs->n == 0)
 		return;
 	all_ns = (double)(last_ns - first_ns) * l->threads;
-	l->jobs = jobs.n;
-	l->utilisation = fmin(1, held_ns / all_ns);
-	l->service_ns = jobs.mean;
-	l->service_cv = sqrt(moments_variance(&jobs)) / jobs.mean;
+	l->jobs = jobs->n;
+	l->utilisation = fmin(1, measure_jobs(&m, jobs) / all_ns);
+	l->service_ns = m.mean;
+	l->service_cv = cv_of(&m);
+	l->expected_ns = thread_load_expected_ns(
+	    threads, l->utilisation, l->service_ns, l->service_cv);
+	make_usual(jobs);
+	l->usual_utilisation = fmin(1, measure_jobs(&m, jobs) / all_ns);
+	l->usual_expected_ns = thread_load_expected_ns(
+	    threads, l->usual_utilisation, m.mean, cv_of(&m));
 }
 
 int
@@ -143,9 +202,10 @@ thread_load_of(struct thread_load *ret, const struct thread_history *h,
 	struct thread_load l = { 0 };
 	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
 	struct thread_wait *sorted = arena_alloc(a, (nwaits + 1) * sizeof *sorted);
+	struct jobs jobs = { arena_alloc(a, (h->nevents + 1) * sizeof *jobs.items), 0 };
 
 	*ret = l;
-	if (events == NULL || sorted == NULL)
+	if (events == NULL || sorted == NULL || jobs.items == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the load of threads");
 	if (nwaits == 0)
 		return 0;
@@ -156,11 +216,8 @@ thread_load_of(struct thread_load *ret, const struct thread_history *h,
 	qsort(events, h->nevents, sizeof *events, past_in_threads);
 	qsort(sorted, nwaits, sizeof *sorted, by_thread);
 	count_threads(&l, sorted, nwaits);
-	add_threads(&l, events, h->nevents, sorted, nwaits);
-	if (l.jobs == 0)
-		return 0;
-	l.expected_ns = thread_load_expected_ns(
-	    (double)l.threads / l.processes, l.utilisation, l.service_ns, l.service_cv);
-	*ret = l;
+	add_threads(&l, &jobs, events, h->nevents, sorted, nwaits);
+	if (l.jobs > 0)
+		*ret = l;
 	return 0;
 }

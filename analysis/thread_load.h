@@ -18,7 +18,12 @@ struct thread_load {
 	double service_cv;  /* ... and coefficient of variation */
 	double wait_ns; /* mean of the waits, less the shortest one: it is the way to the thread */
 	double expected_ns; /* thread_load_expected_ns(); INFINITY: the threads are always held */
+	/* The utilisation and expected_ns if no job were long: THREAD_JOB_LONG times the median of those that begin with the same
+	 * label, or more. */
+	double usual_utilisation, usual_expected_ns;
 };
+
+#define THREAD_JOB_LONG 4
 
 /*
  * The mean time that a job waits for one of `threads` threads, by the approximation of Allen and
@@ -41,6 +46,7 @@ double thread_load_expected_ns(
  * 2. Where units take turns on a thread (an event loop: one event in twenty or more resumes a unit after
  *    another one had the thread), a unit that waits for a join does not hold it.
  * 3. A job is the time that a thread is held by one unit without another one between.
+ * 4. A long job would usually take the median of those that begin with the same label.
  *
  * All zeroes: no wait, or no job. The time that counts is that of the history's events. O(n log n) with n
  * the events of the history. Uses the arena. ERR_MEMORY.

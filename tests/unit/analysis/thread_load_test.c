@@ -168,6 +168,42 @@ a_unit_of_an_event_loop_does_not_hold_it_while_it_waits(void **state)
 	assert_int_equal(l.jobs, 2000);
 }
 
+/* One unit in ten holds the thread for 5 ms, the others for 0.4 to 0.6 ms; or all do for times that are exponential. */
+static void
+what_long_jobs_lead_to_is_told_from_what_others_do(void **state)
+{
+	struct world *w = *state;
+	double at_ns = 1e6, free_ns = 0;
+	struct thread_load l;
+	struct rng r;
+
+	rng_seed(&r, 5);
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		double serve_ns = rng_unit(&r) < 0.1 ? 5e6 : 4e5 + 2e5 * rng_unit(&r), begin_ns;
+
+		at_ns += exponential(&r, 1.9e6);
+		begin_ns = fmax(at_ns, free_ns);
+		free_ns = begin_ns + serve_ns;
+		add_unit(w, 1, (int64_t)begin_ns, 0, (int64_t)free_ns);
+		add_wait(w, 1, (int64_t)at_ns, (int64_t)begin_ns);
+	}
+	assert_int_equal(thread_load_of(&l, w->history, w->waits, w->nwaits, &w->arena, &w->e), 0);
+	assert_near(l.utilisation, 0.5, 0.02);
+	assert_near(l.usual_utilisation, 0.263, 0.01);
+	/* of Pollaczek and Khinchine, with the second moments 2.73 and 0.253 ms^2 */
+	assert_near(l.expected_ns / 1.44e6, 1, 0.1);
+	assert_near(l.usual_expected_ns / 0.9e5, 1, 0.1);
+}
+
+static void
+times_that_vary_from_unit_to_unit_are_not_long(void **state)
+{
+	const struct thread_load l = play(*state, 1, 0.6);
+
+	assert_true(l.usual_expected_ns > 0.35 * l.expected_ns);
+	assert_true(l.usual_utilisation < l.utilisation);
+}
+
 static void
 without_waits_there_is_no_load(void **state)
 {
@@ -190,6 +226,10 @@ main(void)
 		cmocka_unit_test(threads_that_are_always_held_let_requests_wait_for_ever),
 		cmocka_unit_test_setup_teardown(
 		    a_unit_of_an_event_loop_does_not_hold_it_while_it_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    what_long_jobs_lead_to_is_told_from_what_others_do, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    times_that_vary_from_unit_to_unit_are_not_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_waits_there_is_no_load, setup, teardown),
 	};
 

@@ -17,7 +17,9 @@ static const struct pool_facts HEALTHY = { .effect = 0.6,
 	    .service_ns = 2e6,
 	    .service_cv = 1.2,
 	    .wait_ns = 1e6,
-	    .expected_ns = 1e6 } };
+	    .expected_ns = 1e6,
+	    .usual_utilisation = 0.5,
+	    .usual_expected_ns = 4e5 } };
 
 static void
 step_1_of_few_jobs_nothing_is_known(void **state)
@@ -93,7 +95,24 @@ step_5_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 }
 
 static void
-step_6_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
+step_6_waits_that_a_few_long_units_lead_to_are_a_cause_at_any_load(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.load.usual_expected_ns = 2.9e5;
+	assert_int_equal(pool_state(&f), POOL_LONG);
+	f.load.utilisation = 0.69;
+	assert_int_equal(pool_state(&f), POOL_LONG);
+	f.effect = 0.44;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f = HEALTHY;
+	f.load.usual_expected_ns = 3.1e5;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+}
+
+static void
+step_7_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -101,17 +120,17 @@ step_6_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 	f.load.utilisation = 0.2;
 	f.effect = 0.5;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
-	f.effect = 0.66;
+	f.effect = 0.76;
 	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
 	f.load.utilisation = 0.5;
-	f.effect = 0.75;
+	f.effect = 0.83;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
 	f.load.service_cv = 3;
 	assert_int_equal(pool_state(&f), POOL_LONG);
 }
 
 static void
-step_7_other_waits_are_what_the_load_leads_to(void **state)
+step_8_other_waits_are_what_the_load_leads_to(void **state)
 {
 	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = NAN };
 	(void)state;
@@ -187,8 +206,10 @@ main(void)
 		cmocka_unit_test(
 		    step_4_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated),
 		cmocka_unit_test(step_5_waits_that_the_load_does_not_explain_are_a_cause),
-		cmocka_unit_test(step_6_an_effect_that_is_large_for_its_load_is_a_cause),
-		cmocka_unit_test(step_7_other_waits_are_what_the_load_leads_to),
+		cmocka_unit_test(
+		    step_6_waits_that_a_few_long_units_lead_to_are_a_cause_at_any_load),
+		cmocka_unit_test(step_7_an_effect_that_is_large_for_its_load_is_a_cause),
+		cmocka_unit_test(step_8_other_waits_are_what_the_load_leads_to),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 	};
