@@ -104,7 +104,7 @@ verdict_step(const struct verdict_facts *f)
 	if (gone)
 		return VERDICT_STEP_GONE;
 	/* 5 */
-	if (!f->sure && !f->deadline_passed)
+	if (!f->sure && !(f->deadline_passed && f->patience_passed))
 		return VERDICT_STEP_MORE;
 	/* 6 */
 	if ((f->worth_open || f->calm) && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)

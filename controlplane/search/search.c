@@ -488,6 +488,8 @@ cycle_max_ns(const struct search_port *port, const struct search *s)
 	bool open = s->task == TASK_FINAL_EDGE && s->final.wanted > 0;
 	int64_t usual_ns = port->settings.cycle_max_ns * (open ? 2 : 1), tail_ns;
 
+	if (open && s->final.open && search_patience_ns(port, s) > usual_ns)
+		usual_ns = search_patience_ns(port, s);
 	if (s->at.tail_ns <= 0 || d->usable == 0)
 		return usual_ns;
 	tail_ns = (int64_t)(2.0 * (double)tail_requests(s, DECIDE_SLOW_PLENTY) / (double)d->usable *

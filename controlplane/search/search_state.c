@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/search/search_state.h"
 
+#include <math.h>
 #include <assert.h>
 #include <stdlib.h>
+
+int64_t
+search_patience_ns(const struct search_port *port, const struct search *s)
+{
+	const struct diagnosis *d = s->diagnosis;
+	const struct group *g = d->groups != NULL ? groups_find(d->groups, s->origin.group_id)
+	                                          : NULL;
+	double most_ns = FINAL_PATIENCE * (double)port->settings.cycle_max_ns;
+
+	if (g == NULL || g->total.n == 0)
+		return 0;
+	return (int64_t)fmin(most_ns,
+	    (double)NEXT_PLENTY / (double)g->total.n * (double)mono_since_ns(port->now, d->begun));
+}
 
 struct type_variance
 diagnosis_variance(const struct search_port *port, const struct diagnosis *d)

@@ -153,6 +153,7 @@ struct final_edge {
 	enum verdict_kind kind; /* that it is to end with */
 	uint64_t wanted;        /* traces, while its interval holds 0 */
 	bool again;             /* it is narrowed once more, if it has the problem */
+	bool open;              /* its interval held 0 when it was measured last */
 };
 
 /* Its first way was contradicted or hidden, and it narrows once more. */
@@ -284,6 +285,11 @@ struct diagnosis {
 
 /* Response times of all its groups, without excluded waits, in the arena. NULL: out of memory. O(groups). */
 const struct sketch *diagnosis_times(const struct diagnosis *d, struct arena *a);
+
+/* For how long the final edge is measured at most while its interval holds 0: until NEXT_PLENTY requests of the search's
+ * group have come, at the rate of the diagnosis so far; at most FINAL_PATIENCE times cycle_max. O(1). */
+int64_t search_patience_ns(const struct search_port *port, const struct search *s);
+enum { FINAL_PATIENCE = 6 };
 
 /* What its response times vary by as far as it is a problem: all requests since it began. O(groups). */
 struct type_variance diagnosis_variance(const struct search_port *port, const struct diagnosis *d);

@@ -399,7 +399,7 @@ static void
 want_more(struct search *s, const struct verdict *v)
 {
 	search_set_task(s, TASK_FINAL_EDGE);
-	s->final = (struct final_edge){ v->kind, 2 * v->traces, s->final.again };
+	s->final = (struct final_edge){ v->kind, 2 * v->traces, s->final.again, v->share_low <= 0 };
 }
 
 /* The smallest edge that had most of the problem, or the one that the search began with. */
@@ -743,7 +743,8 @@ is_worth_open(const struct verdict *v, double effect_min)
 }
 
 static struct verdict_facts
-facts_of(const struct search *s, const struct verdict *v, const struct group *all)
+facts_of(const struct search_port *port, const struct search *s, const struct verdict *v,
+    const struct group *all)
 {
 	double n = fmax(1, (double)all->total.n), mean_ns = all->edges[0].mean_x;
 
@@ -763,7 +764,9 @@ facts_of(const struct search *s, const struct verdict *v, const struct group *al
 		.calm = moments_variance(&all->total) < DECIDE_CALM_MAX * search_usual_variance(s),
 		.traces = v->traces,
 		.effective = v->effective_traces,
-		.deadline_passed = s->cycle.deadline_passed
+		.deadline_passed = s->cycle.deadline_passed,
+		.patience_passed = mono_since_ns(port->now, s->cycle.begun) >
+		                   search_patience_ns(port, s)
 	};
 }
 
@@ -814,7 +817,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	v.handed_over = edge_of->owner == LABEL_NONE;
 	fill_measured(&v, &x.all, &f);
 	v.effect = find_effect(port, s, &v, &x.all.group);
-	facts = facts_of(s, &v, &x.all.group);
+	facts = facts_of(port, s, &v, &x.all.group);
 	switch (s->still != NULL ? VERDICT_STEP_KEEP : verdict_step(&facts)) {
 	case VERDICT_STEP_END:
 		search_end(port, s, REASON_CONTRADICTED);

@@ -330,7 +330,7 @@ a_problem_that_went_away_is_no_verdict(void **state)
 }
 
 static void
-a_verdict_that_is_not_sure_waits_until_the_deadline(void **state)
+a_verdict_that_is_not_sure_waits_until_the_deadline_or_for_enough_requests(void **state)
 {
 	struct verdict_facts f = { .share = 0.5,
 		.share_low = -0.1,
@@ -340,7 +340,14 @@ a_verdict_that_is_not_sure_waits_until_the_deadline(void **state)
 	(void)state;
 
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.patience_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
 	f.deadline_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.patience_passed = false;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.share_low = 0.1;
+	f.sure = true;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
 }
 
@@ -445,7 +452,8 @@ main(void)
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
 		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
 		cmocka_unit_test(a_problem_that_went_away_is_no_verdict),
-		cmocka_unit_test(a_verdict_that_is_not_sure_waits_until_the_deadline),
+		cmocka_unit_test(
+		    a_verdict_that_is_not_sure_waits_until_the_deadline_or_for_enough_requests),
 		cmocka_unit_test(exploring_is_enough_with_traces_and_costs),
 	};
 
