@@ -380,6 +380,40 @@ waiting_ends_with_the_verdict(void **state)
 	honed_end(&h, QUESTIONS);
 }
 
+/* Scripts tell the ends of a diagnosis apart by its exit status, as hone(1) says. */
+static void
+each_end_of_a_diagnosis_has_its_exit_status(void **state)
+{
+	static const struct {
+		enum run_state is;
+		int status;
+	} ENDS[] = { { RUN_FOUND, 0 }, { RUN_BASELINE, 0 }, { RUN_NOT_FOUND, 1 },
+		{ RUN_STOPPED, 1 }, { RUN_UNSURE, 1 }, { RUN_NOTHING, 3 }, { RUN_GONE, 4 } };
+	(void)state;
+
+	assert_int_equal(sizeof ENDS / sizeof ENDS[0], RUN_STATES - 1); /* all but active */
+	for (size_t i = 0; i < sizeof ENDS / sizeof ENDS[0]; i++) {
+		char runs[300];
+		const char *const answers[] = { STARTED, QUIET, QUIET, runs, NULL };
+		struct honed h;
+		struct said s;
+
+		snprintf(runs, sizeof runs,
+		    "{" OK
+		    "\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"%s\",\"verdict\":null}]}",
+		    run_word(ENDS[i].is));
+		honed_start(&h, FRAME_ANSWER, answers);
+		s = hone("start", "A", "--wait", "--socket", h.url, NULL);
+		if ((int)s.code != ENDS[i].status)
+			fail_msg("%s: %d, out '%s', err '%s'", run_word(ENDS[i].is), (int)s.code,
+			    s.out, s.err);
+		free(s.out);
+		free(s.err);
+		honed_end(&h, "{\"ask\":\"start\",\"type\":\"A\"}\n{\"ask\":\"status\"}\n"
+			      "{\"ask\":\"status\"}\n{\"ask\":\"forest\",\"run\":7}\n");
+	}
+}
+
 static void
 learning_can_be_waited_for(void **state)
 {
@@ -654,6 +688,8 @@ main(void)
 		cmocka_unit_test_teardown(malformed_answers_are_reported, remove_leftovers),
 		cmocka_unit_test_teardown(a_hung_controller_ends_in_a_timeout, remove_leftovers),
 		cmocka_unit_test_teardown(waiting_ends_with_the_verdict, remove_leftovers),
+		cmocka_unit_test_teardown(
+		    each_end_of_a_diagnosis_has_its_exit_status, remove_leftovers),
 		cmocka_unit_test_teardown(learning_can_be_waited_for, remove_leftovers),
 		cmocka_unit_test_teardown(each_command_asks_its_question, remove_leftovers),
 		cmocka_unit_test_teardown(questions_hold_the_flags, remove_leftovers),
