@@ -461,18 +461,6 @@ groups_merge(struct groups *into, const struct groups *from, struct err *e)
 
 /* ---- queries ---- */
 
-double
-groups_within(const struct groups *gs)
-{
-	double m2 = 0, n = 0;
-
-	for (uint32_t i = 0; i < groups_count(gs); i++) {
-		m2 += groups_at(gs, i)->total.m2;
-		n += (double)groups_at(gs, i)->total.n;
-	}
-	return n > 0 ? m2 / n : 0;
-}
-
 uint32_t
 groups_count(const struct groups *gs)
 {

@@ -138,9 +138,6 @@ struct group *groups_add(struct groups *g, const struct trace *t, const struct c
     const struct shape *s, const char *const *node_names);
 
 uint32_t groups_count(const struct groups *g);
-/* Variance of response times within their groups, ns^2: that of all requests together, less what is between
- * the groups. 0 without requests. O(groups). */
-double groups_within(const struct groups *g);
 /* In order of their first traces. */
 struct group *groups_at(const struct groups *g, uint32_t i);
 /* By shape.key; or NULL */
