@@ -44,17 +44,17 @@ units_take_turns(const struct past_event *x, uint32_t n)
 	return resumed >= TURNS_MIN * begun && resumed > 0;
 }
 
-struct job {
+struct thread_job {
 	uint32_t label; /* that it begins with */
 	double ns;
 };
-struct jobs {
-	struct job *items; /* as many as there are events */
+struct thread_jobs {
+	struct thread_job *items; /* as many as there are events */
 	uint32_t n;
 };
 
 static void
-add_thread(struct jobs *jobs, const struct past_event *x, uint32_t n)
+add_thread(struct thread_jobs *jobs, const struct past_event *x, uint32_t n)
 {
 	bool turns = units_take_turns(x, n);
 	uint32_t label = n > 0 ? x[0].label : LABEL_NONE;
@@ -68,7 +68,7 @@ add_thread(struct jobs *jobs, const struct past_event *x, uint32_t n)
 		}
 		/* 3 */
 		if (job_ns > 0)
-			jobs->items[jobs->n++] = (struct job){ label, job_ns };
+			jobs->items[jobs->n++] = (struct thread_job){ label, job_ns };
 		job_ns = 0;
 		label = i < n ? x[i].label : LABEL_NONE;
 	}
@@ -77,7 +77,7 @@ add_thread(struct jobs *jobs, const struct past_event *x, uint32_t n)
 static int
 by_label_and_time(const void *x, const void *y)
 {
-	const struct job *a = x, *b = y;
+	const struct thread_job *a = x, *b = y;
 	int order = past_compare(a->label, b->label);
 
 	return order != 0 ? order : (a->ns > b->ns) - (a->ns < b->ns);
@@ -85,7 +85,7 @@ by_label_and_time(const void *x, const void *y)
 
 /* Long jobs of those that begin with the same label get their median. */
 static void
-make_usual(struct jobs *jobs)
+make_usual(struct thread_jobs *jobs)
 {
 	qsort(jobs->items, jobs->n, sizeof *jobs->items, by_label_and_time);
 	for (uint32_t i = 0, end; i < jobs->n; i = end) {
@@ -103,7 +103,7 @@ make_usual(struct jobs *jobs)
 
 /* Returns the sum, ns. */
 static double
-measure_jobs(struct moments *ret, const struct jobs *jobs)
+measure_jobs(struct moments *ret, const struct thread_jobs *jobs)
 {
 	*ret = (struct moments){ 0 };
 	for (uint32_t i = 0; i < jobs->n; i++)
@@ -154,7 +154,7 @@ count_threads(struct thread_load *l, const struct thread_wait *sorted, uint32_t 
 
 /* Of the threads in `waits`, sorted; the events are sorted by thread. */
 static void
-add_threads(struct thread_load *l, struct jobs *jobs, const struct past_event *events,
+add_threads(struct thread_load *l, struct thread_jobs *jobs, const struct past_event *events,
     uint32_t nevents, const struct thread_wait *waits, uint32_t nwaits)
 {
 	struct moments m;
@@ -202,7 +202,7 @@ thread_load_of(struct thread_load *ret, const struct thread_history *h,
 	struct thread_load l = { 0 };
 	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
 	struct thread_wait *sorted = arena_alloc(a, (nwaits + 1) * sizeof *sorted);
-	struct jobs jobs = { arena_alloc(a, (h->nevents + 1) * sizeof *jobs.items), 0 };
+	struct thread_jobs jobs = { arena_alloc(a, (h->nevents + 1) * sizeof *jobs.items), 0 };
 
 	*ret = l;
 	if (events == NULL || sorted == NULL || jobs.items == NULL)
