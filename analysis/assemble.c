@@ -14,7 +14,8 @@
  * All decisions depend on the times in records and on watermarks only. When the least watermark
  * of all nodes has passed a time, all records up to that time have arrived, in whichever order;
  * so every interleaving of batches leads to the same decisions (with order_ns: if no node lags by more). Records later than
- * end + skew may or may not have arrived by then; they are always counted as late.
+ * end + skew may or may not have arrived by then; they are always counted as late. Whether a trace waits for ends of units depends on the
+ * records up to end + skew, and is asked when all of those have arrived.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "analysis/assemble.h"
 #include "analysis/fork_labels.h"
 #include "analysis/heap.h"
+#include "analysis/late_ends.h"
 #include "analysis/pending_trace.h"
 #include "analysis/retired_ids.h"
 #include "analysis/thread_units.h"
@@ -95,6 +97,7 @@ struct assemble {
 	/* Traces of the last records, by a hash of their ids: most records find theirs here. */
 	struct pending_trace *recent[RECENT];
 	struct trace_builder *builder;
+	struct late_ends late_ends;
 	bool has_spans; /* some node sends spans */
 };
 
@@ -114,6 +117,7 @@ assemble_new(
 	a->o = *o;
 	a->labels = labels;
 	a->complete_end = &a->complete;
+	a->late_ends.seed = hash_seed();
 	*ret = a;
 	return 0;
 }
@@ -160,6 +164,7 @@ assemble_free(struct assemble *a)
 	map_release(&a->pending);
 	thread_units_free(a->threads);
 	trace_builder_free(a->builder);
+	late_ends_release(&a->late_ends);
 	retired_ids_free(a->retired);
 	watermarks_release(&a->watermarks);
 	free(a->nodes);
@@ -200,8 +205,24 @@ has_end(const struct assemble *a, const struct pending_trace *p)
 static int64_t
 due_ns(const struct assemble *a, const struct pending_trace *p)
 {
-	return has_end(a, p) ? time_add(end_of(a, p), a->o.skew_ns)
-	                     : time_add(p->first_ns, a->o.patience_ns);
+	bool awaits = p->awaits_ends && p->asked_end_ns == end_of(a, p);
+
+	return has_end(a, p)
+	           ? time_add(end_of(a, p), a->o.skew_ns + (awaits ? a->o.late_ends_ns : 0))
+	           : time_add(p->first_ns, a->o.patience_ns);
+}
+
+/* Whether a trace that is due has to wait for ends of units; asked once for each end. Then due_ns() is later. */
+static bool
+awaits_ends(struct assemble *a, struct pending_trace *p)
+{
+	int64_t end_ns = end_of(a, p);
+
+	if (a->o.late_ends_ns == 0 || !has_end(a, p) || p->asked_end_ns == end_ns)
+		return false;
+	p->asked_end_ns = end_ns;
+	p->awaits_ends = late_ends_has(&a->late_ends, p, a->labels, time_add(end_ns, a->o.skew_ns));
+	return p->awaits_ends;
 }
 
 static struct pending_trace *
@@ -219,6 +240,8 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 		.first_ns = first_ns,
 		.end_ns = INT64_MAX,
 		.part_end_ns = INT64_MAX,
+		.last_unit_end_ns = INT64_MIN,
+		.asked_end_ns = INT64_MIN,
 		.waits_at = PENDING_NOWHERE };
 	if (!map_put(&a->pending, id, p)) {
 		free(p);
@@ -498,6 +521,10 @@ decide_at_node(struct assemble *a, uint32_t node)
 			wait_at(a, p, behind, wanted);
 			continue;
 		}
+		if (awaits_ends(a, p)) {
+			wait_at(a, p, node, wanted_ns(a, p));
+			continue;
+		}
 		retire(a, p);
 		p->early = true;
 		a->counts.early++;
@@ -516,7 +543,8 @@ decide_by_watermarks(struct assemble *a)
 
 	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
 		p = due->slots[0].p;
-		if (due_ns(a, p) > due->slots[0].key_ns) { /* spans came since */
+		if (due_ns(a, p) > due->slots[0].key_ns ||
+		    awaits_ends(a, p)) { /* or spans came since */
 			heap_move(&a->due, BY_DUE, p, due_ns(a, p));
 			continue;
 		}
@@ -759,6 +787,9 @@ note_times(struct assemble *a, struct pending_trace *p, const struct record *r, 
 
 	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
 		note_begin(a, p, r, kind);
+	p->nopen += (kind == RECORD_UNIT_BEGIN) - (kind == RECORD_UNIT_END);
+	if (kind == RECORD_UNIT_END && r->time_ns > p->last_unit_end_ns)
+		p->last_unit_end_ns = r->time_ns;
 	if (kind == RECORD_REQUEST_END && ends_part(p, r->unit_id))
 		end_ns = &p->part_end_ns;
 	ends = kind == RECORD_REQUEST_END && r->time_ns < *end_ns;
@@ -932,8 +963,8 @@ assemble_next(struct assemble *a)
 		late = duplicate = 0;
 		closed = is_closed(p);
 		early = p->early;
-		built = trace_build(a->builder, &t, p, &p->arena,
-		    time_add(end_of(a, p), a->o.skew_ns), a->labels, &late, &duplicate);
+		built = trace_build(
+		    a->builder, &t, p, &p->arena, due_ns(a, p), a->labels, &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;

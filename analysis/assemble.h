@@ -13,6 +13,9 @@
  *	1. its begin and its end were seen, and
  *	2. each fork in it has its unit_begin, and each unit_begin its fork (the closure of happened-before: Lamport 1978).
  *
+ * A trace in which a unit was joined and has not ended by the request's end + skew_ns waits late_ends_ns longer for that (late_ends.h): by all rules
+ * here it is as if its request ended that much later.
+ *
  * A closed trace is returned when the watermarks of its nodes have passed its end by skew_ns + order_ns, or when those of all nodes
  * have passed it by skew_ns, whichever comes first. So traces come in order of (end, id) as long as no node lags by more than order_ns,
  * and a node that does delays its own traces only; what a node lost makes no closed trace lossy but its own. A trace that is not closed waits for all nodes, but open_ns at most; then it is
@@ -43,8 +46,9 @@ struct assemble_options {
 	 * (INCOMPLETE_TOO_LONG). 0: there is no bound. So what a traced program can make this process
 	 * do at once is bounded. */
 	uint32_t records_max;
-	int64_t order_ns; /* see above; 0: each trace waits for all nodes */
-	int64_t open_ns;  /* with order_ns; at least as long */
+	int64_t order_ns;     /* see above; 0: each trace waits for all nodes */
+	int64_t open_ns;      /* with order_ns; at least as long */
+	int64_t late_ends_ns; /* see above; 0: no trace waits for ends of units */
 };
 
 struct assemble_counts {
@@ -57,7 +61,7 @@ struct assemble_counts {
 	uint64_t outside;  /* without a trace id; not included in `records` */
 	uint64_t complete; /* traces returned */
 	/* Records of traces that were already returned or given up, records later than the
-	 * end of their trace by more than the skew, and waits and samples before any other record. */
+	 * end of their trace by more than the skew (and late_ends_ns, if it waited), and waits and samples before any other record. */
 	uint64_t late;
 	uint64_t duplicate; /* exact copies of another record; removed from their traces */
 	/* Traces given up: over the memory bound; no end in time; not exactly one begin and one

@@ -52,6 +52,11 @@ struct pending_trace {
 	bool too_long; /* it has further records, which were dropped */
 	uint32_t nrecords;
 	uint32_t nbelow; /* of these, records of the kinds WAIT and SAMPLE */
+	/* Records that begin units, less those that end one; the last of these. See late_ends.h. */
+	int32_t nopen;
+	int64_t last_unit_end_ns;
+	int64_t asked_end_ns; /* the end of the request for which awaits_ends is known */
+	bool awaits_ends;
 	/* Units on whose thread a unit of another trace began while they were open, and when; further
 	 * ones are not noted. */
 	uint32_t nshared;

@@ -88,6 +88,7 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 		.patience_ns = o->patience_ns,
 		.order_ns = o->order_ns,
 		.open_ns = o->open_ns > o->order_ns ? o->open_ns : o->order_ns,
+		.late_ends_ns = o->late_ends_ns,
 		.records_max = o->records_max > 0 ? (uint32_t)o->records_max : RECORDS_MAX,
 	};
 	struct engine *g = calloc(1, sizeof *g);

@@ -15,6 +15,7 @@ struct engine_options {
 	    memory_max_bytes; /* of incomplete traces; the groups of a diagnosis may take as much */
 	int64_t skew_ns, patience_ns;    /* see analysis/assemble.h */
 	int64_t order_ns, open_ns;       /* the same; 0: each trace waits for all nodes */
+	int64_t late_ends_ns;            /* the same */
 	int64_t records_max;             /* of one trace; 0: 100,000 */
 	int64_t groups_max, samples_max; /* see analysis/group.h */
 	int64_t report_max_bytes;        /* memory of the live report; 0: none is kept */

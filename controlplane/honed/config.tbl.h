@@ -70,6 +70,9 @@ KEY(analysis, open_forks, open_forks, TIME, "30s", 0, 3600 * S,
     "With analysis.order: a trace in which work was handed on (hone:fork) that nobody has begun yet, or of which that is not known, "
     "waits for all nodes, but no longer than this; then it is no evidence. Longer than any agent lags: hone-otel does so by design "
     "(spans.hold).")
+KEY(analysis, late_ends, late_ends, TIME, "500ms", 0, 60 * S,
+    "A trace of whose units one was joined, and has not ended when the trace would be complete, waits so much longer for that end: a "
+    "program records it after its answer was sent, and a busy one some time after. 0s: no trace waits.")
 KEY(analysis, records_max, records_max, COUNT, "100000", 1000, 100000000,
     "Records of one trace. A trace with more of them is incomplete: it is counted, and is no evidence.")
 KEY(analysis, groups_max, groups_max, COUNT, "2000", 10, 1000000,

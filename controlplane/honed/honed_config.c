@@ -185,6 +185,7 @@ config_engine(const struct config *c)
 		.patience_ns = c->patience,
 		.order_ns = c->order,
 		.open_ns = c->open_forks,
+		.late_ends_ns = c->late_ends,
 		.records_max = c->records_max,
 		.groups_max = c->groups_max,
 		.samples_max = c->samples_max,

@@ -172,7 +172,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.skew_ns = 5,
 		.patience_ns = 2000,
 		.order_ns = early ? 20 : 0,
-		.open_ns = early ? 100 : 0 };
+		.open_ns = early ? 100 : 0,
+		.late_ends_ns = early ? 7 : 0 };
 	const struct groups_options go = { .groups_max = 16,
 		.slow_max = 4,
 		.samples_max = 8,

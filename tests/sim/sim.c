@@ -41,6 +41,7 @@
  * 	burst FROM_S FOR_S [EVERY_S]    the fault is active only then, after the start of the diagnosis; again every EVERY_S
  * 	recorder                        nodes can have flight recorders
  * 	always                          these are always on
+ * 	ends-late SHARE MEAN_MS SD_MS   a share of called units record their end that much after their answer
  * 	stall EVERY MEAN_MS SD_MS       the machine stops each EVERY-th request that much longer, at a random moment of its work,
  * 	                                while the fault is active
  * 	past FOR_S AGO_S                the fault is active only before the diagnosis, for so long, and ended AGO_S before it
@@ -116,6 +117,7 @@ struct app {
 	double tail; /* 0: none is asked for */
 	bool always;
 	double stall_ms, stall_sd_ms, past_for, past_ago;
+	double ends_late, ends_late_ms, ends_late_sd_ms;
 	int stall_every;
 	double
 	    stall_at; /* of this request: after so much of its mean work; below 0: it is not stopped */
@@ -315,7 +317,11 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->stage.has_recorders = true;
 	else if (strcmp(w, "always") == 0)
 		a->always = true;
-	else if (strcmp(w, "stall") == 0) {
+	else if (strcmp(w, "ends-late") == 0) {
+		a->ends_late = atof(word[1]);
+		a->ends_late_ms = atof(word[2]);
+		a->ends_late_sd_ms = atof(word[3]);
+	} else if (strcmp(w, "stall") == 0) {
 		a->stall_every = atoi(word[1]);
 		a->stall_ms = atof(word[2]);
 		a->stall_sd_ms = atof(word[3]);
@@ -509,6 +515,14 @@ node_for(struct app *a, const char *service)
 	return of[rng_below(&a->stage.rng, n)];
 }
 
+static int64_t
+spend(struct app *a, double mean_ms, double sd_ms)
+{
+	double ms = mean_ms + sd_ms * rng_normal(&a->stage.rng);
+
+	return (int64_t)((ms > mean_ms / 10 ? ms : mean_ms / 10) * MS);
+}
+
 static int64_t play(struct app *a, struct place_sim *p, const struct unit_text *u, int from,
     int *end, bool doing, int64_t at_ns);
 
@@ -518,21 +532,16 @@ play_unit(struct app *a, const struct place_sim *by, int unit, uint64_t link, in
 	const struct unit_text *u = &a->units[unit];
 	struct place_sim p = { node_for(a, u->service), u->service, by->trace, ++a->stage.next_id,
 		link, by->probed };
+	int64_t late_ns = 0;
 	int end;
 
 	emit(a, &p, RECORD_UNIT_BEGIN, "hone:unit_begin", u->name, NULL, 0, at_ns);
 	at_ns = play(a, &p, u, 0, &end, true, at_ns + 20000);
 	p.link = link;
-	emit(a, &p, RECORD_UNIT_END, "hone:unit_end", u->name, NULL, 0, at_ns);
+	if (a->ends_late > 0 && rng_unit(&a->stage.rng) < a->ends_late)
+		late_ns = spend(a, a->ends_late_ms, a->ends_late_sd_ms);
+	emit(a, &p, RECORD_UNIT_END, "hone:unit_end", u->name, NULL, 0, at_ns + late_ns);
 	return at_ns;
-}
-
-static int64_t
-spend(struct app *a, double mean_ms, double sd_ms)
-{
-	double ms = mean_ms + sd_ms * rng_normal(&a->stage.rng);
-
-	return (int64_t)((ms > mean_ms / 10 ? ms : mean_ms / 10) * MS);
 }
 
 static int64_t

@@ -34,6 +34,7 @@ stage_options(uint64_t seed)
 		.patience_ns = 30000000000,
 		.order_ns = 250 * MS,
 		.open_ns = 2000 * MS,
+		.late_ends_ns = 500 * MS,
 		.groups_max = 500,
 		.samples_max = 512,
 		.tracepoints_per_cycle = 3,

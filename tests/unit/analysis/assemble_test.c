@@ -47,9 +47,13 @@ drain(struct kit *k, struct buf *out)
  * which nodes send them.
  */
 static struct assemble_counts
-interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, struct buf *out)
+interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, int64_t late_ends_ns,
+    struct buf *out)
 {
-	struct kit *k = kit_new(&(struct assemble_options){ 64 << 20, 50000, INT64_C(3000000) });
+	struct kit *k = kit_new(&(struct assemble_options){ .memory_max_bytes = 64 << 20,
+	    .skew_ns = late_ends_ns > 0 ? 5000 : 50000,
+	    .patience_ns = INT64_C(3000000),
+	    .late_ends_ns = late_ends_ns });
 	size_t at[GEN_NODES];
 	struct assemble_counts c;
 	struct rng rng, cut[GEN_NODES];
@@ -109,7 +113,8 @@ static void
 traces_do_not_depend_on_the_interleaving_of_nodes(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 4; seed++) {
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		int64_t late_ends_ns = seed > 4 ? 60000 : 0;
 		struct gen *g = gen_new(seed);
 		size_t first[GEN_NODES + 1];
 		struct buf expected = { 0 };
@@ -123,13 +128,13 @@ traces_do_not_depend_on_the_interleaving_of_nodes(void **state)
 			gen_request(
 			    g, i + 1, seed * 1000 + i, 1000000 + i * 100000, 30 + (int)i % 100);
 		gen_sort(g, first);
-		c = interleave(g, first, 1, &expected);
+		c = interleave(g, first, 1, late_ends_ns, &expected);
 		assert_true(c.complete > 50);
 		assert_true(c.late > 0); /* units that no join waits for continue after the end */
 		assert_true(c.lossy > 0 && c.lossy < c.complete);
 		for (uint64_t order = 2; order <= 40; order++) {
 			struct buf got = { 0 };
-			struct assemble_counts d = interleave(g, first, order, &got);
+			struct assemble_counts d = interleave(g, first, order, late_ends_ns, &got);
 
 			assert_int_equal(got.len, expected.len);
 			assert_memory_equal(got.data, expected.data, got.len);
@@ -170,6 +175,110 @@ traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
 	t = assemble_next(k->assemble);
 	assert_int_equal(t->id, order[2]);
 	trace_free(t);
+	kit_free(k);
+}
+
+enum { CALL_ROWS = 7 };
+
+/* A call from 20 to 80 whose unit ends at this time; the request ends at 100. */
+static void
+call_ends(struct row rows[CALL_ROWS], int64_t unit_end_ns)
+{
+	const struct row all[CALL_ROWS] = { { 10, 0, 1, 'B', 0, "R" }, { 20, 0, 1, 'F', 7, "c" },
+		{ 30, 1, 2, 'b', 7, "c" }, { 40, 1, 2, '.', 0, "p" }, { 80, 0, 1, 'J', 7, "c" },
+		{ 100, 0, 1, 'E', 0, "R" }, { unit_end_ns, 1, 2, 'e', 7, "c" } };
+
+	memcpy(rows, all, sizeof all);
+}
+
+static struct kit *
+late_ends_kit(void)
+{
+	struct kit *k = kit_new(&(struct assemble_options){ .memory_max_bytes = 1 << 20,
+	    .skew_ns = 50,
+	    .patience_ns = 100000,
+	    .late_ends_ns = 1000 });
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	assert_int_equal(assemble_join(k->assemble, 1, &k->e), 0);
+	return k;
+}
+
+/* The next trace, of `events` events. */
+static void
+expect_events(struct kit *k, uint32_t events)
+{
+	struct trace *t = assemble_next(k->assemble);
+
+	assert_non_null(t);
+	assert_int_equal(t->nevents, events);
+	assert_int_equal(t->end_ns, 100);
+	assert_true(trace_is_evidence(t));
+	trace_free(t);
+}
+
+static void
+the_end_of_a_joined_unit_is_awaited_after_that_of_its_request(void **state)
+{
+	struct kit *k = late_ends_kit();
+	struct row rows[CALL_ROWS];
+	(void)state;
+
+	call_ends(rows, 500);
+	kit_batch(k, 0, rows, CALL_ROWS, 2000);
+	kit_batch(k, 1, rows, CALL_ROWS - 1, 400);
+	assert_int_equal(kit_counts(k).pending, 1);
+	kit_batch(k, 1, &rows[CALL_ROWS - 1], 1, 1149);
+	assert_null(assemble_next(k->assemble));
+	kit_batch(k, 1, NULL, 0, 1150);
+	expect_events(k, 7);
+	assert_int_equal(kit_counts(k).late, 0);
+	kit_free(k);
+}
+
+static void
+an_end_that_never_comes_is_awaited_up_to_a_bound(void **state)
+{
+	struct kit *k = late_ends_kit();
+	struct row rows[CALL_ROWS];
+	(void)state;
+
+	call_ends(rows, 1151);
+	kit_batch(k, 0, rows, CALL_ROWS, 2000);
+	kit_batch(k, 1, rows, CALL_ROWS, 1149);
+	assert_null(assemble_next(k->assemble));
+	kit_batch(k, 1, NULL, 0, 1150);
+	expect_events(k, 6); /* the end came after the bound */
+	assert_int_equal(kit_counts(k).late, 1);
+	kit_free(k);
+}
+
+static void
+a_trace_whose_joined_units_have_ended_is_not_held(void **state)
+{
+	struct kit *k = late_ends_kit();
+	struct row rows[CALL_ROWS];
+	(void)state;
+
+	call_ends(rows, 70);
+	kit_batch(k, 0, rows, CALL_ROWS, 150);
+	kit_batch(k, 1, rows, CALL_ROWS, 150);
+	expect_events(k, 7);
+	kit_free(k);
+}
+
+static void
+a_unit_that_nobody_joined_is_not_awaited(void **state)
+{
+	struct kit *k = late_ends_kit();
+	struct row rows[CALL_ROWS];
+	(void)state;
+
+	call_ends(rows, 500);
+	rows[4].kind = '.';
+	kit_batch(k, 0, rows, CALL_ROWS, 150);
+	kit_batch(k, 1, rows, CALL_ROWS, 150);
+	expect_events(k, 6);
 	kit_free(k);
 }
 
@@ -725,6 +834,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traces_do_not_depend_on_the_interleaving_of_nodes),
 		cmocka_unit_test(traces_come_out_by_end_and_id_once_all_watermarks_passed),
+		cmocka_unit_test(the_end_of_a_joined_unit_is_awaited_after_that_of_its_request),
+		cmocka_unit_test(an_end_that_never_comes_is_awaited_up_to_a_bound),
+		cmocka_unit_test(a_trace_whose_joined_units_have_ended_is_not_held),
+		cmocka_unit_test(a_unit_that_nobody_joined_is_not_awaited),
 		cmocka_unit_test(a_node_that_left_is_not_waited_for_and_its_traces_are_lossy),
 		cmocka_unit_test(records_of_a_delivered_trace_are_late),
 		cmocka_unit_test(

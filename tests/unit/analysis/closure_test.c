@@ -5,7 +5,7 @@
 #include "analysis/fork_labels.h"
 #include "base/rng.h"
 
-enum { SKEW = 5000, ORDER = 100000, OPEN = 1000000, NODES = 5, TAUGHT = 1000 };
+enum { SKEW = 5000, ORDER = 100000, OPEN = 1000000, LATE_ENDS = 20000, NODES = 5, TAUGHT = 1000 };
 
 static struct kit *
 closure_kit(void)
@@ -14,7 +14,8 @@ closure_kit(void)
 		.skew_ns = SKEW,
 		.patience_ns = INT64_C(1000000000),
 		.order_ns = ORDER,
-		.open_ns = OPEN };
+		.open_ns = OPEN,
+		.late_ends_ns = LATE_ENDS };
 	struct kit *k = kit_new(&o);
 
 	for (uint32_t node = 0; node < NODES; node++)
@@ -106,6 +107,28 @@ a_trace_waits_for_its_nodes_and_not_for_others(void **state)
 	assert_int_equal(kit_counts(k).early, 1);
 	assert_int_equal(kit_counts(k).opened, 0);
 	assert_int_equal(kit_counts(k).used, TWO_ROWS + FORKS_SEEN * 4);
+	kit_free(k);
+}
+
+static void
+the_end_of_a_joined_unit_is_awaited_from_its_own_nodes_only(void **state)
+{
+	struct kit *k = taught_kit();
+	struct row rows[TWO_ROWS];
+	(void)state;
+
+	memcpy(rows, TWO, sizeof rows);
+	rows[3].time_ns = DUE + 3000; /* its unit's end */
+	kit_batch(k, 0, rows, TWO_ROWS, DUE + LATE_ENDS + ORDER);
+	kit_batch(k, 1, rows, 3, DUE + 1);
+	kit_batch(k, 1, &rows[3], TWO_ROWS - 3, DUE + ORDER);
+	assert_int_equal(next(k, NULL), 0);
+	watermark(k, 1, DUE + LATE_ENDS + ORDER - 1);
+	assert_int_equal(next(k, NULL), 0);
+	watermark(k, 1, DUE + LATE_ENDS + ORDER);
+	assert_int_equal(next(k, NULL), 7);
+	assert_int_equal(kit_counts(k).early, 1);
+	assert_int_equal(kit_counts(k).late, 0);
 	kit_free(k);
 }
 
@@ -501,6 +524,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_trace_waits_for_its_nodes_and_not_for_others),
+		cmocka_unit_test(the_end_of_a_joined_unit_is_awaited_from_its_own_nodes_only),
 		cmocka_unit_test(where_no_node_lags_traces_come_in_the_order_of_their_ends),
 		cmocka_unit_test(while_a_fork_is_open_it_waits_for_all_nodes_up_to_a_bound),
 		cmocka_unit_test(a_unit_whose_fork_has_not_come_yet_is_open_too),

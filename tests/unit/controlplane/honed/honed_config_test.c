@@ -102,6 +102,7 @@ printed_settings_are_read_back_unchanged(void **state)
 		"analysis.patience=2min",
 		"analysis.order=100ms",
 		"analysis.open_forks=20s",
+		"analysis.late_ends=2s",
 		"analysis.records_max=5000",
 		"analysis.groups_max=99",
 		"analysis.samples_max=100",
