@@ -786,16 +786,28 @@ lacks_ground(const json_t *v)
 
 /* The sure verdict with the largest effect of those that are usual waits, or of the others, without those that have no ground. NULL: there is
  * none, or an older Hone stored them without an effect. */
+static bool
+has_sure(const json_t *run)
+{
+	const json_t *all = json_object_get(run, "verdicts");
+
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (json_is_true(json_object_get(json_array_get(all, i), "sure")))
+			return true;
+	return false;
+}
+
 static const json_t *
 largest_effect(const json_t *run, bool usual)
 {
 	const json_t *all = json_object_get(run, "verdicts"), *most = NULL;
+	bool sure = has_sure(run);
 
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		const json_t *v = json_array_get(all, i);
 
-		if (json_is_true(json_object_get(v, "sure")) && is_usual_wait(v) == usual &&
-		    !lacks_ground(v) &&
+		if ((!sure || json_is_true(json_object_get(v, "sure"))) &&
+		    is_usual_wait(v) == usual && !lacks_ground(v) &&
 		    number_of(v, "effect") > (most != NULL ? number_of(most, "effect") : 0))
 			most = v;
 	}
@@ -877,9 +889,12 @@ run_nothing_put(struct buf *out, const json_t *run)
 		    "%.0f %% of the variance of requests %s is that of waits for threads, as their load leads to: ",
 		    number_of(wait, "effect") * 100, member(run, "type"));
 		verdict_pool_put(out, wait);
-		buf_printf(out, "; ");
 	}
 	edge = largest_effect(run, false);
+	if (wait != NULL && edge == NULL && !has_sure(run))
+		return;
+	if (wait != NULL)
+		buf_printf(out, "; ");
 	if (put_without_ground(out, run)) {
 		if (edge == NULL)
 			return;
@@ -892,6 +907,15 @@ run_nothing_put(struct buf *out, const json_t *run)
 		    wait != NULL ? "other " : "", number_of(edge, "effect") * 100,
 		    member(run, "type"), number_of(run, "effect_min") * VERDICT_ALONE * 100,
 		    number_of(run, "effect_min") * VERDICT_TOGETHER * 100);
+		return;
+	}
+	if (edge != NULL && !has_sure(run)) {
+		buf_printf(out,
+		    "no %sedge certainly has any of the variance of all requests %s: by %.0f requests the largest one has "
+		    "%.0f %%, and %.0f %% are worth mending",
+		    wait != NULL ? "other " : "", member(run, "type"),
+		    number_of(json_object_get(edge, "group"), "traces"),
+		    number_of(edge, "effect") * 100, number_of(run, "effect_min") * 100);
 		return;
 	}
 	buf_printf(out,

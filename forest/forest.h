@@ -13,8 +13,8 @@
 #include "forest/hypothesis.h"
 #include "forest/verdict.h"
 
-/* RUN_UNSURE: it has verdicts, and none of them is sure: verdict_sure(). RUN_NOTHING: some do not, and
- * no verdict that is sure has an effect that is worth mending. RUN_GONE: the problem was there from problem_from to
+/* RUN_UNSURE: it has verdicts, none of them is sure (verdict_sure()), and one may be worth mending (verdict_open()). RUN_NOTHING: it
+ * has verdicts, and no one that is sure, or may be, has an effect that is worth mending. RUN_GONE: the problem was there from problem_from to
  * problem_to, and is not any more; it may have verdicts. RUN_BASELINE: its type was said to be healthy, and its baseline is kept. */
 enum run_state {
 	RUN_ACTIVE,

@@ -128,6 +128,23 @@ verdict_worth(const struct verdict *v, double effect_min)
 	return !(v->effect < effect_min) && v->pool != POOL_USUAL;
 }
 
+bool
+verdict_open(const struct verdict *v, double effect_min)
+{
+	/* 1 */
+	if (v->kind == VERDICT_CAPTURED || (v->mistake != NULL && v->mistake[0] != '\0') ||
+	    verdict_is_whole(v) || !isnan(v->new_part))
+		return true;
+	/* 2 */
+	if (verdict_worth(v, effect_min))
+		return true;
+	/* 3 */
+	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE || v->pool == POOL_USUAL)
+		return false;
+	/* 4 and 5 */
+	return v->traces < VERDICT_MANY;
+}
+
 /* Every text of a verdict. */
 #define TEXTS(v)                                                                                \
 	{                                                                                       \

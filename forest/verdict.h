@@ -204,6 +204,17 @@ bool verdict_sure(const struct verdict *v);
  *    (POOL_USUAL).
  */
 bool verdict_worth(const struct verdict *v, double effect_min);
+/*
+ * Of a verdict that is not sure: whether it may be worth mending for all that is known.
+ *
+ * 1. Its interval is not all that makes it unsure (captured, whole, a mistake of the instrumentation), or it is compared with a baseline: yes.
+ * 2. It would be worth mending if it were sure: yes.
+ * 3. It would not be, whatever its share is (its ground, or the load leads to that wait): no.
+ * 4. By VERDICT_MANY requests its effect is less: no. It would not be worth mending if it were sure, so more requests that exclude 0 would not make it so.
+ * 5. By fewer: yes. What few requests say of the effect may be chance.
+ */
+bool verdict_open(const struct verdict *v, double effect_min);
+enum { VERDICT_MANY = 1000 };
 /* What was not there before stands out with less. */
 #define VERDICT_NEW 0.6
 /* Waits are long for a while in queues that nothing has changed, and not longer in the next minute. */

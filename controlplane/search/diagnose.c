@@ -431,8 +431,10 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 	for (uint32_t rank = 1; (v = forest_verdict(forest, run->id, rank)) != NULL; rank++) {
 		double certain = v->share > 0 ? v->effect * v->share_low / v->share : 0;
 
-		if (!verdict_sure(v))
+		if (!verdict_sure(v)) {
+			f.open += verdict_open(v, run->effect_min);
 			continue;
+		}
 		f.sure++;
 		if (v->pool == POOL_NONE && v->effect >= VERDICT_COUNTS * run->effect_min)
 			f.together += certain;

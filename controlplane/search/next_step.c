@@ -89,6 +89,7 @@ verdict_step(const struct verdict_facts *f)
 	     contradicted = f->share_high < least ||
 	                    (less && (f->share_low <= 0 || f->traces >= DECIDE_MANY));
 	bool gone = f->carries < VERDICT_GONE_MAX * f->carried_found;
+	bool many_soon = !f->put_off && f->traces < DECIDE_MANY && f->traces * 3 >= DECIDE_MANY * 2;
 
 	assert(f->share_low <= f->share_high);
 	/* 1 */
@@ -104,7 +105,7 @@ verdict_step(const struct verdict_facts *f)
 	if (gone)
 		return VERDICT_STEP_GONE;
 	/* 5 */
-	if (!f->sure && !(f->deadline_passed && f->patience_passed))
+	if (!f->sure && (!f->deadline_passed || !f->patience_passed || many_soon))
 		return VERDICT_STEP_MORE;
 	/* 6 */
 	if ((f->worth_open || f->calm) && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)

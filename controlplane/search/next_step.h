@@ -150,6 +150,7 @@ struct verdict_facts {
 	double effective; /* how many independent ones these are worth */
 	bool deadline_passed;
 	bool patience_passed; /* search_patience_ns() has passed, too */
+	bool put_off;         /* the deadline was, for step 5 */
 };
 /*
  * What led to the edge was measured at other times, with other tracepoints enabled; the last
@@ -165,7 +166,8 @@ struct verdict_facts {
  * 3. Contradicted: take back.
  * 4. Gone: end.
  * 5. Not sure, and before the deadline, or before there was time for enough traces: more traces. Of a path that two requests a second
- *    take, 40 come until the deadline, and one of them may have most of what they vary by.
+ *    take, 40 come until the deadline, and one of them may have most of what they vary by. After it, too, once, if by their pace so far
+ *    there will be DECIDE_MANY in half as long again: what fewer say of the effect is no answer.
  * 6. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, or they have less of the problem than all
  *    requests since the diagnosis began, before the deadline: more.
  * 7. By fewer than VERDICT_DEPENDENT_TRACES, they are worth fewer than VERDICT_EFFECTIVE_MIN independent ones,

@@ -480,13 +480,15 @@ end_late(struct search_port *port, struct search *s, struct err *e)
 }
 
 /* Twice as long where the final edge was measured and the interval left open what is said of it: what is rare is not sure
- * before. Of a tail, whose requests are rare: at least twice the time in which enough of them come. */
+ * before; and once more as long if the deadline was put off. Of a tail, whose requests are rare: at least twice the time in which enough
+ * of them come. */
 static int64_t
 cycle_max_ns(const struct search_port *port, const struct search *s)
 {
 	const struct diagnosis *d = s->diagnosis;
 	bool open = s->task == TASK_FINAL_EDGE && s->final.wanted > 0;
-	int64_t usual_ns = port->settings.cycle_max_ns * (open ? 2 : 1), tail_ns;
+	int64_t usual_ns = port->settings.cycle_max_ns * ((open ? 2 : 1) + s->final.put_off),
+		tail_ns;
 
 	if (open && s->final.open && search_patience_ns(port, s) > usual_ns)
 		usual_ns = search_patience_ns(port, s);

@@ -154,6 +154,7 @@ struct final_edge {
 	uint64_t wanted;        /* traces, while its interval holds 0 */
 	bool again;             /* it is narrowed once more, if it has the problem */
 	bool open;              /* its interval held 0 when it was measured last */
+	bool put_off;           /* its deadline was, as it was not sure: verdict_step() */
 };
 
 /* Its first way was contradicted or hidden, and it narrows once more. */

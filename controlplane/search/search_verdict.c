@@ -399,7 +399,11 @@ static void
 want_more(struct search *s, const struct verdict *v)
 {
 	search_set_task(s, TASK_FINAL_EDGE);
-	s->final = (struct final_edge){ v->kind, 2 * v->traces, s->final.again, v->share_low <= 0 };
+	s->final = (struct final_edge){ .kind = v->kind,
+		.wanted = 2 * v->traces,
+		.again = s->final.again,
+		.open = v->share_low <= 0,
+		.put_off = s->final.put_off };
 }
 
 /* The smallest edge that had most of the problem, or the one that the search began with. */
@@ -766,7 +770,8 @@ facts_of(const struct search_port *port, const struct search *s, const struct ve
 		.effective = v->effective_traces,
 		.deadline_passed = s->cycle.deadline_passed,
 		.patience_passed = mono_since_ns(port->now, s->cycle.begun) >
-		                   search_patience_ns(port, s)
+		                   search_patience_ns(port, s),
+		.put_off = s->final.put_off
 	};
 }
 
@@ -831,6 +836,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		break;
 	case VERDICT_STEP_MORE:
 		want_more(s, &v);
+		s->final.put_off |= facts.deadline_passed;
 		break;
 	case VERDICT_STEP_KEEP:
 		if (s->final.again && v.share_low > 0)

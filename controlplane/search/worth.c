@@ -32,7 +32,7 @@ worth_state(const struct worth_facts *f)
 {
 	assert(f->worth <= f->sure);
 	/* 1 */
-	if (f->sure == 0)
+	if (f->sure == 0 && f->open > 0)
 		return RUN_UNSURE;
 	/* 2 */
 	if (f->worth == 0)

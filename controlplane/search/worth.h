@@ -42,6 +42,7 @@ double effect_of(const struct effect_facts *f);
 
 struct worth_facts {
 	uint32_t sure;  /* verdicts whose interval does not hold 0 */
+	uint32_t open;  /* others that may be worth mending: verdict_open() */
 	uint32_t worth; /* of these, those whose effect is worth mending */
 	bool
 	    apart; /* one of these is of a slow group, of a tail, or of a pool that is not as usual */
@@ -56,8 +57,8 @@ struct worth_facts {
 /*
  * How a run with verdicts ends.
  *
- * 1. No verdict is sure: RUN_UNSURE.
- * 2. None of the sure ones is worth mending: RUN_NOTHING.
+ * 1. No verdict is sure, and one may be worth mending: RUN_UNSURE.
+ * 2. None of the sure ones is worth mending: RUN_NOTHING. So a small effect that is not sure is not told more loudly than one that is.
  * 3. One that is worth mending is apart: RUN_FOUND.
  * 4. The largest effect is less than VERDICT_ALONE times the least one, none is certainly VERDICT_CERTAIN times the least
  *    one, and together they have less than VERDICT_TOGETHER times the least one: RUN_NOTHING. In healthy applications

@@ -330,6 +330,31 @@ a_problem_that_went_away_is_no_verdict(void **state)
 }
 
 static void
+for_nearly_enough_requests_the_deadline_is_put_off_once(void **state)
+{
+	struct verdict_facts f = { .share = 0.17,
+		.share_low = -0.02,
+		.share_high = 0.51,
+		.effective = VERDICT_EFFECTIVE_MIN,
+		.traces = 667,
+		.deadline_passed = true,
+		.patience_passed = true };
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_MORE);
+	f.traces = 666;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.traces = DECIDE_MANY;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.traces = 999;
+	f.put_off = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.put_off = false;
+	f.sure = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+}
+
+static void
 a_verdict_that_is_not_sure_waits_until_the_deadline_or_for_enough_requests(void **state)
 {
 	struct verdict_facts f = { .share = 0.5,
@@ -452,6 +477,7 @@ main(void)
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
 		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
 		cmocka_unit_test(a_problem_that_went_away_is_no_verdict),
+		cmocka_unit_test(for_nearly_enough_requests_the_deadline_is_put_off_once),
 		cmocka_unit_test(
 		    a_verdict_that_is_not_sure_waits_until_the_deadline_or_for_enough_requests),
 		cmocka_unit_test(exploring_is_enough_with_traces_and_costs),

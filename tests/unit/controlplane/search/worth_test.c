@@ -86,10 +86,43 @@ a_run_is_found_only_if_a_sure_verdict_is_worth_mending(void **state)
 {
 	(void)state;
 
-	assert_int_equal(worth_state(&(struct worth_facts){ 0, 0 }), RUN_UNSURE);
-	assert_int_equal(worth_state(&(struct worth_facts){ 2, 0 }), RUN_NOTHING);
-	assert_int_equal(worth_state(&(struct worth_facts){ 2, 1, .apart = true }), RUN_FOUND);
-	assert_int_equal(worth_state(&(struct worth_facts){ 1, 1 }), RUN_FOUND);
+	assert_int_equal(worth_state(&(struct worth_facts){ .sure = 2, .open = 1 }), RUN_NOTHING);
+	assert_int_equal(
+	    worth_state(&(struct worth_facts){ .sure = 2, .worth = 1, .apart = true }), RUN_FOUND);
+	assert_int_equal(worth_state(&(struct worth_facts){ .sure = 1, .worth = 1 }), RUN_FOUND);
+}
+
+/* Its interval holds 0. */
+static void
+a_verdict_that_is_not_sure_is_open_if_it_may_be_worth_mending(void **state)
+{
+	struct verdict v = {
+		.share = 0.06, .effect = 0.06, .traces = VERDICT_MANY, .new_part = NAN
+	};
+	(void)state;
+
+	assert_false(verdict_open(&v, 0.25));
+	v.traces--; /* 5 */
+	assert_true(verdict_open(&v, 0.25));
+	v.traces++;
+	v.effect = 0.3; /* 2 */
+	assert_true(verdict_open(&v, 0.25));
+	v.pool = POOL_USUAL; /* 3 */
+	assert_false(verdict_open(&v, 0.25));
+	v.mistake = (char *)"unit-open"; /* 1 */
+	assert_true(verdict_open(&v, 0.25));
+	v.mistake = NULL;
+	v.new_part = 0.1;
+	assert_true(verdict_open(&v, 0.25));
+}
+
+static void
+a_run_is_unsure_only_of_what_may_be_worth_mending(void **state)
+{
+	(void)state;
+
+	assert_int_equal(worth_state(&(struct worth_facts){ .open = 1 }), RUN_UNSURE);
+	assert_int_equal(worth_state(&(struct worth_facts){ .open = 0 }), RUN_NOTHING);
 }
 
 static void
@@ -223,6 +256,8 @@ main(void)
 		cmocka_unit_test(what_is_left_is_searched_step_by_step),
 		cmocka_unit_test(an_edge_is_searched_again_if_what_was_named_is_not_what_it_has),
 		cmocka_unit_test(what_one_edge_has_alone_or_all_together_is_no_health),
+		cmocka_unit_test(a_verdict_that_is_not_sure_is_open_if_it_may_be_worth_mending),
+		cmocka_unit_test(a_run_is_unsure_only_of_what_may_be_worth_mending),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
 		cmocka_unit_test(
 		    a_diagnosis_looks_on_until_a_verdict_is_worth_more_than_what_was_not_judged),
