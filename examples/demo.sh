@@ -10,6 +10,7 @@
 # print where. LEARN_SECONDS, RATE; DEGREE: the degree N of a fault that has one (the application's README.md).
 # ONLY=1: all requests have the type that the fault slows. STRATEGY, K, TAIL, CAUSES: settings of the search. BASELINE=1: before the
 # fault, what the healthy type does is kept (hone start --healthy), and the diagnosis is compared with it. PROBES: search.probes of honed.conf.
+# SAVE_TO=FOLDER: gets the logs, the databases and the verdict at the end.
 # For the benchmarks: DELAY_TO=FILE receives the controller's status at the end; BEFORE_SECONDS: the fault is enabled
 # this long before the diagnosis begins, and the JSON gives the response times of other requests before and during it.
 set -euo pipefail
@@ -70,6 +71,7 @@ end() {
   [ -z "$switcher" ] || { kill "$switcher" 2>/dev/null; wait "$switcher" 2>/dev/null; } || true
   [ -z "$load" ] || { kill "$load" 2>/dev/null; wait "$load" 2>/dev/null; } || true
   [ $rc -eq 0 ] || stage_logs >&2
+  [ -z "${SAVE_TO:-}" ] || { mkdir -p "$SAVE_TO" && cp "$stage"/*.{log,db,json} "$stage/answers" "$SAVE_TO"; } || true
   stage_down || rc=1
   exit $rc
 }
