@@ -107,18 +107,19 @@ hone_request_begin(const char *type, const struct hone_carrier *from)
 {
 	struct hone_thread *t = &hone_self;
 	struct hone_carrier *c = &t->now.carrier;
+	bool called = from != NULL && from->trace_id != 0;
 
 	if (type == NULL)
 		return;
 	t->naside = t->beyond = 0;
-	if (from != NULL && from->trace_id != 0)
+	if (called)
 		*c = (struct hone_carrier){ from->trace_id_high, from->trace_id, from->link_id };
 	else
 		*c = (struct hone_carrier){ ids_next(), ids_next(), 0 };
 	c->request_type = hone_request_type(type);
 	t->now.unit_id = ids_next();
 	t->now.name = type;
-	policy_decide(c, now_ns(), (uint32_t)(ids_next() >> 32));
+	policy_decide(c, now_ns(), called, (uint32_t)(ids_next() >> 32));
 	if (c->sampled)
 		EMIT(request_begin, type, c->link_id, c->trace_id_high, c->probed);
 }

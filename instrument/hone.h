@@ -57,7 +57,7 @@ enum { HONE_TRACEPARENT_SIZE = 56, HONE_TRACESTATE_SIZE = 32 }; /* with the fina
 /* A request begins. `type` is its request type ("GET_HOME"; at most 63 bytes are used); a program
  * should have few types. `from`: the carrier of a caller that traces without Hone, whose trace id is
  * kept; else NULL. Decides by the agent's table in shared memory and a random number whether the
- * request is sampled and probed; the trace id has no part in it. The thread's former units, nested ones
+ * request is sampled and probed; the trace id has no part in it, unless the agent's agent.callers_known says so. The thread's former units, nested ones
  * included, are discarded. Emits hone:request_begin. Cost: one hash of `type` and a few loads (20 ns in
  * all where the request is not sampled); once a second, while there is no agent,
  * one thread tries to open its table. */

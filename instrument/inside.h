@@ -47,9 +47,10 @@ mix64(uint64_t x)
 void policy_init(const char *path, bool trusted, bool sample_without);
 
 /* Sets sampled and probed, by request type and CLOCK_MONOTONIC. draw: a random number, uniform over all
- * values, that nobody outside of this process can know or choose. A few loads; while no agent renews its
+ * values, that nobody outside of this process can know or choose. called: the trace id is a caller's, and the number is made of it if
+ * callers are known (policy.h). A few loads; while no agent renews its
  * lease, one attempt a second to open a table. */
-void policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw);
+void policy_decide(struct hone_carrier *c, uint64_t now_ns, bool called, uint32_t draw);
 
 /* Signals to the agent that a record of a sampled request was not written (policy.h, "knock"). now_ns is
  * CLOCK_MONOTONIC_COARSE. Three system calls at most once in 10 ms (once a record while the agent's queue is

@@ -18,6 +18,11 @@
  * are sampled. Nor is it kept in this table, which every local user can read. Other processes
  * learn of the decision from the carrier and draw no number.
  *
+ * Where the operator says that no client reaches the programs of a node (`callers_known`), the number of a request that came with
+ * the trace id of a caller is made of that id, by hone_policy_draw(), as hone-otel and its gates do. So of requests that begin in a
+ * program with OpenTelemetry both parts are sampled, or none, if the rates of their types are equal; else the requests of the smaller
+ * rate are among those of the larger one.
+ *
  * The agent stores an entry's rates before its lease, the request_type of a new entry last (release),
  * and `magic` last of all when it creates the table. libhone maps the file only if it belongs to root or to
  * the program's user and others cannot write it, since whoever can shorten a mapped file can kill
@@ -57,7 +62,7 @@ struct hone_policy {
 	uint32_t ntypes;          /* HONE_POLICY_TYPES */
 	uint64_t sample_until_ns; /* the agent's own lease, for sampling */
 	uint32_t sample_rate;     /* types without an entry */
-	uint32_t reserved;
+	uint32_t callers_known;   /* 0: anybody may be a caller */
 	struct hone_policy_entry
 	    types[HONE_POLICY_TYPES]; /* open addressing from request_type % ntypes */
 };
@@ -73,6 +78,25 @@ hone_policy_type(const char *type)
 		h = (h ^ (unsigned char)type[i]) * UINT32_C(16777619);
 	h = (h >> 31) ^ (h & INT32_MAX);
 	return h != 0 ? h : 1;
+}
+
+/* MurmurHash3's 32-bit finalizer (Appleby, 2011). */
+static inline uint32_t
+hone_policy_mix(uint32_t h)
+{
+	h = (h ^ h >> 16) * UINT32_C(0x85ebca6b);
+	h = (h ^ h >> 13) * UINT32_C(0xc2b2ae35);
+	return h ^ h >> 16;
+}
+
+/* The number that a trace's id makes, by its low half: of ids at random it is uniform. libhone, hone-otel and the package hone-otel-gate
+ * (npm/hone-otel-gate/gate.js) all use this function. */
+static inline uint32_t
+hone_policy_draw(uint64_t trace_id)
+{
+	uint32_t low = (uint32_t)trace_id, high = (uint32_t)(trace_id >> 32);
+
+	return hone_policy_mix(hone_policy_mix(low ^ UINT32_C(0x6f74656c)) ^ high);
 }
 
 #endif

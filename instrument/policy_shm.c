@@ -143,7 +143,7 @@ within(uint32_t draw, uint32_t rate)
 }
 
 void
-policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw)
+policy_decide(struct hone_carrier *c, uint64_t now_ns, bool called, uint32_t draw)
 {
 	const struct hone_policy *t = table_now(now_ns);
 	const struct hone_policy_entry *e;
@@ -152,6 +152,8 @@ policy_decide(struct hone_carrier *c, uint64_t now_ns, uint32_t draw)
 	c->probed = 0;
 	if (t == NULL || now_ns >= load(&t->sample_until_ns))
 		return;
+	if (called && load(&t->callers_known) != 0)
+		draw = hone_policy_draw(c->trace_id);
 	e = entry_find(t, c->request_type);
 	c->sampled = within(draw, load(e != NULL ? &e->sample_rate : &t->sample_rate));
 	if (c->sampled && e != NULL && now_ns < load_first(&e->probe_until_ns))

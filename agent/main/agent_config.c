@@ -24,6 +24,8 @@ const struct ini_key agent_config_keys[] = {
 	    "Folder of the tracer's files until they are read, on a tmpfs; empty: /run/hone/agent-NODE." },
 	{ "agent", "policy", INI_TEXT, AT(policy), "/dev/shm/hone-policy", 0, 0,
 	    "Table of rates, which libhone reads in every program (HONE_POLICY there)." },
+	{ "agent", "callers_known", INI_BOOL, AT(callers_known), "no", 0, 0,
+	    "Whether only known programs call those of this node, and no clients: then a caller's trace id decides whether its request is sampled, as in hone-otel." },
 	{ "agent", "user", INI_TEXT, AT(user), "", 0, 0,
 	    "User that the agent becomes when root starts it; empty: hone, if that user and the group tracing exist." },
 	{ "agent", "users", INI_TEXT, AT(users), "", 0, 0,

@@ -16,6 +16,7 @@
 
 struct agent_config {
 	char *node, *run_dir, *policy, *user, *users, *reader, *log_level;
+	int callers_known;
 	int64_t hang_ns;
 	char *url;
 	char *ca, *certificate, *key, *revoked; /* for tls:// */

@@ -213,6 +213,7 @@ prepare(const struct agent_config *c, struct rates **rates, struct guard *guard,
 		return rc;
 	if ((rc = rates_open(rates, c->policy, e)) != 0)
 		return err_prefix(e, "agent.policy in hone-agent.conf");
+	rates_callers(*rates, c->callers_known != 0);
 	o.table = rates_spare(*rates);
 	if (who.become)
 		knocks_give(rates_knocks(*rates), who.uid);

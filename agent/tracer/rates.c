@@ -202,6 +202,7 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 		goto fail;
 	silence(r->table);
 	put(&r->table->sample_until_ns, 0);
+	put(&r->table->callers_known, 0);
 	*ret = r;
 	return 0;
 fail:
@@ -325,6 +326,12 @@ rates_choose(const struct rates *r, const char *request_type, struct mono now, u
 	if (named && (uint64_t)now.ns < e->probe_until_ns && within(draw, e->probe_rate))
 		return RATES_PROBE;
 	return RATES_SAMPLE;
+}
+
+void
+rates_callers(struct rates *r, bool known)
+{
+	put(&r->table->callers_known, (uint32_t)known);
 }
 
 void

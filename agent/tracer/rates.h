@@ -29,6 +29,9 @@ int rates_open(struct rates **ret, const char *path, struct err *e);
  * written. O(types). */
 int rates_apply(struct rates *r, const struct want *w, struct mono probe_until, struct err *e);
 
+/* Whether all who call the node's programs are known, so that a caller's trace id may decide (instrument/policy.h). Not at the begin. */
+void rates_callers(struct rates *r, bool known);
+
 /* Requests are sampled until then; no more if it has passed. */
 void rates_renew(struct rates *r, struct mono sample_until);
 

@@ -52,7 +52,7 @@ decide(uint64_t now_ns, uint32_t type, uint32_t draw)
 {
 	struct hone_carrier c = { .trace_id = 1, .request_type = type, .probed = 1, .sampled = 1 };
 
-	policy_decide(&c, now_ns, draw);
+	policy_decide(&c, now_ns, draw & 1, draw);
 	must(c.probed <= c.sampled && c.sampled <= 1);
 	must(now_ns < table.sample_until_ns || !c.sampled);
 	if (c.probed) {

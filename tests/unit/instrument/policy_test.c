@@ -75,7 +75,7 @@ drawn(uint32_t draw, uint32_t type, uint64_t now_ns)
 		.trace_id_high = 3, .trace_id = 1, .request_type = type, .sampled = 9, .probed = 9
 	};
 
-	policy_decide(&c, now_ns, draw);
+	policy_decide(&c, now_ns, true, draw);
 	assert_true(c.sampled <= 1 && c.probed <= 1);
 	return c;
 }
@@ -125,6 +125,49 @@ without_a_table_only_the_environment_samples(void **state)
 	policy_init(path, true, true);
 	c = decided(1, TYPE, 1);
 	assert_true(c.sampled == 1 && c.probed == 0);
+}
+
+static struct hone_carrier
+decided_of(uint64_t trace_id, bool called, uint32_t draw)
+{
+	struct hone_carrier c = { .trace_id = trace_id, .request_type = TYPE };
+
+	policy_decide(&c, 1, called, draw);
+	return c;
+}
+
+/* hone-otel and its gates keep the traces whose draw, in shares of 1, is below the rate. */
+static void
+where_callers_are_known_the_trace_id_decides_as_in_hone_otel(void **state)
+{
+	int sampled = 0, probed = 0;
+	(void)state;
+
+	/* as tests/unit/otel/spans/span_points_test.c and npm/hone-otel-gate/test.js have it */
+	assert_in_range(
+	    hone_policy_draw(UINT64_C(0x0123456789abcdef)), 0.4426308 * 0x1p32, 0.4426309 * 0x1p32);
+	table_make(sizeof *table);
+	entry_put(TYPE, TYPE, UINT32_MAX / 4, UINT32_MAX / 10);
+	for (uint64_t i = 1; i <= IDS; i++) {
+		uint64_t id = mix64(i);
+		double draw = hone_policy_draw(id) * 0x1p-32;
+		struct hone_carrier c;
+
+		table->callers_known = 1;
+		c = decided_of(id, true, 0);
+		assert_int_equal(c.sampled, draw < 0.25);
+		assert_int_equal(c.probed, draw < 0.1);
+		sampled += c.sampled;
+		probed += c.probed;
+		/* Requests that begin here, and those of anybody, are drawn by chance. */
+		assert_int_equal(decided_of(id, false, 0).sampled, 1);
+		assert_int_equal(decided_of(id, false, UINT32_MAX - 1).sampled, 0);
+		table->callers_known = 0;
+		assert_int_equal(decided_of(id, true, 0).sampled, 1);
+		assert_int_equal(decided_of(id, true, UINT32_MAX - 1).sampled, 0);
+	}
+	assert_in_range(sampled, 0.23 * IDS, 0.27 * IDS);
+	assert_in_range(probed, 0.08 * IDS, 0.12 * IDS);
 }
 
 static void
@@ -485,6 +528,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_table_only_the_environment_samples),
+		TEST(where_callers_are_known_the_trace_id_decides_as_in_hone_otel),
 		TEST(a_rate_of_0_is_never_and_of_all_ones_always),
 		TEST(the_ends_of_the_range_hold_for_the_rarest_draws),
 		TEST(rates_are_shares_and_probed_is_among_sampled),

@@ -83,7 +83,11 @@ programs_read_the_written_rates(void **state)
 	t = look();
 	assert_true(t->magic == HONE_POLICY_MAGIC && t->version == HONE_POLICY_VERSION &&
 		    t->ntypes == HONE_POLICY_TYPES);
-	assert_true(t->sample_rate == 0 && t->sample_until_ns == 0);
+	assert_true(t->sample_rate == 0 && t->sample_until_ns == 0 && t->callers_known == 0);
+	rates_callers(r, true);
+	assert_int_equal(t->callers_known, 1);
+	rates_callers(r, false);
+	assert_int_equal(t->callers_known, 0);
 	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
 	rates_renew(r, (struct mono){ 7000 });
 	assert_int_equal(t->sample_until_ns, 7000);
