@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Opens the live page in Chromium, again and again, and prints how long its first view takes, as JSON; for web.sh.
+// Opens the live page in Chromium, again and again, and prints how long its first view takes and what it costs, as JSON; for web.sh.
 //
-//	node web.js HONE ROUNDS [PICTURES]	HONE: the program; PICTURES: a folder for screenshots
+//	node web.js HONE ROUNDS HONED_PID FLEET_PID [PICTURES]	HONE: the program; PICTURES: a folder for screenshots
 //
 // first_view_ms: from the link (its redirection included) to the frame after the table of types is there, by the page's own clock. Each round
-// is a browser context of its own, so nothing is in a cache. The first one is apart: Chromium itself is cold then.
+// is a browser context of its own, so nothing is in a cache. The first one is apart: Chromium itself is cold then. What a machine that is busy
+// with other things does not change: requests and bytes until the first view, the processor time of honed's threads for it (schedstat; the fleet
+// is stopped meanwhile, and what honed takes in as long a time without a page is taken off), and that of the page's thread (timeDomain threadTicks).
 'use strict'
+const fs = require('fs')
 const { execFileSync } = require('child_process')
 const { chromium } = require('playwright-core')
 
-const [hone, rounds, pictures] = [process.argv[2], +process.argv[3], process.argv[4]]
+const [hone, rounds, honed, fleet, pictures] = [process.argv[2], +process.argv[3], +process.argv[4], +process.argv[5], process.argv[6]]
 const rising = v => [...v].sort((a, b) => a - b)
 const median = v => rising(v)[Math.floor(v.length / 2)]
+const sleep = ms => new Promise(r => setTimeout(r, ms))
+const both = v => ({ least: Math.min(...v), median: median(v) })
 
 // In the page: remembers when what the selector names is there, and painted.
 const watch = () => {
@@ -22,16 +27,51 @@ const watch = () => {
   }
   new MutationObserver(look).observe(document, { childList: true, subtree: true })
 }
-async function open(browser, n) {
+// Processor time in ms of honed's own thread, and of its others (that of libmicrohttpd among them).
+function used() {
+  const sum = { main: 0, others: 0 }
+  for (const tid of fs.readdirSync(`/proc/${honed}/task`)) {
+    const ns = +fs.readFileSync(`/proc/${honed}/task/${tid}/schedstat`, 'latin1').split(' ')[0]
+    sum[+tid === honed ? 'main' : 'others'] += ns / 1e6
+  }
+  return sum
+}
+// Calls fn while no agent says anything, and says what honed took for it, and how long it was.
+async function meanwhile(fn) {
+  const [before, begin] = [used(), performance.now()]
+  await fn()
+  const after = used()
+  return { main: after.main - before.main, others: after.others - before.others, ms: performance.now() - begin }
+}
+async function open(browser) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
-  const page = await context.newPage()
+  const page = await context.newPage(), cdp = await context.newCDPSession(page)
+  const sent = { requests: 0, encoded: 0 }
+  cdp.on('Network.requestWillBeSent', r => { if (!r.request.url.startsWith('data:')) sent.requests++ })
+  cdp.on('Network.responseReceived', r => { sent.encoded += r.response.encodedDataLength })
+  cdp.on('Network.dataReceived', r => { sent.encoded += r.encodedDataLength || r.dataLength })
+  await cdp.send('Network.enable')
+  await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   await page.addInitScript(watch)
-  await page.goto(execFileSync(hone, ['web']).toString().trim())
-  await page.waitForFunction(() => window.firstView && window.firstView.painted, undefined, { polling: 20 })
-  const took = await page.evaluate(() => ({ ...window.firstView, rows: document.querySelectorAll('main tr[data-key]').length,
-    loaded: performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd,
-    bytes: performance.getEntriesByType('navigation').concat(performance.getEntriesByType('resource')).reduce((sum, r) => sum + r.transferSize, 0) }))
-  return { context, page, took, n }
+  process.kill(fleet, 'SIGSTOP')
+  let cost, idle, metrics, upTo
+  try {
+    await sleep(300)
+    const link = execFileSync(hone, ['web']).toString().trim()
+    idle = await meanwhile(() => sleep(500))
+    cost = await meanwhile(async () => {
+      await page.goto(link, { waitUntil: 'commit' })
+      await page.waitForFunction(() => window.firstView && window.firstView.painted, undefined, { polling: 20 })
+    })
+    metrics = Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map(m => [m.name, m.value * 1000]))
+    upTo = { ...sent }
+  } finally {
+    process.kill(fleet, 'SIGCONT')
+  }
+  const took = await page.evaluate(() => ({ ...window.firstView, rows: document.querySelectorAll('main tr[data-key]').length }))
+  const of = name => Math.max(0, cost[name] - (idle[name] * cost.ms) / idle.ms)
+  return { context, page, took: { ...took, requests: upTo.requests, bytes: upTo.encoded, honed_ms: of('main'), web_thread_ms: of('others'),
+    script_ms: metrics.ScriptDuration, layout_ms: metrics.LayoutDuration + metrics.RecalcStyleDuration, task_ms: metrics.TaskDuration } }
 }
 // How long one report of the type with the most groups takes, as a page asks for it, and how long another page's questions wait meanwhile.
 async function report(page) {
@@ -61,16 +101,28 @@ async function report(page) {
       longest_wait_before_ms: before, longest_wait_meanwhile_ms: Math.max(...waits) }
   })
 }
+// Bytes of the answers that states are made from.
+async function answers(page) {
+  return page.evaluate(async () => {
+    const sizes = {}
+    for (const ask of ['status', 'times', 'alerts', 'agents', 'forest', 'audit']) {
+      const r = await fetch('ask', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ask }) })
+      sizes[ask] = (await r.text()).length
+    }
+    return sizes
+  })
+}
 async function main() {
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'] })
   const took = []
   let cold
   for (let n = 0; n <= rounds; n++) {
-    const one = await open(browser, n)
+    const one = await open(browser)
     if (n === 0) cold = one.took
     else took.push(one.took)
     if (n === rounds) {
+      const sizes = await answers(one.page)
       if (pictures) await one.page.screenshot({ path: `${pictures}/many-types.png`, fullPage: true })
       const r = await report(one.page)
       for (const view of ['nodes', 'forest', 'alerts', 'type/' + encodeURIComponent(r.type)]) {
@@ -79,9 +131,10 @@ async function main() {
         else await one.page.waitForTimeout(300)
         if (pictures) await one.page.screenshot({ path: `${pictures}/many-${view.split('/')[0]}.png`, fullPage: !view.startsWith('type/') })
       }
-      const all = took.map(t => t.painted)
-      console.log(JSON.stringify({ rounds, first_view_ms: { cold: cold.painted, least: Math.min(...all), median: median(all), most: Math.max(...all) },
-        loaded_ms: median(took.map(t => t.loaded)), there_ms: median(took.map(t => t.there)), rows: took[0].rows, bytes: took[0].bytes, report: r }))
+      const all = name => took.map(t => t[name]), cpu = {}
+      for (const name of ['honed_ms', 'web_thread_ms', 'script_ms', 'layout_ms', 'task_ms']) cpu[name] = both(all(name))
+      console.log(JSON.stringify({ rounds, first_view_ms: { cold: cold.painted, ...both(all('painted')), most: Math.max(...all('painted')) },
+        there_ms: both(all('there')), rows: took[0].rows, requests: Math.max(...all('requests')), bytes: median(all('bytes')), cpu, answer_bytes: sizes, report: r }))
     }
     await one.page.click('form[data-act=leave] button')
     await one.context.close()
