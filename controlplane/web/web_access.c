@@ -87,6 +87,15 @@ web_link_make(struct web_access *a, int uid, const uint8_t random[WEB_RANDOM], s
 	return g->token;
 }
 
+bool
+web_link_waits(const struct web_access *a, struct mono now)
+{
+	for (int i = 0; i < WEB_LINKS_MAX; i++)
+		if (a->links[i].number != 0 && !is_over(&a->links[i], WEB_LINK_S, WEB_LINK_S, now))
+			return true;
+	return false;
+}
+
 struct web_session *
 web_link_take(struct web_access *a, const char *token, const uint8_t random[WEB_RANDOM],
     double per_s, struct mono now)

@@ -49,6 +49,8 @@ struct web_access {
 /* A new link of this user; its token is valid until the next call. Where all are in use, the oldest ends. O(WEB_LINKS_MAX). */
 const char *web_link_make(
     struct web_access *a, int uid, const uint8_t random[WEB_RANDOM], struct mono now);
+/* Whether there is a link that was not used yet and is not too old. O(WEB_LINKS_MAX). */
+bool web_link_waits(const struct web_access *a, struct mono now);
 /* Ends the link and begins a session of its user; NULL: there is no such link, it was used, or it is older than WEB_LINK_S. per_s: questions
  * that the session may ask each second, twice as many at once. The session is valid until it ends. */
 struct web_session *web_link_take(struct web_access *a, const char *token,

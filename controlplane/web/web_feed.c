@@ -26,6 +26,9 @@ web_feed_text(const struct web_feed *f, enum web_topic topic, const char *json, 
 	if (t == NULL)
 		return NULL;
 	t->refs = 1;
+	t->number = f->newest + 1;
+	t->json_at = n;
+	t->json_len = len;
 	t->len = n + len + 2;
 	memcpy(t->data, head, n);
 	memcpy(t->data + n, json, len);
@@ -61,6 +64,22 @@ web_feed_next(const struct web_feed *f, uint64_t *after)
 	*after = f->topics[best].number;
 	f->topics[best].text->refs++;
 	return f->topics[best].text;
+}
+
+struct web_text *
+web_feed_newest(const struct web_feed *f, enum web_topic topic)
+{
+	struct web_text *t = f->topics[topic].text;
+
+	if (t != NULL)
+		t->refs++;
+	return t;
+}
+
+const char *
+web_topic_name(enum web_topic topic)
+{
+	return NAMES[topic];
 }
 
 uint64_t

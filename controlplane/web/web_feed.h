@@ -29,6 +29,8 @@ enum web_topic {
 
 struct web_text { /* shared by the feed and its readers */
 	unsigned int refs;
+	uint64_t number;          /* of the state */
+	size_t json_at, json_len; /* where its JSON is */
 	size_t len;
 	char data[];
 };
@@ -51,6 +53,9 @@ struct web_text *web_feed_text(
 bool web_feed_put(struct web_feed *f, enum web_topic topic, struct web_text *text, uint64_t hash);
 /* The oldest state that is newer than number *after, with a reference for the caller; *after becomes its number. NULL: none. O(topics). */
 struct web_text *web_feed_next(const struct web_feed *f, uint64_t *after);
+/* The topic's newest state, with a reference for the caller; NULL: none. */
+struct web_text *web_feed_newest(const struct web_feed *f, enum web_topic topic);
+const char *web_topic_name(enum web_topic topic);
 /* The number after which a reader goes on that came this far: 0 if it was of another instance. */
 uint64_t web_feed_after(const struct web_feed *f, uint64_t instance, uint64_t number);
 void web_text_unref(struct web_text *t); /* NULL is fine */

@@ -77,6 +77,20 @@ a_link_gives_one_session_of_its_user(void **state)
 }
 
 static void
+a_link_waits_until_it_is_used_or_too_old(void **state)
+{
+	const char *token;
+	(void)state;
+
+	assert_false(web_link_waits(&a, at(0)));
+	token = link_of(1, 0);
+	assert_true(web_link_waits(&a, at(WEB_LINK_S - 1)));
+	assert_false(web_link_waits(&a, at(WEB_LINK_S)));
+	assert_non_null(taken(token, 1));
+	assert_false(web_link_waits(&a, at(1)));
+}
+
+static void
 a_link_ends_after_a_minute(void **state)
 {
 	(void)state;
@@ -209,6 +223,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_link_gives_one_session_of_its_user, empty),
+		cmocka_unit_test_setup(a_link_waits_until_it_is_used_or_too_old, empty),
 		cmocka_unit_test_setup(a_link_ends_after_a_minute, empty),
 		cmocka_unit_test_setup(a_token_that_is_almost_right_is_none, empty),
 		cmocka_unit_test_setup(nothing_is_a_session_of_an_empty_place, empty),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A reader gets of each topic the newest state, once, and goes on where it was. */
-#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +10,6 @@
 
 #include "base/hash.h"
 #include "controlplane/web/web_feed.h"
-#include "controlplane/web/web_files.h"
 
 static struct web_feed feed;
 
@@ -140,25 +138,20 @@ a_reader_of_another_instance_gets_all(void **state)
 }
 
 static void
-the_page_has_its_files_and_they_load_no_others(void **state)
+the_newest_state_of_a_topic_is_known_with_its_number(void **state)
 {
-	const struct web_file *page, *script;
+	struct web_text *t;
 	(void)state;
 
-	assert_int_equal(web_files_init(), 0);
-	page = web_file("/");
-	script = web_file("/live.js");
-	assert_non_null(page);
-	assert_non_null(script);
-	assert_non_null(web_file("/live.css"));
-	assert_null(web_file("/live"));
-	assert_null(web_file(""));
-	assert_null(memmem(page->text, page->len, "http://", 7));
-	assert_null(memmem(page->text, page->len, "https://", 8));
-	assert_non_null(memmem(page->text, page->len, "src=\"live.js\"", 13));
-	assert_non_null(memmem(script->text, script->len, "function strip(", 15));
-	web_files_release();
-	assert_null(web_file("/"));
+	assert_null(web_feed_newest(&feed, WEB_TOPIC_status));
+	say(WEB_TOPIC_audit, "[]");
+	say(WEB_TOPIC_status, "{\"a\":1}");
+	t = web_feed_newest(&feed, WEB_TOPIC_status);
+	assert_int_equal(t->number, 2);
+	assert_int_equal(t->json_len, 7);
+	assert_memory_equal(t->data + t->json_at, "{\"a\":1}", 7);
+	assert_int_equal(t->refs, 2);
+	web_text_unref(t);
 }
 
 int
@@ -177,7 +170,8 @@ main(void)
 		    a_reader_that_comes_back_gets_what_is_newer, empty, release),
 		cmocka_unit_test_setup_teardown(
 		    a_reader_of_another_instance_gets_all, empty, release),
-		cmocka_unit_test(the_page_has_its_files_and_they_load_no_others),
+		cmocka_unit_test_setup_teardown(
+		    the_newest_state_of_a_topic_is_known_with_its_number, empty, release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
