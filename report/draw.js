@@ -13,7 +13,7 @@ function h(what, ...kids) {
 	const [tag, ...classes] = what.split('.');
 	const el = document.createElement(tag);
 	const attrs = kids[0] && kids[0].constructor === Object ? kids.shift() : {};
-	el.classList.add(...classes);
+	if (classes.length) el.className = classes.join(' ');
 	for (const a in attrs) if (attrs[a] !== null && attrs[a] !== undefined) el.setAttribute(a, attrs[a]);
 	return put(el, kids);
 }

@@ -31,6 +31,7 @@
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/long_answers.h"
 #include "controlplane/web/web_access.h"
+#include "controlplane/web/web_document.h"
 #include "controlplane/web/web_feed.h"
 #include "controlplane/web/web_files.h"
 #include "controlplane/web/web_request.h"
@@ -53,8 +54,9 @@ enum {
 	ANSWER_MS = 20,  /* of one step, at most, before a question that began in it */
 	BEAT_MS = 15000, /* a line without content, by which a connection that is gone is noticed */
 	EXPIRE_MS = 1000,
-	STATE_PART = 50,   /* making states of a topic takes at most 1/50 of honed's thread */
-	REFUSAL_MAX = 4096 /* longer answers are no refusals */
+	FIRST_AGE_MS = 5000, /* of a state that a page begins with, at most */
+	STATE_PART = 50,     /* making states of a topic takes at most 1/50 of honed's thread */
+	REFUSAL_MAX = 4096   /* longer answers are no refusals */
 };
 
 enum phase { READING, WAITING, ANSWERED };
@@ -94,10 +96,13 @@ struct web_door {
 	struct MHD_Daemon *daemon; /* NULL: closed */
 	/* of honed's thread */
 	struct mono due[WEB_TOPIC_COUNT], beat, expired;
+	/* of the web thread */
+	struct web_first first;
 	/* of both threads */
 	pthread_mutex_t lock;
 	struct web_access access;
 	struct web_feed feed;
+	struct mono made[WEB_TOPIC_COUNT]; /* when the feed's states were made */
 	struct asked_list waiting;
 	unsigned int nwaiting, nstreams;
 	struct web_asked
@@ -136,12 +141,10 @@ list_take(struct asked_list *l)
 static enum MHD_Result
 respond(struct MHD_Connection *c, unsigned int status, struct MHD_Response *r, const char *type)
 {
-	static const struct {
+	const struct {
 		const char *name, *value;
 	} headers[] = {
-		{ "Content-Security-Policy",
-		    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-		    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'" },
+		{ "Content-Security-Policy", web_page_policy() },
 		{ "X-Content-Type-Options", "nosniff" },
 		{ "Referrer-Policy", "no-referrer" },
 		{ "Cross-Origin-Opener-Policy", "same-origin" },
@@ -277,15 +280,23 @@ session_of(struct web_door *d, struct MHD_Connection *c, int port, int *uid)
 	return number;
 }
 
-/* Who the page belongs to. */
-static enum MHD_Result
-tell_session(struct MHD_Connection *c, const struct who *who)
+/* Who the page belongs to, as JSON from malloc(); NULL: out of memory. */
+static char *
+session_text(const struct who *who)
 {
 	json_t *j = json_pack("{s:o, s:s, s:s}", "user", text_json(who->user, strlen(who->user)),
 	    "role", role_word(who->role), "version", HONE_VERSION);
 	char *text = json_dumps(j, JSON_COMPACT);
 
 	json_decref(j);
+	return text;
+}
+
+static enum MHD_Result
+tell_session(struct MHD_Connection *c, const struct who *who)
+{
+	char *text = session_text(who);
+
 	if (text == NULL)
 		return refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "no text for the user\n");
 	return respond(c, MHD_HTTP_OK,
@@ -589,15 +600,77 @@ method_of(const char *method)
 }
 
 static enum MHD_Result
-give_file(struct MHD_Connection *c, const struct web_file *f)
+give_document(
+    struct MHD_Connection *c, const struct web_piece *const *pieces, int n, const char *type)
 {
 	bool packed = web_takes_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-	    packed ? f->packed_len : f->len, packed ? f->packed : f->text, MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r;
+	size_t len;
+	char *text = web_document(pieces, n, packed, &len);
 
+	if (text == NULL)
+		return MHD_NO;
+	r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (r != NULL && packed)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-	return respond(c, MHD_HTTP_OK, r, f->type);
+	return respond(c, MHD_HTTP_OK, r, type);
+}
+
+/* The piece of the topic's newest state; NULL: it has none, or an old one, which is not shown as new. */
+static const struct web_piece *
+first_piece(struct web_door *d, enum web_topic topic, struct mono now)
+{
+	const struct web_piece *p = NULL;
+	struct web_text *state = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (mono_since_ns(now, d->made[topic]) <= FIRST_AGE_MS * MS_NS)
+		state = web_feed_newest(&d->feed, topic);
+	pthread_mutex_unlock(&d->lock);
+	if (state == NULL)
+		return NULL;
+	p = web_first_piece(&d->first, topic, d->feed.instance, state);
+	pthread_mutex_lock(&d->lock);
+	web_text_unref(state);
+	pthread_mutex_unlock(&d->lock);
+	return p;
+}
+
+/* The page with the states that its first view is made of. */
+static enum MHD_Result
+give_page(struct web_door *d, struct MHD_Connection *c, const struct who *who)
+{
+	static const enum web_topic shown[] = { WEB_TOPIC_status, WEB_TOPIC_times,
+		WEB_TOPIC_alerts };
+	enum { SHOWN = sizeof shown / sizeof shown[0] };
+	const struct web_piece *pieces[SHOWN + 3] = { web_page_head() };
+	struct web_piece belongs;
+	struct mono now = clock_mono();
+	struct buf text = { 0 };
+	enum MHD_Result ok;
+	char *session;
+	int n = 1;
+
+	for (int i = 0; i < SHOWN; i++)
+		if ((pieces[n] = first_piece(d, shown[i], now)) != NULL)
+			n++;
+	session = session_text(who);
+	buf_printf(&text, "],\"session\":");
+	for (const char *at = session != NULL ? session : "null"; *at != '\0'; at++)
+		buf_bytes(&text, *at == '<' ? "\\u003c" : at, *at == '<' ? 6 : 1);
+	buf_printf(&text, "}");
+	free(session);
+	if (text.failed) {
+		buf_release(&text);
+		return MHD_NO;
+	}
+	if (!web_piece_make(&belongs, (char *)text.data, text.len, 0))
+		return MHD_NO;
+	pieces[n++] = &belongs;
+	pieces[n++] = web_page_tail();
+	ok = give_document(c, pieces, n, "text/html; charset=utf-8");
+	web_piece_release(&belongs);
+	return ok;
 }
 
 /* Of a session. */
@@ -607,14 +680,16 @@ serve(struct web_door *d, struct web_asked *r, const char *path, enum web_method
 {
 	const struct web_file *f = web_file(path);
 	bool posted = strcmp(path, "/ask") == 0 || strcmp(path, "/logout") == 0;
-	bool told = strcmp(path, "/session") == 0;
+	bool told = strcmp(path, "/session") == 0, page = strcmp(path, "/") == 0;
 
-	if (f == NULL && !posted && !told && strcmp(path, "/events") != 0)
+	if (f == NULL && !posted && !told && !page && strcmp(path, "/events") != 0)
 		return refuse(r->connection, MHD_HTTP_NOT_FOUND, "there is nothing here\n");
 	if (method != (posted ? WEB_POST : WEB_GET))
 		return refuse_method(r->connection, posted ? "POST" : "GET");
+	if (page)
+		return give_page(d, r->connection, &r->who);
 	if (f != NULL)
-		return give_file(r->connection, f);
+		return give_document(r->connection, &f->text, 1, f->type);
 	if (told)
 		return tell_session(r->connection, &r->who);
 	if (!posted)
@@ -833,6 +908,9 @@ make_due(
 		return false;
 	made = make_state(d, topic, question);
 	took_ns = mono_since_ns(clock_mono(), now);
+	pthread_mutex_lock(&d->lock);
+	d->made[topic] = clock_mono();
+	pthread_mutex_unlock(&d->lock);
 	pause_ns = every_ms * MS_NS;
 	d->due[topic].ns = now.ns +
 	                   (pause_ns > STATE_PART * took_ns ? pause_ns : STATE_PART * took_ns);
@@ -843,12 +921,12 @@ static void
 make_states(struct web_door *d, struct mono now)
 {
 	bool made = false, beat = mono_since_ns(now, d->beat) >= BEAT_MS * MS_NS;
-	unsigned int watched;
+	bool watched;
 
 	pthread_mutex_lock(&d->lock);
-	watched = d->nstreams;
+	watched = d->nstreams > 0 || web_link_waits(&d->access, now);
 	pthread_mutex_unlock(&d->lock);
-	if (watched == 0)
+	if (!watched)
 		return;
 #define TOPIC(name, every_ms, question) \
 	made = make_due(d, clock_mono(), WEB_TOPIC_##name, every_ms, question) || made;
@@ -980,6 +1058,7 @@ close_door(void *state)
 	d->questions->web = (struct web_port){ 0 };
 	close_daemon(d);
 	web_feed_release(&d->feed);
+	web_first_release(&d->first);
 	web_files_release();
 	pthread_mutex_destroy(&d->lock);
 	pthread_mutex_destroy(&d->log_lock);

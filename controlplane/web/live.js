@@ -4,31 +4,9 @@
 let printing = false, /* group.js and page.js have one of their own */
 	doc = {};
 const live = {}, /* the newest state of each topic */
+	ids = {}, /* of these */
 	may = { diagnose: false },
-	SERIES = 180;
-
-/* ---- series: what the page has seen since it was opened ---- */
-
-const seen = new Map();
-const series = name => seen.get(name) || [];
-function remember(name, v) {
-	if (!known(v)) return;
-	const all = seen.get(name) || [];
-	all.push(v);
-	if (all.length > SERIES) all.shift();
-	seen.set(name, all);
-}
-function spark(v, about) {
-	if (v.length < 2) return null;
-	const w = 96,
-		H = 18,
-		most = Math.max(...v, 1e-9);
-	return s(
-		'svg',
-		{ class: 'inline', viewBox: '0 0 ' + w + ' ' + H, width: w, height: H, role: 'img', 'aria-label': about + ', from ' + digits(v[0], 2) + ' to ' + digits(v[v.length - 1], 2) },
-		s('path', { class: 'spark', d: v.map((y, i) => (i ? 'L' : 'M') + (w - ((v.length - 1 - i) / (SERIES - 1)) * w).toFixed(1) + ' ' + (H - 1.5 - (y / most) * (H - 3)).toFixed(1)).join('') })
-	);
-}
+	first = JSON.parse(document.getElementById('first').textContent);
 
 /* ---- the document follows what is new, so that focus, open parts and what was entered stay ---- */
 
@@ -43,6 +21,7 @@ function morph(to, from) {
 	}
 	for (const a of [...to.attributes]) if (!from.hasAttribute(a.name) && a.name !== 'open') to.removeAttribute(a.name);
 	for (const a of from.attributes) if (to.getAttribute(a.name) !== a.value && !(FORM.test(to.nodeName) && a.name === 'value')) to.setAttribute(a.name, a.value);
+	if (to.hasAttribute('data-own')) return; /* what is inside is somebody else's */
 	const keyed = new Map();
 	for (const k of to.children) if (k.hasAttribute('data-key')) keyed.set(k.getAttribute('data-key'), k);
 	let at = to.firstChild;
@@ -111,21 +90,25 @@ function draw() {
 		else typeHead();
 		shown = hash;
 		document.title = 'Hone: ' + of;
-		return;
+		return drawCharts();
 	}
 	const v = views.find(x => x[0] === name) || views[0];
 	if (shown !== v[0]) main.replaceChildren();
 	shown = v[0];
 	document.title = 'Hone: ' + v[1];
 	morph(main, put(h('main', { id: 'main', tabindex: -1 }), [v[2]()]));
+	drawCharts();
 }
+/* States that come one after the other are drawn together. */
+const TOGETHER_MS = 100;
 let due = 0;
 function soon() {
 	if (due) return;
-	due = requestAnimationFrame(() => {
-		due = 0;
-		draw();
-	});
+	due = setTimeout(() =>
+		requestAnimationFrame(() => {
+			due = 0;
+			draw();
+		}), TOGETHER_MS);
 }
 addEventListener('hashchange', () => {
 	if (place().name === 'main') return main.focus();
@@ -214,16 +197,30 @@ function forget(all, prefix, names) {
 	const now = new Set(names.map(n => prefix + n));
 	for (const k of all.keys()) if (k.startsWith(prefix) && !now.has(k)) all.delete(k);
 }
-function take(topic, data) {
-	const types = things(data.types).map(t => text(t.service) + '/' + text(t.type));
+const indexes = {}; /* by topic: its types by their names */
+const typeKey = t => text(t.service) + '/' + text(t.type);
+const indexOf = (topic, all) => (indexes[topic] = new Map(things(all).map(t => [typeKey(t), t])));
+/* The page has some states when it is opened; the stream tells them again. */
+function take(topic, data, id) {
+	if (ids[topic] === id) return;
+	ids[topic] = id;
 	live[topic] = data;
-	if (topic === 'status') forget(seen, 'rate/', types);
-	if (topic === 'times') forget(columns, '', types);
-	if (topic === 'agents') forget(seen, 'node/', things(data.agents).map(a => text(a.node)));
-	if (topic === 'status') for (const t of things(data.types)) remember('rate/' + text(t.service) + '/' + text(t.type), t.per_second);
-	if (topic === 'times') for (const t of things(data.types)) columnOf(t, list(data.up_to_ms));
-	if (topic === 'agents') for (const a of things(data.agents)) remember('node/' + text(a.node), ((a.cost || {}).now || {}).core_pct);
-	soon();
+	if (topic === 'status') {
+		indexOf(topic, data.types);
+		names = new Map();
+		for (const t of things(data.types)) names.set(text(t.type), (names.get(text(t.type)) || 0) + 1);
+	}
+	if (topic === 'alerts') indexOf(topic, data.watched);
+	if (topic === 'times') {
+		const types = [...indexOf(topic, data.types).keys()];
+		forget(columns, '', types);
+		forget(seen, 'type/', types);
+		for (const t of things(data.types)) columnOf(t, list(data.up_to_ms));
+	}
+	if (topic === 'agents') {
+		forget(seen, 'node/', things(data.agents).map(a => text(a.node)));
+		for (const a of things(data.agents)) rememberNode(a);
+	}
 }
 /* EventSource comes back by itself, with the number of the last state that it got; not after a refusal. */
 function open() {
@@ -239,7 +236,10 @@ function open() {
 		if (r && (r.status === 401 || r.status === 403)) ended();
 		else setTimeout(open, 2000);
 	};
-	for (const topic of ['status', 'times', 'forest', 'agents', 'alerts', 'audit']) stream.addEventListener(topic, ev => take(topic, JSON.parse(ev.data)));
+	for (const topic of ['status', 'times', 'forest', 'agents', 'alerts', 'audit']) stream.addEventListener(topic, ev => {
+			take(topic, JSON.parse(ev.data), ev.lastEventId);
+			soon();
+		});
 }
 /* A browser opens six connections to a host: tabs that nobody sees leave theirs. */
 document.addEventListener('visibilitychange', () => {
@@ -252,21 +252,23 @@ document.addEventListener('visibilitychange', () => {
 	}
 });
 
-async function session() {
-	const r = await fetch('session');
-	if (r.status === 401) return ended();
-	const me = await r.json();
-	may.diagnose = me.role === 'diagnose';
-	document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);
-	soon();
-}
-session();
-open();
+const me = first.session || {};
+may.diagnose = me.role === 'diagnose';
+document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);
+for (const [topic, id, data] of first.states.slice(1)) take(topic, data, id);
+inView = Math.max(4, Math.ceil(innerHeight / ROW_PX));
 draw();
-let wait = 0;
+/* What the document had is painted before more is asked for. */
+if (first.states.length > 1) requestAnimationFrame(() => setTimeout(open));
+else open();
+let wait = 0,
+	width = innerWidth;
 addEventListener('resize', () => {
 	clearTimeout(wait);
 	wait = setTimeout(() => {
-		if (place().name === 'type') typeView(main, asked);
+		const same = width === innerWidth;
+		width = innerWidth;
+		if (place().name === 'type' && !same) typeView(main, asked);
+		else drawCharts();
 	}, 300);
 });

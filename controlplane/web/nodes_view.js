@@ -19,6 +19,7 @@ const queueNames = [
 	['agent', 'fill_agent'],
 	['link', 'fill_link']
 ];
+const QUEUE_LIMIT = 0.5; /* at which nothing is enabled any more */
 const named = (name, c, ...kids) => h('td' + c, { 'data-name': name }, kids);
 function nodeRow(a) {
 	const c = a.cost || {},
@@ -34,9 +35,9 @@ function nodeRow(a) {
 			'.bars',
 			h('div.line', h('span', 'all'), fillBar((now.core_pct || 0) / full, c.budget_pct > 0 ? c.budget_pct / full : 1, pct((now.core_pct || 0) / 100) + ' of a core'), known(now.core_pct) ? digits(now.core_pct, 2) + ' %' + (c.budget_pct > 0 ? ' of ' + digits(c.budget_pct, 2) + ' %' : '') : '–'),
 			h('div.line', h('span', 'added'), fillBar((a.spent_pct || 0) / full, a.budget_pct > 0 ? a.budget_pct / full : 1, pct((a.spent_pct || 0) / 100) + ' of a core'), known(a.spent_pct) ? digits(a.spent_pct, 2) + ' % of ' + digits(a.budget_pct || 0, 2) + ' %' : '–'),
-			spark(series('node/' + text(a.node)), 'core %')
+			spark('node/' + text(a.node), 'cost', 'cost in % of a core', v => digits(v, 2))
 		),
-		named('queues', '.bars', queueNames.map(q => h('div.line', h('span', q[0]), fillBar(a[q[1]], 0.5, pct(a[q[1]]) + ' full'), pct(a[q[1]])))),
+		named('queues', '.bars', queueNames.map(q => h('div.line', h('span', q[0]), fillBar(a[q[1]], QUEUE_LIMIT, pct(a[q[1]]) + ' full'), pct(a[q[1]])))),
 		named('added', '.n', count(a.added), a.by_level > 0 ? h('div.soft.small', count(a.by_level) + ' by level') : null),
 		named('records/s', '.n', known(a.records_per_second) ? digits(a.records_per_second, 3) : '–'),
 		named('lost', '.n', count((a.lost_ring || 0) + (a.lost_queue || 0) + (a.lost_decode || 0))),
@@ -59,6 +60,35 @@ function levelsPart(l) {
 			]
 		: null;
 }
+function rememberNode(a) {
+	const of = {};
+	for (const [q, field] of queueNames) of[q] = a[field];
+	remember('node/' + text(a.node), { cost: ((a.cost || {}).now || {}).core_pct, added: a.spent_pct, ...of });
+}
+/* One node's cost and queues; that with the fullest queue, until one is chosen. */
+let nodeChosen = null;
+document.addEventListener('change', ev => {
+	if (ev.target.name !== 'node') return;
+	nodeChosen = ev.target.value;
+	soon();
+});
+function nodeOverTime(nodes) {
+	const fullest = a => Math.max(...queueNames.map(q => a[q[1]] || 0)),
+		one = nodes.find(a => text(a.node) === nodeChosen) || nodes.reduce((a, b) => (b && fullest(b) > fullest(a) ? b : a), nodes[0] || {});
+	if (!nodes.length) return null;
+	nodeChosen = text(one.node);
+	const name = 'node/' + nodeChosen;
+	return [
+		h('h2', 'Over time'),
+		h('form.act', h('label', 'node ', h('select', { name: 'node' }, nodes.map(a => h('option', { value: text(a.node), 'data-key': text(a.node), selected: a === one ? '' : null }, text(a.node)))))),
+		h(
+			'section.charts',
+			{ 'aria-label': 'Over time: ' + nodeChosen, 'data-key': name },
+			chartFigure(name, 'Cost in % of a core', [['cost', 'all'], ['added', 'added tracepoints']], v => digits(v, 2) + ' %'),
+			chartFigure(name, 'How full the queues are', queueNames.map(q => [q[0], q[0]]), v => digits(v * 100, 2) + ' %', QUEUE_LIMIT)
+		)
+	];
+}
 function nodesView() {
 	const st = live.status || {},
 		nodes = things((live.agents || {}).agents),
@@ -72,6 +102,7 @@ function nodesView() {
 		things((live.agents || {}).refused).length
 			? h('p.note', 'Refused: ', things(live.agents.refused).slice(0, 3).map(r => h('div', text(r.words))))
 			: null,
+		nodeOverTime(nodes),
 		h('h2', 'Added tracepoints'),
 		st.learning ? h('p', 'Those of the providers that are learned now.') : null,
 		added.length ? h('ul', added.slice(0, 200).map(n => h('li', { 'data-key': text(n) }, code(n)))) : st.learning ? null : h('p', st.quiet ? 'None: all connected agents have confirmed it.' : 'None is wanted; not all agents have confirmed it yet.'),

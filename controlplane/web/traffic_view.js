@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Request types by cost; one type's groups: the critical path as a strip, and what differs in a part of the requests. */
 
-const timesOf = t => things((live.times || {}).types).find(x => x.type === t.type && x.service === t.service) || {};
+const found = (topic, t) => (indexes[topic] ? indexes[topic].get(typeKey(t)) : undefined);
+const timesOf = t => found('times', t) || {};
+let names = new Map(); /* how many services have a type of this name */
 /* What a type is asked for by: the service is needed only if several have a type of this name. */
-const nameOf = t => (things((live.status || {}).types).some(x => x.type === t.type && x.service !== t.service) ? text(t.service) + '/' : '') + text(t.type);
+const nameOf = t => (names.get(text(t.type)) > 1 ? text(t.service) + '/' : '') + text(t.type);
 /* What the requests of a second take beyond the median of their type. */
 const costOf = t => (timesOf(t).beyond_median_ms || 0) * (timesOf(t).requests_per_second || t.per_second || 0);
 const healthOf = t => {
-	const w = things((live.alerts || {}).watched).find(x => x.type === t.type && x.service === t.service);
+	const w = found('alerts', t);
 	return !w ? null : w.alert ? h('span.state.alert', 'alert') : w.answer === 'inside' ? h('span.state.good', 'as usual') : h('span.soft.small', wordOf(w.answer));
 };
 /* Red and green: what is beyond its limit in honed.conf(5), and what is not; also by a sign, for who does not see colours. */
@@ -20,7 +22,7 @@ function cvOf(t) {
 }
 /* The objectives of the type, by the requests of the last hour. */
 function objectivesOf(t) {
-	const w = things((live.alerts || {}).watched).find(x => x.type === t.type && x.service === t.service);
+	const w = found('alerts', t);
 	return things(w && w.limits).map(o => {
 		const met = o.requests > 0 ? 1 - o.failures / o.requests : NaN,
 			words = digits(o.goal * 100, 3) + ' % in ' + ms(o.limit_ms);
@@ -56,7 +58,7 @@ function startForm(type, options) {
 const COLUMNS = 100;
 const columns = new Map(); /* by type: { last: counts, all: [counts that came in 2 s], bounds } */
 function columnOf(t, bounds) {
-	const key = text(t.service) + '/' + text(t.type),
+	const key = typeKey(t),
 		one = columns.get(key) || { last: null, all: [], bounds },
 		now = list(t.counts);
 	if (one.last) {
@@ -65,46 +67,76 @@ function columnOf(t, bounds) {
 		if (one.all.length > COLUMNS) one.all.shift();
 	}
 	one.last = now;
+	one.extent = extentOf(one);
+	one.version = (one.version || 0) + 1;
 	columns.set(key, one);
+	remember('type/' + key, { rate: (found('status', t) || {}).per_second, ...quantilesNow(one) });
 }
-function timeHeat(t, w, hgt) {
-	const one = columns.get(text(t.service) + '/' + text(t.type));
-	if (!one || !one.all.length) return h('span.soft.small', 'from now on');
+/* Quantiles of the requests that came in the last LATELY columns, in ms: of the cell that has the rank, by its bounds' logarithms. */
+const LATELY = 5,
+	QUANTILES = { p50: [0.5, 10], p95: [0.95, 60], p99: [0.99, 300] }; /* and how many requests it takes to say so */
+function quantilesNow(one) {
+	const lately = one.all.slice(-LATELY),
+		sums = one.bounds.map((b, i) => lately.reduce((n, c) => n + (c[i] || 0), 0)),
+		n = sums.reduce((a, b) => a + b, 0),
+		out = {};
+	for (const name in QUANTILES) {
+		const [q, least] = QUANTILES[name];
+		let rank = q * n,
+			i = 0;
+		out[name] = null;
+		if (n < least) continue;
+		while (i < sums.length - 1 && rank > sums[i]) rank -= sums[i++];
+		const high = one.bounds[i],
+			low = i ? one.bounds[i - 1] : high / 2;
+		out[name] = low * (high / low) ** Math.min(1, rank / Math.max(1, sums[i]));
+	}
+	return out;
+}
+/* Cells from the first to the last that has a request, and one more on each side. */
+function extentOf(one) {
 	let low = Infinity,
-		high = -1;
+		high = -1,
+		most = 2;
 	for (const c of one.all)
-		c.forEach((n, i) => {
-			if (n > 0) {
+		for (let i = 0; i < c.length; i++)
+			if (c[i] > 0) {
 				low = Math.min(low, i);
 				high = Math.max(high, i);
+				most = Math.max(most, c[i]);
 			}
-		});
-	if (high < 0) return h('span.soft.small', 'no request');
-	low = Math.max(0, low - 1);
-	high = Math.min(one.bounds.length - 1, high + 1);
-	const most = Math.max(...one.all.flat(), 2),
-		L = 44,
-		cw = (w - L) / COLUMNS,
-		ch = (hgt - 4) / (high - low + 1),
-		at = i => 2 + (high - i) * ch,
-		kids = [rect('box', L, 2, w - L, hgt - 4)];
-	one.all.forEach((c, n) =>
-		c.forEach((k, i) => {
-			if (k > 0 && i >= low && i <= high)
-				kids.push(rect('s' + (1 + Math.round((6 * Math.log(k)) / Math.log(most))), L + (COLUMNS - one.all.length + n) * cw, at(i), cw + 0.3, ch + 0.3));
-		})
-	);
-	kids.push(words('t e', L - 4, 11, msTick(one.bounds[high])), words('t e', L - 4, hgt - 2, msTick(low ? one.bounds[low - 1] : 0)));
-	return picture(w, hgt, 'Heat map of the response times of ' + text(t.type) + ' in the last ' + one.all.length * 2 + ' s, from ' + msTick(low ? one.bounds[low - 1] : 0) + ' to ' + msTick(one.bounds[high]), kids);
+	return high < 0 ? null : { low: Math.max(0, low - 1), high: Math.min(one.bounds.length - 1, high + 1), most };
 }
-const TYPES_SHOWN = 60;
+const boundOf = (one, i) => msTick(i < 0 ? 0 : one.bounds[i]);
+/* Of canvas, not of elements: 60 of them would have 60,000. */
+function timeHeat(t) {
+	const one = columns.get(typeKey(t));
+	if (!one || !one.all.length) return h('span.soft.small', 'from now on');
+	if (!one.extent) return h('span.soft.small', 'no request');
+	const id = 'heat ' + typeKey(t),
+		{ low, high } = one.extent;
+	specs.set(id, { heat: one });
+	return h('div.heat', {
+		'data-key': id,
+		'data-own': '',
+		role: 'img',
+		'aria-label': 'Heat map of the response times of ' + text(t.type) + ' in the last ' + one.all.length * 2 + ' s, from ' + boundOf(one, low - 1) + ' to ' + boundOf(one, high)
+	});
+}
+const TYPES_SHOWN = 60,
+	ROW_PX = 70; /* a row is at least as high */
+let inView = 0; /* rows that the first view has; 0: it is over */
 function typesView() {
 	const every = things((live.status || {}).types),
-		all = every
-			.slice()
-			.sort((a, b) => costOf(b) - costOf(a))
-			.slice(0, TYPES_SHOWN);
-	const most = Math.max(...all.map(costOf), 1e-9);
+		costs = new Map(every.map(t => [t, costOf(t)])),
+		ranked = every.slice().sort((a, b) => costs.get(b) - costs.get(a)),
+		all = ranked.slice(0, inView || TYPES_SHOWN);
+	const most = Math.max(...all.map(t => costs.get(t)), 1e-9);
+	if (inView && ranked.length > inView)
+		setTimeout(() => {
+			inView = 0;
+			soon();
+		});
 	return [
 		h('h1', { tabindex: -1 }, 'Request types by cost'),
 		all.length
@@ -115,9 +147,9 @@ function typesView() {
 							'tr',
 							{ 'data-key': text(t.service) + '/' + text(t.type) },
 							named('type', '', link('type/' + encodeURIComponent(nameOf(t)), h('b', text(t.type))), h('div.soft.small', text(t.service))),
-							named('response times', '', timeHeat(t, 200, 62)),
-							named('cost', '.n', ms(costOf(t)) + '/s', h('div', fillBar(costOf(t) / most, 1, pct(costOf(t) / most) + ' of the largest'))),
-							named('requests/s', '.n', digits(t.per_second || 0, 3), h('div', spark(series('rate/' + text(t.service) + '/' + text(t.type)), 'requests per second'))),
+							named('response times', '', timeHeat(t)),
+							named('cost', '.n', ms(costs.get(t)) + '/s', h('div', fillBar(costs.get(t) / most, 1, pct(costs.get(t) / most) + ' of the largest'))),
+							named('requests/s', '.n', digits(t.per_second || 0, 3), spark('type/' + typeKey(t), 'rate', 'requests per second', v => digits(v, 3))),
 							named('mean', '.n', ms(t.mean_ms)),
 							named('p95', '.n', ms(t.p95_ms)),
 							named('p99', '.n', ms(t.p99_ms)),
@@ -482,5 +514,18 @@ async function typeView(main, type) {
 }
 function typeHead() {
 	const at = document.getElementById('typehead');
-	if (at) morph(at, h('div', { id: 'typehead' }, h('h1', { tabindex: -1 }, asked), startForm(asked, true)));
+	if (at) morph(at, h('div', { id: 'typehead' }, h('h1', { tabindex: -1 }, asked), startForm(asked, true), overTime()));
+}
+/* The type of this view, of each service that has it. */
+function overTime() {
+	return things((live.status || {}).types)
+		.filter(t => nameOf(t) === asked || typeKey(t) === asked)
+		.map(t =>
+			h(
+				'section.charts',
+				{ 'aria-label': 'Over time: ' + typeKey(t), 'data-key': typeKey(t) },
+				chartFigure('type/' + typeKey(t), 'Requests per second', [['rate', 'requests per second']], v => digits(v, 3)),
+				chartFigure('type/' + typeKey(t), 'Response time', [['p50', 'p50'], ['p95', 'p95'], ['p99', 'p99']], ms)
+			)
+		);
 }

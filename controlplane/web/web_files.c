@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
 #include "controlplane/web/web_files.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "base/buf.h"
+#include "controlplane/web/web_hash.h"
 #include "report/html.h"
 
 EMBED(live_html, "controlplane/web/live.html");
 EMBED(live_css, "controlplane/web/live.css");
 EMBED(live_js, "controlplane/web/live.js");
+EMBED(live_charts, "controlplane/web/charts.js");
 EMBED(live_verdict, "controlplane/web/verdict.js");
 EMBED(live_forest, "controlplane/web/forest_view.js");
 EMBED(live_nodes, "controlplane/web/nodes_view.js");
@@ -20,6 +26,9 @@ EMBED(live_figures, "report/figures.js");
 EMBED(live_group, "report/group.js");
 EMBED(live_times, "report/times.js");
 EMBED(live_below, "report/below.js");
+/* By gzip, from npm/uplot; without any text, where the build had no uPlot. */
+EMBED(live_uplot_js, UPLOT_JS);
+EMBED(live_uplot_css, UPLOT_CSS);
 
 struct web_part {
 	const char *at, *end;
@@ -28,85 +37,154 @@ struct web_part {
 	{                        \
 		name, name##_end \
 	}
+enum { BEST = 9, POLICY = 512, GZIP = 16 + MAX_WBITS };
 
-enum { PARTS = 10 };
-static const struct {
-	const char *path, *type;
-	struct web_part parts[PARTS]; /* the script's share one scope, as on the page of a report */
-} SOURCES[] = {
-	{ "/", "text/html; charset=utf-8", { PART(live_html) } },
-	{ "/live.css", "text/css; charset=utf-8", { PART(live_page_css), PART(live_css) } },
-	{ "/live.js", "text/javascript; charset=utf-8",
-	    { PART(live_draw), PART(live_figures), PART(live_group), PART(live_times),
-		PART(live_below), PART(live_verdict), PART(live_forest), PART(live_nodes),
-		PART(live_traffic), PART(live_js) } },
+static const struct web_part STYLE[] = { PART(live_page_css), PART(live_css) };
+static const struct web_part SCRIPT[] = { /* they share one scope, as on the page of a report */
+	PART(live_draw), PART(live_figures), PART(live_group), PART(live_times), PART(live_below),
+	PART(live_verdict), PART(live_charts), PART(live_forest), PART(live_nodes),
+	PART(live_traffic), PART(live_js)
 };
-enum { FILES = sizeof SOURCES / sizeof SOURCES[0] };
+enum { STYLES = sizeof STYLE / sizeof STYLE[0], SCRIPTS = sizeof SCRIPT / sizeof SCRIPT[0] };
+/* Where live.html has what comes from elsewhere. */
+static const char STYLE_HERE[] = "{style}", STATES_HERE[] = "{states}", SCRIPT_HERE[] = "{script}";
 
-static struct web_file files[FILES];
+static struct web_piece uplot, head, tail;
+static char policy[POLICY];
+static const struct web_file FILES[] = { { "/uplot.js", "text/javascript; charset=utf-8",
+    &uplot } };
 
-/* The text by gzip (RFC 1952), at the best compression: it is done once. */
+/* Appends what a file by gzip has. False: it is damaged. */
 static bool
-pack(struct web_file *f)
+put_unpacked(struct buf *out, const char *at, const char *end)
 {
-	enum { GZIP = 16 + MAX_WBITS, MEMORY = 9 };
-	z_stream z = { 0 };
-	bool done;
+	z_stream z = { .next_in = (unsigned char *)(uintptr_t)at,
+		.avail_in = (unsigned int)(end - at) };
+	unsigned char block[16384];
+	int rc = Z_OK;
 
-	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) !=
-	    Z_OK)
+	if (inflateInit2(&z, GZIP) != Z_OK)
 		return false;
-	z.next_in = (unsigned char *)f->text;
-	z.avail_in = (unsigned int)f->len;
-	z.avail_out = (unsigned int)deflateBound(&z, f->len);
-	f->packed = malloc(z.avail_out);
-	z.next_out = (unsigned char *)f->packed;
-	done = f->packed != NULL && deflate(&z, Z_FINISH) == Z_STREAM_END;
-	f->packed_len = z.total_out;
-	deflateEnd(&z);
-	return done;
+	while (rc == Z_OK) {
+		z.next_out = block;
+		z.avail_out = sizeof block;
+		rc = inflate(&z, Z_NO_FLUSH);
+		buf_bytes(out, block, sizeof block - z.avail_out);
+	}
+	inflateEnd(&z);
+	return rc == Z_STREAM_END && !out->failed;
+}
+
+/* Takes what is in the buffer. */
+static bool
+piece_of(struct web_piece *p, struct buf *text)
+{
+	bool made = !text->failed && web_piece_make(p, (char *)text->data, text->len, BEST);
+
+	if (text->failed)
+		buf_release(text);
+	*text = (struct buf){ 0 };
+	return made;
+}
+
+static void
+put_until(struct buf *to, const char **at, const char *mark, const char *end)
+{
+	const char *here = memmem(*at, (size_t)(end - *at), mark, strlen(mark));
+
+	assert(here != NULL);
+	buf_bytes(to, *at, (size_t)(here - *at));
+	*at = here + strlen(mark);
+}
+
+static bool
+make_page(const struct buf *html, const struct buf *style, const struct buf *script)
+{
+	const char *at = (const char *)html->data, *end = at + html->len;
+	struct buf text = { 0 };
+
+	put_until(&text, &at, STYLE_HERE, end);
+	buf_bytes(&text, style->data, style->len);
+	put_until(&text, &at, STATES_HERE, end);
+	if (!piece_of(&head, &text))
+		return false;
+	put_until(&text, &at, SCRIPT_HERE, end);
+	buf_bytes(&text, script->data, script->len);
+	buf_bytes(&text, at, (size_t)(end - at));
+	return piece_of(&tail, &text);
+}
+
+static bool
+make_policy(const struct buf *style, const struct buf *script)
+{
+	char of_style[WEB_HASH], of_script[WEB_HASH];
+
+	if (!web_hash(style->data, style->len, of_style) ||
+	    !web_hash(script->data, script->len, of_script))
+		return false;
+	snprintf(policy, sizeof policy,
+	    "default-src 'none'; script-src 'self' %s; style-src 'self' %s; img-src 'self' data:; connect-src 'self'; "
+	    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+	    of_script, of_style);
+	return true;
 }
 
 int
 web_files_init(void)
 {
-	for (int i = 0; i < FILES; i++) {
-		struct buf text = { 0 };
+	struct buf html = { 0 }, style = { 0 }, script = { 0 }, chart = { 0 };
+	bool made;
 
-		for (int k = 0; k < PARTS && SOURCES[i].parts[k].at != NULL; k++)
-			html_lines(&text, SOURCES[i].parts[k].at, SOURCES[i].parts[k].end);
-		if (text.failed) {
-			buf_release(&text);
-			web_files_release();
-			return -1;
-		}
-		files[i] = (struct web_file){ .path = SOURCES[i].path,
-			.type = SOURCES[i].type,
-			.text = (char *)text.data,
-			.len = text.len };
-		if (!pack(&files[i])) {
-			web_files_release();
-			return -1;
-		}
-	}
-	return 0;
+	html_lines(&html, live_html, live_html_end);
+	made = put_unpacked(&style, live_uplot_css, live_uplot_css_end);
+	for (int i = 0; i < STYLES; i++)
+		html_lines(&style, STYLE[i].at, STYLE[i].end);
+	for (int i = 0; i < SCRIPTS; i++)
+		html_lines(&script, SCRIPT[i].at, SCRIPT[i].end);
+	made = made && !html.failed && !style.failed && !script.failed &&
+	       put_unpacked(&chart, live_uplot_js, live_uplot_js_end) &&
+	       make_page(&html, &style, &script) && make_policy(&style, &script) &&
+	       piece_of(&uplot, &chart);
+	buf_release(&html);
+	buf_release(&style);
+	buf_release(&script);
+	buf_release(&chart);
+	if (!made)
+		web_files_release();
+	return made ? 0 : -1;
 }
 
 const struct web_file *
 web_file(const char *path)
 {
-	for (int i = 0; i < FILES; i++)
-		if (files[i].text != NULL && strcmp(files[i].path, path) == 0)
-			return &files[i];
+	for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++)
+		if (strcmp(FILES[i].path, path) == 0)
+			return &FILES[i];
 	return NULL;
+}
+
+const struct web_piece *
+web_page_head(void)
+{
+	return &head;
+}
+
+const struct web_piece *
+web_page_tail(void)
+{
+	return &tail;
+}
+
+const char *
+web_page_policy(void)
+{
+	return policy;
 }
 
 void
 web_files_release(void)
 {
-	for (int i = 0; i < FILES; i++) {
-		free(files[i].text);
-		free(files[i].packed);
-		files[i] = (struct web_file){ 0 };
-	}
+	web_piece_release(&uplot);
+	web_piece_release(&head);
+	web_piece_release(&tail);
 }

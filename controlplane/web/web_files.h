@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of the live page, which are inside the program: it loads nothing from elsewhere. */
+/*
+ * The live page, which is inside the program: it loads nothing from elsewhere. The page is one document, with its style, its script and what it
+ * shows first, so that its first view takes one answer:
+ *
+ *	head, style | states of topics ... | who the page belongs to | script
+ *
+ * Style and script are permitted by their hashes (Content Security Policy Level 3, 6.7.2.3), nothing else inline is. uPlot, which draws what
+ * changes with time, is a file of its own that the page loads later.
+ */
 #ifndef CONTROLPLANE_WEB_WEB_FILES_H
 #define CONTROLPLANE_WEB_WEB_FILES_H
 
 #include <stddef.h>
 
+#include "controlplane/web/web_document.h"
+
 struct web_file {
-	const char *path, *type; /* "/page.js", its Content-Type */
-	char *text;
-	size_t len;
-	char *packed; /* the same by gzip */
-	size_t packed_len;
+	const char *path, *type; /* "/uplot.js", its Content-Type */
+	const struct web_piece *text;
 };
 
-/* Puts the files together and compresses them, which takes some ms. -1: out of memory. */
+/* Puts the files together and compresses them, which takes some ms. -1: out of memory, or damaged at the build. */
 int web_files_init(void);
-/* The file of this path; NULL: there is none. Valid until web_files_release(). */
+/* The file of this path; NULL: there is none. Valid until web_files_release(), as are those below. */
 const struct web_file *web_file(const char *path);
+/* Before the states, and after who the page belongs to. */
+const struct web_piece *web_page_head(void);
+const struct web_piece *web_page_tail(void);
+/* The Content-Security-Policy of the page. */
+const char *web_page_policy(void);
 void web_files_release(void);
 
 #endif

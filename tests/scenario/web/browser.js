@@ -74,7 +74,17 @@ async function main() {
     await page.waitForSelector('main tr[data-key="gated/GET /order"]')
     return /^root/.test(await text('#who')) && (await text('h1')) === 'Request types by cost'
   })
-  await check('a heat map of their response times grows', async () => { await page.waitForSelector('main tr td svg[aria-label^="Heat map of the response times of GET /order"] rect[class^="s"]') })
+  await check('a heat map of their response times grows', async () => {
+    await page.waitForSelector('main tr td .heat[aria-label^="Heat map of the response times of GET /order"] canvas')
+    await page.waitForFunction(() => {
+      const c = document.querySelector('.heat canvas'), all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, colours = new Set()
+      for (let i = 0; i < all.length; i += 4) colours.add(all[i] << 16 | all[i + 1] << 8 | all[i + 2])
+      return colours.size > 3
+    })
+  })
+  await check('and the rate over time, drawn by uPlot', async () => {
+    await page.waitForSelector('main tr[data-key="gated/GET /order"] td .chart.spark[aria-label^="requests per second"] .uplot canvas')
+  })
   await check('a CV beyond analysis.cv_max is marked, also in words', async () => {
     await page.waitForSelector('main tr[data-key="gated/GET /order"] td[data-name=CV] .beyond')
     return /over the 10 % of analysis\.cv_max/.test(await page.locator('main tr[data-key="gated/GET /order"] td[data-name=CV]').textContent())
@@ -98,6 +108,11 @@ async function main() {
     await page.waitForSelector('main tr[data-key=n1] .state.good')
     return await page.locator('main tr[data-key=n1] svg.inline').count() >= 6
   })
+  await check('the cost and the queues of a node are drawn over time', async () => {
+    await page.waitForSelector('figure.over-time:has-text("How full the queues are") .uplot canvas')
+    await page.selectOption('select[name=node]', 'n1')
+    return await page.locator('figure.over-time .uplot').count() === 2
+  })
   await page.fill('form[data-act=learn] input', '2')
   await page.click('form[data-act=learn] button')
   await check('learning that the page has started is shown', async () => { await page.waitForSelector('main p:has-text("Learning: ")') })
@@ -109,6 +124,19 @@ async function main() {
   await page.click('main a:has-text("GET /order")')
   await check('a type has its groups, the critical path as a strip', async () => {
     await page.waitForSelector('details.group[open] svg[aria-label^="Critical path of 5 steps"]')
+  })
+  await check('its response time over time is drawn, read by the arrow keys, and is a table, too', async () => {
+    const figure = page.locator('figure.over-time:has-text("Response time")')
+    await figure.locator('.uplot canvas').waitFor()
+    await figure.locator('.chart').focus()
+    await page.keyboard.press('End')
+    const out = await figure.locator('.read').innerText()
+    await page.keyboard.press('ArrowLeft')
+    const before = await figure.locator('.read').innerText()
+    await figure.locator('summary').click()
+    const row = await figure.locator('tbody tr').first().innerText()
+    const shape = /^\d\d:\d\d:\d\d: p50 [\d.]+ (µs|ms), p95 /
+    return shape.test(out) && shape.test(before) && out !== before && /^\d\d:\d\d:\d\d\s+[\d.]+ (µs|ms)/.test(row) || { out, before, row }
   })
   const rows = () => page.locator('table[aria-label="Edges that differ"] tbody tr').first().innerText()
   await check('what differs in a range of response times is computed anew for another range', async () => {
@@ -132,12 +160,24 @@ async function main() {
   })
   await check('the slowest request stands against the fastest, each step with its percentile', async () => {
     await page.waitForSelector('svg[aria-label^="The slowest request, "]')
-    await page.click('summary:has-text("The same as a table")')
+    await page.click('details.group summary:has-text("The same as a table")')
     const row = page.locator('table[aria-label="The slowest request against the fastest"] tr:has-text("join(SELECT) → end")')
     const [, slow, slowP, fast, fastP] = await row.locator('td').allInnerTexts()
-    return +slowP.slice(1) > 80 && +fastP.slice(1) < 50 && parseFloat(slow) > 10 && parseFloat(fast) < 10 || [slow, slowP, fast, fastP]
+    const inMs = t => parseFloat(t) * ({ s: 1000, ms: 1, µs: 0.001 })[t.split(' ').pop()]
+    return +slowP.slice(1) > 80 && +fastP.slice(1) < 50 && inMs(slow) > 10 && inMs(fast) < 10 || [slow, slowP, fast, fastP]
   })
   await picture(page, 'type')
+
+  // ---- the first view ----
+  await check('the document alone has what is shown first', async () => {
+    const alone = await context.newPage(), begun = urls.length
+    await alone.route('**/*', r => (r.request().resourceType() === 'document' ? r.continue() : r.abort()))
+    await alone.goto(home)
+    await alone.waitForSelector('main tr[data-key="gated/GET /order"]')
+    const needed = urls.slice(begun).filter(u => !/(events|uplot\.js)$|^data:/.test(u))
+    await alone.close()
+    return needed.length === 1 && needed[0] === home || needed
+  })
 
   // ---- a diagnosis, in two tabs ----
   const other = await context.newPage()
@@ -196,6 +236,7 @@ async function main() {
       if (!label) bad.push(e.outerHTML)
     }
     for (const e of document.querySelectorAll('svg')) if (e.getAttribute('aria-hidden') !== 'true' && (e.getAttribute('role') !== 'img' || !e.getAttribute('aria-label'))) bad.push(e.outerHTML.slice(0, 80))
+    for (const e of document.querySelectorAll('[role=img], canvas')) if (!e.closest('[role=img]') || !e.closest('[role=img]').getAttribute('aria-label')) bad.push(e.outerHTML.slice(0, 80))
     for (const e of document.querySelectorAll('table')) if (!e.getAttribute('aria-label')) bad.push('table')
     return bad
   })

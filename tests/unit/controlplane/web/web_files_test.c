@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The files of the live page. */
+#define _GNU_SOURCE
+#include <openssl/evp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -27,47 +28,79 @@ tear_down(void **state)
 	return 0;
 }
 
-static void
-a_packed_file_is_the_file(void **state)
+static const char *
+find(const struct web_piece *p, const char *what)
 {
-	static const char *const paths[] = { "/", "/live.css", "/live.js" };
+	return memmem(p->text, p->len, what, strlen(what));
+}
+
+static void
+the_page_is_one_document_that_loads_nothing_from_elsewhere(void **state)
+{
+	const struct web_piece *head = web_page_head(), *tail = web_page_tail();
 	(void)state;
 
-	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-		const struct web_file *f = web_file(paths[i]);
-		z_stream z = { 0 };
-		char *text;
-
-		assert_non_null(f);
-		assert_true(f->len > 500 && f->packed_len < f->len);
-		text = malloc(f->len + 1);
-		assert_int_equal(inflateInit2(&z, 16 + MAX_WBITS), Z_OK);
-		z.next_in = (unsigned char *)f->packed;
-		z.avail_in = (unsigned int)f->packed_len;
-		z.next_out = (unsigned char *)text;
-		z.avail_out = (unsigned int)f->len + 1;
-		assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
-		assert_int_equal(z.total_out, f->len);
-		assert_memory_equal(text, f->text, f->len);
-		inflateEnd(&z);
-		free(text);
+	assert_non_null(find(head, "<!doctype html>"));
+	assert_non_null(find(head, "<style>"));
+	assert_non_null(find(tail, "function strip("));
+	assert_non_null(find(tail, "</html>"));
+	for (int i = 0; i < 2; i++) {
+		assert_null(find(i == 0 ? head : tail, "https://"));
+		assert_null(find(i == 0 ? head : tail, "{s"
+						       "tates}"));
+		assert_null(find(i == 0 ? head : tail, "{s"
+						       "cript}"));
 	}
+	/* nothing in the script ends its element, or begins one that hides the end */
+	assert_ptr_equal(find(tail, "</script"), tail->text);
+	assert_null(find(tail, "<!--"));
+	assert_null(find(head, "href=\"live"));
+}
+
+/* The text between the tags, and whether the policy has its hash (openssl dgst -sha256 -binary | base64). */
+static void
+check_hash(const struct web_piece *p, const char *begin, const char *end)
+{
+	const char *from = find(p, begin) + strlen(begin), *to;
+	unsigned char hash[32], base64[45];
+	char source[64];
+
+	to = memmem(from, (size_t)(p->text + p->len - from), end, strlen(end));
+	assert_non_null(to);
+	assert_int_equal(EVP_Digest(from, (size_t)(to - from), hash, NULL, EVP_sha256(), NULL), 1);
+	EVP_EncodeBlock(base64, hash, sizeof hash);
+	snprintf(source, sizeof source, "'sha256-%.44s'", (const char *)base64);
+	assert_non_null(strstr(web_page_policy(), source));
+}
+
+static void
+the_policy_permits_the_style_and_the_script_by_their_hashes(void **state)
+{
+	(void)state;
+	check_hash(web_page_head(), "<style>", "</style>");
+	check_hash(web_page_tail(), "<script type=\"module\">", "</script>");
+	assert_null(strstr(web_page_policy(), "unsafe"));
 }
 
 static void
 other_paths_have_no_file(void **state)
 {
 	(void)state;
+	assert_non_null(web_file("/uplot.js"));
 	assert_null(web_file(""));
-	assert_null(web_file("live.js"));
-	assert_null(web_file("/live.js/"));
+	assert_null(web_file("/"));
+	assert_null(web_file("uplot.js"));
+	assert_null(web_file("/uplot.js/"));
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_packed_file_is_the_file, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    the_page_is_one_document_that_loads_nothing_from_elsewhere, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    the_policy_permits_the_style_and_the_script_by_their_hashes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_paths_have_no_file, set_up, tear_down),
 	};
 
