@@ -7,6 +7,9 @@
 enum pool_state
 pool_state(const struct pool_facts *f)
 {
+	double odd = f->effect + POOL_OF_CV * f->load.service_cv -
+	             POOL_OF_LOAD * f->load.utilisation;
+
 	/* 1 */
 	if (f->load.jobs < POOL_JOBS_MIN)
 		return POOL_NONE;
@@ -26,12 +29,11 @@ pool_state(const struct pool_facts *f)
 		f->load.wait_ns >= POOL_LONGER_MIN * f->load.expected_ns))
 		return POOL_UNEXPLAINED;
 	/* 6 */
-	if (f->effect >= POOL_LONG_EFFECT_MIN &&
-	    f->load.usual_expected_ns <= POOL_LONG_USUAL_MAX * f->load.expected_ns)
+	if (f->load.usual_expected_ns <= POOL_LONG_USUAL_MAX * f->load.expected_ns &&
+	    (f->effect >= POOL_LONG_EFFECT_MIN || odd >= POOL_LONG_ODD_MIN))
 		return POOL_LONG;
 	/* 7 */
-	if (f->effect + POOL_OF_CV * f->load.service_cv - POOL_OF_LOAD * f->load.utilisation >=
-	    POOL_ODD_MIN)
+	if (odd >= POOL_ODD_MIN)
 		return f->load.service_cv >= POOL_LONG_CV_MIN ? POOL_LONG : POOL_UNEXPLAINED;
 	/* 8 */
 	return POOL_USUAL;

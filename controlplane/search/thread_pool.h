@@ -33,11 +33,12 @@ enum { POOL_JOBS_MIN = 100 };
 #define POOL_LONGER_MIN 1.3      /* ... of processes that stand still for ... */
 #define POOL_STILL_MIN 0.5       /* ... this part of the waits */
 /* Of waits that long units lead to: their effect; and the expected wait if no unit held a thread for long, by the expected one. */
-#define POOL_LONG_EFFECT_MIN 0.45
+#define POOL_LONG_EFFECT_MIN 0.6
 #define POOL_LONG_USUAL_MAX 0.3
 /* effect + POOL_OF_CV cv - POOL_OF_LOAD utilisation; with a CV of the service times of POOL_LONG_CV_MIN some are long. */
 #define POOL_OF_CV 0.1
 #define POOL_OF_LOAD 0.85
+#define POOL_LONG_ODD_MIN 0.6
 #define POOL_ODD_MIN 0.7
 #define POOL_LONG_CV_MIN 1.5
 
@@ -54,9 +55,10 @@ enum { POOL_JOBS_MIN = 100 };
  * 4. The threads are held for POOL_BUSY_MIN of the time, and that with the effect is POOL_SATURATED_MIN: saturated.
  * 5. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
  *    still for POOL_STILL_MIN of them: unexplained.
- * 6. The waits carry POOL_LONG_EFFECT_MIN of the variance, and if no unit held a thread for much longer than units of its name usually do
- *    (thread_load.h), they would be POOL_LONG_USUAL_MAX of what the load leads to: a few long units hold the threads. Times that vary a lot
- *    from one unit to the next, as they do in healthy applications, leave more.
+ * 6. If no unit held a thread for much longer than units of its name usually do (thread_load.h), the waits would be POOL_LONG_USUAL_MAX of
+ *    what the load leads to, and they carry POOL_LONG_EFFECT_MIN of the variance, or more than in a healthy pool with this load and
+ *    this CV of the service times (POOL_LONG_ODD_MIN): a few long units hold the threads. Times that vary a lot from one unit
+ *    to the next, as they do in healthy applications, leave more of the waits, or have less of the variance.
  * 7. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_ODD_MIN): with
  *    a CV of POOL_LONG_CV_MIN a few long units hold the threads; else unexplained.
  * 8. Usual: a consequence of the load.

@@ -104,8 +104,10 @@ step_6_waits_that_a_few_long_units_lead_to_are_a_cause_at_any_load(void **state)
 	assert_int_equal(pool_state(&f), POOL_LONG);
 	f.load.utilisation = 0.69;
 	assert_int_equal(pool_state(&f), POOL_LONG);
-	f.effect = 0.44;
+	f.effect = 0.59;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.load.utilisation = 0.1; /* more than a healthy pool with so little load has */
+	assert_int_equal(pool_state(&f), POOL_LONG);
 	f = HEALTHY;
 	f.load.usual_expected_ns = 3.1e5;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
