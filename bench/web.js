@@ -46,15 +46,20 @@ async function meanwhile(fn) {
 async function open(browser) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
   const page = await context.newPage(), cdp = await context.newCDPSession(page)
-  const sent = { requests: 0, encoded: 0 }
-  cdp.on('Network.requestWillBeSent', r => { if (!r.request.url.startsWith('data:')) sent.requests++ })
-  cdp.on('Network.responseReceived', r => { sent.encoded += r.response.encodedDataLength })
-  cdp.on('Network.dataReceived', r => { sent.encoded += r.encodedDataLength || r.dataLength })
+  const sent = []    // { at: s, by the clock of CDP, requests, bytes }
+  let toWall = 0
+  cdp.on('Network.requestWillBeSent', r => {
+    if (r.request.url.startsWith('data:')) return
+    toWall = r.wallTime - r.timestamp
+    sent.push({ at: r.timestamp, requests: 1, bytes: r.redirectResponse ? r.redirectResponse.encodedDataLength : 0 })
+  })
+  cdp.on('Network.responseReceived', r => sent.push({ at: r.timestamp, requests: 0, bytes: r.response.encodedDataLength }))
+  cdp.on('Network.dataReceived', r => sent.push({ at: r.timestamp, requests: 0, bytes: r.encodedDataLength || r.dataLength }))
   await cdp.send('Network.enable')
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   await page.addInitScript(watch)
   process.kill(fleet, 'SIGSTOP')
-  let cost, idle, metrics, upTo
+  let cost, idle, metrics
   try {
     await sleep(300)
     const link = execFileSync(hone, ['web']).toString().trim()
@@ -64,13 +69,13 @@ async function open(browser) {
       await page.waitForFunction(() => window.firstView && window.firstView.painted, undefined, { polling: 20 })
     })
     metrics = Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map(m => [m.name, m.value * 1000]))
-    upTo = { ...sent }
   } finally {
     process.kill(fleet, 'SIGCONT')
   }
-  const took = await page.evaluate(() => ({ ...window.firstView, rows: document.querySelectorAll('main tr[data-key]').length }))
+  const took = await page.evaluate(() => ({ ...window.firstView, wall: (performance.timeOrigin + window.firstView.painted) / 1000, rows: document.querySelectorAll('main tr[data-key]').length }))
+  const before = sent.filter(e => e.at + toWall <= took.wall), sum = name => before.reduce((n, e) => n + e[name], 0)
   const of = name => Math.max(0, cost[name] - (idle[name] * cost.ms) / idle.ms)
-  return { context, page, took: { ...took, requests: upTo.requests, bytes: upTo.encoded, honed_ms: of('main'), web_thread_ms: of('others'),
+  return { context, page, took: { ...took, requests: sum('requests'), bytes: sum('bytes'), honed_ms: of('main'), web_thread_ms: of('others'),
     script_ms: metrics.ScriptDuration, layout_ms: metrics.LayoutDuration + metrics.RecalcStyleDuration, task_ms: metrics.TaskDuration } }
 }
 // How long one report of the type with the most groups takes, as a page asks for it, and how long another page's questions wait meanwhile.
