@@ -554,9 +554,25 @@ is_due(const struct captured *x, const void *of)
 }
 
 static bool
+has_due(const struct captured *x, const void *of)
+{
+	(void)of;
+	for (uint32_t i = 0; i < x->nnodes && x->whole_at.ns == 0; i++)
+		if (x->nodes[i].state == CAPTURED_DUE)
+			return true;
+	return false;
+}
+
+static bool
 has_number(const struct captured *x, const void *of)
 {
 	return x->number == *(const uint64_t *)of;
+}
+
+bool
+captures_due(struct captures *c)
+{
+	return find_captured(c, has_due, NULL) != NULL;
 }
 
 bool

@@ -154,6 +154,8 @@ int captures_trace(struct captures *c, const struct trace *t, const struct sketc
     const int64_t *shift_ns, const struct clocks *clocks, struct labels *labels, struct mono now,
     struct err *e);
 
+/* Whether any node is to be sent a keep. O(captured). */
+bool captures_due(struct captures *c);
 /* The next keep that this node is to be sent. False: there is none. O(captured). */
 bool captures_next(struct captures *c, uint32_t node, struct keep *ret);
 /* It is asked from now on. recorder: the node has one that is on; else it counts as answered. */

@@ -839,6 +839,18 @@ engine_want(struct engine *g, uint32_t node)
 }
 
 uint64_t
+engine_revision(const struct engine *g)
+{
+	return nodes_revision(&g->parts.nodes, g->parts.plan);
+}
+
+bool
+engine_keeps_due(struct engine *g)
+{
+	return captures_due(&g->parts.captures);
+}
+
+uint64_t
 engine_done_epoch(const struct engine *g, uint32_t node)
 {
 	assert(node < g->parts.nodes.n);
@@ -880,6 +892,8 @@ engine_batch(
 	if (rc != 0)
 		return rc;
 	p->nodes.items[node].heard = now;
+	if (oldest_ns > 0)
+		p->nodes.items[node].recorded = now;
 	if (oldest_ns > 0 && now.ns > oldest_ns)
 		sketch_add(&p->delay, now.ns - oldest_ns);
 	return 0;

@@ -136,6 +136,10 @@ int engine_report_reset(struct engine *g, struct wall when, struct err *e);
  * the last call), and O(groups) at most every 100 ms for each diagnosis. ERR_MEMORY. */
 int engine_step(struct engine *g, struct mono now, struct wall when, struct err *e);
 
+/* Changes whenever engine_want() may have changed for a node that was there before. Never 0. O(1). */
+uint64_t engine_revision(const struct engine *g);
+/* Whether engine_keep() has something for any node. O(captured). */
+bool engine_keeps_due(struct engine *g);
 /* The desired state of the node, never NULL. It is the engine's, valid until the next call; its
  * epoch grows when its content changes. */
 const struct want *engine_want(struct engine *g, uint32_t node);

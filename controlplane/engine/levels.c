@@ -115,6 +115,9 @@ levels_choose(struct levels *l, const struct nodes *nodes, const struct preload_
 {
 	bool changed = false;
 
+	if (l->n == nodes->n && l->chosen_programs == nodes->programs &&
+	    l->chosen_version == l->version)
+		return false;
 	if (!array_reserve(l->nodes, l->cap, nodes->n))
 		return false;
 	for (; l->n < nodes->n; l->n++)
@@ -124,6 +127,8 @@ levels_choose(struct levels *l, const struct nodes *nodes, const struct preload_
 		    l->nodes[i].version != l->version)
 			changed |= choose_node(&l->nodes[i], l, &nodes->items[i], preload);
 	l->choices += changed || l->choices == 0;
+	l->chosen_programs = nodes->programs;
+	l->chosen_version = l->version;
 	return changed;
 }
 

@@ -46,6 +46,8 @@ struct levels { /* all zeroes: no rule */
 	struct level_node *nodes; /* by number */
 	uint32_t n, cap;
 	uint64_t choices; /* grows when a node has others, from 1 */
+	uint64_t chosen_programs,
+	    chosen_version; /* nodes.programs and the version at the last choice */
 	struct level_labels labels;
 	struct level_rates rates;
 };
@@ -61,7 +63,7 @@ bool levels_hold(struct levels *l, bool congested, bool learning, struct mono no
 void levels_end(struct levels *l);
 
 /* Chooses the tracepoints of nodes whose programs or rules are others. True: some node has others now. Without memory a node has none.
- * O(nodes), and O(tracepoints) of those that are chosen anew. */
+ * O(1) if no programs or rules have changed; else O(nodes), and O(tracepoints) of those that are chosen anew. */
 bool levels_choose(
     struct levels *l, const struct nodes *nodes, const struct preload_labels *preload);
 

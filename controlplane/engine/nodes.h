@@ -29,6 +29,7 @@ struct node {
 	char version[32]; /* of the agent's program */
 	bool connected;
 	struct mono heard;    /* last message, or when it left */
+	struct mono recorded; /* when its last batch with records was taken; 0: none was */
 	struct status status; /* the latest; the texts of its trouble are below */
 	struct status before; /* one of at least 5 s earlier, for rates */
 	struct mono status_at, before_at;

@@ -9,9 +9,18 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/texts.h"
+#include "controlplane/engine/parts.h"
 
 #define MS_NS INT64_C(1000000)
-enum { ASK_FEW = 8, ASK_QUICK_MS = 50, ASK_MS = 500 };
+enum {
+	ASK_FEW = 8,
+	ASK_QUICK_MS = 50,
+	ASK_MS = 500,
+	ASKS_PER_S = 4000,
+	CALM_MS = 2000,
+	LEFT_OUT_MS = 1000,
+};
+#define NEVER_NS INT64_MAX
 
 void
 agent_links_release(struct agent_links *links)
@@ -19,11 +28,13 @@ agent_links_release(struct agent_links *links)
 	for (uint32_t i = 0; i < links->n; i++)
 		sent_release(&links->items[i].sent);
 	free(links->items);
+	free(links->times);
 	arena_release(&links->scratch);
 	texts_free(links->by_name);
 	links->by_name = NULL;
 	links->items = NULL;
-	links->n = links->cap = 0;
+	links->times = NULL;
+	links->n = links->cap = links->times_cap = 0;
 }
 
 /* The entry of that name; a new one is made. */
@@ -40,9 +51,11 @@ link_for(struct agent_links *links, const char *name, uint32_t *tag, struct err 
 			    "%d nodes are the most that one controller takes", NODES_MAX);
 		if (links->by_name == NULL ||
 		    !array_reserve(links->items, links->cap, links->n + 1) ||
+		    !array_reserve(links->times, links->times_cap, links->n + 1) ||
 		    (i = texts_intern(links->by_name, name, strlen(name))) == UINT32_MAX)
 			return err_set(e, ERR_MEMORY, "the controller is out of memory");
 		links->items[i] = (struct agent_link){ 0 };
+		links->times[i] = (struct agent_times){ NEVER_NS, NEVER_NS };
 		snprintf(links->items[i].name, sizeof links->items[i].name, "%s", name);
 		limited_log_init(&links->items[i].log, clock_mono());
 		links->n++;
@@ -68,8 +81,10 @@ agent_links_joined(struct agent_links *links, const struct mail *m)
 		return;
 	}
 	a = &links->items[tag];
+	links->connected += a->peer == NULL;
 	a->peer = m->peer;
-	a->sent.at = a->asked = (struct mono){ 0 };
+	a->sent.at = (struct mono){ 0 };
+	links->times[tag] = (struct agent_times){ 0, 0 };
 	a->sent.told = false;
 	a->nasked = 0;
 	a->shed = false;
@@ -95,7 +110,9 @@ agent_links_left(struct agent_links *links, const struct mail *m)
 						    .node = a->name,
 						    .count = w->ntoggles });
 	engine_leave(links->engine, a->node, clock_mono());
+	links->connected -= a->peer != NULL;
 	a->peer = NULL;
+	links->times[m->tag] = (struct agent_times){ NEVER_NS, NEVER_NS };
 	limited_log(&a->log, clock_mono(), LOG_WARN, "agent %s disconnected: %s", a->name,
 	    m->text != NULL && m->text[0] != '\0' ? m->text : "it closed the connection");
 }
@@ -109,15 +126,29 @@ agent_links_name(const struct agent_links *links, uint32_t tag)
 
 /* ---- frames ---- */
 
+/* Whether it has sent no records for CALM_MS. */
+static bool
+is_calm(const struct agent_links *links, const struct agent_link *a, struct mono now)
+{
+	struct mono recorded = engine_parts_of(links->engine)->nodes.items[a->node].recorded;
+
+	return mono_since_ns(now, recorded) > CALM_MS * MS_NS;
+}
+
 static int
 take_records(struct agent_links *links, const struct mail *m, struct err *e)
 {
-	int rc = engine_batch(
-	    links->engine, links->items[m->tag].node, m->data, m->len, clock_mono(), e);
+	struct mono now = clock_mono();
+	bool was_calm = is_calm(links, &links->items[m->tag], now);
+	int rc = engine_batch(links->engine, links->items[m->tag].node, m->data, m->len, now, e);
 
-	if (rc == 0)
-		server_took(links->server, m->peer, m->seq);
-	return rc;
+	if (rc != 0)
+		return rc;
+	server_took(links->server, m->peer, m->seq);
+	if (was_calm && links->items[m->tag].peer != NULL &&
+	    !is_calm(links, &links->items[m->tag], now))
+		links->times[m->tag].ask_ns = 0;
+	return 0;
 }
 
 static int
@@ -264,24 +295,48 @@ send_keeps(struct agent_links *links, struct agent_link *a)
 	}
 }
 
+static void
+send_want(struct agent_links *links, uint32_t tag, bool safe, struct mono now)
+{
+	struct agent_link *a = &links->items[tag];
+	const struct buf *payload = sent_due(&a->sent, engine_want(links->engine, a->node), safe,
+	    engine_done_epoch(links->engine, a->node), now, &links->scratch);
+
+	if (payload != NULL)
+		server_want(links->server, a->peer, payload);
+	links->times[tag].want_ns = sent_renewal(&a->sent).ns;
+	arena_reset(&links->scratch);
+}
+
 void
 agent_links_send(struct agent_links *links, bool safe)
 {
 	struct mono now = clock_mono();
+	uint64_t revision = engine_revision(links->engine);
+	/* What could not be sent for its safety, or for lack of memory, is tried again. */
+	bool all = revision != links->revision || links->unsafe;
+	bool keeps = engine_keeps_due(links->engine);
 
 	for (uint32_t i = 0; i < links->n; i++) {
-		struct agent_link *a = &links->items[i];
-		const struct buf *payload;
-
-		if (a->peer == NULL)
+		if (links->times[i].want_ns == NEVER_NS)
 			continue;
-		payload = sent_due(&a->sent, engine_want(links->engine, a->node), safe,
-		    engine_done_epoch(links->engine, a->node), now, &links->scratch);
-		if (payload != NULL)
-			server_want(links->server, a->peer, payload);
-		send_keeps(links, a);
-		arena_reset(&links->scratch);
+		if (all || links->times[i].want_ns <= now.ns)
+			send_want(links, i, safe, now);
+		if (keeps)
+			send_keeps(links, &links->items[i]);
 	}
+	links->revision = revision;
+	links->unsafe = !safe;
+}
+
+static int64_t
+ask_again_ms(const struct agent_links *links, const struct agent_link *a, struct mono now)
+{
+	int64_t calm_ms = (int64_t)links->connected * 1000 / ASKS_PER_S;
+
+	if (a->nasked < ASK_FEW)
+		return ASK_QUICK_MS;
+	return calm_ms > ASK_MS && is_calm(links, a, now) ? calm_ms : ASK_MS;
 }
 
 void
@@ -291,12 +346,11 @@ agent_links_ask_clocks(struct agent_links *links)
 
 	for (uint32_t i = 0; i < links->n; i++) {
 		struct agent_link *a = &links->items[i];
-		int64_t every_ms = a->nasked < ASK_FEW ? ASK_QUICK_MS : ASK_MS;
 
-		if (a->peer == NULL || mono_since_ns(now, a->asked) < every_ms * MS_NS)
+		if (links->times[i].ask_ns > now.ns)
 			continue;
-		a->asked = now;
 		a->nasked++;
+		links->times[i].ask_ns = now.ns + ask_again_ms(links, a, now) * MS_NS;
 		server_clock(links->server, a->peer);
 	}
 }
@@ -325,6 +379,9 @@ agent_links_log_left_out(struct agent_links *links)
 	struct mono now = clock_mono();
 	char whose[NODE_NAME_MAX + 16];
 
+	if (mono_since_ns(now, links->left_out_at) < LEFT_OUT_MS * MS_NS)
+		return;
+	links->left_out_at = now;
 	for (uint32_t i = 0; i < links->n; i++) {
 		if (links->items[i].log.left_out == 0)
 			continue;

@@ -21,8 +21,7 @@ struct agent_link {
 	char name[NODE_NAME_MAX + 1];
 	uint32_t node; /* the engine's number */
 	struct sent sent;
-	struct mono asked; /* when it was last asked for its clock ... */
-	uint32_t nasked;   /* ... and how often on this connection */
+	uint32_t nasked; /* how often it was asked for its clock on this connection */
 	uint32_t
 	    quarantined; /* pid of the program that its last status reported in quarantine; 0: none */
 	bool shed;       /* its last status reported that it has shed load, */
@@ -32,14 +31,25 @@ struct agent_link {
 	struct limited_log log;
 };
 
+/* When there is something for an agent, by time alone. A small table of its own, since each step looks at all of it. */
+struct agent_times {
+	int64_t ask_ns;  /* for its clock; INT64_MAX: it is not connected */
+	int64_t want_ns; /* its desired state, again; INT64_MAX: so */
+};
+
 struct agent_links {
 	struct engine *engine; /* these three are borrowed */
 	struct forest *forest;
 	struct server *server;
-	struct agent_link *items; /* the index is the tag */
-	uint32_t n, cap;
-	struct texts *by_name;         /* the number of a name is its tag */
-	struct arena scratch;          /* of one frame */
+	struct agent_link *items;  /* the index is the tag */
+	struct agent_times *times; /* of the items */
+	uint32_t n, cap, times_cap;
+	uint32_t connected;
+	uint64_t revision;       /* engine_revision() when all desired states were looked at */
+	bool unsafe;             /* what they add was not sent then */
+	struct mono left_out_at; /* of agent_links_log_left_out() */
+	struct texts *by_name;   /* the number of a name is its tag */
+	struct arena scratch;    /* of one frame */
 	struct engine_queues reported; /* what was logged last; its texts are not kept */
 	struct limited_log refusals;   /* of nodes that the engine refuses: any number of names */
 };
@@ -55,13 +65,18 @@ int agent_links_frame(struct agent_links *links, const struct mail *m, struct er
 const char *agent_links_name(const struct agent_links *links, uint32_t tag);
 
 /* Sends each agent its desired state if it is due. safe: what the engine decided is committed, and
- * no queue is full; else only what disables tracepoints goes out. */
+ * no queue is full; else only what disables tracepoints goes out. O(nodes): some ns of each, and more of those to which something is sent, or
+ * of all when any desired state may have changed. */
 void agent_links_send(struct agent_links *links, bool safe);
-/* Asks each agent for its clock: 8 times every 50 ms, then every 500 ms. */
+/*
+ * Asks each agent for its clock: 8 times every 50 ms, then every 500 ms. An agent that sent no records for 2 s (it is calm) is asked less often
+ * where many are connected, so that all calm ones are asked ASKS_PER_S times a second: each in 2.5 s if they are 10,000. When its
+ * records come, its clock's bound is wider by CLOCK_DRIFT_PPM of that (0.6 ms) until its next answer, for which it is asked at once.
+ */
 void agent_links_ask_clocks(struct agent_links *links);
 /* Logs congestion: when it begins and ends, and each agent that sheds load. */
 void agent_links_log_queues(struct agent_links *links);
-/* Logs how many lines about each node were left out, once there is room for it. O(nodes). */
+/* Logs how many lines about each node were left out, once there is room for it: O(nodes) once a second, else O(1). */
 void agent_links_log_left_out(struct agent_links *links);
 /* Logs each connected agent as not having confirmed that its added tracepoints are disabled. */
 void agent_links_log_unconfirmed(const struct agent_links *links, int64_t lease_ns);

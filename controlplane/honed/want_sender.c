@@ -110,6 +110,12 @@ renew(struct sent *s)
 	return s->renewal.failed ? &s->payload : &s->renewal;
 }
 
+struct mono
+sent_renewal(const struct sent *s)
+{
+	return (struct mono){ s->any ? s->at.ns + RENEW_NS : 0 };
+}
+
 const struct buf *
 sent_due(struct sent *s, const struct want *w, bool safe, uint64_t confirmed, struct mono now,
     struct arena *scratch)

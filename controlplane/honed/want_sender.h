@@ -34,6 +34,8 @@ struct sent {               /* all zeroes: none was sent */
  */
 const struct buf *sent_due(struct sent *s, const struct want *desired, bool safe,
     uint64_t confirmed, struct mono now, struct arena *scratch);
+/* When the lease is to be renewed if nothing changes; 0: nothing was sent yet. */
+struct mono sent_renewal(const struct sent *s);
 void sent_release(struct sent *s);
 
 #endif
