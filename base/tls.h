@@ -7,8 +7,14 @@
  *	hone:controller		the side that listens; an agent accepts no other
  *	hone:agent:NODE		the side that dials; it may speak for this node only
  *
- * TLS 1.2 or newer, ECDHE with AEAD ciphers, no renegotiation, no compression, no tickets. If the
+ * TLS 1.2 or newer, ECDHE with AEAD ciphers, no renegotiation, no compression. If the
  * controller's certificate names hosts, one of them must be the host that was dialled.
+ *
+ * With TLS 1.3 a side that dials again continues its last session with that host (RFC 8446, section 2.2: with a new key exchange, without
+ * early data), for which the side that listens keeps nothing: the ticket has the session, with the certificate of the side that dials. A ticket
+ * is sealed by keys that follow from the listening side's private key and from the contents of all its files (HKDF, RFC 5869). So it
+ * is of use after a restart of that side, and of none after any of its files has changed, the list of revoked certificates too; and
+ * both sides check the certificate, the name and the host again as in a full handshake. A ticket is used once, and TLS_TICKET_S at most.
  */
 #ifndef BASE_TLS_H
 #define BASE_TLS_H
@@ -16,6 +22,8 @@
 #include "base/err.h"
 
 struct tls;
+
+enum { TLS_TICKET_S = 6 * 3600 };
 
 struct tls_files { /* paths of PEM files; copied */
 	const char *ca, *certificate, *key;

@@ -161,15 +161,33 @@ static void
 set_rules(SSL_CTX *c)
 {
 	SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
-	SSL_CTX_set_options(c, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
-				   SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_options(
+	    c, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_cipher_list(c, CIPHERS_1_2);
-	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_num_tickets(c, 0);
+	/* OpenSSL keeps no sessions: ticket_keep() does. */
+	SSL_CTX_set_session_cache_mode(
+	    c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL | SSL_SESS_CACHE_NO_AUTO_CLEAR);
+	SSL_CTX_sess_set_new_cb(c, tls_on_session);
 	SSL_CTX_set_max_cert_list(c, CERTIFICATES_MAX_BYTES);
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_verify(
 	    c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_on_certificate);
+}
+
+static int
+use_files(struct own_tls *o, SSL_CTX *c, struct err *e)
+{
+	uint8_t hash[TICKET_HASH_BYTES], secret[TICKET_SECRET_BYTES];
+	int rc;
+
+	/* Before the context reads them, see ticket_hash(). */
+	if ((rc = ticket_hash(hash, o->paths, e)) != 0 || (rc = read_files(o, c, e)) != 0 ||
+	    (rc = check_own(o, c, e)) != 0 ||
+	    (rc = ticket_secret(secret, hash, SSL_CTX_get0_privatekey(c), e)) != 0)
+		return rc;
+	rc = ticket_use(c, hash, secret, e);
+	OPENSSL_cleanse(secret, sizeof secret);
+	return rc;
 }
 
 /* Reads everything into a new context, which then replaces the former. */
@@ -178,6 +196,7 @@ load(struct own_tls *o, struct err *e)
 {
 	struct stat seen[TLS_FILES];
 	SSL_CTX *c, *former;
+	SSL_SESSION *session;
 	int rc;
 
 	if ((rc = check_files(o, seen, e)) != 0)
@@ -185,16 +204,19 @@ load(struct own_tls *o, struct err *e)
 	if ((c = SSL_CTX_new(TLS_method())) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	set_rules(c);
-	if ((rc = read_files(o, c, e)) != 0 || (rc = check_own(o, c, e)) != 0) {
+	if ((rc = use_files(o, c, e)) != 0) {
 		SSL_CTX_free(c);
 		return rc;
 	}
 	pthread_mutex_lock(&o->lock);
 	former = o->context;
 	o->context = c;
+	session = o->session; /* of the former certificate */
+	o->session = NULL;
 	memcpy(o->seen, seen, sizeof seen);
 	pthread_mutex_unlock(&o->lock);
 	SSL_CTX_free(former);
+	SSL_SESSION_free(session);
 	return 0;
 }
 
@@ -260,6 +282,8 @@ tls_close(struct tls *t)
 	if (o == NULL)
 		return;
 	SSL_CTX_free(o->context);
+	SSL_SESSION_free(o->session);
+	free(o->session_host);
 	for (int i = 0; i < TLS_FILES; i++)
 		free(o->paths[i]);
 	pthread_mutex_destroy(&o->lock);

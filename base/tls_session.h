@@ -48,6 +48,9 @@ struct tls_session_calls {
 	/* The peer's name, "hone:agent:n1"; "" before shake() returned 0. */
 	const char *(*name)(const struct tls_session *k);
 
+	/* Whether the handshake, which is done, continued an earlier session (base/tls.h). */
+	bool (*resumed)(const struct tls_session *k);
+
 	/* Whether the peer's certificate is valid by the current content of struct tls: 0, or ERR_DENIED. */
 	int (*trusted)(struct tls_session *k, struct err *e);
 };

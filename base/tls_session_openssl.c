@@ -17,7 +17,7 @@ struct tls_session {
 	struct own_tls *of;
 	SSL *ssl;
 	BIO *in, *out; /* from and to the transport; owned by ssl */
-	bool dials, done;
+	bool dials, done, resumed;
 	char *host;
 	char name[TLS_NAME_MAX_BYTES]; /* the peer's */
 	struct err why;                /* the refusal of its certificate; code 0: none */
@@ -299,9 +299,33 @@ session_close(struct tls_session *k)
 {
 	if (k == NULL)
 		return;
+	/* Else OpenSSL would let no session continue whose connection broke off, as that to a killed controller does. */
+	if (k->done)
+		SSL_set_shutdown(k->ssl, SSL_SENT_SHUTDOWN);
 	SSL_free(k->ssl);
 	free(k->host);
 	free(k);
+}
+
+/* Without it: a full handshake. */
+static void
+continue_last(struct tls_session *k)
+{
+	SSL_SESSION *last = ticket_take(k->of, k->host);
+
+	if (last != NULL)
+		SSL_set_session(k->ssl, last);
+	SSL_SESSION_free(last);
+}
+
+int
+tls_on_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct tls_session *k = SSL_get_app_data(ssl);
+
+	/* 1: the reference is ours. */
+	return k->dials && k->done && k->host != NULL && SSL_version(ssl) == TLS1_3_VERSION &&
+	       ticket_keep(k->of, SSL_get_SSL_CTX(ssl), session, k->host);
 }
 
 static int
@@ -330,8 +354,30 @@ session_open(struct tls_session **ret, struct tls *t, bool dials, const char *ho
 	SSL_set_bio(k->ssl, k->in, k->out);
 	SSL_set_app_data(k->ssl, k);
 	dials ? SSL_set_connect_state(k->ssl) : SSL_set_accept_state(k->ssl);
+	if (dials && host != NULL)
+		continue_last(k);
 	*ret = k;
 	return 0;
+}
+
+/* OpenSSL calls tls_on_certificate() only in full handshakes. */
+static int
+check_resumed(struct tls_session *k, struct err *e)
+{
+	X509 *peer = SSL_get0_peer_certificate(k->ssl);
+	char words[TLS_NAME_MAX_BYTES];
+	struct err why;
+	int rc;
+
+	if (peer == NULL)
+		return err_set(e, ERR_DENIED, "its earlier session has no certificate");
+	k->resumed = true;
+	if ((rc = tls_verify(peer, SSL_get_peer_cert_chain(k->ssl),
+		 SSL_CTX_get_cert_store(SSL_get_SSL_CTX(k->ssl)), &why)) == 0 &&
+	    (rc = check_role(k, peer, &why)) == 0)
+		return 0;
+	describe(peer, words);
+	return err_set(e, rc, "its certificate (%s) %s", words, why.text);
 }
 
 static int
@@ -342,6 +388,8 @@ session_shake(struct tls_session *k, struct err *e)
 	ERR_clear_error();
 	if ((result = SSL_do_handshake(k->ssl)) != 1)
 		return fail_call(k, result, e);
+	if (SSL_session_reused(k->ssl) == 1 && (result = check_resumed(k, e)) != 0)
+		return result;
 	k->done = true;
 	return 0;
 }
@@ -401,6 +449,12 @@ session_name(const struct tls_session *k)
 	return k->done ? k->name : "";
 }
 
+static bool
+session_resumed(const struct tls_session *k)
+{
+	return k->done && k->resumed;
+}
+
 static int
 session_trusted(struct tls_session *k, struct err *e)
 {
@@ -415,4 +469,5 @@ session_trusted(struct tls_session *k, struct err *e)
 }
 
 const struct tls_session_calls tls_session_openssl = { session_open, session_close, session_shake,
-	session_came, session_goes, session_read, session_write, session_name, session_trusted };
+	session_came, session_goes, session_read, session_write, session_name, session_resumed,
+	session_trusted };

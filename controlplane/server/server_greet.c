@@ -25,9 +25,15 @@ server_greet(struct peer *p, enum greeter_job job)
 static void
 shake_hands(struct peer *p)
 {
+	struct server *s = p->server;
+	bool changed;
+
 	p->greeter_rc = channel_shake(&p->channel, &p->greeter_err);
-	/* What it did not know of when it checked the certificate. */
-	if (p->greeter_rc == 0)
+	server_lock(s);
+	changed = p->credentials_age != s->credentials_age;
+	server_unlock(s);
+	/* What the handshake did not know of when it checked the certificate. */
+	if (p->greeter_rc == 0 && changed)
 		channel_trusted(&p->channel, &p->forbidden);
 }
 
