@@ -8,8 +8,12 @@
  *
  * URL: ipc:///path or tls://127.0.0.1:port. KEYS: the folder of `hone keys`. CALM_MS=n in the environment: an agent that had no record for
  * 2 s speaks each n ms. SHAPES=n: a chain goes one of n ways over the nodes, so that there are n times as many groups; each step takes its own
- * time, and one of them as long as the unit's field `bytes` says. Prints one line of JSON: what the controller and the fleet used meanwhile, and what went over the connections.
- * An agent that loses its connection connects again as hone-agent does.
+ * time, and one of them as long as the unit's field `bytes` says. TRACEPOINTS=n: of each program, in place of 100. DISTINCT=1: no two agents have
+ * a program in common, in place of 50 programs for all. Prints one line of JSON: what the controller and the fleet used meanwhile, and what went over the connections.
+ * An agent that loses its connection connects again as hone-agent does, with TLS by continuing its session; FULL=1: with a full handshake.
+ *
+ * RESTART=file: afterwards it kills honed (SIGKILL), and waits until all agents are welcome at another one, whose process the file then names.
+ * A second line of JSON says what that took.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -42,13 +46,15 @@
 enum {
 	TYPES = 20,
 	SERVICES = 50,
-	TRACEPOINTS = 100, /* of each program */
-	DEPTH = 6,         /* nodes of a trace; it has 4 * DEPTH - 2 records */
-	SHAPES_MAX = 45,   /* strides that lead to different services */
-	BUSY = 3,          /* the node whose step follows its field */
+	TRACEPOINTS = 100, /* of each program, at first */
+	TRACEPOINTS_MOST = 10000,
+	DEPTH = 6,       /* nodes of a trace; it has 4 * DEPTH - 2 records */
+	SHAPES_MAX = 45, /* strides that lead to different services */
+	BUSY = 3,        /* the node whose step follows its field */
 	BYTES_MAX = 100,
 	READ_BYTES = 4096,
-	EVENTS = 512
+	EVENTS = 512,
+	DIALS = 100 /* in a turn, so that others are not kept silent */
 };
 
 #define MS INT64_C(1000000)
@@ -57,6 +63,7 @@ enum {
 #define BACK_NS (10 * MS)                  /* a trace begins that long before it is recorded ... */
 #define BEHIND_NS (20 * MS)                /* ... and watermarks are so far behind */
 #define BYTES_STEP_NS (20 * INT64_C(1000)) /* for each of the field */
+#define LOOK_NS (nagents > 1000 ? 5 * MS : MS)
 #define CALM_AFTER_NS (2 * SECOND)
 #define BATCH_NS (20 * MS) /* between two batches with records, as in agent/link/pack.h */
 
@@ -64,7 +71,8 @@ struct fleet_agent {
 	int fd; /* -1: not connected */
 	SSL *ssl;
 	SSL_CTX *keys;
-	bool up, writes; /* writes: epoll tells when it can write */
+	SSL_SESSION *session; /* of its last connection, which the next one continues */
+	bool up, writes;      /* writes: epoll tells when it can write */
 	bool
 	    accepted; /* the byte has come that ends the handshake of tls:// (base/stream_tls.c); else always */
 	char name[32];
@@ -80,12 +88,14 @@ struct fleet_agent {
 
 struct totals {
 	uint64_t frames_in, frames_out, bytes_in, bytes_out, wants, clocks, acks, records, traces,
-	    refused, lost;
+	    refused, lost, attempts, continued;
 	double honed_cpu_s, fleet_cpu_s;
 };
 
 static struct fleet_agent *agents;
 static int nagents, epoll;
+static int ntracepoints = TRACEPOINTS;
+static bool is_distinct;
 static uint32_t nshapes; /* 1: all steps of a trace take the same time, and no record has a field */
 static struct value
     sizes[BYTES_MAX]; /* what the field may be, since records point to their values */
@@ -116,8 +126,12 @@ hang_up(struct fleet_agent *a)
 {
 	if (a->up)
 		total.lost++;
+	if (a->ssl != NULL)
+		SSL_set_shutdown(
+		    a->ssl, SSL_SENT_SHUTDOWN); /* else its session would not continue */
 	SSL_free(a->ssl);
-	close(a->fd);
+	if (a->fd >= 0)
+		close(a->fd);
 	a->fd = -1;
 	a->ssl = NULL;
 	a->up = a->writes = false;
@@ -195,6 +209,17 @@ put(struct fleet_agent *a, enum frame_kind kind, uint64_t seq, const struct buf 
 	total.frames_out++;
 }
 
+/* OpenSSL's callback for a ticket. 1: the reference is ours. */
+static int
+on_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct fleet_agent *a = SSL_get_app_data(ssl);
+
+	SSL_SESSION_free(a->session);
+	a->session = session;
+	return 1;
+}
+
 /* Each node has a certificate of its own; the files are read once. */
 static void
 load_keys(struct fleet_agent *a)
@@ -212,31 +237,40 @@ load_keys(struct fleet_agent *a)
 		exit(1);
 	}
 	ERR_clear_error(); /* reading a chain leaves "no start line", which SSL_get_error() would take for its own */
+	SSL_CTX_set_session_cache_mode(a->keys, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	if (getenv("FULL") == NULL)
+		SSL_CTX_sess_set_new_cb(a->keys, on_session);
 	SSL_CTX_set_mode(
 	    a->keys, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
+/*
+ * Waits for nothing: one that waits here would keep all others silent. -1 and EAGAIN: the backlog of the local socket is full. A connection over
+ * TCP goes on by itself, and what is written to it meanwhile waits.
+ */
 static int
 open_socket(void)
 {
 	struct sockaddr_un local = { .sun_family = AF_UNIX };
 	struct sockaddr_in remote = { .sin_family = AF_INET };
-	int one = 1, fd, rc;
+	int one = 1, fd, rc, why;
 
 	if (strncmp(url, "ipc://", 6) == 0) {
 		snprintf(local.sun_path, sizeof local.sun_path, "%s", url + 6);
-		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		rc = connect(fd, (struct sockaddr *)&local, sizeof local);
 	} else {
 		remote.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
 		remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		rc = connect(fd, (struct sockaddr *)&remote, sizeof remote);
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		rc = connect(fd, (struct sockaddr *)&remote, sizeof remote);
 	}
-	if (rc == 0)
+	if (rc == 0 || errno == EINPROGRESS)
 		return fd;
+	why = errno;
 	close(fd);
+	errno = why;
 	return -1;
 }
 
@@ -247,11 +281,15 @@ dial(struct fleet_agent *a)
 	const struct hello h = { a->name, (uint64_t)a->seq + 1, a->seq + 1, "fleet", now_ns() };
 	struct buf b = { 0 };
 
-	if ((a->fd = open_socket()) < 0) {
+	if ((a->fd = open_socket()) < 0 && errno == EAGAIN) {
+		a->redial_at = now_ns() + 20 * MS; /* hone-agent waits in connect() */
+		return;
+	}
+	total.attempts++;
+	if (a->fd < 0) {
 		hang_up(a);
 		return;
 	}
-	fcntl(a->fd, F_SETFL, O_NONBLOCK);
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, a->fd, &ev) < 0)
 		fail("epoll_ctl");
 	a->accepted = strncmp(url, "tls://", 6) != 0;
@@ -259,7 +297,12 @@ dial(struct fleet_agent *a)
 		load_keys(a);
 		a->ssl = SSL_new(a->keys);
 		SSL_set_fd(a->ssl, a->fd);
+		SSL_set_app_data(a->ssl, a);
 		SSL_set_connect_state(a->ssl);
+		if (a->session != NULL)
+			SSL_set_session(a->ssl, a->session);
+		SSL_SESSION_free(a->session); /* each is used once */
+		a->session = NULL;
 	}
 	hello_encode(&h, &b);
 	put(a, FRAME_HELLO, 0, &b);
@@ -277,24 +320,39 @@ service_of(const struct fleet_agent *a)
 
 /* Two processes of the same program. */
 static void
-put_programs(struct fleet_agent *a)
+encode_programs(const struct fleet_agent *a, struct buf *b)
 {
-	static char text[TRACEPOINTS][40];
-	static const char *names[TRACEPOINTS];
+	static char text[TRACEPOINTS_MOST][80];
+	static const char *names[TRACEPOINTS_MOST];
+	uint32_t n = (uint32_t)ntracepoints;
 	char service[32];
-	struct program two[2] = { { service, 100, 0, TRACEPOINTS },
-		{ service, 101, 0, TRACEPOINTS } };
-	struct programs programs = { 2, TRACEPOINTS, two, names };
-	struct buf b = { 0 };
+	struct program two[2] = { { service, 100, 0, n }, { service, 101, 0, n } };
+	struct programs programs = { 2, n, two, names };
 
 	snprintf(service, sizeof service, "svc%u", service_of(a));
-	for (int i = 0; i < TRACEPOINTS; i++) {
-		snprintf(text[i], sizeof text[i], "svc%u:point_%d", service_of(a), i);
+	for (int i = 0; i < ntracepoints; i++) {
+		if (is_distinct)
+			snprintf(text[i], sizeof text[i], "svc%u:point_%d_of_%s", service_of(a), i,
+			    a->name);
+		else
+			snprintf(text[i], sizeof text[i], "svc%u:point_%d", service_of(a), i);
 		names[i] = text[i];
 	}
-	programs_encode(&programs, &b);
-	put(a, FRAME_PROGRAMS, 0, &b);
-	buf_release(&b);
+	programs_encode(&programs, b);
+}
+
+/* Of 10,000 agents the lists of 50 programs are made once. */
+static void
+put_programs(struct fleet_agent *a)
+{
+	static struct buf made[SERVICES];
+	struct buf *b = &made[service_of(a)];
+
+	if (is_distinct)
+		buf_reset(b);
+	if (b->len == 0)
+		encode_programs(a, b);
+	put(a, FRAME_PROGRAMS, 0, b);
 }
 
 static void
@@ -442,6 +500,8 @@ static void
 welcome(struct fleet_agent *a)
 {
 	int64_t now = now_ns();
+
+	total.continued += a->ssl != NULL && SSL_session_reused(a->ssl) == 1;
 
 	a->up = true;
 	a->pause_ns = 0;
@@ -601,16 +661,20 @@ speak(struct fleet_agent *a, int64_t now)
 		flush(a);
 }
 
+/* Looks at all agents at most each LOOK_NS: of 10,000 that costs as much as what they say. */
 static void
 turn(void)
 {
+	static int64_t last;
 	int64_t now = now_ns();
+	int dials = 0;
 
-	for (int i = 0; i < nagents; i++) {
-		if (agents[i].fd < 0 && now >= agents[i].redial_at)
+	for (int i = 0; i < nagents && now - last >= LOOK_NS; i++) {
+		if (agents[i].fd < 0 && now >= agents[i].redial_at && dials++ < DIALS)
 			dial(&agents[i]);
 		speak(&agents[i], now);
 	}
+	last = now - last >= LOOK_NS ? now : last;
 	serve(1);
 }
 
@@ -709,6 +773,77 @@ run(int64_t ns, double traces_per_s)
 	}
 }
 
+/* ---- a restart of honed ---- */
+
+/* The process that the file names, once it is another one than `former`; else 0. */
+static int
+successor(const char *file, int former)
+{
+	FILE *f = fopen(file, "r");
+	int pid = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%d", &pid) != 1 || pid == former)
+		pid = 0;
+	fclose(f);
+	return pid;
+}
+
+static int
+handshakes_open(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < nagents; i++)
+		n += agents[i].fd >= 0 && !agents[i].accepted;
+	return n;
+}
+
+/* At most 60 s. Looks each EACH_NS what honed uses, and in each turn how many connections are between connect() and
+ * the end of their handshake. */
+static void
+restart(int pid, const char *file)
+{
+	const int64_t EACH_NS = SECOND / 4;
+	int64_t began, look, now;
+	double cpu_s = 0, before_s = 0, most_cores = 0, half_s = 0;
+	int most_open = 0, n = 0, open;
+	uint64_t attempts_before = total.attempts;
+
+	kill(pid, SIGKILL);
+	began = now = now_ns();
+	while (connected() == nagents)
+		turn(); /* until the first has seen it */
+	while ((pid = successor(file, pid)) == 0 && now_ns() < began + 60 * SECOND)
+		turn();
+	if (pid == 0)
+		fail(file);
+	for (look = now_ns(); n < nagents && (now = now_ns()) < began + 60 * SECOND;) {
+		turn();
+		open = handshakes_open();
+		most_open = open > most_open ? open : most_open;
+		n = connected();
+		if (half_s == 0 && n >= nagents / 2)
+			half_s = (double)(now - began) / 1e9;
+		if (now - look < EACH_NS)
+			continue;
+		cpu_s = cpu_of(pid);
+		if ((cpu_s - before_s) / ((double)(now - look) / 1e9) > most_cores)
+			most_cores = (cpu_s - before_s) / ((double)(now - look) / 1e9);
+		before_s = cpu_s;
+		look = now;
+	}
+	run(2 * SECOND, 0); /* so that the last lists of programs are taken */
+	printf(
+	    "{\"restart\": true, \"connected\": %d, \"half_s\": %.2f, \"all_s\": %.2f, \"attempts\": %llu, \"continued\": %llu, \"handshakes_open_most\": %d, "
+	    "\"cpu_s\": %.2f, \"cores_most\": %.2f, \"rss_most_KiB\": %ld}\n",
+	    connected(), half_s, (double)(now - began) / 1e9,
+	    (unsigned long long)(total.attempts - attempts_before),
+	    (unsigned long long)total.continued, most_open, cpu_of(pid), most_cores,
+	    status_of(pid, "VmHWM"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -735,11 +870,14 @@ main(int argc, char **argv)
 	keys_folder = argc > 7 ? argv[7] : ".";
 	calm_ns = getenv("CALM_MS") != NULL ? atoi(getenv("CALM_MS")) * MS : 0;
 	nshapes = getenv("SHAPES") != NULL ? (uint32_t)atoi(getenv("SHAPES")) : 1;
+	ntracepoints = getenv("TRACEPOINTS") != NULL ? atoi(getenv("TRACEPOINTS")) : TRACEPOINTS;
+	is_distinct = getenv("DISTINCT") != NULL;
 	for (uint32_t i = 0; i < BYTES_MAX; i++)
 		sizes[i] = (struct value){ .type = VALUE_UINT, .u = i };
 	rng_seed(&rng, 1);
 	if ((epoll = epoll_create1(EPOLL_CLOEXEC)) < 0 || nagents < 1 || watermark_ns < MS ||
-	    nshapes < 1 || nshapes > SHAPES_MAX ||
+	    nshapes < 1 || nshapes > SHAPES_MAX || ntracepoints < 1 ||
+	    ntracepoints > TRACEPOINTS_MOST ||
 	    (agents = calloc((size_t)nagents, sizeof *agents)) == NULL)
 		fail("start");
 	connect_cpu_s = cpu_of(pid);
@@ -765,5 +903,8 @@ main(int argc, char **argv)
 	    (double)(to.records - from.records) / s, (unsigned long long)total.traces,
 	    (double)(to.wants - from.wants) / s, (double)(to.clocks - from.clocks) / s,
 	    (unsigned long long)total.refused, (unsigned long long)total.lost);
+	fflush(stdout);
+	if (getenv("RESTART") != NULL)
+		restart(pid, getenv("RESTART"));
 	return 0;
 }
