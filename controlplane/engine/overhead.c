@@ -690,7 +690,7 @@ begin_window(struct overhead *o, struct mono now, bool steady)
 static int
 step_window(struct overhead *o, struct mono now, struct err *e)
 {
-	bool steady = nodes_confirmed(o->is.nodes, o->is.plan) && (o->ncosted > 0 || o->learning);
+	bool steady = (o->ncosted > 0 || o->learning) && nodes_confirmed(o->is.nodes, o->is.plan);
 	int rc = 0;
 
 	if (!steady || !o->steady ||
