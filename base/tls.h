@@ -14,7 +14,8 @@
  * early data), for which the side that listens keeps nothing: the ticket has the session, with the certificate of the side that dials. A ticket
  * is sealed by keys that follow from the listening side's private key and from the contents of all its files (HKDF, RFC 5869). So it
  * is of use after a restart of that side, and of none after any of its files has changed, the list of revoked certificates too; and
- * both sides check the certificate, the name and the host again as in a full handshake. A ticket is used once, and TLS_TICKET_S at most.
+ * both sides check the certificate, the name and the host again as in a full handshake. A ticket is used once, but for
+ * handshakes that broke off, and TLS_TICKET_S at most.
  */
 #ifndef BASE_TLS_H
 #define BASE_TLS_H

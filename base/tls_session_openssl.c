@@ -17,7 +17,8 @@ struct tls_session {
 	struct own_tls *of;
 	SSL *ssl;
 	BIO *in, *out; /* from and to the transport; owned by ssl */
-	bool dials, done, resumed;
+	bool dials, done, resumed, failed;
+	SSL_SESSION *last; /* that this one is to continue; NULL: none, or it is used up */
 	char *host;
 	char name[TLS_NAME_MAX_BYTES]; /* the peer's */
 	struct err why;                /* the refusal of its certificate; code 0: none */
@@ -294,19 +295,6 @@ fail_call(struct tls_session *k, int result, struct err *e)
 
 /* ---- the calls ---- */
 
-static void
-session_close(struct tls_session *k)
-{
-	if (k == NULL)
-		return;
-	/* Else OpenSSL would let no session continue whose connection broke off, as that to a killed controller does. */
-	if (k->done)
-		SSL_set_shutdown(k->ssl, SSL_SENT_SHUTDOWN);
-	SSL_free(k->ssl);
-	free(k->host);
-	free(k);
-}
-
 /* Without it: a full handshake. */
 static void
 continue_last(struct tls_session *k)
@@ -315,7 +303,32 @@ continue_last(struct tls_session *k)
 
 	if (last != NULL)
 		SSL_set_session(k->ssl, last);
-	SSL_SESSION_free(last);
+	k->last = last;
+}
+
+/* If the connection broke off or timed out before the handshake ended, the next one may continue it; a full handshake would cost a busy
+ * controller more. */
+static void
+give_back_last(struct tls_session *k)
+{
+	if (k->last != NULL && (k->done || k->failed ||
+				   !ticket_keep(k->of, SSL_get_SSL_CTX(k->ssl), k->last, k->host)))
+		SSL_SESSION_free(k->last);
+	k->last = NULL;
+}
+
+static void
+session_close(struct tls_session *k)
+{
+	if (k == NULL)
+		return;
+	/* Else OpenSSL would let no session continue whose connection broke off, as that to a killed controller does. */
+	if (k->done)
+		SSL_set_shutdown(k->ssl, SSL_SENT_SHUTDOWN);
+	give_back_last(k);
+	SSL_free(k->ssl);
+	free(k->host);
+	free(k);
 }
 
 int
@@ -387,11 +400,12 @@ session_shake(struct tls_session *k, struct err *e)
 
 	ERR_clear_error();
 	if ((result = SSL_do_handshake(k->ssl)) != 1)
-		return fail_call(k, result, e);
-	if (SSL_session_reused(k->ssl) == 1 && (result = check_resumed(k, e)) != 0)
-		return result;
-	k->done = true;
-	return 0;
+		result = fail_call(k, result, e);
+	else
+		result = SSL_session_reused(k->ssl) == 1 ? check_resumed(k, e) : 0;
+	k->done = result == 0;
+	k->failed = result < 0;
+	return result;
 }
 
 static int

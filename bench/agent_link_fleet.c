@@ -301,8 +301,6 @@ dial(struct fleet_agent *a)
 		SSL_set_connect_state(a->ssl);
 		if (a->session != NULL)
 			SSL_set_session(a->ssl, a->session);
-		SSL_SESSION_free(a->session); /* each is used once */
-		a->session = NULL;
 	}
 	hello_encode(&h, &b);
 	put(a, FRAME_HELLO, 0, &b);

@@ -433,6 +433,27 @@ a_session_continues_with_the_same_names_also_after_a_restart(void **state)
 	tls_close(b);
 }
 
+/* As to a controller that is too busy to answer in time. */
+static void
+a_handshake_that_breaks_off_leaves_the_session(void **state)
+{
+	struct tls *a = agent("ours", "n1"), *b = controller("ours");
+	const struct tls_session_calls *calls = a->calls;
+	struct tls_session *k;
+	struct err e;
+	(void)state;
+
+	assert_false(continues(a, b, "127.0.0.1"));
+	for (int i = 0; i < 3; i++) {
+		must(calls->open(&k, a, true, "127.0.0.1", &e), &e);
+		assert_int_equal(calls->shake(k, &e), TLS_WANTS_INPUT);
+		calls->close(k);
+	}
+	assert_true(continues(a, b, "127.0.0.1"));
+	tls_close(a);
+	tls_close(b);
+}
+
 /* A host that the certificate does not name is refused as in a full handshake. */
 static void
 a_session_continues_with_its_own_host_alone(void **state)
@@ -1368,6 +1389,7 @@ main(void)
 		cmocka_unit_test(credentials_of_the_other_role_are_refused),
 		cmocka_unit_test(the_certificate_must_name_the_dialed_host),
 		cmocka_unit_test(a_session_continues_with_the_same_names_also_after_a_restart),
+		cmocka_unit_test(a_handshake_that_breaks_off_leaves_the_session),
 		cmocka_unit_test(a_session_continues_with_its_own_host_alone),
 		cmocka_unit_test(no_session_continues_with_another_controller),
 		cmocka_unit_test(no_session_of_a_revoked_certificate_continues),
