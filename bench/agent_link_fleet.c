@@ -209,15 +209,16 @@ put(struct fleet_agent *a, enum frame_kind kind, uint64_t seq, const struct buf 
 	total.frames_out++;
 }
 
-/* OpenSSL's callback for a ticket. 1: the reference is ours. */
+/* OpenSSL's callback for a ticket. 0: the reference is not ours. */
 static int
 on_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct fleet_agent *a = SSL_get_app_data(ssl);
 
 	SSL_SESSION_free(a->session);
-	a->session = session;
-	return 1;
+	a->session = SSL_SESSION_dup(
+	    session); /* OpenSSL lets none continue whose connection has ended without an alert */
+	return 0;
 }
 
 /* Each node has a certificate of its own; the files are read once. */
