@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as messages of the log, of each kind: refused, or taken without harm. The first byte says which kind; records go to a shard whose rows go
+ * to a merge, so what a shard makes of strange records is always a message that is read. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/relay/events.h"
+#include "controlplane/relay/merge.h"
+#include "controlplane/relay/shard.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void
+check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static uint32_t
+any_node(void *ctx, const char *name)
+{
+	(void)ctx;
+	return name[0] == '?' ? TRACE_NONE : (uint32_t)(uint8_t)name[0];
+}
+
+static struct merge *
+new_merge(struct labels *labels)
+{
+	const struct merge_options o = {
+		.partitions = 2, .wait_ns = 10, .memory_max_bytes = 1 << 20
+	};
+	struct merge *m;
+
+	check(merge_new(&m, &o, labels, (struct mono){ 1 }, NULL) == 0);
+	return m;
+}
+
+/* All that a merge has, at a time when it waits for nobody. */
+static void
+empty_merge(struct merge *m)
+{
+	struct trace *t;
+
+	while ((t = merge_next(m, (struct mono){ 100 })) != NULL) {
+		check(trace_has_times(t) && t->root < t->nunits && t->nevents > 0);
+		trace_free(t);
+	}
+	while ((t = merge_next_incomplete(m)) != NULL)
+		trace_free(t);
+}
+
+/* Pieces of 2 bytes length each, so that several messages come one after the other. */
+static void
+records(const uint8_t *data, size_t len)
+{
+	const struct shard_options o = { .assemble = { .memory_max_bytes = 1 << 20,
+					     .skew_ns = 5,
+					     .patience_ns = 1000,
+					     .records_max = 1000 },
+		.silent_ns = 100,
+		.hello_ns = 0 };
+	struct labels *labels = labels_new();
+	struct merge *m = new_merge(labels);
+	struct merge_counts counts;
+	struct shard *s;
+	int64_t offset = 0;
+	struct err e;
+
+	check(shard_new(&s, &o, &e) == 0);
+	while (len >= 2) {
+		size_t n = data[0] | (size_t)data[1] << 8;
+		bool none, more = true;
+
+		n = n < len - 2 ? n : len - 2;
+		shard_take(s, data + 2, n, offset++, &e);
+		data += 2 + n;
+		len -= 2 + n;
+		while (more) {
+			struct buf b = { 0 };
+
+			check(shard_rows(s, "s", 1, 4096, &b, &none, &more, &e) == 0);
+			if (!none)
+				check(merge_take(m, b.data, b.len, any_node, NULL,
+					  (struct mono){ 1 }, &e) == 0);
+			buf_release(&b);
+		}
+		check(shard_keep(s) <= offset);
+	}
+	empty_merge(m);
+	merge_counts(m, (struct mono){ 1 }, &counts);
+	check(counts.refused == 0 && counts.memory_bytes == 0 && counts.waiting == 0);
+	shard_free(s);
+	merge_free(m);
+	labels_free(labels);
+}
+
+static void
+rows(const uint8_t *data, size_t len)
+{
+	struct labels *labels = labels_new();
+	struct merge *m = new_merge(labels);
+
+	merge_take(m, data, len, any_node, NULL, (struct mono){ 1 }, NULL);
+	empty_merge(m);
+	merge_free(m);
+	labels_free(labels);
+}
+
+static void
+events(const uint8_t *data, size_t len)
+{
+	struct reader r = reader_of(data, len);
+	struct relay_head h;
+	struct events_message m;
+	struct relay_event x;
+
+	if (relay_head_decode(&h, &r, RELAY_EVENTS, NULL) != 0 || events_open(&m, &r, NULL) != 0)
+		return;
+	for (uint32_t i = 0; i < m.n && events_next(&x, &r, NULL) == 0; i++)
+		check(x.body >= data && x.body + x.len <= data + len);
+}
+
+static void
+orders(const uint8_t *data, size_t len)
+{
+	struct reader r = reader_of(data, len);
+	struct relay_head h;
+	struct relay_order x;
+	uint32_t echo, n;
+	int64_t beat_ns;
+
+	if (relay_head_decode(&h, &r, RELAY_ORDERS, NULL) != 0 ||
+	    orders_open(&r, "gate", 7, &echo, &beat_ns, &n, NULL) != 0)
+		return;
+	for (uint32_t i = 0; i < n && orders_next(&x, &r, NULL) == 0; i++)
+		check(x.body >= data && x.body + x.len <= data + len);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static void (*const kinds[])(const uint8_t *, size_t) = { records, rows, events, orders };
+
+	if (len > 0)
+		kinds[data[0] % 4](data + 1, len - 1);
+	return 0;
+}
