@@ -108,13 +108,15 @@ hone_room         := cli
 LOADED_CTF        := formats/format_ctf_babeltrace.c wire/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
 LOADED_CTF_KERNEL := wire/graph_babeltrace2.c kernel/files/ctf_door_babeltrace.c wire/field_babeltrace2.c
 LOADED_PUSH       := cli/export/push_curl.c
+LOADED_KAFKA      := controlplane/honed/kafka_rdkafka.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
 # Shared objects that hone-agent loads if agent.reader names them (agent/reader/sources.tbl.h), and the symbols that
 # they use.
 LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c wire/field_babeltrace2.c wire/graph_babeltrace2.c
 hone-agent_exports := source_labels_* losses_* trouble_set record_list_* ring_* ctf_* err_* arena_* array_grow
-LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2) $(LOADED_PUSH)
+LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2) $(LOADED_PUSH) $(LOADED_KAFKA)
+honed_exports     := err_*
 
 # ---- build rules ------------------------------------------------------------
 VERSION := 0.1.0
@@ -166,7 +168,7 @@ foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l
 sources = $(filter-out %/main.c %.bpf.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so $O/lib/hone/push.so instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so $O/lib/hone/push.so $O/lib/hone/kafka.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
@@ -223,6 +225,8 @@ $O/lib/hone/source_babeltrace2.so: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
 $O/lib/hone/push.so: $(LOADED_PUSH:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcurl
+$O/lib/hone/kafka.so: $(LOADED_KAFKA:%.c=$O/%.o)
+	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lrdkafka
 $O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcrypto
 

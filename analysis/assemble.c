@@ -79,6 +79,7 @@ struct assemble {
 	struct node_stream *nodes;
 	uint32_t nnodes, nodes_cap, njoined;
 	struct watermarks watermarks; /* of the joined nodes */
+	int64_t last_due_ns;          /* of the trace that was returned last */
 	/* Queue of complete traces, in order of (end, id). */
 	struct pending_trace *complete, **complete_end;
 	size_t complete_bytes;
@@ -963,8 +964,9 @@ assemble_next(struct assemble *a)
 		late = duplicate = 0;
 		closed = is_closed(p);
 		early = p->early;
-		built = trace_build(
-		    a->builder, &t, p, &p->arena, due_ns(a, p), a->labels, &late, &duplicate);
+		a->last_due_ns = due_ns(a, p);
+		built = trace_build(a->builder, &t, p, &p->arena, a->last_due_ns, a->labels, &late,
+		    &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;
@@ -1040,6 +1042,12 @@ assemble_look_pending(
 		}
 	}
 	free(old);
+}
+
+int64_t
+assemble_due_ns(const struct assemble *a)
+{
+	return a->last_due_ns;
 }
 
 void

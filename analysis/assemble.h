@@ -108,6 +108,11 @@ int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, str
  * skipped and counted. */
 struct trace *assemble_next(struct assemble *a);
 
+/* The least watermark at which the last trace that assemble_next() returned was due: its end + skew_ns, and later where spans of it might
+ * still come. Without order_ns traces are returned in order of (this, id), and all that are due at a watermark are returned before
+ * one that is due later. */
+int64_t assemble_due_ns(const struct assemble *a);
+
 /* Returns the next trace that was given up for want of a begin or an end, or for its length, or NULL; the caller frees
  * it. It has no response time (trace_has_times()). The last INCOMPLETE_KEPT_MAX are kept, and no more
  * than a sixteenth of the memory bound; others are only counted. */

@@ -28,6 +28,18 @@ enum answer_part {
 	ANSWER_CHANGE, /* what the question changes, and its audit; the answer has "ok" alone, or says why not */
 };
 
+/* Of a decider: what gates and shards do (docs/scale.md). */
+struct log_facts {
+	uint64_t term;
+	uint32_t gates, agents, partitions, behind; /* behind: partitions that no shard works on */
+	uint64_t gate_records, gate_bytes;          /* taken by the gates that are there */
+	uint64_t records, used, held, late, duplicate, given_up, lost, refused; /* by shards */
+	/* Rows that came, and what became of them; lost_rows have not come. */
+	uint64_t rows, taken, waiting, again, strange, full, lost_rows;
+	uint64_t lost_events, unknown_agents;
+	uint64_t digest; /* of the rows that were taken, in their order */
+};
+
 /* What an answer needs beside the engine and the forest. Borrowed for the call. */
 struct answer_context {
 	struct mono now, started;
@@ -40,6 +52,7 @@ struct answer_context {
 	const struct refusals *refusals; /* of agents; NULL: not known */
 	struct web_port web;
 	enum answer_part part;
+	const struct log_facts *log; /* NULL: this honed works alone */
 };
 
 #endif

@@ -193,6 +193,33 @@ levels_json(const struct engine *g)
 	                      : json_null();
 }
 
+/* null: this honed works alone. */
+static json_t *
+log_json(const struct answer_context *c)
+{
+	const struct log_facts *l = c->log;
+	char digest[20];
+
+	if (l == NULL)
+		return json_null();
+	snprintf(digest, sizeof digest, "%016llx", (unsigned long long)l->digest);
+	return json_pack(
+	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I},"
+	    " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}, s:I, s:I}",
+	    "term", (json_int_t)l->term, "gates", (json_int_t)l->gates, "agents",
+	    (json_int_t)l->agents, "partitions", (json_int_t)l->partitions, "behind",
+	    (json_int_t)l->behind, "gate_records", (json_int_t)l->gate_records, "gate_bytes",
+	    (json_int_t)l->gate_bytes, "shards", "records", (json_int_t)l->records, "used",
+	    (json_int_t)l->used, "held", (json_int_t)l->held, "late", (json_int_t)l->late,
+	    "duplicate", (json_int_t)l->duplicate, "given_up", (json_int_t)l->given_up, "lost",
+	    (json_int_t)l->lost, "refused", (json_int_t)l->refused, "rows", "received",
+	    (json_int_t)l->rows, "taken", (json_int_t)l->taken, "waiting",
+	    (json_int_t)l->waiting, "again", (json_int_t)l->again, "strange",
+	    (json_int_t)l->strange, "full", (json_int_t)l->full, "lost",
+	    (json_int_t)l->lost_rows, "digest", digest, "lost_events",
+	    (json_int_t)l->lost_events, "unknown_agents", (json_int_t)l->unknown_agents);
+}
+
 json_t *
 ask_status(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
@@ -236,6 +263,7 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	if (ret != NULL) {
 		json_object_set_new(ret, "unknown", unknown_json(g, c));
 		json_object_set_new(ret, "levels", levels_json(g));
+		json_object_set_new(ret, "log", log_json(c));
 	}
 	return ret;
 }

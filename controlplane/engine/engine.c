@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_table.h"
 #include "controlplane/engine/engine_inside.h"
@@ -148,6 +149,9 @@ engine_free(struct engine *g)
 	assemble_free(p->assemble);
 	clocks_free(p->clocks);
 	thread_history_free(p->history);
+	while (g->taken_at < g->ntaken)
+		trace_free(g->taken[g->taken_at++]);
+	free(g->taken);
 	labels_free(p->labels);
 	arena_release(&g->scratch);
 	free(g);
@@ -480,6 +484,36 @@ step_levels(struct engine *g, struct mono now, struct wall when)
 }
 
 int
+engine_take(struct engine *g, struct trace *t, struct err *e)
+{
+	if (!array_reserve(g->taken, g->taken_cap, g->ntaken + 1)) {
+		trace_free(t);
+		return err_set(e, ERR_MEMORY, "engine: out of memory");
+	}
+	g->taken[g->ntaken++] = t;
+	return 0;
+}
+
+static int
+take_taken(struct engine *g, struct mono now, struct err *e)
+{
+	struct engine_parts *p = &g->parts;
+	int rc = 0;
+
+	while (rc == 0 && g->taken_at < g->ntaken) {
+		struct trace *t = g->taken[g->taken_at++];
+		bool whole = trace_has_times(t);
+
+		rc = whole ? take_trace(g, t, now, e) : take_incomplete(g, t, now, e);
+		if (rc != 0 || !whole || p->live.report == NULL || !kept_traces_add(&p->kept, t))
+			trace_free(t);
+	}
+	if (g->taken_at == g->ntaken)
+		g->taken_at = g->ntaken = 0;
+	return rc;
+}
+
+int
 engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 {
 	struct engine_parts *p = &g->parts;
@@ -491,6 +525,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	/* 1. congestion, which may forbid the rest to enable anything */
 	queues_update(&p->queues, &p->nodes, now);
 	/* 2. traces that are complete */
+	if (rc == 0)
+		rc = take_taken(g, now, e);
 	while (rc == 0 && (t = assemble_next(p->assemble)) != NULL) {
 		rc = take_trace(g, t, now, e);
 		if (rc != 0 || p->live.report == NULL || !kept_traces_add(&p->kept, t))

@@ -47,6 +47,9 @@ void engine_leave(struct engine *g, uint32_t node, struct mono now);
 /* A RECORDS payload. 0: it was taken; acknowledge it. ERR_INPUT: malformed; ERR_MEMORY. O(bytes). */
 int engine_batch(
     struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e);
+/* A trace that was assembled elsewhere, of this engine's labels and nodes, on its clock; in order of (end, id) but for those that were
+ * given up. The next step takes it like one of its own. The engine's from here on, also on failure: ERR_MEMORY. */
+int engine_take(struct engine *g, struct trace *t, struct err *e);
 void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
 int engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
 void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);

@@ -15,6 +15,9 @@ struct engine {
 	struct search_port port;    /* see engine_search_port() */
 	struct mono no_evidence_at; /* when it was looked for last */
 	struct arena scratch;       /* of one trace, or one decision */
+	/* Traces that were assembled elsewhere (engine_take()), for the next step: [taken_at, ntaken). */
+	struct trace **taken;
+	uint32_t taken_at, ntaken, taken_cap;
 };
 
 /* The port of the searches, brought up to date with the engine's state. O(1). */

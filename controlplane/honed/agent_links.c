@@ -77,7 +77,7 @@ agent_links_joined(struct agent_links *links, const struct mail *m)
 		&links->items[tag].node, &e) < 0) {
 		limited_log(&links->refusals, clock_mono(), LOG_WARN, "agent %s: refused: %s",
 		    m->hello->node, e.text);
-		server_refuse(links->server, m->peer, e.text);
+		links->port.refuse(links->port.of, m->peer, e.text);
 		return;
 	}
 	a = &links->items[tag];
@@ -91,7 +91,7 @@ agent_links_joined(struct agent_links *links, const struct mail *m)
 	engine_clock(links->engine, a->node, NULL, m->hello->clock_ns, m->at);
 	limited_log(&a->log, clock_mono(), LOG_INFO, "agent %s (hone-agent %s) connected", a->name,
 	    m->hello->version);
-	server_welcome(links->server, m->peer, tag);
+	links->port.welcome(links->port.of, m->peer, tag);
 }
 
 void
@@ -115,6 +115,64 @@ agent_links_left(struct agent_links *links, const struct mail *m)
 	links->times[m->tag] = (struct agent_times){ NEVER_NS, NEVER_NS };
 	limited_log(&a->log, clock_mono(), LOG_WARN, "agent %s disconnected: %s", a->name,
 	    m->text != NULL && m->text[0] != '\0' ? m->text : "it closed the connection");
+}
+
+uint32_t
+agent_links_tag(const struct agent_links *links, const char *name)
+{
+	return links->by_name != NULL ? texts_find(links->by_name, name, strlen(name)) : UINT32_MAX;
+}
+
+struct peer *
+agent_links_peer(const struct agent_links *links, const char *name)
+{
+	uint32_t tag = agent_links_tag(links, name);
+
+	return tag != UINT32_MAX ? links->items[tag].peer : NULL;
+}
+
+/* ---- the port of the server ---- */
+
+static void
+welcome(void *of, struct peer *p, uint32_t tag)
+{
+	server_welcome(of, p, tag);
+}
+
+static void
+refuse(void *of, struct peer *p, const char *text)
+{
+	server_refuse(of, p, text);
+}
+
+static void
+took(void *of, struct peer *p, uint64_t seq)
+{
+	server_took(of, p, seq);
+}
+
+static void
+want(void *of, struct peer *p, const struct buf *payload)
+{
+	server_want(of, p, payload);
+}
+
+static bool
+keep(void *of, struct peer *p, const struct buf *payload)
+{
+	return server_keep(of, p, payload);
+}
+
+static void
+ask_clock(void *of, struct peer *p)
+{
+	server_clock(of, p);
+}
+
+struct agent_port
+agent_port_server(struct server *s)
+{
+	return (struct agent_port){ s, welcome, refuse, took, want, keep, ask_clock };
 }
 
 const char *
@@ -144,7 +202,7 @@ take_records(struct agent_links *links, const struct mail *m, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	server_took(links->server, m->peer, m->seq);
+	links->port.took(links->port.of, m->peer, m->seq);
 	if (was_calm && links->items[m->tag].peer != NULL &&
 	    !is_calm(links, &links->items[m->tag], now))
 		links->times[m->tag].ask_ns = 0;
@@ -287,7 +345,7 @@ send_keeps(struct agent_links *links, struct agent_link *a)
 		bool taken;
 
 		keep_encode(&k, &b);
-		taken = !b.failed && server_keep(links->server, a->peer, &b);
+		taken = !b.failed && links->port.keep(links->port.of, a->peer, &b);
 		buf_release(&b);
 		if (!taken)
 			return;
@@ -351,7 +409,7 @@ agent_links_ask_clocks(struct agent_links *links)
 			continue;
 		a->nasked++;
 		links->times[i].ask_ns = now.ns + ask_again_ms(links, a, now) * MS_NS;
-		server_clock(links->server, a->peer);
+		links->port.clock(links->port.of, a->peer);
 	}
 }
 

@@ -37,10 +37,23 @@ struct agent_times {
 	int64_t want_ns; /* its desired state, again; INT64_MAX: so */
 };
 
+/* How agents are reached: by this honed's own server, or through gates (remote_agents.h), for which a peer is an address that it gave. */
+struct agent_port {
+	void *of;
+	void (*welcome)(void *of, struct peer *p, uint32_t tag);
+	void (*refuse)(void *of, struct peer *p, const char *text);
+	void (*took)(void *of, struct peer *p, uint64_t seq);
+	void (*want)(void *of, struct peer *p, const struct buf *payload);
+	bool (*keep)(void *of, struct peer *p, const struct buf *payload);
+	void (*clock)(void *of, struct peer *p);
+};
+
+struct agent_port agent_port_server(struct server *s);
+
 struct agent_links {
-	struct engine *engine; /* these three are borrowed */
+	struct engine *engine; /* these two are borrowed */
 	struct forest *forest;
-	struct server *server;
+	struct agent_port port;
 	struct agent_link *items;  /* the index is the tag */
 	struct agent_times *times; /* of the items */
 	uint32_t n, cap, times_cap;
@@ -62,6 +75,9 @@ void agent_links_joined(struct agent_links *links, const struct mail *m);
 void agent_links_left(struct agent_links *links, const struct mail *m);
 /* MAIL_FRAME. A negative code: the frame is malformed, the agent is to be refused. */
 int agent_links_frame(struct agent_links *links, const struct mail *m, struct err *e);
+/* The connection of that node, or NULL; the tag of a node that is or was connected, or UINT32_MAX. */
+struct peer *agent_links_peer(const struct agent_links *links, const char *name);
+uint32_t agent_links_tag(const struct agent_links *links, const char *name);
 const char *agent_links_name(const struct agent_links *links, uint32_t tag);
 
 /* Sends each agent its desired state if it is due. safe: what the engine decided is committed, and

@@ -28,6 +28,22 @@ KEY(controller, mailbox_max, mailbox_max, BYTES, "64MiB", 1 * MIB, 16384 * MIB,
 KEY(controller, silent_after, silent_after, TIME, "5s", 1 * S, 600 * S,
     "An agent that has sent nothing for this long is disconnected. Agents send a status every second.")
 
+KEY(kafka, brokers, kafka_brokers, TEXT, "", 0, 0,
+    "Brokers of Kafka, as host:port,host:port, when several honed share the work (docs/scale.md). Empty: this honed works alone, and needs no Kafka.")
+KEY(kafka, role, kafka_role, TEXT, "decider", 0, 0,
+    "What this honed does, with kafka.brokers. gate: agents connect to it; their records go to Kafka. shard: makes traces of the records of some "
+    "partitions. decider: takes the traces, answers operators and decides what is on; there is one.")
+KEY(kafka, name, kafka_name, TEXT, "", 0, 0,
+    "The name of this gate or shard, which no other one may have. Empty: the name of the host.")
+KEY(kafka, prefix, kafka_prefix, TEXT, "hone.", 0, 0,
+    "The topics are this with records, rows, events and orders behind it. They must exist: records has as many partitions as traces are divided into, "
+    "which must never change; the others have one.")
+KEY(kafka, options, kafka_options, TEXT, "", 0, 0,
+    "Further settings of librdkafka, as key=value, separated by blanks, such as security.protocol=ssl ssl.ca.location=/etc/hone/kafka.pem.")
+KEY(kafka, wait, kafka_wait, TIME, "30s", 1 * S, 3600 * S,
+    "How long the decider waits for a partition that no shard works on. Then it goes on without it, and requests that come later from there "
+    "are counted and left out.")
+
 KEY(metrics, listen, metrics_listen, TEXT, "", 0, 0,
     "Where metrics are served by HTTP, as address:port, such as 127.0.0.1:9464 or [::1]:9464; the path is /metrics. They have names of "
     "nodes, services, request types and tracepoints, and there is no encryption and no login: whoever reaches the address reads them. "

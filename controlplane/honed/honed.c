@@ -24,6 +24,7 @@
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/long_answers.h"
 #include "controlplane/honed/questions.h"
+#include "controlplane/honed/remote_agents.h"
 #include "controlplane/honed/space_keeper.h"
 #include "controlplane/server/server.h"
 
@@ -48,6 +49,8 @@ struct honed {
 	struct tls *tls; /* NULL: agents connect by a local socket */
 	struct server *server;
 	struct agent_links agents;
+	struct remote_agents *remote; /* the caller's; NULL: agents connect to us */
+	struct log_facts log;         /* of remote, for answers */
 	struct questions questions;
 	struct long_answers long_answers;
 	struct doors *doors;
@@ -115,9 +118,9 @@ open_server(struct honed *h, struct err *e)
 	raise_file_limit(&so);
 	if ((rc = server_open(&h->server, &so, e)) < 0)
 		return rc;
-	h->agents = (struct agent_links){
-		.engine = h->engine, .forest = h->keeper.forest, .server = h->server
-	};
+	h->agents = (struct agent_links){ .engine = h->engine,
+		.forest = h->keeper.forest,
+		.port = agent_port_server(h->server) };
 	limited_log_init(&h->agents.refusals, clock_mono());
 	return 0;
 }
@@ -155,6 +158,18 @@ honed_open(struct honed **ret, const struct config *c, struct err *e)
 	}
 	*ret = h;
 	return 0;
+}
+
+int
+honed_decide(struct honed *h, struct remote_agents *r, struct err *e)
+{
+	int rc = remote_agents_begin(r, &h->agents, h->config, e);
+
+	if (rc == 0) {
+		h->remote = r;
+		h->questions.log = &h->log;
+	}
+	return rc;
 }
 
 void
@@ -275,7 +290,11 @@ take(struct honed *h, const struct mail *m)
 {
 	switch (m->kind) {
 	case MAIL_JOINED:
-		agent_links_joined(&h->agents, m);
+		if (h->remote != NULL)
+			server_refuse(h->server, m->peer,
+			    "this honed is a decider; agents connect to a gate (kafka.role)");
+		else
+			agent_links_joined(&h->agents, m);
 		break;
 	case MAIL_LEFT:
 		agent_links_left(&h->agents, m);
@@ -308,6 +327,43 @@ take_mail(struct honed *h)
 		if (clock_mono().ns > until_ns)
 			break;
 	}
+}
+
+/* What comes by Kafka, and what is known of it for answers. */
+static void
+take_remote(struct honed *h)
+{
+	struct remote_counts c;
+
+	if (h->remote == NULL)
+		return;
+	remote_agents_take(h->remote);
+	remote_agents_counts(h->remote, &c);
+	h->log = (struct log_facts){ .term = c.term,
+		.gates = c.gates,
+		.agents = c.agents,
+		.partitions = c.rows.partitions,
+		.behind = c.rows.behind,
+		.gate_records = c.records,
+		.gate_bytes = c.bytes,
+		.records = c.rows.shards.records,
+		.used = c.rows.shards.used,
+		.held = c.rows.shards.held,
+		.late = c.rows.shards.late,
+		.duplicate = c.rows.shards.duplicate,
+		.given_up = c.rows.shards.given_up,
+		.lost = c.rows.shards.lost,
+		.refused = c.rows.shards.refused + c.rows.refused,
+		.rows = c.rows.numbers.items,
+		.taken = c.rows.taken,
+		.waiting = c.rows.waiting,
+		.again = c.rows.again,
+		.strange = c.rows.strange,
+		.full = c.rows.full,
+		.lost_rows = c.rows.numbers.lost_items,
+		.lost_events = c.lost_events,
+		.unknown_agents = c.unknown_agents,
+		.digest = c.rows.digest };
 }
 
 /* A decision and its commit take time. Statuses that arrived in the meantime are processed before
@@ -347,6 +403,7 @@ step(struct honed *h)
 	struct err e = { 0 };
 	bool committed;
 
+	take_remote(h);
 	/* 1. the engine decides */
 	engine_mailbox(
 	    h->engine, (double)server_waiting_bytes(h->server) / (double)h->config->mailbox_max);
@@ -371,6 +428,8 @@ step(struct honed *h)
 	/* 4. the database, and only then the agents */
 	committed = forest_keeper_commit(&h->keeper);
 	agent_links_send(&h->agents, take_statuses(h) && committed);
+	if (h->remote != NULL)
+		remote_agents_send(h->remote);
 	/* 5. housekeeping */
 	if (committed)
 		forest_keeper_prune(&h->keeper, clock_wall(), clock_mono());
@@ -438,6 +497,11 @@ honed_run(struct honed *h, const atomic_bool *stop)
 		take_mail(h);
 		step(h);
 		systemd_watchdog(clock_mono());
+		if (h->remote != NULL && remote_agents_replaced(h->remote)) {
+			log_line(LOG_ERROR,
+			    "another decider has taken over: this one ends; gates drop what it has sent since");
+			return false;
+		}
 	}
 	log_line(LOG_INFO, "stopping");
 	systemd_notify("STOPPING=1");

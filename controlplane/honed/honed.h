@@ -10,6 +10,7 @@
  *	doors.c          further protocols, see door.h
  *	forest_keeper.c  the database of diagnoses
  *	space_keeper.c   the file of the learned space
+ *	remote_agents.c  agents and traces by Kafka, where several honed share the work; gate.c and shard_role.c are the others
  *	limited_log.c    log lines that peers cause
  *	folders.c        where sockets and databases lie
  */
@@ -23,14 +24,18 @@
 #include "controlplane/honed/honed_config.h"
 
 struct honed;
+struct remote_agents;
 
 /* Opens the database, the learned space and the listeners, in this order, so that a failure leaves
  * everything as it was. The configuration outlives it. */
 int honed_open(struct honed **ret, const struct config *c, struct err *e);
 void honed_close(struct honed *h); /* NULL is fine */
+/* Agents and traces come by Kafka; its own door refuses agents. Before honed_run(); *r is the caller's and outlives it. ERR_MEMORY. */
+int honed_decide(struct honed *h, struct remote_agents *r, struct err *e);
 
 /* Runs until *stop is set, by a signal handler or another thread. Then it stops all diagnoses. True:
- * within 5 s every connected agent has confirmed that all added tracepoints are disabled. */
+ * within 5 s every connected agent has confirmed that all added tracepoints are disabled. It also ends, with false, when another decider
+ * has taken over: then the agents are that one's. */
 bool honed_run(struct honed *h, const atomic_bool *stop);
 
 #endif

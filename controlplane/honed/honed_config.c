@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "controlplane/engine/rules.h"
+#include "controlplane/relay/numbers.h"
 
 const struct ini_key config_keys[] = {
 #define KEY(section, name, field, type, fallback, min, max, help) \
@@ -120,6 +121,38 @@ check_roles(const struct config *c, struct err *e)
 	return rc;
 }
 
+static const char *const role_words[] = { [ROLE_GATE] = "gate",
+	[ROLE_SHARD] = "shard",
+	[ROLE_DECIDER] = "decider" };
+
+enum honed_role
+config_role(const struct config *c)
+{
+	for (int i = ROLE_GATE; i <= ROLE_DECIDER && c->kafka_brokers[0] != '\0'; i++)
+		if (strcmp(c->kafka_role, role_words[i]) == 0)
+			return (enum honed_role)i;
+	return ROLE_ALONE;
+}
+
+static int
+check_kafka(const struct config *c, struct err *e)
+{
+	if (c->kafka_brokers[0] != '\0' && config_role(c) == ROLE_ALONE)
+		return err_set(
+		    e, ERR_INPUT, "kafka.role: %s: must be gate, shard or decider", c->kafka_role);
+	if (strlen(c->kafka_name) > RELAY_SOURCE_MAX)
+		return err_set(e, ERR_INPUT, "kafka.name: %s: is longer than %d bytes",
+		    c->kafka_name, RELAY_SOURCE_MAX);
+	if (c->kafka_prefix[0] == '\0' || strlen(c->kafka_prefix) > 200 ||
+	    strspn(c->kafka_prefix,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+		strlen(c->kafka_prefix))
+		return err_set(e, ERR_INPUT,
+		    "kafka.prefix: %s: must be 1 to 200 letters, digits, dots, underscores and hyphens",
+		    c->kafka_prefix);
+	return 0;
+}
+
 int
 config_check(const struct config *c, struct err *e)
 {
@@ -158,7 +191,7 @@ config_check(const struct config *c, struct err *e)
 	if (strcmp(c->recorder_always, "on") != 0 && strcmp(c->recorder_always, "off") != 0)
 		return err_set(
 		    e, ERR_INPUT, "capture.always: %s: must be on or off", c->recorder_always);
-	if (check_below(c, e) < 0)
+	if (check_below(c, e) < 0 || check_kafka(c, e) < 0)
 		return e->code;
 	return check_roles(c, e) < 0 ? e->code : check_rules(c, e);
 }

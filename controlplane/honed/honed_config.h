@@ -36,6 +36,10 @@ int config_set(struct config *c, const char *assignment, struct err *e); /* "sec
 int config_check(const struct config *c, struct err *e);
 void config_release(struct config *c);
 
+/* What this honed does; by kafka.brokers and kafka.role, which config_check() has checked. */
+enum honed_role { ROLE_ALONE, ROLE_GATE, ROLE_SHARD, ROLE_DECIDER };
+enum honed_role config_role(const struct config *c);
+
 enum log_level config_log_level(const struct config *c);
 /* Texts in these are borrowed from the configuration. */
 struct engine_options config_engine(const struct config *c);

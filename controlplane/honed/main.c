@@ -16,8 +16,11 @@
 #include "base/systemd.h"
 #include "base/privilege.h"
 #include "controlplane/honed/folders.h"
+#include "controlplane/honed/gate.h"
 #include "controlplane/honed/honed_config.h"
 #include "controlplane/honed/honed.h"
+#include "controlplane/honed/remote_agents.h"
+#include "controlplane/honed/shard_role.h"
 
 #define USUAL_USER "honed"
 #define CONFIG_FILE "/etc/hone/honed.conf"
@@ -203,28 +206,105 @@ prepare(const struct config *c, struct err *e)
 	return 0;
 }
 
+static void
+notify_ready(int ready)
+{
+	if (ready >= 0)
+		notify_parent(ready);
+	systemd_notify("READY=1");
+}
+
 static int
-serve(const struct config *c, const struct honed_arguments *a)
+failed(const struct err *e)
+{
+	log_line(LOG_ERROR, "%s", e->text);
+	return FAILED;
+}
+
+static int
+serve_gate(const struct config *c, int ready)
+{
+	struct gate *g;
+	struct err e;
+
+	if (gate_open(&g, c, &e) < 0)
+		return failed(&e);
+	notify_ready(ready);
+	gate_run(g, &stop);
+	gate_close(g);
+	return DONE;
+}
+
+static int
+serve_shard(const struct config *c, int ready)
+{
+	struct shard_role *s;
+	struct err e;
+	bool ok;
+
+	if (shard_role_open(&s, c, &e) < 0)
+		return failed(&e);
+	notify_ready(ready);
+	ok = shard_role_run(s, &stop);
+	shard_role_close(s);
+	return ok ? DONE : FAILED;
+}
+
+/* One that stands by is ready, too: it opens its sockets and its database when it leads. */
+static int
+serve_decider(const struct config *c, int ready)
+{
+	struct remote_agents *r;
+	struct honed *h = NULL;
+	struct err e;
+	bool disabled = false;
+
+	notify_ready(ready);
+	if (remote_agents_open(&r, c, &stop, &e) < 0)
+		return failed(&e);
+	if (r == NULL) /* it was told to end while it stood by */
+		return DONE;
+	if (honed_open(&h, c, &e) < 0 || honed_decide(h, r, &e) < 0)
+		failed(&e);
+	else
+		disabled = honed_run(h, &stop);
+	honed_close(h);
+	remote_agents_close(r);
+	return disabled ? DONE : FAILED;
+}
+
+static int
+serve_alone(const struct config *c, int ready)
 {
 	struct honed *h;
 	struct err e;
-	int ready = -1;
 	bool disabled; /* all added tracepoints, confirmed by all agents */
+
+	if (honed_open(&h, c, &e) < 0)
+		return failed(&e);
+	notify_ready(ready);
+	disabled = honed_run(h, &stop);
+	honed_close(h);
+	return disabled ? DONE : FAILED;
+}
+
+static int
+serve(const struct config *c, const struct honed_arguments *a)
+{
+	static int (*const roles[])(const struct config *, int) = { [ROLE_ALONE] = serve_alone,
+		[ROLE_GATE] = serve_gate,
+		[ROLE_SHARD] = serve_shard,
+		[ROLE_DECIDER] = serve_decider };
+	struct err e;
+	int ready = -1;
 
 	if (a->detach && detach(&ready) != DONE)
 		return FAILED;
 	log_open("honed", a->verbose ? LOG_DEBUG : config_log_level(c));
 	catch_signals();
-	if (prepare(c, &e) < 0 || honed_open(&h, c, &e) < 0) {
-		log_line(LOG_ERROR, "%s", e.text);
-		return FAILED;
-	}
-	if (a->detach)
-		notify_parent(ready);
-	systemd_notify("READY=1");
-	disabled = honed_run(h, &stop);
-	honed_close(h);
-	return disabled ? DONE : FAILED;
+	if (prepare(c, &e) < 0)
+		return failed(&e);
+	return roles[config_role(c)](c, ready);
 }
 
 /* Freed blocks over LARGE_BYTES always go back to the system, and many short threads leave at most

@@ -17,6 +17,7 @@ questions_answer(struct questions *q, const struct who *who, const char *questio
 		.refusals = &q->refusals,
 		.web = q->web,
 		.part = q->part,
+		.log = q->log,
 	};
 
 	return answer_ask(q->engine, q->keeper->forest, &c, question, len);

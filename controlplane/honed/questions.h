@@ -19,6 +19,7 @@ struct questions {
 	struct web_port web;               /* set by the door */
 	enum answer_part part;             /* ANSWER_ALL; others are set for the time of a call */
 	struct long_answers *long_answers; /* long_answers.h; borrowed */
+	const struct log_facts *log;       /* of a decider; NULL: this honed works alone */
 };
 
 /* The answer, as JSON, the caller's to free(); NULL: out of memory. who: see roles_who(); what it

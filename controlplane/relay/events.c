@@ -106,11 +106,12 @@ orders_add(struct orders_writer *w, uint32_t echo, enum relay_order_kind kind, u
 }
 
 int
-orders_end(struct orders_writer *w, const struct relay_head *h, const struct relay_echo *echoes,
-    uint32_t nechoes, struct buf *out, struct err *e)
+orders_end(struct orders_writer *w, const struct relay_head *h, uint64_t term,
+    const struct relay_echo *echoes, uint32_t nechoes, struct buf *out, struct err *e)
 {
 	assert(h->items == w->n);
 	relay_head_encode(h, out);
+	buf_uint(out, term);
 	buf_uint(out, nechoes);
 	for (uint32_t i = 0; i < nechoes; i++) {
 		buf_text(out, echoes[i].gate, strnlen(echoes[i].gate, RELAY_SOURCE_MAX));
@@ -124,6 +125,25 @@ orders_end(struct orders_writer *w, const struct relay_head *h, const struct rel
 	buf_reset(&w->orders);
 	w->n = 0;
 	return 0;
+}
+
+int
+orders_term(uint64_t *ret, struct reader *r, struct err *e)
+{
+	uint64_t term = read_uint(r);
+
+	if (r->failed || term == 0)
+		return malformed(e, "a term");
+	*ret = term;
+	return 0;
+}
+
+bool
+leader_take(struct leader *l, uint64_t term, uint64_t epoch)
+{
+	if (term > l->term)
+		*l = (struct leader){ term, epoch };
+	return term == l->term && epoch == l->epoch;
 }
 
 int
@@ -162,7 +182,7 @@ orders_next(struct relay_order *ret, struct reader *r, struct err *e)
 	x.kind = read_u8(r);
 	x.link = read_uint(r);
 	x.body = (const uint8_t *)read_text(r, SIZE_MAX, &x.len);
-	if (r->failed || echo >= RELAY_GATES_MAX || x.kind < RELAY_WANT || x.kind > RELAY_AGAIN_ALL)
+	if (r->failed || echo >= RELAY_GATES_MAX || x.kind < RELAY_WANT || x.kind > RELAY_REFUSE)
 		return malformed(e, "an order");
 	x.echo = (uint32_t)echo;
 	*ret = x;

@@ -7,13 +7,16 @@
  *	event	kind u8 | link uint, of the connection with the agent | length uint | body
  *
  *	decider to gates, hone.orders
- *	head (its items: orders) | nechoes uint | echoes | norders uint | orders
+ *	head (its items: orders) | term uint | nechoes uint | echoes | norders uint | orders
  *	echo	gate text | its run u64 | the last beat of it that has come int
  *	order	number of the gate's echo uint | kind u8 | link uint | length uint | body
  *
  * A desired state has a lease, which counts from when the agent gets it. So a gate passes none on that a decider made long ago: an order counts
  * only if its message has an echo of this run of the gate, and that beat is at most ORDER_AGE_MAX_NS old by the gate's own clock. Thus a
  * decider that was stopped, and wakes, turns nothing on, and no clock of another machine matters.
+ *
+ * Who decides follows from the order of hone.orders alone: a decider that begins takes a term higher than all that it has read. All readers
+ * agree on the leader (struct leader): the first run with the highest term. A decider that reads that it is another one ends.
  */
 #ifndef CONTROLPLANE_RELAY_EVENTS_H
 #define CONTROLPLANE_RELAY_EVENTS_H
@@ -65,8 +68,9 @@ int events_next(struct relay_event *ret, struct reader *r, struct err *e);
 enum relay_order_kind {
 	RELAY_WANT = 1, /* body: payload of WANT */
 	RELAY_KEEP,     /* body: payload of KEEP */
-	RELAY_REFUSE,   /* body: the reason; the connection is closed */
-	RELAY_AGAIN_ALL /* all agents of the gate are to connect again: the decider has missed events */
+	/* body: the reason. The connection is closed, and the agent connects again: the decider does not know it, since it began after it or has
+	 * missed events. */
+	RELAY_REFUSE
 };
 
 struct relay_order {
@@ -91,14 +95,23 @@ struct orders_writer {
 void orders_release(struct orders_writer *w);
 void orders_add(struct orders_writer *w, uint32_t echo, enum relay_order_kind kind, uint64_t link,
     const void *body, size_t len);
-int orders_end(struct orders_writer *w, const struct relay_head *h,
+int orders_end(struct orders_writer *w, const struct relay_head *h, uint64_t term,
     const struct relay_echo *echoes, uint32_t nechoes, struct buf *out, struct err *e);
 
-/* Reads the echoes: *echo is the number of that of this run of the gate, UINT32_MAX: there is none; *beat_ns its beat. *n: orders that
+/* Reads what is behind the head. ERR_INPUT. */
+int orders_term(uint64_t *ret, struct reader *r, struct err *e);
+/* Then the echoes: *echo is the number of that of this run of the gate, UINT32_MAX: there is none; *beat_ns its beat. *n: orders that
  * follow. ERR_INPUT. */
 int orders_open(struct reader *r, const char *gate, uint64_t epoch, uint32_t *echo,
     int64_t *beat_ns, uint32_t *n, struct err *e);
 int orders_next(struct relay_order *ret, struct reader *r, struct err *e);
+struct leader { /* all zeroes: none was read */
+	uint64_t term, epoch;
+};
+
+/* Takes note of a message of this term and run. Whether it is the leader's: any other is to be dropped. */
+bool leader_take(struct leader *l, uint64_t term, uint64_t epoch);
+
 /* Whether an order with the echo of this beat still counts. */
 bool order_counts(int64_t beat_ns, int64_t now_ns);
 

@@ -9,14 +9,19 @@
 #include "base/hash.h"
 #include "controlplane/relay/split.h"
 
+struct waiting_row {
+	struct trace *t;
+	int64_t due_ns;
+};
+
 struct row_queue { /* a ring would do; traces are large, and the queue is short */
-	struct trace **items;
+	struct waiting_row *items;
 	uint32_t at, n, cap;
 };
 
 struct merge_part {
 	struct row_queue rows;
-	int64_t upto_ns, end_ns; /* all rows up to here have come; of the last one that came, with id */
+	int64_t upto_ns, due_ns; /* all rows up to here have come; of the last one that came, with id */
 	uint64_t id;
 	int64_t run_from_ns; /* upto_ns when the present run of its shard began */
 	struct mono heard;
@@ -29,7 +34,7 @@ struct merge {
 	struct relay_numbers *numbers; /* of each partition */
 	struct merge_part *parts;
 	struct row_queue incomplete;
-	int64_t end_ns; /* of the last row that was passed on, */
+	int64_t due_ns; /* of the last row that was passed on, */
 	uint64_t id;    /* and its id */
 	struct merge_counts counts;
 	struct arena scratch;
@@ -51,7 +56,7 @@ merge_new(struct merge **ret, const struct merge_options *o, struct labels *labe
 		return err_set(e, ERR_MEMORY, "log: out of memory");
 	m->o = *o;
 	m->labels = labels;
-	m->end_ns = INT64_MIN;
+	m->due_ns = INT64_MIN;
 	m->parts = calloc(o->partitions, sizeof *m->parts);
 	m->numbers = calloc(o->partitions, sizeof *m->numbers);
 	if (m->parts == NULL || m->numbers == NULL) {
@@ -60,7 +65,7 @@ merge_new(struct merge **ret, const struct merge_options *o, struct labels *labe
 	}
 	for (uint32_t i = 0; i < o->partitions; i++)
 		m->parts[i] = (struct merge_part){ .upto_ns = INT64_MIN,
-			.end_ns = INT64_MIN,
+			.due_ns = INT64_MIN,
 			.run_from_ns = INT64_MIN,
 			.heard = now };
 	*ret = m;
@@ -71,7 +76,7 @@ static void
 queue_release(struct row_queue *q)
 {
 	while (q->at < q->n)
-		trace_free(q->items[q->at++]);
+		trace_free(q->items[q->at++].t);
 	free(q->items);
 	*q = (struct row_queue){ 0 };
 }
@@ -95,7 +100,7 @@ merge_free(struct merge *m)
 /* ---- in ---- */
 
 static bool
-queue_add(struct row_queue *q, struct trace *t)
+queue_add(struct row_queue *q, struct trace *t, int64_t due_ns)
 {
 	if (q->at > 64 && q->at > q->n / 2) {
 		memmove(q->items, q->items + q->at, (q->n - q->at) * sizeof *q->items);
@@ -104,23 +109,23 @@ queue_add(struct row_queue *q, struct trace *t)
 	}
 	if (!array_reserve(q->items, q->cap, q->n + 1))
 		return false;
-	q->items[q->n++] = t;
+	q->items[q->n++] = (struct waiting_row){ t, due_ns };
 	return true;
 }
 
 static bool
-later(int64_t end_ns, uint64_t id, int64_t than_ns, uint64_t than_id)
+later(int64_t due_ns, uint64_t id, int64_t than_ns, uint64_t than_id)
 {
-	return end_ns != than_ns ? end_ns > than_ns : id > than_id;
+	return due_ns != than_ns ? due_ns > than_ns : id > than_id;
 }
 
 static void
-take_row(struct merge *m, struct merge_part *p, struct trace *t)
+take_row(struct merge *m, struct merge_part *p, struct trace *t, int64_t due_ns)
 {
 	bool whole = trace_has_times(t);
-	bool again = whole ? (p->end_ns != INT64_MIN && !later(t->end_ns, t->id, p->end_ns, p->id)) ||
-	                         (m->end_ns != INT64_MIN &&
-	                             !later(t->end_ns, t->id, m->end_ns, m->id))
+	bool again = whole ? (p->due_ns != INT64_MIN && !later(due_ns, t->id, p->due_ns, p->id)) ||
+	                         (m->due_ns != INT64_MIN &&
+	                             !later(due_ns, t->id, m->due_ns, m->id))
 	                   : t->begin_ns <= p->run_from_ns;
 
 	if (again) {
@@ -129,7 +134,7 @@ take_row(struct merge *m, struct merge_part *p, struct trace *t)
 		return;
 	}
 	if (m->counts.memory_bytes + bytes_of(t) > m->o.memory_max_bytes ||
-	    !queue_add(whole ? &p->rows : &m->incomplete, t)) {
+	    !queue_add(whole ? &p->rows : &m->incomplete, t, due_ns)) {
 		m->counts.full++;
 		trace_free(t);
 		return;
@@ -137,7 +142,7 @@ take_row(struct merge *m, struct merge_part *p, struct trace *t)
 	m->counts.memory_bytes += bytes_of(t);
 	m->counts.waiting++;
 	if (whole) {
-		p->end_ns = t->end_ns;
+		p->due_ns = due_ns;
 		p->id = t->id;
 	}
 }
@@ -148,14 +153,15 @@ take_rows(struct merge *m, struct merge_part *p, const struct rows_message *x, s
 {
 	for (uint32_t i = 0; i < x->nrows; i++) {
 		struct trace *t;
-		int rc = rows_next(&t, x, r, m->o.shift_ns, e);
+		int64_t due_ns;
+		int rc = rows_next(&t, &due_ns, x, r, m->o.shift_ns, e);
 
 		if (rc != 0)
 			return rc;
 		if (t == NULL)
 			m->counts.strange++;
 		else
-			take_row(m, p, t);
+			take_row(m, p, t, due_ns);
 	}
 	return 0;
 }
@@ -219,35 +225,44 @@ digest_with(uint64_t before, const struct trace *t)
 	return hash_bytes(0, of, sizeof of);
 }
 
+static void
+pass_on(struct merge *m, const struct trace *t)
+{
+	m->counts.memory_bytes -= bytes_of(t);
+	m->counts.waiting--;
+	m->counts.taken++;
+}
+
 struct trace *
 merge_next(struct merge *m, struct mono now)
 {
 	struct merge_part *of = NULL;
-	struct trace *first = NULL;
+	const struct waiting_row *first = NULL;
+	struct trace *t;
 	int64_t upto_ns = INT64_MAX;
 
 	for (uint32_t i = 0; i < m->o.partitions; i++) {
 		struct merge_part *p = &m->parts[i];
-		struct trace *t = p->rows.at < p->rows.n ? p->rows.items[p->rows.at] : NULL;
+		const struct waiting_row *x =
+		    p->rows.at < p->rows.n ? &p->rows.items[p->rows.at] : NULL;
 
 		if (!is_behind(m, p, now) && p->upto_ns < upto_ns)
 			upto_ns = p->upto_ns;
-		if (t != NULL && (first == NULL ||
-				     later(first->end_ns, first->id, t->end_ns, t->id))) {
-			first = t;
+		if (x != NULL &&
+		    (first == NULL || later(first->due_ns, first->t->id, x->due_ns, x->t->id))) {
+			first = x;
 			of = p;
 		}
 	}
-	if (first == NULL || first->end_ns > upto_ns)
+	if (first == NULL || first->due_ns > upto_ns)
 		return NULL;
+	t = first->t;
 	of->rows.at++;
-	m->end_ns = first->end_ns;
-	m->id = first->id;
-	m->counts.memory_bytes -= bytes_of(first);
-	m->counts.waiting--;
-	m->counts.taken++;
-	m->counts.digest = digest_with(m->counts.digest, first);
-	return first;
+	m->due_ns = first->due_ns;
+	m->id = t->id;
+	pass_on(m, t);
+	m->counts.digest = digest_with(m->counts.digest, t);
+	return t;
 }
 
 struct trace *
@@ -257,10 +272,8 @@ merge_next_incomplete(struct merge *m)
 
 	if (m->incomplete.at == m->incomplete.n)
 		return NULL;
-	t = m->incomplete.items[m->incomplete.at++];
-	m->counts.memory_bytes -= bytes_of(t);
-	m->counts.waiting--;
-	m->counts.taken++;
+	t = m->incomplete.items[m->incomplete.at++].t;
+	pass_on(m, t);
 	return t;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The rows of all partitions, in order of (end, id): what one assembler that has all records would return. A row is passed on when each
- * partition is past its end. What a shard sends twice, or its successor makes again, has an (end, id) that is not later than the last one
+ * The rows of all partitions, in order of (due, id): what one assembler that has all records would return. A row is passed on when each
+ * partition is past the time at which it was due. What a shard sends twice, or its successor makes again, has an (due, id) that is not later than the last one
  * of its partition, and is dropped.
  *
  * A partition that nobody works on holds all others back, wait_ns at most; then they go on without it, until it is back. Its rows that are

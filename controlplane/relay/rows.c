@@ -157,7 +157,7 @@ put_event(struct rows_writer *w, const struct event *e, int64_t *last_ns,
 }
 
 static bool
-put_row(struct rows_writer *w, const struct trace *t, const struct labels *labels,
+put_row(struct rows_writer *w, const struct trace *t, int64_t due_ns, const struct labels *labels,
     const char *const *names)
 {
 	struct buf *b = &w->rows;
@@ -173,6 +173,7 @@ put_row(struct rows_writer *w, const struct trace *t, const struct labels *label
 	buf_uint(b, t->root == TRACE_NONE ? 0 : (uint64_t)t->root + 1);
 	buf_int(b, t->begin_ns);
 	buf_int(b, (int64_t)((uint64_t)t->end_ns - (uint64_t)t->begin_ns));
+	buf_int(b, (int64_t)((uint64_t)due_ns - (uint64_t)t->end_ns));
 	buf_uint(b, t->nunits);
 	for (uint32_t i = 0; i < t->nunits; i++) {
 		const struct unit *u = &t->units[i];
@@ -197,12 +198,12 @@ put_row(struct rows_writer *w, const struct trace *t, const struct labels *label
 }
 
 bool
-rows_add(struct rows_writer *w, const struct trace *t, const struct labels *labels,
-    const char *const *names)
+rows_add(struct rows_writer *w, const struct trace *t, int64_t due_ns,
+    const struct labels *labels, const char *const *names)
 {
 	size_t before = w->rows.len;
 
-	if (!put_row(w, t, labels, names)) {
+	if (!put_row(w, t, due_ns, labels, names)) {
 		w->rows.len = before; /* further labels and nodes in the tables do no harm */
 		return false;
 	}
@@ -358,7 +359,7 @@ struct row_reader {
 	const struct rows_message *m;
 	struct reader *r;
 	struct trace *t;
-	int64_t last_ns;
+	int64_t last_ns, due_ns;
 	bool strange; /* it has a node that is not known, or a label whose fields are others here */
 };
 
@@ -542,6 +543,7 @@ read_row(struct row_reader *x, int64_t shift_ns)
 	root = read_uint(x->r);
 	t->begin_ns = x->last_ns = (int64_t)((uint64_t)read_int(x->r) + (uint64_t)shift_ns);
 	t->end_ns = (int64_t)((uint64_t)t->begin_ns + (uint64_t)read_int(x->r));
+	x->due_ns = (int64_t)((uint64_t)t->end_ns + (uint64_t)read_int(x->r));
 	if (x->r->failed || !read_units(x) || root > t->nunits)
 		return false;
 	t->root = root == 0 ? TRACE_NONE : (uint32_t)root - 1;
@@ -549,8 +551,8 @@ read_row(struct row_reader *x, int64_t shift_ns)
 }
 
 int
-rows_next(struct trace **ret, const struct rows_message *m, struct reader *r, int64_t shift_ns,
-    struct err *e)
+rows_next(struct trace **ret, int64_t *due_ns, const struct rows_message *m, struct reader *r,
+    int64_t shift_ns, struct err *e)
 {
 	struct arena a = { 0 };
 	struct row_reader x = { .m = m, .r = r };
@@ -567,6 +569,7 @@ rows_next(struct trace **ret, const struct rows_message *m, struct reader *r, in
 		trace_free(x.t);
 	else
 		*ret = x.t;
+	*due_ns = x.due_ns;
 	return 0;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows: assembled traces of one partition, as messages of hone.rows. A shard sends them in order of (end, id), and says up to where that is
- * all. Texts of labels and nodes stand once in a message, since numbers of labels and nodes are one process's own.
+ * Rows: assembled traces of one partition, as messages of hone.rows. A shard sends them in order of (due, id) (assemble_due_ns()), and says up
+ * to where that is all. Texts of labels and nodes stand once in a message, since numbers of labels and nodes are one process's own.
  *
  *	head (its items: rows) | partition uint | upto int, ns | counts 11 x uint | nlabels uint | labels | nnodes uint | nodes, texts |
  *	nrows uint | rows
  *	label	kind u8 | text | nfields uint | fields, texts
  *	row	flags u8 | incomplete u8 | incomplete label + 1 uint | id u64 | id_high u64 | type + 1 uint | root + 1 uint | begin int |
- *		end - begin uint | nunits uint | units | nevents uint | events | nbelow uint | below: unit uint, event
+ *		end - begin int | due - end int | nunits uint | units | nevents uint | events | nbelow uint | below: unit uint, event
  *	unit	id u64 | count uint | fork + 1 uint | is_shared uint | [ns from the begin until it was shared int]
  *	event	label * 2 + has_link uint | ns since the event before int | [link u64] | node uint | pid uint | tid uint | values
  *	value	as in wire/record.h; as many as the label has fields, or none: then the label is followed by a flag
@@ -45,9 +45,9 @@ struct rows_writer { /* one message; all zeroes before the first */
 
 void rows_release(struct rows_writer *w);
 void rows_begin(struct rows_writer *w);
-/* Adds a trace. node_names: of the numbers in it. False: out of memory; the message is as before. O(events). */
-bool rows_add(struct rows_writer *w, const struct trace *t, const struct labels *labels,
-    const char *const *node_names);
+/* Adds a trace that was due then; node_names: of the numbers in it. False: out of memory; the message is as before. O(events). */
+bool rows_add(struct rows_writer *w, const struct trace *t, int64_t due_ns,
+    const struct labels *labels, const char *const *node_names);
 size_t rows_size(const struct rows_writer *w); /* bytes so far, without the head */
 /* Appends the message; h->items must be w->nrows. ERR_MEMORY. */
 int rows_end(struct rows_writer *w, const struct relay_head *h, uint32_t partition, int64_t upto_ns,
@@ -73,10 +73,10 @@ typedef uint32_t rows_node(void *ctx, const char *name);
 /* Reads what stands behind the head up to the first row; the tables are in the arena. ERR_INPUT, ERR_MEMORY. */
 int rows_open(struct rows_message *ret, struct reader *r, struct labels *labels, rows_node *node,
     void *ctx, struct arena *a, struct err *e);
-/* The next row, shift_ns later: the caller frees it with trace_free(). *ret NULL and 0: it has a node that the reader does not know.
+/* The next row and when it was due, shift_ns later: the caller frees it with trace_free(). *ret NULL and 0: it has a node that the reader does not know.
  * Memory is at most 64 times the row's bytes. ERR_INPUT, ERR_MEMORY. O(events). */
-int rows_next(struct trace **ret, const struct rows_message *m, struct reader *r, int64_t shift_ns,
-    struct err *e);
+int rows_next(struct trace **ret, int64_t *due_ns, const struct rows_message *m, struct reader *r,
+    int64_t shift_ns, struct err *e);
 
 /* A number that is the same for two traces with equal events, whatever numbers labels and nodes have, and whenever they began: for tests. O(events). */
 uint64_t row_digest(

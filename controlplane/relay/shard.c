@@ -47,7 +47,8 @@ struct shard {
 	uint64_t refused, gap_owed; /* records of a gap that no node has been charged with yet */
 	struct rows_writer writer;
 	uint64_t number, before; /* of the messages of rows */
-	struct trace *next;      /* made, and not in a message yet */
+	struct trace *next;      /* made, and not in a message yet, */
+	int64_t next_due_ns;     /* and when it was due */
 	struct arena scratch;
 };
 
@@ -327,8 +328,7 @@ shard_take(struct shard *s, const void *data, size_t len, int64_t offset, struct
 
 /* ---- rows ---- */
 
-/* All traces that end up to here are made, and none will end earlier: the least watermark of the nodes less the skew. It does not go
- * back when a node comes. */
+/* All traces that are due up to here are made: the least watermark of the nodes. It does not go back when a node comes. */
 static int64_t
 frontier(const struct shard *s)
 {
@@ -339,9 +339,8 @@ frontier(const struct shard *s)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (s->nodes[i].here && s->nodes[i].watermark_ns < least)
 			least = s->nodes[i].watermark_ns;
-	if (least == INT64_MAX || least < INT64_MIN + s->o.assemble.skew_ns + 1)
+	if (least == INT64_MAX)
 		return s->upto_ns;
-	least -= s->o.assemble.skew_ns;
 	return least > s->upto_ns ? least : s->upto_ns;
 }
 
@@ -350,7 +349,8 @@ forget_held(struct shard *s)
 {
 	while (s->held_at < s->nheld &&
 	       (s->held[s->held_at].last_ns == INT64_MIN ||
-		   s->held[s->held_at].last_ns < s->upto_ns - s->o.assemble.patience_ns))
+		   (s->upto_ns > INT64_MIN &&
+		       s->held[s->held_at].last_ns < s->upto_ns - s->o.assemble.patience_ns)))
 		s->held_at++;
 }
 
@@ -361,9 +361,13 @@ next_trace(struct shard *s)
 	struct trace *t = s->next;
 
 	s->next = NULL;
-	if (t == NULL)
-		t = assemble_next(s->assemble);
-	return t != NULL ? t : assemble_next_incomplete(s->assemble);
+	if (t != NULL)
+		return t;
+	if ((t = assemble_next(s->assemble)) != NULL)
+		s->next_due_ns = assemble_due_ns(s->assemble);
+	else if ((t = assemble_next_incomplete(s->assemble)) != NULL)
+		s->next_due_ns = t->end_ns;
+	return t;
 }
 
 static int
@@ -379,7 +383,7 @@ fill(struct shard *s, size_t max_bytes, bool *more, struct err *e)
 			*more = true;
 			return 0;
 		}
-		if (!rows_add(&s->writer, t, s->labels, s->names)) {
+		if (!rows_add(&s->writer, t, s->next_due_ns, s->labels, s->names)) {
 			s->next = t; /* again with the next call */
 			return err_set(e, ERR_MEMORY, "shard: out of memory for a row");
 		}

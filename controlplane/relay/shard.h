@@ -5,7 +5,7 @@
  *
  *	hone.records[p] --> numbers --> sections --> assembler --> rows --> hone.rows
  *
- * - Each trace waits for the watermarks of all nodes, as with analysis.order = 0s, so that rows come in order of (end, id): by that the
+ * - Each trace waits for the watermarks of all nodes, as with analysis.order = 0s, so that rows come in order of (due, id) (assemble_due_ns()): by that the
  *   decider knows what it has had already.
  * - Missing messages of a gate are a loss in the time between the watermarks before and after them, on each node of that gate: traces
  *   there are lossy, and no evidence.
@@ -13,7 +13,7 @@
  *   So nothing depends on when a message is read: whoever reads the same messages makes the same rows, also after a standstill.
  * - Which nodes there are is known only when all have spoken. So no row is made in the first hello_ns by the log's time.
  * - shard_keep() is the first message that is still needed. Whoever takes the partition over reads from there; what it makes again has
- *   the same (end, id), and the decider drops it.
+ *   the same (due, id), and the decider drops it.
  */
 #ifndef CONTROLPLANE_RELAY_SHARD_H
 #define CONTROLPLANE_RELAY_SHARD_H

@@ -129,9 +129,11 @@ orders(const uint8_t *data, size_t len)
 	struct relay_head h;
 	struct relay_order x;
 	uint32_t echo, n;
+	uint64_t term;
 	int64_t beat_ns;
 
 	if (relay_head_decode(&h, &r, RELAY_ORDERS, NULL) != 0 ||
+	    orders_term(&term, &r, NULL) != 0 ||
 	    orders_open(&r, "gate", 7, &echo, &beat_ns, &n, NULL) != 0)
 		return;
 	for (uint32_t i = 0; i < n && orders_next(&x, &r, NULL) == 0; i++)

@@ -464,7 +464,7 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	r = reader_of(rows.data, rows.len);
 	assert_int_equal(relay_head_decode(&h, &r, RELAY_ROWS, &e), 0);
 	assert_int_equal(rows_open(&x, &r, labels, node_number, NULL, &arena, &e), 0);
-	assert_int_equal(x.upto_ns, 8000 * MS - options.skew_ns);
+	assert_int_equal(x.upto_ns, 8000 * MS);
 	arena_release(&arena);
 	labels_free(labels);
 	buf_release(&m);

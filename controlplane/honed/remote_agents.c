@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/honed/remote_agents.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_map.h"
+#include "base/log.h"
+#include "base/systemd.h"
+#include "controlplane/relay/events.h"
+
+#define MS_NS INT64_C(1000000)
+#define LISTEN_NS INT64_C(1500000000) /* for the beat of another decider, before the first own one */
+#define SOURCE "decider"
+
+enum { WAIT_MS = 20, BURST_MS = 50, ORDERS_BYTES = 512 << 10 };
+
+struct remote_gate {
+	char name[RELAY_SOURCE_MAX + 1];
+	bool here;
+	uint64_t epoch;
+	int64_t beat_ns;
+	struct mono heard;
+	uint64_t records, bytes;
+};
+
+struct remote_agent { /* to the links, its address is a struct peer's */
+	uint32_t gate;
+	uint64_t link;
+	uint32_t tag;
+	bool welcome;
+};
+
+struct remote_agents {
+	struct kafka_link kafka;
+	struct agent_links *links;
+	struct merge *merge;
+	int64_t silent_ns;
+	struct remote_gate gates[RELAY_GATES_MAX];
+	uint32_t ngates;
+	struct map agents; /* struct remote_agent, by agent_key() */
+	struct relay_numbers events;
+	struct orders_writer orders;
+	uint64_t order_number, order_before;
+	struct leader leader;
+	uint64_t term; /* ours; 0: not taken */
+	bool replaced;
+	struct mono led; /* when the leader's last message came */
+	struct mono told;
+	uint64_t lost_events, unknown;
+	struct arena scratch;
+};
+
+/* ---- who leads ---- */
+
+static int
+take_leader(struct remote_agents *r, const struct kafka_message *m, struct err *e)
+{
+	struct reader in = reader_of(m->data, m->len);
+	struct relay_head h;
+	uint64_t term;
+	int rc;
+
+	if ((rc = relay_head_decode(&h, &in, RELAY_ORDERS, e)) != 0 ||
+	    (rc = orders_term(&term, &in, e)) != 0)
+		return rc;
+	if (leader_take(&r->leader, term, h.epoch))
+		r->led = clock_mono();
+	if (r->term != 0 && r->leader.term >= r->term && r->leader.epoch != r->kafka.epoch)
+		r->replaced = true;
+	return 0;
+}
+
+/* Until nobody leads. */
+static void
+wait_for_term(struct remote_agents *r, const atomic_bool *stop)
+{
+	struct mono began = clock_mono();
+	struct kafka_message m;
+	bool told = false;
+	struct err e;
+
+	while (!atomic_load(stop)) {
+		struct mono now = clock_mono();
+
+		if (kafka_link_next(&r->kafka, WAIT_MS, &m) == KAFKA_MESSAGE) {
+			if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m))
+				take_leader(r, &m, &e);
+			r->kafka.calls->release(&m);
+		}
+		systemd_watchdog(now);
+		if (r->leader.term > 0 && !told) {
+			log_line(LOG_INFO,
+			    "another decider leads (term %llu): this one stands by, and takes over when it has been silent for 5 s",
+			    (unsigned long long)r->leader.term);
+			told = true;
+		}
+		if (mono_since_ns(now, began) >= LISTEN_NS &&
+		    (r->leader.term == 0 || mono_since_ns(now, r->led) >= LEADER_SILENT_NS))
+			break;
+	}
+	r->term = r->leader.term + 1;
+	log_line(LOG_INFO, "decides from here on (term %llu)", (unsigned long long)r->term);
+}
+
+int
+remote_agents_open(
+    struct remote_agents **ret, const struct config *c, const atomic_bool *stop, struct err *e)
+{
+	static const enum kafka_topic reads[] = { TOPIC_ROWS, TOPIC_EVENTS, TOPIC_ORDERS };
+	struct remote_agents *r = calloc(1, sizeof *r);
+	int rc;
+
+	*ret = NULL;
+	if (r == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	r->silent_ns = c->silent_after;
+	if ((rc = kafka_link_open(&r->kafka, c, NULL, e)) != 0 ||
+	    (rc = kafka_link_follow(&r->kafka, reads, 3, e)) != 0) {
+		remote_agents_close(r);
+		return rc;
+	}
+	wait_for_term(r, stop);
+	if (atomic_load(stop))
+		remote_agents_close(r);
+	else
+		*ret = r;
+	return 0;
+}
+
+void
+remote_agents_close(struct remote_agents *r)
+{
+	size_t at = 0;
+	void *a;
+
+	if (r == NULL)
+		return;
+	kafka_link_close(&r->kafka);
+	merge_free(r->merge);
+	while ((a = map_next(&r->agents, &at, NULL)) != NULL)
+		free(a);
+	map_release(&r->agents);
+	relay_numbers_release(&r->events);
+	orders_release(&r->orders);
+	arena_release(&r->scratch);
+	free(r);
+}
+
+bool
+remote_agents_replaced(const struct remote_agents *r)
+{
+	return r->replaced;
+}
+
+/* ---- orders ---- */
+
+static void
+flush_orders(struct remote_agents *r)
+{
+	struct relay_head h = { .kind = RELAY_ORDERS,
+		.source = SOURCE,
+		.epoch = r->kafka.epoch,
+		.number = r->order_number + 1,
+		.before = r->order_before,
+		.items = r->orders.n };
+	struct relay_echo echoes[RELAY_GATES_MAX];
+	struct buf b = { 0 };
+	struct err e;
+
+	for (uint32_t i = 0; i < r->ngates; i++) {
+		memcpy(echoes[i].gate, r->gates[i].name, sizeof echoes[i].gate);
+		echoes[i].epoch = r->gates[i].epoch;
+		echoes[i].beat_ns = r->gates[i].beat_ns;
+	}
+	r->told = clock_mono();
+	if (orders_end(&r->orders, &h, r->term, echoes, r->ngates, &b, &e) != 0)
+		limited_log(&r->kafka.log, r->told, LOG_ERROR, "%s", e.text);
+	else
+		kafka_link_put(&r->kafka, TOPIC_ORDERS, 0, &b, 0);
+	buf_release(&b);
+	orders_release(&r->orders); /* nothing is left of one that failed: desired states are sent again */
+	r->order_number++;
+	r->order_before += h.items;
+}
+
+static void
+order(struct remote_agents *r, const struct remote_agent *a, enum relay_order_kind kind,
+    const void *body, size_t len)
+{
+	if (r->orders.n > 0 && r->orders.orders.len + len > ORDERS_BYTES)
+		flush_orders(r);
+	orders_add(&r->orders, a->gate, kind, a->link, body, len);
+}
+
+void
+remote_agents_send(struct remote_agents *r)
+{
+	struct mono now = clock_mono();
+
+	if (r->orders.n > 0 || mono_since_ns(now, r->told) >= RELAY_BEAT_NS)
+		flush_orders(r);
+	limited_log_flush(&r->kafka.log, now, "");
+}
+
+/* ---- the port ---- */
+
+static void
+welcome(void *of, struct peer *p, uint32_t tag)
+{
+	struct remote_agent *a = (struct remote_agent *)p;
+
+	(void)of;
+	a->tag = tag;
+	a->welcome = true;
+}
+
+static void
+refuse(void *of, struct peer *p, const char *text)
+{
+	order(of, (struct remote_agent *)p, RELAY_REFUSE, text, strlen(text));
+}
+
+/* The gate has acknowledged it. */
+static void
+took(void *of, struct peer *p, uint64_t seq)
+{
+	(void)of;
+	(void)p;
+	(void)seq;
+}
+
+static void
+want(void *of, struct peer *p, const struct buf *payload)
+{
+	order(of, (struct remote_agent *)p, RELAY_WANT, payload->data, payload->len);
+}
+
+static bool
+keep(void *of, struct peer *p, const struct buf *payload)
+{
+	order(of, (struct remote_agent *)p, RELAY_KEEP, payload->data, payload->len);
+	return true;
+}
+
+/* Gates ask for clocks by themselves. */
+static void
+ask_clock(void *of, struct peer *p)
+{
+	(void)of;
+	(void)p;
+}
+
+int
+remote_agents_begin(
+    struct remote_agents *r, struct agent_links *links, const struct config *c, struct err *e)
+{
+	const struct merge_options o = { .partitions = r->kafka.partitions,
+		.wait_ns = c->kafka_wait,
+		.memory_max_bytes = (size_t)c->memory_max,
+		.shift_ns = -r->kafka.shift_ns };
+
+	links->port = (struct agent_port){ r, welcome, refuse, took, want, keep, ask_clock };
+	r->links = links;
+	return merge_new(&r->merge, &o, engine_labels(links->engine), clock_mono(), e);
+}
+
+/* ---- gates and agents ---- */
+
+static uint64_t
+agent_key(uint32_t gate, uint64_t link)
+{
+	return (uint64_t)gate << 48 ^ link;
+}
+
+/* NULL: there are RELAY_GATES_MAX others. */
+static struct remote_gate *
+gate_for(struct remote_agents *r, const char *name)
+{
+	for (uint32_t i = 0; i < r->ngates; i++)
+		if (strcmp(r->gates[i].name, name) == 0)
+			return &r->gates[i];
+	if (r->ngates == RELAY_GATES_MAX)
+		return NULL;
+	r->gates[r->ngates] = (struct remote_gate){ 0 };
+	snprintf(r->gates[r->ngates].name, sizeof r->gates[r->ngates].name, "%s", name);
+	return &r->gates[r->ngates++];
+}
+
+static void
+agent_left(struct remote_agents *r, struct remote_agent *a, const char *why)
+{
+	struct mail m = { .kind = MAIL_LEFT,
+		.peer = (struct peer *)a,
+		.tag = a->tag,
+		.text = (char *)(uintptr_t)why };
+
+	if (a->welcome)
+		agent_links_left(r->links, &m);
+	map_take(&r->agents, agent_key(a->gate, a->link));
+	free(a);
+}
+
+/* All agents of the gate; refused: they are to connect again. */
+static void
+drop_agents(struct remote_agents *r, uint32_t gate, bool refused, const char *why)
+{
+	struct remote_agent *a;
+	size_t at = 0;
+
+	while ((a = map_next(&r->agents, &at, NULL)) != NULL) {
+		if (a->gate != gate)
+			continue;
+		if (refused)
+			order(r, a, RELAY_REFUSE, why, strlen(why));
+		agent_left(r, a, why);
+	}
+}
+
+static void
+miss_gates(struct remote_agents *r)
+{
+	struct mono now = clock_mono();
+
+	for (uint32_t i = 0; i < r->ngates; i++) {
+		struct remote_gate *g = &r->gates[i];
+
+		if (!g->here || mono_since_ns(now, g->heard) <= r->silent_ns)
+			continue;
+		log_line(LOG_WARN, "gate %s has been silent for %.1f s", g->name,
+		    (double)mono_since_ns(now, g->heard) / 1e9);
+		g->here = false;
+		g->records = g->bytes = 0;
+		drop_agents(r, i, false, "its gate is silent");
+	}
+}
+
+static int
+agent_joined(struct remote_agents *r, uint32_t gate, const struct relay_event *x, struct err *e)
+{
+	struct reader in = reader_of(x->body, x->len);
+	size_t len, version_len;
+	const char *node = read_text(&in, NODE_NAME_MAX, &len),
+		   *version = read_text(&in, 255, &version_len);
+	struct mail m = { .kind = MAIL_JOINED, .at = clock_mono() };
+	struct hello hello = { .clock_ns = m.at.ns };
+	struct remote_agent *a, *before;
+
+	if (in.failed || len == 0 || memchr(node, 0, len) != NULL)
+		return err_set(e, ERR_INPUT, "log: the name of a node is malformed");
+	hello.node = arena_text(&r->scratch, node, len);
+	hello.version = arena_text(&r->scratch, version, version_len);
+	if ((before = map_get(&r->agents, agent_key(gate, x->link))) != NULL)
+		agent_left(r, before, "it connected again");
+	a = calloc(1, sizeof *a);
+	if (hello.node == NULL || hello.version == NULL || a == NULL ||
+	    !map_put(&r->agents, agent_key(gate, x->link), a)) {
+		free(a);
+		return err_set(e, ERR_MEMORY, "out of memory");
+	}
+	*a = (struct remote_agent){ .gate = gate, .link = x->link };
+	/* It is at this gate now, whatever we know of the one before. */
+	before = (struct remote_agent *)agent_links_peer(r->links, hello.node);
+	if (before != NULL)
+		agent_left(r, before, "it connected elsewhere");
+	m.peer = (struct peer *)a;
+	m.hello = &hello;
+	agent_links_joined(r->links, &m);
+	return 0;
+}
+
+/* As a CLOCK frame that we had asked for; all its times are on our clock, and the offset is 0 within its error. */
+static int
+agent_clock(struct remote_agents *r, const struct remote_agent *a, const struct relay_event *x,
+    struct err *e)
+{
+	struct reader in = reader_of(x->body, x->len);
+	struct clock_echo c;
+	struct mail m = {
+		.kind = MAIL_FRAME, .frame = FRAME_CLOCK, .peer = (struct peer *)a, .tag = a->tag
+	};
+	struct buf b = { 0 };
+	int rc;
+
+	c.asked_ns = read_int(&in) - r->kafka.shift_ns;
+	m.at.ns = read_int(&in) - r->kafka.shift_ns;
+	c.came_ns = read_int(&in) - r->kafka.shift_ns;
+	c.went_ns = read_int(&in) - r->kafka.shift_ns;
+	if (in.failed)
+		return err_set(e, ERR_INPUT, "log: a clock is malformed");
+	clock_encode(&c, &b);
+	m.data = b.data;
+	m.len = b.len;
+	rc = b.failed ? err_set(e, ERR_MEMORY, "out of memory")
+	              : agent_links_frame(r->links, &m, e);
+	buf_release(&b);
+	return rc;
+}
+
+static int
+agent_frame(struct remote_agents *r, struct remote_agent *a, const struct relay_event *x,
+    struct err *e)
+{
+	struct mail m = { .kind = MAIL_FRAME,
+		.peer = (struct peer *)a,
+		.tag = a->tag,
+		.at = clock_mono() };
+	int rc;
+
+	if (x->len == 0)
+		return err_set(e, ERR_INPUT, "log: a frame is empty");
+	m.frame = x->body[0];
+	m.data = (uint8_t *)(uintptr_t)x->body + 1;
+	m.len = x->len - 1;
+	if (m.frame != FRAME_STATUS && m.frame != FRAME_DONE && m.frame != FRAME_PROGRAMS &&
+	    m.frame != FRAME_KEPT)
+		return err_set(e, ERR_INPUT, "log: a frame of kind %u among events", m.frame);
+	if ((rc = agent_links_frame(r->links, &m, e)) == ERR_INPUT) {
+		err_prefix(e, "%s", frame_kind_name(m.frame));
+		refuse(r, m.peer, e->text);
+	}
+	return rc;
+}
+
+static int
+take_event(struct remote_agents *r, uint32_t gate, const struct relay_event *x, struct err *e)
+{
+	static const char unknown[] = "the decider does not know this agent yet";
+	struct remote_agent *a, stranger = { .gate = gate, .link = x->link };
+	char why[256];
+
+	if (x->kind == RELAY_JOINED)
+		return agent_joined(r, gate, x, e);
+	a = map_get(&r->agents, agent_key(gate, x->link));
+	if (x->kind == RELAY_LEFT) {
+		snprintf(why, sizeof why, "%.*s", (int)x->len, (const char *)x->body);
+		if (a != NULL)
+			agent_left(r, a, why);
+		return 0;
+	}
+	if (a == NULL) { /* once for each status is enough */
+		if (x->kind == RELAY_FRAME && x->len > 0 && x->body[0] == FRAME_STATUS) {
+			r->unknown++;
+			order(r, &stranger, RELAY_REFUSE, unknown, sizeof unknown - 1);
+		}
+		return 0;
+	}
+	if (!a->welcome) /* it was refused, and is going */
+		return 0;
+	return x->kind == RELAY_CLOCK ? agent_clock(r, a, x, e) : agent_frame(r, a, x, e);
+}
+
+static int
+take_events(struct remote_agents *r, const struct kafka_message *m, struct err *e)
+{
+	struct reader in = reader_of(m->data, m->len);
+	struct events_message events;
+	struct relay_event x;
+	struct remote_gate *g;
+	struct relay_head h;
+	struct relay_gap gap;
+	enum relay_verdict v;
+	uint32_t gate;
+	int rc;
+
+	if ((rc = relay_head_decode(&h, &in, RELAY_EVENTS, e)) != 0 ||
+	    (rc = events_open(&events, &in, e)) != 0)
+		return rc;
+	v = relay_numbers_take(&r->events, &h, &gap);
+	if (v != RELAY_NEXT && v != RELAY_NEW_RUN)
+		return 0;
+	if ((g = gate_for(r, h.source)) == NULL)
+		return err_set(e, ERR_FULL, "gate %s: %d gates are the most that one decider takes",
+		    h.source, RELAY_GATES_MAX);
+	gate = (uint32_t)(g - r->gates);
+	if (!g->here)
+		log_line(LOG_INFO, "gate %s is there", g->name);
+	if (v == RELAY_NEW_RUN)
+		drop_agents(r, gate, false, "its gate began anew");
+	else if (gap.messages > 0) {
+		r->lost_events += gap.messages;
+		drop_agents(r, gate, true, "the decider has missed what the gate said");
+	}
+	g->here = true;
+	g->epoch = h.epoch;
+	g->beat_ns = events.beat_ns;
+	g->heard = clock_mono();
+	g->records = events.records;
+	g->bytes = events.bytes;
+	for (uint32_t i = 0; i < events.n; i++) {
+		struct err why;
+
+		if ((rc = events_next(&x, &in, e)) != 0)
+			return rc;
+		if (take_event(r, gate, &x, &why) != 0)
+			limited_log(&r->kafka.log, clock_mono(), LOG_WARN, "gate %s: %s", g->name,
+			    why.text);
+		arena_reset(&r->scratch);
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static uint32_t
+node_number(void *ctx, const char *name)
+{
+	const struct agent_links *links = ctx;
+	uint32_t tag = agent_links_tag(links, name);
+
+	return tag != UINT32_MAX ? links->items[tag].node : TRACE_NONE;
+}
+
+static void
+pass_traces(struct remote_agents *r)
+{
+	struct mono now = clock_mono();
+	struct trace *t;
+	struct err e;
+
+	while ((t = merge_next(r->merge, now)) != NULL ||
+	       (t = merge_next_incomplete(r->merge)) != NULL)
+		if (engine_take(r->links->engine, t, &e) != 0)
+			limited_log(&r->kafka.log, now, LOG_ERROR, "%s", e.text);
+}
+
+void
+remote_agents_take(struct remote_agents *r)
+{
+	int64_t until_ns = clock_mono().ns + BURST_MS * MS_NS;
+	struct kafka_message m;
+
+	while (kafka_link_next(&r->kafka, 0, &m) == KAFKA_MESSAGE) {
+		struct err e;
+		int rc;
+
+		if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m))
+			rc = take_leader(r, &m, &e);
+		else if (kafka_link_is(&r->kafka, TOPIC_EVENTS, &m))
+			rc = take_events(r, &m, &e);
+		else
+			rc = merge_take(r->merge, m.data, m.len, node_number, r->links,
+			    clock_mono(), &e);
+		if (rc != 0)
+			limited_log(&r->kafka.log, clock_mono(), LOG_ERROR, "%s", e.text);
+		r->kafka.calls->release(&m);
+		if (clock_mono().ns > until_ns)
+			break;
+	}
+	miss_gates(r);
+	pass_traces(r);
+}
+
+void
+remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret)
+{
+	*ret = (struct remote_counts){ .agents = (uint32_t)r->agents.count,
+		.term = r->term,
+		.lost_events = r->lost_events,
+		.unknown_agents = r->unknown };
+	for (uint32_t i = 0; i < r->ngates; i++) {
+		ret->gates += r->gates[i].here;
+		ret->records += r->gates[i].records;
+		ret->bytes += r->gates[i].bytes;
+	}
+	merge_counts(r->merge, clock_mono(), &ret->rows);
+}

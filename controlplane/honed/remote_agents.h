@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The decider's side of Kafka (docs/scale.md): agents that are connected to gates, and the traces of shards.
+ *
+ *	hone.events --> gates, their agents --> agent_links (as mail of agents of our own)
+ *	hone.rows   --> merge --> engine_take()
+ *	hone.orders <-- desired states, keeps, refusals, with an echo of each gate's last beat; --> whether another decider has taken over
+ *
+ * A gate whose beats stop has lost its agents. An agent that is not known, since this decider began after it or missed events, is refused:
+ * it connects again, as after a restart of honed.
+ */
+#ifndef CONTROLPLANE_HONED_REMOTE_AGENTS_H
+#define CONTROLPLANE_HONED_REMOTE_AGENTS_H
+
+#include <stdatomic.h>
+
+#include "controlplane/honed/agent_links.h"
+#include "controlplane/honed/kafka_link.h"
+#include "controlplane/relay/merge.h"
+
+struct remote_agents;
+
+/* Connects, and waits while another decider leads: it returns when no beat of one has come for LEADER_SILENT_NS, or *stop is set
+ * (*ret NULL then). Errors of kafka_link_open(). */
+#define LEADER_SILENT_NS INT64_C(5000000000)
+int remote_agents_open(
+    struct remote_agents **ret, const struct config *c, const atomic_bool *stop, struct err *e);
+void remote_agents_close(struct remote_agents *r); /* NULL is fine */
+
+/* Once: the links get this port; the engine's labels are used. ERR_MEMORY. */
+int remote_agents_begin(
+    struct remote_agents *r, struct agent_links *links, const struct config *c, struct err *e);
+/* Takes what has come: agents to the links, traces to the engine. */
+void remote_agents_take(struct remote_agents *r);
+/* Sends what the links have given to the port, and the beat. */
+void remote_agents_send(struct remote_agents *r);
+/* Another decider leads: this one must end. */
+bool remote_agents_replaced(const struct remote_agents *r);
+
+struct remote_counts {
+	uint32_t gates, agents;
+	uint64_t term;
+	uint64_t records, bytes; /* that the connected gates have taken from agents, in their present runs */
+	uint64_t lost_events, unknown_agents; /* messages; agents that were refused since they were not known */
+	struct merge_counts rows;
+};
+void remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret);
+
+#endif
