@@ -447,6 +447,7 @@ install: all install-instrument
 	install -Dm755 $O/lib/hone/source_babeltrace2.so $(DESTDIR)$(PREFIX)/lib/hone/source_babeltrace2.so
 	install -Dm755 $O/lib/hone/credentials.so $(DESTDIR)$(PREFIX)/lib/hone/credentials.so
 	install -Dm755 $O/lib/hone/push.so $(DESTDIR)$(PREFIX)/lib/hone/push.so
+	install -Dm755 $O/lib/hone/kafka.so $(DESTDIR)$(PREFIX)/lib/hone/kafka.so
 	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
 	install -Dm755 $O/lib/hone/hone-below $(DESTDIR)$(PREFIX)/lib/hone/hone-below
 	install -d $(DESTDIR)$(PREFIX)/share/hone/maps

@@ -24,6 +24,7 @@ libnghttp2-dev:header:nghttp2/nghttp2.h
 libcurl4-openssl-dev:pkgconf:libcurl
 libhiredis-dev:header:hiredis/hiredis.h
 libpq-dev:pkgconf:libpq
+librdkafka-dev:pkgconf:rdkafka
 nginx:cmd:nginx
 nginx-dev:glob:/usr/share/nginx/src/configure
 redis-server:cmd:redis-server

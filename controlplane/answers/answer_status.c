@@ -213,10 +213,9 @@ log_json(const struct answer_context *c)
 	    (json_int_t)l->used, "held", (json_int_t)l->held, "late", (json_int_t)l->late,
 	    "duplicate", (json_int_t)l->duplicate, "given_up", (json_int_t)l->given_up, "lost",
 	    (json_int_t)l->lost, "refused", (json_int_t)l->refused, "rows", "received",
-	    (json_int_t)l->rows, "taken", (json_int_t)l->taken, "waiting",
-	    (json_int_t)l->waiting, "again", (json_int_t)l->again, "strange",
-	    (json_int_t)l->strange, "full", (json_int_t)l->full, "lost",
-	    (json_int_t)l->lost_rows, "digest", digest, "lost_events",
+	    (json_int_t)l->rows, "taken", (json_int_t)l->taken, "waiting", (json_int_t)l->waiting,
+	    "again", (json_int_t)l->again, "strange", (json_int_t)l->strange, "full",
+	    (json_int_t)l->full, "lost", (json_int_t)l->lost_rows, "digest", digest, "lost_events",
 	    (json_int_t)l->lost_events, "unknown_agents", (json_int_t)l->unknown_agents);
 }
 

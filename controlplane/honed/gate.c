@@ -33,7 +33,7 @@ enum {
 	GATE_NODES_MAX = 16384
 };
 
-struct gate_link { /* of one node; the index is its tag, and its number for clocks */
+struct gate_link {         /* of one node; the index is its tag, and its number for clocks */
 	struct peer *peer; /* NULL: not connected */
 	uint64_t link;     /* of this connection */
 	char name[NODE_NAME_MAX + 1];
@@ -234,12 +234,12 @@ map_times(struct gate *g, uint32_t node, struct batch *b)
 	int64_t shift_ns = g->kafka.shift_ns;
 
 	for (uint32_t i = 0; i < b->nrecords; i++)
-		b->records[i].time_ns =
-		    clocks_map(g->clocks, node, b->records[i].time_ns) + shift_ns;
+		b->records[i].time_ns = clocks_map(g->clocks, node, b->records[i].time_ns) +
+		                        shift_ns;
 	b->watermark_ns = clocks_map(g->clocks, node, b->watermark_ns) + shift_ns;
 	for (uint32_t i = 0; i < b->nlosses; i++) {
-		b->losses[i].from_ns =
-		    clocks_near(g->clocks, node, b->losses[i].from_ns) + shift_ns;
+		b->losses[i].from_ns = clocks_near(g->clocks, node, b->losses[i].from_ns) +
+		                       shift_ns;
 		b->losses[i].to_ns = clocks_near(g->clocks, node, b->losses[i].to_ns) + shift_ns;
 	}
 }
@@ -286,7 +286,8 @@ flush_events(struct gate *g)
 	else
 		kafka_link_put(&g->kafka, TOPIC_EVENTS, 0, &b, 0);
 	buf_release(&b);
-	events_release(&g->events); /* nothing is left of one that failed; the decider sees the gap */
+	events_release(
+	    &g->events); /* nothing is left of one that failed; the decider sees the gap */
 	g->event_number++;
 	g->event_before += h.items;
 }
@@ -314,8 +315,8 @@ tell_frame(struct gate *g, const struct mail *m, struct err *e)
 	int rc = 0;
 
 	if (m->len > RELAY_MESSAGE_MAX)
-		return err_set(e, ERR_INPUT,
-		    "%zu bytes; through a gate %d are possible at most", m->len, RELAY_MESSAGE_MAX);
+		return err_set(e, ERR_INPUT, "%zu bytes; through a gate %d are possible at most",
+		    m->len, RELAY_MESSAGE_MAX);
 	buf_u8(&b, (uint8_t)m->frame);
 	buf_bytes(&b, m->data, m->len);
 	if (b.failed)
@@ -339,8 +340,7 @@ link_for(struct gate *g, const char *name, uint32_t *tag, struct err *e)
 		if (g->nlinks >= GATE_NODES_MAX)
 			return err_set(e, ERR_FULL, "%d nodes are the most that one gate takes",
 			    GATE_NODES_MAX);
-		if (g->by_name == NULL ||
-		    !array_reserve(g->links, g->links_cap, g->nlinks + 1) ||
+		if (g->by_name == NULL || !array_reserve(g->links, g->links_cap, g->nlinks + 1) ||
 		    (i = texts_intern(g->by_name, name, strlen(name))) == UINT32_MAX)
 			return err_set(e, ERR_MEMORY, "the gate is out of memory");
 		g->links[i] = (struct gate_link){ 0 };
@@ -387,15 +387,14 @@ left(struct gate *g, const struct mail *m)
 {
 	struct gate_link *l = &g->links[m->tag];
 	const char *why = m->text != NULL && m->text[0] != '\0' ? m->text
-	                                                         : "it closed the connection";
+	                                                        : "it closed the connection";
 	struct err e;
 
 	if (split_left(&g->split, l->name, &e) != 0)
 		limited_log(&g->log, clock_mono(), LOG_ERROR, "%s", e.text);
 	tell_text(g, RELAY_LEFT, l->link, why);
 	l->peer = NULL;
-	limited_log(
-	    &g->log, clock_mono(), LOG_WARN, "agent %s disconnected: %s", l->name, why);
+	limited_log(&g->log, clock_mono(), LOG_WARN, "agent %s disconnected: %s", l->name, why);
 }
 
 static int
@@ -462,12 +461,11 @@ take(struct gate *g, const struct mail *m)
 		    "this honed is a gate and answers no questions; ask the decider (kafka.role)");
 		break;
 	case MAIL_NOTE:
-		limited_log(
-		    &g->log, clock_mono(), LOG_WARN, "%s", m->text != NULL ? m->text : "?");
+		limited_log(&g->log, clock_mono(), LOG_WARN, "%s", m->text != NULL ? m->text : "?");
 		break;
 	case MAIL_REFUSED:
-		limited_log(&g->log, clock_mono(), LOG_WARN, "refused: %s",
-		    m->text != NULL ? m->text : "");
+		limited_log(
+		    &g->log, clock_mono(), LOG_WARN, "refused: %s", m->text != NULL ? m->text : "");
 		break;
 	}
 }
@@ -478,8 +476,8 @@ take_mail(struct gate *g)
 	int64_t until_ns = clock_mono().ns + BURST_MS * MS_NS;
 	struct mail m;
 
-	for (int wait_ms = WAIT_MS; g->waiting_bytes < WAITING_MAX_BYTES &&
-	                            server_next(g->server, &m, wait_ms);
+	for (int wait_ms = WAIT_MS;
+	     g->waiting_bytes < WAITING_MAX_BYTES && server_next(g->server, &m, wait_ms);
 	     wait_ms = 0) {
 		take(g, &m);
 		mail_release(&m);

@@ -121,9 +121,9 @@ check_roles(const struct config *c, struct err *e)
 	return rc;
 }
 
-static const char *const role_words[] = { [ROLE_GATE] = "gate",
-	[ROLE_SHARD] = "shard",
-	[ROLE_DECIDER] = "decider" };
+static const char *const role_words[] = {
+	[ROLE_GATE] = "gate", [ROLE_SHARD] = "shard", [ROLE_DECIDER] = "decider"
+};
 
 enum honed_role
 config_role(const struct config *c)

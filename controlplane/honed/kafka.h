@@ -51,8 +51,7 @@ struct kafka_calls {
 	/* Waits at most 2 s for what was put. NULL is fine. */
 	void (*close)(void *k);
 	/* How many partitions the topic has. ERR_MISSING: there is no such topic; ERR_PEER: no broker answers in time. */
-	int (*partitions)(
-	    void *k, const char *topic, int timeout_ms, uint32_t *ret, struct err *e);
+	int (*partitions)(void *k, const char *topic, int timeout_ms, uint32_t *ret, struct err *e);
 	/* Reads all partitions of these topics from their present ends: what is put after this call comes. ERR_PEER. */
 	int (*follow)(void *k, const char *const *topics, const uint32_t *partitions, uint32_t n,
 	    int timeout_ms, struct err *e);

@@ -61,8 +61,7 @@ kafka_link_close(struct kafka_link *l)
 }
 
 int
-kafka_link_follow(
-    struct kafka_link *l, const enum kafka_topic *topics, uint32_t n, struct err *e)
+kafka_link_follow(struct kafka_link *l, const enum kafka_topic *topics, uint32_t n, struct err *e)
 {
 	const char *names[TOPICS];
 	uint32_t one[TOPICS];

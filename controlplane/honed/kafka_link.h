@@ -18,15 +18,15 @@ struct kafka_link {
 	char name[RELAY_SOURCE_MAX + 1];
 	uint64_t epoch;      /* of this run */
 	uint32_t partitions; /* of records */
-	int64_t shift_ns;    /* CLOCK_MONOTONIC + this is the time base of the log; fixed when the link opens */
-	uint64_t dropped;    /* messages that could not be put */
+	int64_t
+	    shift_ns; /* CLOCK_MONOTONIC + this is the time base of the log; fixed when the link opens */
+	uint64_t dropped; /* messages that could not be put */
 	struct limited_log log;
 };
 
 /* Loads the door, connects, and looks whether the topics are there. group: for reading a topic with others; NULL: none. ERR_SYSTEM: no
  * librdkafka; ERR_PEER: no broker answers within 10 s; ERR_MISSING: a topic; ERR_INPUT. */
-int kafka_link_open(
-    struct kafka_link *l, const struct config *c, const char *group, struct err *e);
+int kafka_link_open(struct kafka_link *l, const struct config *c, const char *group, struct err *e);
 void kafka_link_close(struct kafka_link *l);
 
 /* Reads these topics from now on. */

@@ -87,10 +87,11 @@ on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 		k->deliveries = more;
 		k->deliveries_cap = cap;
 	}
-	k->deliveries[k->ndelivered++] = (struct kafka_delivery){ .token =
-		                                                      (uint64_t)(uintptr_t)m->_private,
+	k->deliveries[k->ndelivered++] = (struct kafka_delivery){
+		.token = (uint64_t)(uintptr_t)m->_private,
 		.failed = m->err != RD_KAFKA_RESP_ERR_NO_ERROR,
-		.why = rd_kafka_err2str(m->err) };
+		.why = rd_kafka_err2str(m->err)
+	};
 }
 
 static void
@@ -125,12 +126,13 @@ add_news(struct kafka *k, enum kafka_news kind, const rd_kafka_topic_partition_l
 {
 	for (int i = 0; i < l->cnt; i++)
 		if (k->nnews < NEWS_MAX)
-			k->news[k->nnews++] =
-			    (struct news){ kind, (uint32_t)l->elems[i].partition };
+			k->news[k->nnews++] = (struct news){ kind,
+				(uint32_t)l->elems[i].partition };
 }
 
 static void
-on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t why, rd_kafka_topic_partition_list_t *l, void *opaque)
+on_rebalance(
+    rd_kafka_t *rk, rd_kafka_resp_err_t why, rd_kafka_topic_partition_list_t *l, void *opaque)
 {
 	struct kafka *k = opaque;
 
@@ -430,7 +432,8 @@ kafka_put(void *connection, const char *topic, uint32_t partition, const void *d
 {
 	struct kafka *k = connection;
 	rd_kafka_resp_err_t why = rd_kafka_producev(k->producer, RD_KAFKA_V_TOPIC(topic),
-	    RD_KAFKA_V_PARTITION((int32_t)partition), RD_KAFKA_V_VALUE((void *)(uintptr_t)data, len),
+	    RD_KAFKA_V_PARTITION((int32_t)partition),
+	    RD_KAFKA_V_VALUE((void *)(uintptr_t)data, len),
 	    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_OPAQUE((void *)(uintptr_t)token),
 	    RD_KAFKA_V_END);
 

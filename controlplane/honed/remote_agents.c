@@ -12,7 +12,8 @@
 #include "controlplane/relay/events.h"
 
 #define MS_NS INT64_C(1000000)
-#define LISTEN_NS INT64_C(1500000000) /* for the beat of another decider, before the first own one */
+#define LISTEN_NS \
+	INT64_C(1500000000) /* for the beat of another decider, before the first own one */
 #define SOURCE "decider"
 
 enum { WAIT_MS = 20, BURST_MS = 50, ORDERS_BYTES = 512 << 10 };
@@ -181,7 +182,8 @@ flush_orders(struct remote_agents *r)
 	else
 		kafka_link_put(&r->kafka, TOPIC_ORDERS, 0, &b, 0);
 	buf_release(&b);
-	orders_release(&r->orders); /* nothing is left of one that failed: desired states are sent again */
+	orders_release(
+	    &r->orders); /* nothing is left of one that failed: desired states are sent again */
 	r->order_number++;
 	r->order_before += h.items;
 }
@@ -400,13 +402,12 @@ agent_clock(struct remote_agents *r, const struct remote_agent *a, const struct 
 }
 
 static int
-agent_frame(struct remote_agents *r, struct remote_agent *a, const struct relay_event *x,
-    struct err *e)
+agent_frame(
+    struct remote_agents *r, struct remote_agent *a, const struct relay_event *x, struct err *e)
 {
-	struct mail m = { .kind = MAIL_FRAME,
-		.peer = (struct peer *)a,
-		.tag = a->tag,
-		.at = clock_mono() };
+	struct mail m = {
+		.kind = MAIL_FRAME, .peer = (struct peer *)a, .tag = a->tag, .at = clock_mono()
+	};
 	int rc;
 
 	if (x->len == 0)
@@ -541,8 +542,8 @@ remote_agents_take(struct remote_agents *r)
 		else if (kafka_link_is(&r->kafka, TOPIC_EVENTS, &m))
 			rc = take_events(r, &m, &e);
 		else
-			rc = merge_take(r->merge, m.data, m.len, node_number, r->links,
-			    clock_mono(), &e);
+			rc = merge_take(
+			    r->merge, m.data, m.len, node_number, r->links, clock_mono(), &e);
 		if (rc != 0)
 			limited_log(&r->kafka.log, clock_mono(), LOG_ERROR, "%s", e.text);
 		r->kafka.calls->release(&m);

@@ -40,8 +40,10 @@ bool remote_agents_replaced(const struct remote_agents *r);
 struct remote_counts {
 	uint32_t gates, agents;
 	uint64_t term;
-	uint64_t records, bytes; /* that the connected gates have taken from agents, in their present runs */
-	uint64_t lost_events, unknown_agents; /* messages; agents that were refused since they were not known */
+	uint64_t records,
+	    bytes; /* that the connected gates have taken from agents, in their present runs */
+	uint64_t lost_events,
+	    unknown_agents; /* messages; agents that were refused since they were not known */
 	struct merge_counts rows;
 };
 void remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret);

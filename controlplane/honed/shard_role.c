@@ -22,10 +22,10 @@ enum {
 	WAITING_MAX = 512 /* messages of rows; more: nothing is read */
 };
 
-struct owned { /* a partition */
-	struct shard *shard;  /* NULL: another shard has it */
-	uint64_t epoch;       /* of its rows: each time that we take it is a run of its own */
-	int64_t keep;         /* what may be committed when the rows before `keep_after` are delivered */
+struct owned {               /* a partition */
+	struct shard *shard; /* NULL: another shard has it */
+	uint64_t epoch;      /* of its rows: each time that we take it is a run of its own */
+	int64_t keep; /* what may be committed when the rows before `keep_after` are delivered */
 	uint64_t keep_after;
 };
 
@@ -112,8 +112,8 @@ take_message(struct shard_role *s, const struct kafka_message *m, struct err *e)
 	rc = shard_take(p->shard, m->data, m->len, m->offset, e);
 	if (rc != ERR_INPUT && rc != ERR_VERSION)
 		return rc;
-	limited_log(&s->log, clock_mono(), LOG_ERROR, "partition %u, message %lld: %s", m->partition,
-	    (long long)m->offset, e->text);
+	limited_log(&s->log, clock_mono(), LOG_ERROR, "partition %u, message %lld: %s",
+	    m->partition, (long long)m->offset, e->text);
 	return 0;
 }
 
@@ -158,8 +158,7 @@ put_rows(struct shard_role *s, uint32_t partition, struct err *e)
 
 	while (rc == 0 && more) {
 		buf_reset(&b);
-		rc = shard_rows(
-		    p->shard, s->kafka.name, p->epoch, ROWS_BYTES, &b, &none, &more, e);
+		rc = shard_rows(p->shard, s->kafka.name, p->epoch, ROWS_BYTES, &b, &none, &more, e);
 		/* What cannot be put is a gap to the decider, which counts its rows as lost. */
 		if (rc == 0 && !none && kafka_link_put(&s->kafka, TOPIC_ROWS, 0, &b, ++s->put) == 0)
 			s->delivered++;

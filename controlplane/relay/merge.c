@@ -21,7 +21,8 @@ struct row_queue { /* a ring would do; traces are large, and the queue is short 
 
 struct merge_part {
 	struct row_queue rows;
-	int64_t upto_ns, due_ns; /* all rows up to here have come; of the last one that came, with id */
+	int64_t upto_ns,
+	    due_ns; /* all rows up to here have come; of the last one that came, with id */
 	uint64_t id;
 	int64_t run_from_ns; /* upto_ns when the present run of its shard began */
 	struct mono heard;
@@ -124,8 +125,7 @@ take_row(struct merge *m, struct merge_part *p, struct trace *t, int64_t due_ns)
 {
 	bool whole = trace_has_times(t);
 	bool again = whole ? (p->due_ns != INT64_MIN && !later(due_ns, t->id, p->due_ns, p->id)) ||
-	                         (m->due_ns != INT64_MIN &&
-	                             !later(due_ns, t->id, m->due_ns, m->id))
+	                         (m->due_ns != INT64_MIN && !later(due_ns, t->id, m->due_ns, m->id))
 	                   : t->begin_ns <= p->run_from_ns;
 
 	if (again) {
@@ -243,8 +243,8 @@ merge_next(struct merge *m, struct mono now)
 
 	for (uint32_t i = 0; i < m->o.partitions; i++) {
 		struct merge_part *p = &m->parts[i];
-		const struct waiting_row *x =
-		    p->rows.at < p->rows.n ? &p->rows.items[p->rows.at] : NULL;
+		const struct waiting_row *x = p->rows.at < p->rows.n ? &p->rows.items[p->rows.at]
+		                                                     : NULL;
 
 		if (!is_behind(m, p, now) && p->upto_ns < upto_ns)
 			upto_ns = p->upto_ns;

@@ -31,7 +31,8 @@ relay_head_decode(struct relay_head *ret, struct reader *r, enum relay_kind kind
 
 	if (!r->failed && version != RELAY_VERSION)
 		return err_set(e, ERR_VERSION,
-		    "log: a message of version %u; this honed reads version %d", version, RELAY_VERSION);
+		    "log: a message of version %u; this honed reads version %d", version,
+		    RELAY_VERSION);
 	h.kind = read_u8(r);
 	source = read_text(r, RELAY_SOURCE_MAX, &len);
 	h.epoch = read_u64(r);

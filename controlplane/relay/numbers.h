@@ -32,8 +32,8 @@ struct relay_head {
 	char source[RELAY_SOURCE_MAX + 1]; /* the writer's name */
 	uint64_t epoch;                    /* of this run of the writer */
 	uint64_t number;                   /* of the message in its partition, from 1 */
-	uint64_t before;                   /* items of the run in this partition before this message */
-	uint64_t items;                    /* in this message */
+	uint64_t before; /* items of the run in this partition before this message */
+	uint64_t items;  /* in this message */
 };
 
 void relay_head_encode(const struct relay_head *h, struct buf *b);
@@ -42,11 +42,11 @@ int relay_head_decode(
     struct relay_head *ret, struct reader *r, enum relay_kind kind, struct err *e);
 
 enum relay_verdict {
-	RELAY_NEXT,     /* take it; `lost` says what is missing before it */
-	RELAY_NEW_RUN,  /* so, too, and it is the first that came of this run */
-	RELAY_AGAIN,    /* it came before */
-	RELAY_OVER,     /* of a run that another one has replaced: drop it */
-	RELAY_TOO_MANY  /* sources; drop it */
+	RELAY_NEXT,    /* take it; `lost` says what is missing before it */
+	RELAY_NEW_RUN, /* so, too, and it is the first that came of this run */
+	RELAY_AGAIN,   /* it came before */
+	RELAY_OVER,    /* of a run that another one has replaced: drop it */
+	RELAY_TOO_MANY /* sources; drop it */
 };
 
 struct relay_gap {

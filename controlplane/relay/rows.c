@@ -100,8 +100,7 @@ node_number(struct rows_writer *w, const char *const *names, uint32_t node)
 
 /* A label or NONE, plus one. */
 static bool
-put_label(
-    struct rows_writer *w, const struct labels *labels, uint32_t id)
+put_label(struct rows_writer *w, const struct labels *labels, uint32_t id)
 {
 	uint32_t n = id == LABEL_NONE ? 0 : label_number(w, labels, id);
 
@@ -198,8 +197,8 @@ put_row(struct rows_writer *w, const struct trace *t, int64_t due_ns, const stru
 }
 
 bool
-rows_add(struct rows_writer *w, const struct trace *t, int64_t due_ns,
-    const struct labels *labels, const char *const *names)
+rows_add(struct rows_writer *w, const struct trace *t, int64_t due_ns, const struct labels *labels,
+    const char *const *names)
 {
 	size_t before = w->rows.len;
 
@@ -268,8 +267,8 @@ read_count(uint32_t *ret, struct reader *r, uint64_t max, size_t min_bytes)
 }
 
 static int
-read_label(struct rows_message *m, uint32_t i, struct reader *r, struct labels *labels,
-    struct err *e)
+read_label(
+    struct rows_message *m, uint32_t i, struct reader *r, struct labels *labels, struct err *e)
 {
 	const char *fields[RECORD_VALUES_MAX], *text, *s;
 	static const char nothing[] = "";
@@ -293,14 +292,13 @@ read_label(struct rows_message *m, uint32_t i, struct reader *r, struct labels *
 	if ((kind & KIND_SILENT) != 0)
 		m->labels[i] = labels_silent(labels, (enum record_kind)(kind & ~KIND_SILENT));
 	else
-		m->labels[i] = labels_intern(labels, (enum record_kind)kind, text != NULL ? text : nothing,
-		    len, fields, (uint32_t)nfields);
+		m->labels[i] = labels_intern(labels, (enum record_kind)kind,
+		    text != NULL ? text : nothing, len, fields, (uint32_t)nfields);
 	if (m->labels[i] == LABEL_NONE)
 		return malformed(e, "a label (or there is no room for it)");
 	m->nfields[i] = (uint32_t)nfields;
 	/* A label that is known by this text with other fields has those: values would be another's. */
-	if ((kind & KIND_SILENT) == 0 &&
-	    labels_get(labels, m->labels[i])->nfields != m->nfields[i])
+	if ((kind & KIND_SILENT) == 0 && labels_get(labels, m->labels[i])->nfields != m->nfields[i])
 		m->kinds[i] = 1;
 	return 0;
 }
@@ -454,8 +452,7 @@ read_units(struct row_reader *x)
 		count = read_uint(x->r);
 		fork = read_uint(x->r);
 		if (read_uint(x->r) != 0)
-			u->shared_ns =
-			    (int64_t)((uint64_t)t->begin_ns + (uint64_t)read_int(x->r));
+			u->shared_ns = (int64_t)((uint64_t)t->begin_ns + (uint64_t)read_int(x->r));
 		if (x->r->failed || count == 0 || count > ROW_EVENTS_MAX || fork > ROW_EVENTS_MAX)
 			return false;
 		u->first = (uint32_t)sum;

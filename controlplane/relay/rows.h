@@ -27,9 +27,9 @@ enum { ROWS_MAX = 65536, ROW_EVENTS_MAX = 4194304 };
 /* What a partition's shard has counted since it took the partition (analysis/assemble.h). */
 struct row_counts {
 	uint64_t records, used, held, late, duplicate, given_up, outside; /* records */
-	uint64_t lost;                                                   /* that agents or the log lost */
-	uint64_t complete, lossy;                                        /* traces */
-	uint64_t refused; /* messages and sections that were malformed */
+	uint64_t lost;            /* that agents or the log lost */
+	uint64_t complete, lossy; /* traces */
+	uint64_t refused;         /* messages and sections that were malformed */
 };
 
 /* ---- writing ---- */

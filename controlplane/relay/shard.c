@@ -40,8 +40,8 @@ struct shard {
 	uint32_t ngates, gates_cap, nnodes, nodes_cap, names_cap;
 	struct held_message *held;
 	uint32_t held_at, nheld, held_cap; /* [held_at, nheld) */
-	int64_t first_ns, newest_ns; /* watermarks */
-	bool waits;                  /* the first hello_ns have not passed */
+	int64_t first_ns, newest_ns;       /* watermarks */
+	bool waits;                        /* the first hello_ns have not passed */
 	int64_t upto_ns, told_ns;          /* all rows up to here are made; were told */
 	int64_t next_offset;
 	uint64_t refused, gap_owed; /* records of a gap that no node has been charged with yet */
@@ -62,8 +62,7 @@ node_for(struct shard *s, const char *name)
 	if (!array_reserve(s->nodes, s->nodes_cap, i + 1) ||
 	    !array_reserve(s->names, s->names_cap, i + 1))
 		return UINT32_MAX;
-	s->nodes[i] =
-	    (struct shard_node){ .watermark_ns = INT64_MIN, .lost_from_ns = INT64_MAX };
+	s->nodes[i] = (struct shard_node){ .watermark_ns = INT64_MIN, .lost_from_ns = INT64_MAX };
 	s->names[i] = texts_get(s->node_names, i);
 	s->nnodes++;
 	return i;
@@ -191,7 +190,9 @@ join(struct shard *s, uint32_t node, uint32_t gate, struct err *e)
 	struct shard_node *n = &s->nodes[node];
 	int rc = 0;
 
-	if (n->here && n->gate != gate) /* it went to another gate, which has what the first had not delivered */
+	if (n->here &&
+	    n->gate !=
+		gate) /* it went to another gate, which has what the first had not delivered */
 		n->gate = gate;
 	if (!n->here && (rc = assemble_join(s->assemble, node, e)) == 0) {
 		n->here = true;
@@ -202,8 +203,8 @@ join(struct shard *s, uint32_t node, uint32_t gate, struct err *e)
 }
 
 static int
-take_section(struct shard *s, uint32_t gate, const struct relay_section *x, int64_t *last_ns,
-    struct err *e)
+take_section(
+    struct shard *s, uint32_t gate, const struct relay_section *x, int64_t *last_ns, struct err *e)
 {
 	uint32_t node = node_for(s, x->node);
 	struct shard_node *n;
@@ -279,7 +280,8 @@ take_sections(struct shard *s, uint32_t gate, struct reader *r, int64_t *last_ns
 		rc = take_section(s, gate, &x, last_ns, &why);
 		if (rc == ERR_INPUT) { /* one section; the others have lengths of their own */
 			s->refused++;
-			first = first != 0 ? first : err_set(e, rc, "node %s: %s", x.node, why.text);
+			first = first != 0 ? first
+			                   : err_set(e, rc, "node %s: %s", x.node, why.text);
 			rc = 0;
 		} else if (rc != 0) {
 			err_set(e, rc, "%s", why.text);
@@ -393,8 +395,8 @@ fill(struct shard *s, size_t max_bytes, bool *more, struct err *e)
 }
 
 int
-shard_rows(struct shard *s, const char *source, uint64_t epoch, size_t max_bytes,
-    struct buf *out, bool *none, bool *more, struct err *e)
+shard_rows(struct shard *s, const char *source, uint64_t epoch, size_t max_bytes, struct buf *out,
+    bool *none, bool *more, struct err *e)
 {
 	struct relay_head h = { .kind = RELAY_ROWS, .epoch = epoch };
 	int64_t upto_ns;
@@ -413,8 +415,8 @@ shard_rows(struct shard *s, const char *source, uint64_t epoch, size_t max_bytes
 	h.items = s->writer.nrows;
 	strncpy(h.source, source, RELAY_SOURCE_MAX);
 	shard_counts(s, &counts, &numbers);
-	if ((rc = rows_end(
-		 &s->writer, &h, s->o.partition, *more ? s->told_ns : upto_ns, &counts, out, e)) != 0)
+	if ((rc = rows_end(&s->writer, &h, s->o.partition, *more ? s->told_ns : upto_ns, &counts,
+		 out, e)) != 0)
 		return rc;
 	s->upto_ns = upto_ns;
 	if (!*more)

@@ -76,7 +76,7 @@ write_record(struct split_part *p, const struct batch *b, const struct record *f
 
 	if (p->labels[from->label] == 0)
 		p->labels[from->label] = batch_label(&p->writer, (enum record_kind)l->kind, l->text,
-		                             l->len, l->fields, l->nfields) +
+					     l->len, l->fields, l->nfields) +
 		                         1;
 	r.label = p->labels[from->label] - 1;
 	batch_record(&p->writer, &r);
@@ -84,8 +84,8 @@ write_record(struct split_part *p, const struct batch *b, const struct record *f
 
 /* Closes the section: the writer's batch behind its node. */
 static bool
-add_section(struct split_part *p, const char *node, enum relay_section_state state,
-    int64_t watermark_ns)
+add_section(
+    struct split_part *p, const char *node, enum relay_section_state state, int64_t watermark_ns)
 {
 	size_t before = p->sections.len;
 	struct buf batch = { 0 };
@@ -146,8 +146,8 @@ split_batch(struct split *s, const char *node, const struct batch *b, struct err
 		}
 	}
 	for (uint32_t i = 0; i < b->nrecords; i++)
-		write_record(&s->parts[relay_partition(b->records[i].trace_id, s->n)], b,
-		    &b->records[i]);
+		write_record(
+		    &s->parts[relay_partition(b->records[i].trace_id, s->n)], b, &b->records[i]);
 	return add_sections(s, node, RELAY_NODE_HERE, b->watermark_ns) ? 0 : out_of_memory(e);
 }
 

@@ -25,7 +25,8 @@ enum relay_section_state { RELAY_NODE_HERE, RELAY_NODE_LEFT, RELAY_NODE_STATES }
 
 struct split_part { /* one partition: what waits for its next message */
 	struct batch_writer writer;
-	uint32_t *labels; /* by the number of the present batch's: number in the writer + 1; 0: not written */
+	uint32_t *
+	    labels; /* by the number of the present batch's: number in the writer + 1; 0: not written */
 	struct buf sections;
 	uint32_t nsections;
 	uint64_t items;          /* records in `sections` */

@@ -65,14 +65,13 @@ static const char *const texts[LABELS] = { "hone:request_begin(BUY)", "hone:requ
 static void
 emit(uint64_t trace, int step, int node, int label, uint64_t link, int64_t ns)
 {
-	all[nall++] = (struct one){ node,
-		{ .trace_id = trace,
-		    .unit_id = trace + (uint64_t)step,
-		    .link_id = link,
-		    .time_ns = ns,
-		    .label = (uint32_t)(step * LABELS + label),
-		    .pid = 100 + (uint32_t)step,
-		    .tid = 100 + (uint32_t)step } };
+	all[nall++] = (struct one){ node, { .trace_id = trace,
+					      .unit_id = trace + (uint64_t)step,
+					      .link_id = link,
+					      .time_ns = ns,
+					      .label = (uint32_t)(step * LABELS + label),
+					      .pid = 100 + (uint32_t)step,
+					      .tid = 100 + (uint32_t)step } };
 }
 
 /* Neither the unit's own number, as that of a span of OpenTelemetry is, nor 0. */
@@ -128,8 +127,9 @@ label_for(struct sender *n, uint32_t label)
 
 	if (n->labels[step][which] == 0) {
 		snprintf(text, sizeof text, "shop%u/%s", step, texts[which]);
-		n->labels[step][which] =
-		    batch_label(&n->writer, kinds[which], text, strlen(text), NULL, 0) + 1;
+		n->labels[step][which] = batch_label(&n->writer, kinds[which], text, strlen(text),
+					     NULL, 0) +
+		                         1;
 	}
 	return n->labels[step][which] - 1;
 }
@@ -187,9 +187,10 @@ send_programs(struct sender *n)
 
 	for (int i = 0; i < STEPS; i++) {
 		snprintf(services[i], sizeof services[i], "shop%d", i);
-		list[i] = (struct program){
-			.service = services[i], .pid = 100 + (uint32_t)i, .first = 0, .count = POINTS
-		};
+		list[i] = (struct program){ .service = services[i],
+			.pid = 100 + (uint32_t)i,
+			.first = 0,
+			.count = POINTS };
 	}
 	programs_encode(&p, &b);
 	link_post(n->link, FRAME_PROGRAMS, &b);

@@ -127,8 +127,7 @@ put(struct log *l, struct split *gate)
 		bool none;
 
 		assert_true(l->n[p] < MESSAGES);
-		assert_int_equal(
-		    split_take(gate, p, &l->messages[p][l->n[p]], &none, &e), 0);
+		assert_int_equal(split_take(gate, p, &l->messages[p][l->n[p]], &none, &e), 0);
 		l->n[p] += !none;
 	}
 }
@@ -180,7 +179,7 @@ struct play {
 	uint32_t shards;
 	uint32_t lose_part, lose; /* a message that is missing; 0: none */
 	bool twice;               /* each message comes twice */
-	int hand_over;            /* after so many messages another shard takes the partition; 0: none does */
+	int hand_over; /* after so many messages another shard takes the partition; 0: none does */
 	struct merge_counts counts;
 	struct relay_counts numbers;
 	struct row_counts rows;
@@ -218,8 +217,8 @@ pass_rows(struct shard *s, const char *source, uint64_t epoch, struct merge *m)
 
 		assert_int_equal(shard_rows(s, source, epoch, 4096, &b, &none, &more, &e), 0);
 		if (!none)
-			assert_int_equal(merge_take(m, b.data, b.len, node_number, NULL,
-			                     (struct mono){ 1 }, &e),
+			assert_int_equal(
+			    merge_take(m, b.data, b.len, node_number, NULL, (struct mono){ 1 }, &e),
 			    0);
 		buf_release(&b);
 	}
@@ -263,9 +262,9 @@ static struct digest
 play(struct log *l, struct play *y)
 {
 	struct labels *labels = labels_new();
-	const struct merge_options mo = { .partitions = l->parts,
-		.wait_ns = INT64_C(30000000000),
-		.memory_max_bytes = 1 << 30 };
+	const struct merge_options mo = {
+		.partitions = l->parts, .wait_ns = INT64_C(30000000000), .memory_max_bytes = 1 << 30
+	};
 	struct shard *shards[PARTS];
 	uint32_t at[PARTS] = { 0 };
 	uint64_t epoch[PARTS];
@@ -407,7 +406,8 @@ a_missing_message_is_lost_records_and_no_evidence(void **state)
 		assert_int_equal(y.numbers.items + y.numbers.lost_items, g->nrecords);
 		assert_int_equal(c->lost, y.numbers.lost_items);
 		assert_int_equal(c->records + c->lost, g->nrecords);
-		assert_int_equal(c->used + c->held + c->late + c->duplicate + c->given_up, c->records);
+		assert_int_equal(
+		    c->used + c->held + c->late + c->duplicate + c->given_up, c->records);
 		assert_true(d.lossy > 0 && d.lossy < TRACES / 8);
 		/* No trace that is evidence lacks anything: it would be the same among the whole. */
 		assert_true(d.rows <= whole.rows);

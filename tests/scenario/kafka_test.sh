@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Several honed that share the work by Kafka: two gates, two shards, a decider and one that stands by, with librdkafka's mock cluster as a process of
+# its own. Six nodes send the same 750 requests to them and to one honed that works alone: both report the same. While they do, a gate, a shard and
+# the decider are killed, a broker is down, and messages are refused. Then a decider that was stopped wakes.
+#   BROKERS=host:port kafka_test.sh      uses that cluster: its topics must exist, and the broker and its refusals are left out
+. "$(dirname "$0")/lib.sh"
+needs jq
+D=$(mktemp -d)
+declare -A PID
+end() {
+	local p
+	for p in "${PID[@]}"; do kill -CONT "$p" && kill -KILL "$p" && wait "$p"; done 2> /dev/null
+	rm -rf "$D"
+}
+trap end EXIT
+hone() { command "$O/bin/hone" "$@"; }
+start() { # NAME OPTION...
+	local name=$1
+	shift
+	mkdir -p "$D/$name"
+	"$O/bin/honed" -o controller.agents="ipc://$D/$name/agents.sock" -o controller.operators="ipc://$D/$name/honed.sock" -o storage.database="$D/$name/f.db" \
+		-o storage.space="$D/$name/s.db" -o web.listen= -o controller.silent_after=3s "${ALL_TRACED[@]}" "$@" 2>> "$D/$name/log" &
+	PID[$name]=$!
+}
+role() { # ROLE NAME
+	start "$2" -o kafka.brokers="$brokers" -o kafka.role="$1" -o kafka.name="$2" -o kafka.options="session.timeout.ms=3000 heartbeat.interval.ms=300"
+}
+agents() { # NAME URLS URLS
+	"$O/tests/scenario/kafka_agents" "$D/$1.state" 750 150 "$2" "$3" &
+	PID[$1]=$!
+}
+stop() {
+	kill "${PID[$1]}" 2> /dev/null
+	wait "${PID[$1]}" 2> /dev/null
+	unset "PID[$1]"
+}
+crash() {
+	kill -KILL "${PID[$1]}"
+	wait "${PID[$1]}" 2> /dev/null
+	unset "PID[$1]"
+}
+mock() { [ -n "${BROKERS:-}" ] || echo "$*" >&8; }
+status() { HONE_SOCKET=ipc://$D/$1/honed.sock hone status --json; }
+state() { jq -e "$2" "$D/$1.state"; }
+log_is() { status "$1" | jq -e ".log | $2"; }
+# What a report says of its request type. Times to 0.1 ms: a node's clock is slewed by 0.04 % while its offset is measured.
+report() { HONE_SOCKET=ipc://$D/$1/honed.sock hone report --json | jq -c '.types[] | [.service, .type, .count, (.groups | map([.group, .count, (.mean_ms * 10 | round)])), (.mean_ms, .p95_ms | . * 10 | round)]'; }
+why() { tail -n 4 "$D"/*/log; status d1 | jq -c .log; status d2 | jq -c .log; cat "$D"/*.state; }
+
+if [ -n "${BROKERS:-}" ]; then
+	brokers=$BROKERS
+else
+	[ -x "$O/tests/scenario/kafka_mock" ] || skip "needs kafka_mock"
+	mkfifo "$D/in"
+	"$O/tests/scenario/kafka_mock" 8 < "$D/in" > "$D/brokers" 2> "$D/mock.log" &
+	PID[mock]=$!
+	exec 8> "$D/in"
+	wait_for 20 test -s "$D/brokers" || bail "the mock cluster does not start"
+	brokers=$(head -n 1 "$D/brokers")
+fi
+
+start alone
+role gate g1
+role gate g2
+role shard s1
+role shard s2
+role decider d1
+wait_for 20 test -S "$D/alone/honed.sock" -a -S "$D/g1/agents.sock" -a -S "$D/g2/agents.sock" -a -S "$D/d1/honed.sock" || bail "honed does not start"
+agents a "ipc://$D/alone/agents.sock" "ipc://$D/alone/agents.sock"
+agents k "ipc://$D/g1/agents.sock ipc://$D/g2/agents.sock" "ipc://$D/g2/agents.sock ipc://$D/g1/agents.sock"
+check "agents of both gates are known to the decider" wait_for 20 log_is d1 '.gates == 2 and .agents == 6'
+role decider d2
+wait_for 10 state k '.records > 1000' > /dev/null
+crash s1
+mock down 2
+mock errors 6
+wait_for 20 state k '.records > 5000' > /dev/null
+mock up 2
+check "all records are in rows: none lost, none late, though a shard was killed, a broker was down and messages were refused" \
+	wait_for 60 log_is d1 '.rows.taken == 750 and .rows.lost == 0 and .gate_records == 7500'
+wait_for 30 eval "status alone | jq -e '.counts.traces == 750'" > /dev/null
+report alone > "$D/alone.json"
+report d1 > "$D/d1.json"
+check "the report has all requests" jq -e '.[2] == 750' "$D/d1.json"
+check "and says of them what one honed that works alone says" diff "$D/alone.json" "$D/d1.json"
+
+# The decider turns tracepoints on, and is stopped; the other takes over.
+HONE_SOCKET=ipc://$D/d1/honed.sock hone learn --seconds 60 > /dev/null 2>&1
+check "the decider turns tracepoints on at nodes of both gates" wait_for 20 state k '.on == 6'
+kill -STOP "${PID[d1]}"
+check "when it is stopped, the one that stands by takes over with a higher term" wait_for 30 log_is d2 '.term == 2 and .agents == 6'
+check "and turns them off" wait_for 20 state k '.on == 0'
+on=$(jq .wants_on "$D/k.state")
+kill -CONT "${PID[d1]}"
+check "the stopped one wakes, and ends" wait_for 20 gone "${PID[d1]}"
+check "it has turned nothing on" state k ".on == 0 and .wants_on == $on"
+wait "${PID[d1]}" 2> /dev/null
+unset "PID[d1]"
+crash g1
+check "agents of a gate that was killed go to the other one" wait_for 20 log_is d2 '.gates == 1 and .agents == 6'
+stop k
+stop a
+for it in g2 s2 d2; do kill "${PID[$it]}"; done
+for it in g2 s2; do
+	wait "${PID[$it]}" || FAILED=1
+	unset "PID[$it]"
+done
+echo "1..$N"
+exit "$FAILED"
