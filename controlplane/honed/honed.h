@@ -10,7 +10,7 @@
  *	doors.c          further protocols, see door.h
  *	forest_keeper.c  the database of diagnoses
  *	space_keeper.c   the file of the learned space
- *	remote_agents.c  agents and traces by Kafka, where several honed share the work; gate.c and shard_role.c are the others
+ *	remote_agents.c  agents and traces by Kafka, where several honed share the work; gate_role.c and shard_role.c are the others
  *	limited_log.c    log lines that peers cause
  *	folders.c        where sockets and databases lie
  */

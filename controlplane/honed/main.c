@@ -16,7 +16,7 @@
 #include "base/systemd.h"
 #include "base/privilege.h"
 #include "controlplane/honed/folders.h"
-#include "controlplane/honed/gate.h"
+#include "controlplane/honed/gate_role.h"
 #include "controlplane/honed/honed_config.h"
 #include "controlplane/honed/honed.h"
 #include "controlplane/honed/remote_agents.h"
@@ -224,14 +224,14 @@ failed(const struct err *e)
 static int
 serve_gate(const struct config *c, int ready)
 {
-	struct gate *g;
+	struct gate_role *g;
 	struct err e;
 
-	if (gate_open(&g, c, &e) < 0)
+	if (gate_role_open(&g, c, &e) < 0)
 		return failed(&e);
 	notify_ready(ready);
-	gate_run(g, &stop);
-	gate_close(g);
+	gate_role_run(g, &stop);
+	gate_role_close(g);
 	return DONE;
 }
 

@@ -37,7 +37,7 @@ struct remote_agent { /* to the links, its address is a struct peer's */
 struct remote_agents {
 	struct kafka_link kafka;
 	struct agent_links *links;
-	struct merge *merge;
+	struct row_merge *merge;
 	int64_t silent_ns;
 	struct remote_gate gates[RELAY_GATES_MAX];
 	uint32_t ngates;
@@ -140,7 +140,7 @@ remote_agents_close(struct remote_agents *r)
 	if (r == NULL)
 		return;
 	kafka_link_close(&r->kafka);
-	merge_free(r->merge);
+	row_merge_free(r->merge);
 	while ((a = map_next(&r->agents, &at, NULL)) != NULL)
 		free(a);
 	map_release(&r->agents);
@@ -259,14 +259,14 @@ int
 remote_agents_begin(
     struct remote_agents *r, struct agent_links *links, const struct config *c, struct err *e)
 {
-	const struct merge_options o = { .partitions = r->kafka.partitions,
+	const struct row_merge_options o = { .partitions = r->kafka.partitions,
 		.wait_ns = c->kafka_wait,
 		.memory_max_bytes = (size_t)c->memory_max,
 		.shift_ns = -r->kafka.shift_ns };
 
 	links->port = (struct agent_port){ r, welcome, refuse, took, want, keep, ask_clock };
 	r->links = links;
-	return merge_new(&r->merge, &o, engine_labels(links->engine), clock_mono(), e);
+	return row_merge_new(&r->merge, &o, engine_labels(links->engine), clock_mono(), e);
 }
 
 /* ---- gates and agents ---- */
@@ -521,8 +521,8 @@ pass_traces(struct remote_agents *r)
 	struct trace *t;
 	struct err e;
 
-	while ((t = merge_next(r->merge, now)) != NULL ||
-	       (t = merge_next_incomplete(r->merge)) != NULL)
+	while ((t = row_merge_next(r->merge, now)) != NULL ||
+	       (t = row_merge_next_incomplete(r->merge)) != NULL)
 		if (engine_take(r->links->engine, t, &e) != 0)
 			limited_log(&r->kafka.log, now, LOG_ERROR, "%s", e.text);
 }
@@ -542,7 +542,7 @@ remote_agents_take(struct remote_agents *r)
 		else if (kafka_link_is(&r->kafka, TOPIC_EVENTS, &m))
 			rc = take_events(r, &m, &e);
 		else
-			rc = merge_take(
+			rc = row_merge_take(
 			    r->merge, m.data, m.len, node_number, r->links, clock_mono(), &e);
 		if (rc != 0)
 			limited_log(&r->kafka.log, clock_mono(), LOG_ERROR, "%s", e.text);
@@ -566,5 +566,5 @@ remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret)
 		ret->records += r->gates[i].records;
 		ret->bytes += r->gates[i].bytes;
 	}
-	merge_counts(r->merge, clock_mono(), &ret->rows);
+	row_merge_counts(r->merge, clock_mono(), &ret->rows);
 }

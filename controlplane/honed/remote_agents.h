@@ -16,7 +16,7 @@
 
 #include "controlplane/honed/agent_links.h"
 #include "controlplane/honed/kafka_link.h"
-#include "controlplane/relay/merge.h"
+#include "controlplane/relay/row_merge.h"
 
 struct remote_agents;
 
@@ -44,7 +44,7 @@ struct remote_counts {
 	    bytes; /* that the connected gates have taken from agents, in their present runs */
 	uint64_t lost_events,
 	    unknown_agents; /* messages; agents that were refused since they were not known */
-	struct merge_counts rows;
+	struct row_merge_counts rows;
 };
 void remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret);
 

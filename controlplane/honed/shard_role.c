@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/systemd.h"
 #include "controlplane/honed/kafka_link.h"
-#include "controlplane/relay/shard.h"
+#include "controlplane/relay/partition_shard.h"
 
 #define MS_NS INT64_C(1000000)
 #define SILENT_NS INT64_C(5000000000) /* of a gate, by the time of the others */
@@ -22,10 +22,10 @@ enum {
 	WAITING_MAX = 512 /* messages of rows; more: nothing is read */
 };
 
-struct owned {               /* a partition */
-	struct shard *shard; /* NULL: another shard has it */
-	uint64_t epoch;      /* of its rows: each time that we take it is a run of its own */
-	int64_t keep; /* what may be committed when the rows before `keep_after` are delivered */
+struct owned {                         /* a partition */
+	struct partition_shard *shard; /* NULL: another shard has it */
+	uint64_t epoch; /* of its rows: each time that we take it is a run of its own */
+	int64_t keep;   /* what may be committed when the rows before `keep_after` are delivered */
 	uint64_t keep_after;
 };
 
@@ -73,7 +73,7 @@ shard_role_close(struct shard_role *s)
 		return;
 	kafka_link_close(&s->kafka);
 	for (uint32_t i = 0; i < s->kafka.partitions && s->owned != NULL; i++)
-		shard_free(s->owned[i].shard);
+		partition_shard_free(s->owned[i].shard);
 	free(s->owned);
 	free(s);
 }
@@ -84,7 +84,7 @@ static int
 take_partition(struct shard_role *s, uint32_t partition, struct err *e)
 {
 	const struct config *c = s->config;
-	const struct shard_options o = {
+	const struct partition_shard_options o = {
 		.assemble = { .memory_max_bytes = (size_t)c->memory_max / s->kafka.partitions,
 		    .skew_ns = c->skew,
 		    .patience_ns = c->patience,
@@ -95,10 +95,10 @@ take_partition(struct shard_role *s, uint32_t partition, struct err *e)
 	};
 	struct owned *p = &s->owned[partition];
 
-	shard_free(p->shard);
+	partition_shard_free(p->shard);
 	*p = (struct owned){ .epoch = s->kafka.epoch + ++s->taken, .keep = -1 };
 	log_line(LOG_INFO, "takes partition %u", partition);
-	return shard_new(&p->shard, &o, e);
+	return partition_shard_new(&p->shard, &o, e);
 }
 
 static int
@@ -109,7 +109,7 @@ take_message(struct shard_role *s, const struct kafka_message *m, struct err *e)
 
 	if (p->shard == NULL) /* it was fetched before the partition was given up */
 		return 0;
-	rc = shard_take(p->shard, m->data, m->len, m->offset, e);
+	rc = partition_shard_take(p->shard, m->data, m->len, m->offset, e);
 	if (rc != ERR_INPUT && rc != ERR_VERSION)
 		return rc;
 	limited_log(&s->log, clock_mono(), LOG_ERROR, "partition %u, message %lld: %s",
@@ -139,7 +139,7 @@ take_news(struct shard_role *s, struct err *e)
 			rc = take_partition(s, m.partition, e);
 		} else {
 			log_line(LOG_INFO, "gives up partition %u", m.partition);
-			shard_free(s->owned[m.partition].shard);
+			partition_shard_free(s->owned[m.partition].shard);
 			s->owned[m.partition].shard = NULL;
 		}
 	}
@@ -158,7 +158,8 @@ put_rows(struct shard_role *s, uint32_t partition, struct err *e)
 
 	while (rc == 0 && more) {
 		buf_reset(&b);
-		rc = shard_rows(p->shard, s->kafka.name, p->epoch, ROWS_BYTES, &b, &none, &more, e);
+		rc = partition_shard_rows(
+		    p->shard, s->kafka.name, p->epoch, ROWS_BYTES, &b, &none, &more, e);
 		/* What cannot be put is a gap to the decider, which counts its rows as lost. */
 		if (rc == 0 && !none && kafka_link_put(&s->kafka, TOPIC_ROWS, 0, &b, ++s->put) == 0)
 			s->delivered++;
@@ -194,7 +195,7 @@ commit(struct shard_role *s)
 			p->keep = -1;
 		}
 		if (p->keep < 0) {
-			p->keep = shard_keep(p->shard);
+			p->keep = partition_shard_keep(p->shard);
 			p->keep_after = s->put;
 		}
 	}

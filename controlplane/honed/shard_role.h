@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The program of a shard: the partitions of hone.records that Kafka gives it, each with a struct shard, and their rows to hone.rows. It may
+ * The program of a shard: the partitions of hone.records that Kafka gives it, each with a struct partition_shard, and their rows to hone.rows. It may
  * be killed at any time: where another one begins to read is committed only when the rows before that are in Kafka.
  */
 #ifndef CONTROLPLANE_HONED_SHARD_ROLE_H

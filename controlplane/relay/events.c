@@ -192,5 +192,5 @@ orders_next(struct relay_order *ret, struct reader *r, struct err *e)
 bool
 order_counts(int64_t beat_ns, int64_t now_ns)
 {
-	return beat_ns <= now_ns && now_ns - beat_ns <= ORDER_AGE_MAX_NS;
+	return beat_ns <= now_ns && beat_ns >= now_ns - ORDER_AGE_MAX_NS;
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "controlplane/relay/events.h"
-#include "controlplane/relay/merge.h"
-#include "controlplane/relay/shard.h"
+#include "controlplane/relay/row_merge.h"
+#include "controlplane/relay/partition_shard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -25,29 +25,29 @@ any_node(void *ctx, const char *name)
 	return name[0] == '?' ? TRACE_NONE : (uint32_t)(uint8_t)name[0];
 }
 
-static struct merge *
+static struct row_merge *
 new_merge(struct labels *labels)
 {
-	const struct merge_options o = {
+	const struct row_merge_options o = {
 		.partitions = 2, .wait_ns = 10, .memory_max_bytes = 1 << 20
 	};
-	struct merge *m;
+	struct row_merge *m;
 
-	check(merge_new(&m, &o, labels, (struct mono){ 1 }, NULL) == 0);
+	check(row_merge_new(&m, &o, labels, (struct mono){ 1 }, NULL) == 0);
 	return m;
 }
 
 /* All that a merge has, at a time when it waits for nobody. */
 static void
-empty_merge(struct merge *m)
+empty_merge(struct row_merge *m)
 {
 	struct trace *t;
 
-	while ((t = merge_next(m, (struct mono){ 100 })) != NULL) {
+	while ((t = row_merge_next(m, (struct mono){ 100 })) != NULL) {
 		check(trace_has_times(t) && t->root < t->nunits && t->nevents > 0);
 		trace_free(t);
 	}
-	while ((t = merge_next_incomplete(m)) != NULL)
+	while ((t = row_merge_next_incomplete(m)) != NULL)
 		trace_free(t);
 }
 
@@ -55,44 +55,44 @@ empty_merge(struct merge *m)
 static void
 records(const uint8_t *data, size_t len)
 {
-	const struct shard_options o = { .assemble = { .memory_max_bytes = 1 << 20,
-					     .skew_ns = 5,
-					     .patience_ns = 1000,
-					     .records_max = 1000 },
+	const struct partition_shard_options o = { .assemble = { .memory_max_bytes = 1 << 20,
+						       .skew_ns = 5,
+						       .patience_ns = 1000,
+						       .records_max = 1000 },
 		.silent_ns = 100,
 		.hello_ns = 0 };
 	struct labels *labels = labels_new();
-	struct merge *m = new_merge(labels);
-	struct merge_counts counts;
-	struct shard *s;
+	struct row_merge *m = new_merge(labels);
+	struct row_merge_counts counts;
+	struct partition_shard *s;
 	int64_t offset = 0;
 	struct err e;
 
-	check(shard_new(&s, &o, &e) == 0);
+	check(partition_shard_new(&s, &o, &e) == 0);
 	while (len >= 2) {
 		size_t n = data[0] | (size_t)data[1] << 8;
 		bool none, more = true;
 
 		n = n < len - 2 ? n : len - 2;
-		shard_take(s, data + 2, n, offset++, &e);
+		partition_shard_take(s, data + 2, n, offset++, &e);
 		data += 2 + n;
 		len -= 2 + n;
 		while (more) {
 			struct buf b = { 0 };
 
-			check(shard_rows(s, "s", 1, 4096, &b, &none, &more, &e) == 0);
+			check(partition_shard_rows(s, "s", 1, 4096, &b, &none, &more, &e) == 0);
 			if (!none)
-				check(merge_take(m, b.data, b.len, any_node, NULL,
+				check(row_merge_take(m, b.data, b.len, any_node, NULL,
 					  (struct mono){ 1 }, &e) == 0);
 			buf_release(&b);
 		}
-		check(shard_keep(s) <= offset);
+		check(partition_shard_keep(s) <= offset);
 	}
 	empty_merge(m);
-	merge_counts(m, (struct mono){ 1 }, &counts);
+	row_merge_counts(m, (struct mono){ 1 }, &counts);
 	check(counts.refused == 0 && counts.memory_bytes == 0 && counts.waiting == 0);
-	shard_free(s);
-	merge_free(m);
+	partition_shard_free(s);
+	row_merge_free(m);
 	labels_free(labels);
 }
 
@@ -100,11 +100,11 @@ static void
 rows(const uint8_t *data, size_t len)
 {
 	struct labels *labels = labels_new();
-	struct merge *m = new_merge(labels);
+	struct row_merge *m = new_merge(labels);
 
-	merge_take(m, data, len, any_node, NULL, (struct mono){ 1 }, NULL);
+	row_merge_take(m, data, len, any_node, NULL, (struct mono){ 1 }, NULL);
 	empty_merge(m);
-	merge_free(m);
+	row_merge_free(m);
 	labels_free(labels);
 }
 

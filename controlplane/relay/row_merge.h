@@ -7,22 +7,22 @@
  * A partition that nobody works on holds all others back, wait_ns at most; then they go on without it, until it is back. Its rows that are
  * then too late are dropped and counted, and so is what is over the memory bound.
  */
-#ifndef CONTROLPLANE_RELAY_MERGE_H
-#define CONTROLPLANE_RELAY_MERGE_H
+#ifndef CONTROLPLANE_RELAY_ROW_MERGE_H
+#define CONTROLPLANE_RELAY_ROW_MERGE_H
 
 #include "base/clock.h"
 #include "controlplane/relay/rows.h"
 
-struct merge;
+struct row_merge;
 
-struct merge_options {
+struct row_merge_options {
 	uint32_t partitions; /* 1 to PARTITIONS_MAX */
 	int64_t wait_ns;
 	size_t memory_max_bytes; /* of rows that wait */
 	int64_t shift_ns;        /* our clock minus the time base of the log */
 };
 
-struct merge_counts {
+struct row_merge_counts {
 	struct relay_counts numbers; /* items are rows */
 	struct row_counts shards;    /* sums over the partitions */
 	uint64_t taken;              /* rows that were passed on, with those that were given up, */
@@ -37,18 +37,18 @@ struct merge_counts {
 	uint64_t digest;
 };
 
-int merge_new(struct merge **ret, const struct merge_options *o, struct labels *labels,
+int row_merge_new(struct row_merge **ret, const struct row_merge_options *o, struct labels *labels,
     struct mono now, struct err *e);
-void merge_free(struct merge *m);
+void row_merge_free(struct row_merge *m);
 
 /* A message of hone.rows. node: the reader's numbers of nodes. ERR_INPUT: malformed, and counted; ERR_MEMORY. */
-int merge_take(struct merge *m, const void *data, size_t len, rows_node *node, void *ctx,
+int row_merge_take(struct row_merge *m, const void *data, size_t len, rows_node *node, void *ctx,
     struct mono now, struct err *e);
 /* The next row, or NULL; the caller frees it. O(partitions). */
-struct trace *merge_next(struct merge *m, struct mono now);
+struct trace *row_merge_next(struct row_merge *m, struct mono now);
 /* So, too, of those that were given up. */
-struct trace *merge_next_incomplete(struct merge *m);
+struct trace *row_merge_next_incomplete(struct row_merge *m);
 
-void merge_counts(const struct merge *m, struct mono now, struct merge_counts *ret);
+void row_merge_counts(const struct row_merge *m, struct mono now, struct row_merge_counts *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "controlplane/honed/gate.h"
+#include "controlplane/honed/gate_role.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ struct owed_ack { /* of a batch, in the order of flushes */
 	uint32_t tag;
 };
 
-struct gate {
+struct gate_role {
 	const struct config *config;
 	struct roles *roles;
 	struct tls *tls;
@@ -86,7 +86,7 @@ struct gate {
 /* ---- opening ---- */
 
 static int
-open_server(struct gate *g, struct err *e)
+open_server(struct gate_role *g, struct err *e)
 {
 	const struct config *c = g->config;
 	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
@@ -101,10 +101,10 @@ open_server(struct gate *g, struct err *e)
 }
 
 int
-gate_open(struct gate **ret, const struct config *c, struct err *e)
+gate_role_open(struct gate_role **ret, const struct config *c, struct err *e)
 {
 	static const enum kafka_topic reads[] = { TOPIC_ORDERS };
-	struct gate *g = calloc(1, sizeof *g);
+	struct gate_role *g = calloc(1, sizeof *g);
 	int rc;
 
 	if (g == NULL)
@@ -117,7 +117,7 @@ gate_open(struct gate **ret, const struct config *c, struct err *e)
 		0 ||
 	    (rc = kafka_link_follow(&g->kafka, reads, 1, e)) < 0 ||
 	    (rc = config_roles(c, &g->roles, e)) < 0 || (rc = open_server(g, e)) < 0) {
-		gate_close(g);
+		gate_role_close(g);
 		return rc;
 	}
 	log_line(LOG_INFO, "honed %s, gate %s: agents at %s; %u partitions at %s", HONE_VERSION,
@@ -128,7 +128,7 @@ gate_open(struct gate **ret, const struct config *c, struct err *e)
 }
 
 void
-gate_close(struct gate *g)
+gate_role_close(struct gate_role *g)
 {
 	if (g == NULL)
 		return;
@@ -153,7 +153,7 @@ gate_close(struct gate *g)
 
 /* Passes on what waits. A message that cannot be put is a gap in its partition; the batches in it are not acknowledged. */
 static void
-flush_records(struct gate *g)
+flush_records(struct gate_role *g)
 {
 	struct flush f = { .number = ++g->flush_number };
 	struct buf b = { 0 };
@@ -182,7 +182,7 @@ flush_records(struct gate *g)
 }
 
 static void
-ack_flush(struct gate *g, const struct flush *f)
+ack_flush(struct gate_role *g, const struct flush *f)
 {
 	for (; g->ack_at < g->nacks && g->acks[g->ack_at].flush <= f->number; g->ack_at++) {
 		const struct owed_ack *a = &g->acks[g->ack_at];
@@ -201,7 +201,7 @@ ack_flush(struct gate *g, const struct flush *f)
 }
 
 static void
-take_deliveries(struct gate *g, int wait_ms)
+take_deliveries(struct gate_role *g, int wait_ms)
 {
 	struct kafka_delivery d;
 
@@ -229,7 +229,7 @@ take_deliveries(struct gate *g, int wait_ms)
 
 /* The node's times to the time base of the log: records in their order, then the watermark. */
 static void
-map_times(struct gate *g, uint32_t node, struct batch *b)
+map_times(struct gate_role *g, uint32_t node, struct batch *b)
 {
 	int64_t shift_ns = g->kafka.shift_ns;
 
@@ -245,7 +245,7 @@ map_times(struct gate *g, uint32_t node, struct batch *b)
 }
 
 static int
-take_records(struct gate *g, const struct mail *m, struct err *e)
+take_records(struct gate_role *g, const struct mail *m, struct err *e)
 {
 	struct gate_link *l = &g->links[m->tag];
 	struct batch b;
@@ -269,7 +269,7 @@ take_records(struct gate *g, const struct mail *m, struct err *e)
 /* ---- events to the decider ---- */
 
 static void
-flush_events(struct gate *g)
+flush_events(struct gate_role *g)
 {
 	struct relay_head h = { .kind = RELAY_EVENTS,
 		.epoch = g->kafka.epoch,
@@ -293,7 +293,7 @@ flush_events(struct gate *g)
 }
 
 static void
-tell(struct gate *g, enum relay_event_kind kind, uint64_t link, const struct buf *body)
+tell(struct gate_role *g, enum relay_event_kind kind, uint64_t link, const struct buf *body)
 {
 	if (g->events.events.len + body->len > EVENTS_BYTES && g->events.n > 0)
 		flush_events(g);
@@ -301,7 +301,7 @@ tell(struct gate *g, enum relay_event_kind kind, uint64_t link, const struct buf
 }
 
 static void
-tell_text(struct gate *g, enum relay_event_kind kind, uint64_t link, const char *text)
+tell_text(struct gate_role *g, enum relay_event_kind kind, uint64_t link, const char *text)
 {
 	struct buf b = { .data = (uint8_t *)(uintptr_t)text, .len = strlen(text) };
 
@@ -309,7 +309,7 @@ tell_text(struct gate *g, enum relay_event_kind kind, uint64_t link, const char 
 }
 
 static int
-tell_frame(struct gate *g, const struct mail *m, struct err *e)
+tell_frame(struct gate_role *g, const struct mail *m, struct err *e)
 {
 	struct buf b = { 0 };
 	int rc = 0;
@@ -330,7 +330,7 @@ tell_frame(struct gate *g, const struct mail *m, struct err *e)
 /* ---- agents ---- */
 
 static int
-link_for(struct gate *g, const char *name, uint32_t *tag, struct err *e)
+link_for(struct gate_role *g, const char *name, uint32_t *tag, struct err *e)
 {
 	uint32_t i = UINT32_MAX;
 
@@ -352,7 +352,7 @@ link_for(struct gate *g, const char *name, uint32_t *tag, struct err *e)
 }
 
 static void
-joined(struct gate *g, const struct mail *m)
+joined(struct gate_role *g, const struct mail *m)
 {
 	struct clock_sample s = { INT64_MIN, m->at.ns, m->hello->clock_ns, m->hello->clock_ns };
 	struct buf b = { 0 };
@@ -383,7 +383,7 @@ joined(struct gate *g, const struct mail *m)
 
 /* Its records that wait are in the log before the message that it has left. */
 static void
-left(struct gate *g, const struct mail *m)
+left(struct gate_role *g, const struct mail *m)
 {
 	struct gate_link *l = &g->links[m->tag];
 	const char *why = m->text != NULL && m->text[0] != '\0' ? m->text
@@ -398,7 +398,7 @@ left(struct gate *g, const struct mail *m)
 }
 
 static int
-take_clock(struct gate *g, const struct mail *m, struct err *e)
+take_clock(struct gate_role *g, const struct mail *m, struct err *e)
 {
 	struct gate_link *l = &g->links[m->tag];
 	struct clock_echo c;
@@ -427,7 +427,7 @@ take_clock(struct gate *g, const struct mail *m, struct err *e)
 }
 
 static void
-take_frame(struct gate *g, const struct mail *m)
+take_frame(struct gate_role *g, const struct mail *m)
 {
 	struct err e = { 0 };
 	int rc = m->frame == FRAME_RECORDS ? take_records(g, m, &e)
@@ -444,7 +444,7 @@ take_frame(struct gate *g, const struct mail *m)
 }
 
 static void
-take(struct gate *g, const struct mail *m)
+take(struct gate_role *g, const struct mail *m)
 {
 	switch (m->kind) {
 	case MAIL_JOINED:
@@ -471,7 +471,7 @@ take(struct gate *g, const struct mail *m)
 }
 
 static void
-take_mail(struct gate *g)
+take_mail(struct gate_role *g)
 {
 	int64_t until_ns = clock_mono().ns + BURST_MS * MS_NS;
 	struct mail m;
@@ -489,7 +489,7 @@ take_mail(struct gate *g)
 /* ---- orders of the decider ---- */
 
 static struct gate_link *
-link_of(struct gate *g, uint64_t link)
+link_of(struct gate_role *g, uint64_t link)
 {
 	for (uint32_t i = 0; i < g->nlinks; i++)
 		if (g->links[i].peer != NULL && g->links[i].link == link)
@@ -498,7 +498,7 @@ link_of(struct gate *g, uint64_t link)
 }
 
 static void
-obey(struct gate *g, const struct relay_order *o)
+obey(struct gate_role *g, const struct relay_order *o)
 {
 	struct gate_link *l = link_of(g, o->link);
 	struct buf payload = { .data = (uint8_t *)(uintptr_t)o->body, .len = o->len };
@@ -520,7 +520,7 @@ obey(struct gate *g, const struct relay_order *o)
 }
 
 static int
-take_orders(struct gate *g, const struct kafka_message *m, struct err *e)
+take_orders(struct gate_role *g, const struct kafka_message *m, struct err *e)
 {
 	struct reader r = reader_of(m->data, m->len);
 	struct relay_head h;
@@ -557,7 +557,7 @@ take_orders(struct gate *g, const struct kafka_message *m, struct err *e)
 }
 
 static void
-take_kafka(struct gate *g)
+take_kafka(struct gate_role *g)
 {
 	int64_t until_ns = clock_mono().ns + BURST_MS * MS_NS;
 	struct kafka_message m;
@@ -573,7 +573,7 @@ take_kafka(struct gate *g)
 }
 
 static void
-ask_clocks(struct gate *g)
+ask_clocks(struct gate_role *g)
 {
 	struct mono now = clock_mono();
 
@@ -592,7 +592,7 @@ ask_clocks(struct gate *g)
 /* ---- the loop ---- */
 
 static void
-step(struct gate *g)
+step(struct gate_role *g)
 {
 	struct mono now;
 
@@ -612,7 +612,7 @@ step(struct gate *g)
 }
 
 void
-gate_run(struct gate *g, const atomic_bool *stop)
+gate_role_run(struct gate_role *g, const atomic_bool *stop)
 {
 	while (!atomic_load(stop))
 		step(g);

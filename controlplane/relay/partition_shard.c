@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "controlplane/relay/shard.h"
+#include "controlplane/relay/partition_shard.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ struct held_message {
 	int64_t offset, last_ns;
 };
 
-struct shard {
-	struct shard_options o;
+struct partition_shard {
+	struct partition_shard_options o;
 	struct labels *labels;
 	struct assemble *assemble;
 	struct relay_numbers numbers;
@@ -53,7 +53,7 @@ struct shard {
 };
 
 static uint32_t
-node_for(struct shard *s, const char *name)
+node_for(struct partition_shard *s, const char *name)
 {
 	uint32_t i = texts_intern(s->node_names, name, strlen(name));
 
@@ -69,9 +69,10 @@ node_for(struct shard *s, const char *name)
 }
 
 int
-shard_new(struct shard **ret, const struct shard_options *o, struct err *e)
+partition_shard_new(
+    struct partition_shard **ret, const struct partition_shard_options *o, struct err *e)
 {
-	struct shard *s = calloc(1, sizeof *s);
+	struct partition_shard *s = calloc(1, sizeof *s);
 	int rc = ERR_MEMORY;
 
 	if (s == NULL)
@@ -88,7 +89,7 @@ shard_new(struct shard **ret, const struct shard_options *o, struct err *e)
 	    node_for(s, "") != NOBODY || /* no node has this name */
 	    (rc = assemble_new(&s->assemble, &s->o.assemble, s->labels, e)) != 0 ||
 	    (rc = assemble_join(s->assemble, NOBODY, e)) != 0) {
-		shard_free(s);
+		partition_shard_free(s);
 		return err_set(e, rc, "shard: out of memory");
 	}
 	*ret = s;
@@ -96,7 +97,7 @@ shard_new(struct shard **ret, const struct shard_options *o, struct err *e)
 }
 
 void
-shard_free(struct shard *s)
+partition_shard_free(struct partition_shard *s)
 {
 	if (s == NULL)
 		return;
@@ -118,7 +119,7 @@ shard_free(struct shard *s)
 /* ---- gates and nodes ---- */
 
 static void
-node_leaves(struct shard *s, uint32_t node)
+node_leaves(struct partition_shard *s, uint32_t node)
 {
 	if (s->nodes[node].here)
 		assemble_leave(s->assemble, node);
@@ -126,7 +127,7 @@ node_leaves(struct shard *s, uint32_t node)
 }
 
 static void
-gate_leaves(struct shard *s, uint32_t gate)
+gate_leaves(struct partition_shard *s, uint32_t gate)
 {
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (s->nodes[i].gate == gate)
@@ -136,7 +137,7 @@ gate_leaves(struct shard *s, uint32_t gate)
 
 /* Its number; UINT32_MAX: out of memory. */
 static uint32_t
-gate_for(struct shard *s, const char *name)
+gate_for(struct partition_shard *s, const char *name)
 {
 	uint32_t i = texts_intern(s->gate_names, name, strlen(name));
 
@@ -150,7 +151,7 @@ gate_for(struct shard *s, const char *name)
 
 /* What is missing in the log may be of any of the gate's nodes, since the last that came of it. */
 static void
-note_gap(struct shard *s, uint32_t gate, const struct relay_gap *gap)
+note_gap(struct partition_shard *s, uint32_t gate, const struct relay_gap *gap)
 {
 	if (gap->messages == 0)
 		return;
@@ -164,7 +165,7 @@ note_gap(struct shard *s, uint32_t gate, const struct relay_gap *gap)
 
 /* The loss of a gap, at the end of the batch's losses. */
 static int
-add_gap(struct shard *s, struct shard_node *n, struct batch *b)
+add_gap(struct partition_shard *s, struct shard_node *n, struct batch *b)
 {
 	struct loss *all;
 
@@ -185,7 +186,7 @@ add_gap(struct shard *s, struct shard_node *n, struct batch *b)
 }
 
 static int
-join(struct shard *s, uint32_t node, uint32_t gate, struct err *e)
+join(struct partition_shard *s, uint32_t node, uint32_t gate, struct err *e)
 {
 	struct shard_node *n = &s->nodes[node];
 	int rc = 0;
@@ -203,8 +204,8 @@ join(struct shard *s, uint32_t node, uint32_t gate, struct err *e)
 }
 
 static int
-take_section(
-    struct shard *s, uint32_t gate, const struct relay_section *x, int64_t *last_ns, struct err *e)
+take_section(struct partition_shard *s, uint32_t gate, const struct relay_section *x,
+    int64_t *last_ns, struct err *e)
 {
 	uint32_t node = node_for(s, x->node);
 	struct shard_node *n;
@@ -239,7 +240,7 @@ take_section(
 
 /* Gates that are silent while this one is not. */
 static void
-miss_gates(struct shard *s, uint32_t by)
+miss_gates(struct partition_shard *s, uint32_t by)
 {
 	int64_t limit_ns = s->gates[by].newest_ns;
 
@@ -252,7 +253,7 @@ miss_gates(struct shard *s, uint32_t by)
 }
 
 static int
-hold(struct shard *s, int64_t offset, int64_t last_ns)
+hold(struct partition_shard *s, int64_t offset, int64_t last_ns)
 {
 	if (s->held_at > 1024 && s->held_at > s->nheld / 2) {
 		memmove(s->held, s->held + s->held_at, (s->nheld - s->held_at) * sizeof *s->held);
@@ -266,7 +267,8 @@ hold(struct shard *s, int64_t offset, int64_t last_ns)
 }
 
 static int
-take_sections(struct shard *s, uint32_t gate, struct reader *r, int64_t *last_ns, struct err *e)
+take_sections(
+    struct partition_shard *s, uint32_t gate, struct reader *r, int64_t *last_ns, struct err *e)
 {
 	struct relay_section x;
 	struct err why;
@@ -293,7 +295,8 @@ take_sections(struct shard *s, uint32_t gate, struct reader *r, int64_t *last_ns
 }
 
 int
-shard_take(struct shard *s, const void *data, size_t len, int64_t offset, struct err *e)
+partition_shard_take(
+    struct partition_shard *s, const void *data, size_t len, int64_t offset, struct err *e)
 {
 	struct reader r = reader_of(data, len);
 	struct relay_head h;
@@ -332,7 +335,7 @@ shard_take(struct shard *s, const void *data, size_t len, int64_t offset, struct
 
 /* All traces that are due up to here are made: the least watermark of the nodes. It does not go back when a node comes. */
 static int64_t
-frontier(const struct shard *s)
+frontier(const struct partition_shard *s)
 {
 	int64_t least = INT64_MAX;
 
@@ -347,7 +350,7 @@ frontier(const struct shard *s)
 }
 
 static void
-forget_held(struct shard *s)
+forget_held(struct partition_shard *s)
 {
 	while (s->held_at < s->nheld &&
 	       (s->held[s->held_at].last_ns == INT64_MIN ||
@@ -358,7 +361,7 @@ forget_held(struct shard *s)
 
 /* The next trace, complete or given up. */
 static struct trace *
-next_trace(struct shard *s)
+next_trace(struct partition_shard *s)
 {
 	struct trace *t = s->next;
 
@@ -373,7 +376,7 @@ next_trace(struct shard *s)
 }
 
 static int
-fill(struct shard *s, size_t max_bytes, bool *more, struct err *e)
+fill(struct partition_shard *s, size_t max_bytes, bool *more, struct err *e)
 {
 	struct trace *t;
 
@@ -395,8 +398,8 @@ fill(struct shard *s, size_t max_bytes, bool *more, struct err *e)
 }
 
 int
-shard_rows(struct shard *s, const char *source, uint64_t epoch, size_t max_bytes, struct buf *out,
-    bool *none, bool *more, struct err *e)
+partition_shard_rows(struct partition_shard *s, const char *source, uint64_t epoch,
+    size_t max_bytes, struct buf *out, bool *none, bool *more, struct err *e)
 {
 	struct relay_head h = { .kind = RELAY_ROWS, .epoch = epoch };
 	int64_t upto_ns;
@@ -414,7 +417,7 @@ shard_rows(struct shard *s, const char *source, uint64_t epoch, size_t max_bytes
 	h.before = s->before;
 	h.items = s->writer.nrows;
 	strncpy(h.source, source, RELAY_SOURCE_MAX);
-	shard_counts(s, &counts, &numbers);
+	partition_shard_counts(s, &counts, &numbers);
 	if ((rc = rows_end(&s->writer, &h, s->o.partition, *more ? s->told_ns : upto_ns, &counts,
 		 out, e)) != 0)
 		return rc;
@@ -428,13 +431,14 @@ shard_rows(struct shard *s, const char *source, uint64_t epoch, size_t max_bytes
 }
 
 int64_t
-shard_keep(const struct shard *s)
+partition_shard_keep(const struct partition_shard *s)
 {
 	return s->held_at < s->nheld ? s->held[s->held_at].offset : s->next_offset;
 }
 
 void
-shard_counts(const struct shard *s, struct row_counts *ret, struct relay_counts *numbers)
+partition_shard_counts(
+    const struct partition_shard *s, struct row_counts *ret, struct relay_counts *numbers)
 {
 	struct assemble_counts n;
 	uint64_t lost = 0;

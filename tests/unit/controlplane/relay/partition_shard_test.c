@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "controlplane/relay/merge.h"
-#include "controlplane/relay/shard.h"
+#include "controlplane/relay/row_merge.h"
+#include "controlplane/relay/partition_shard.h"
 #include "tests/unit/analysis/generator.h"
 
 enum { TRACES = 1500, MESSAGES = 4096, PARTS = 64, SHARDS = 8 };
@@ -180,7 +180,7 @@ struct play {
 	uint32_t lose_part, lose; /* a message that is missing; 0: none */
 	bool twice;               /* each message comes twice */
 	int hand_over; /* after so many messages another shard takes the partition; 0: none does */
-	struct merge_counts counts;
+	struct row_merge_counts counts;
 	struct relay_counts numbers;
 	struct row_counts rows;
 };
@@ -195,19 +195,20 @@ node_number(void *ctx, const char *name)
 	return TRACE_NONE;
 }
 
-static struct shard *
+static struct partition_shard *
 fresh(uint32_t partition)
 {
-	const struct shard_options o = { options, INT64_C(5000000000), 200 * MS, partition };
-	struct shard *s;
+	const struct partition_shard_options o = { options, INT64_C(5000000000), 200 * MS,
+		partition };
+	struct partition_shard *s;
 	struct err e;
 
-	assert_int_equal(shard_new(&s, &o, &e), 0);
+	assert_int_equal(partition_shard_new(&s, &o, &e), 0);
 	return s;
 }
 
 static void
-pass_rows(struct shard *s, const char *source, uint64_t epoch, struct merge *m)
+pass_rows(struct partition_shard *s, const char *source, uint64_t epoch, struct row_merge *m)
 {
 	bool none, more = true;
 	struct err e;
@@ -215,35 +216,36 @@ pass_rows(struct shard *s, const char *source, uint64_t epoch, struct merge *m)
 	while (more) {
 		struct buf b = { 0 };
 
-		assert_int_equal(shard_rows(s, source, epoch, 4096, &b, &none, &more, &e), 0);
+		assert_int_equal(
+		    partition_shard_rows(s, source, epoch, 4096, &b, &none, &more, &e), 0);
 		if (!none)
-			assert_int_equal(
-			    merge_take(m, b.data, b.len, node_number, NULL, (struct mono){ 1 }, &e),
+			assert_int_equal(row_merge_take(m, b.data, b.len, node_number, NULL,
+					     (struct mono){ 1 }, &e),
 			    0);
 		buf_release(&b);
 	}
 }
 
 static void
-take_rows(struct merge *m, struct digest *d, const struct labels *labels)
+take_rows(struct row_merge *m, struct digest *d, const struct labels *labels)
 {
 	struct trace *t;
 
-	while ((t = merge_next(m, (struct mono){ 1 })) != NULL) {
+	while ((t = row_merge_next(m, (struct mono){ 1 })) != NULL) {
 		digest_add(d, t, labels);
 		trace_free(t);
 	}
-	while ((t = merge_next_incomplete(m)) != NULL)
+	while ((t = row_merge_next_incomplete(m)) != NULL)
 		trace_free(t);
 }
 
 static void
-add_counts(struct play *y, const struct shard *s)
+add_counts(struct play *y, const struct partition_shard *s)
 {
 	struct relay_counts n;
 	struct row_counts c;
 
-	shard_counts(s, &c, &n);
+	partition_shard_counts(s, &c, &n);
 	y->numbers.items += n.items;
 	y->numbers.lost_items += n.lost_items;
 	y->numbers.again += n.again;
@@ -262,18 +264,18 @@ static struct digest
 play(struct log *l, struct play *y)
 {
 	struct labels *labels = labels_new();
-	const struct merge_options mo = {
+	const struct row_merge_options mo = {
 		.partitions = l->parts, .wait_ns = INT64_C(30000000000), .memory_max_bytes = 1 << 30
 	};
-	struct shard *shards[PARTS];
+	struct partition_shard *shards[PARTS];
 	uint32_t at[PARTS] = { 0 };
 	uint64_t epoch[PARTS];
 	struct digest d = { 0 };
-	struct merge *m;
+	struct row_merge *m;
 	struct err e;
 	bool more = true;
 
-	assert_int_equal(merge_new(&m, &mo, labels, (struct mono){ 1 }, &e), 0);
+	assert_int_equal(row_merge_new(&m, &mo, labels, (struct mono){ 1 }, &e), 0);
 	for (uint32_t p = 0; p < l->parts; p++) {
 		shards[p] = fresh(p);
 		epoch[p] = 1;
@@ -291,15 +293,16 @@ play(struct log *l, struct play *y)
 				if (y->lose > 0 && p == y->lose_part && at[p] == y->lose)
 					continue;
 				for (int again = 0; again <= y->twice; again++)
-					assert_int_equal(
-					    shard_take(shards[p], b->data, b->len, at[p], &e), 0);
+					assert_int_equal(partition_shard_take(
+							     shards[p], b->data, b->len, at[p], &e),
+					    0);
 			}
 			more |= at[p] < l->n[p];
 			pass_rows(shards[p], source, epoch[p], m);
 			if (y->hand_over > 0 && turn == (uint32_t)y->hand_over) {
-				int64_t from = shard_keep(shards[p]);
+				int64_t from = partition_shard_keep(shards[p]);
 
-				shard_free(shards[p]);
+				partition_shard_free(shards[p]);
 				shards[p] = fresh(p);
 				epoch[p]++;
 				at[p] = (uint32_t)from;
@@ -310,10 +313,10 @@ play(struct log *l, struct play *y)
 	}
 	for (uint32_t p = 0; p < l->parts; p++) {
 		add_counts(y, shards[p]);
-		shard_free(shards[p]);
+		partition_shard_free(shards[p]);
 	}
-	merge_counts(m, (struct mono){ 1 }, &y->counts);
-	merge_free(m);
+	row_merge_counts(m, (struct mono){ 1 }, &y->counts);
+	row_merge_free(m);
 	labels_free(labels);
 	return d;
 }
@@ -436,7 +439,7 @@ a_trace_is_in_one_partition_for_ever(void **state)
 static void
 a_silent_gate_holds_nobody_back_for_ever(void **state)
 {
-	struct shard *s = fresh(0);
+	struct partition_shard *s = fresh(0);
 	struct split a, b;
 	struct err e;
 	const struct batch begin = { .watermark_ns = 10 * MS },
@@ -454,12 +457,12 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	assert_int_equal(split_init(&b, "b", 1, 1, &e), 0);
 	assert_int_equal(split_batch(&a, "n0", &begin, &e), 0);
 	assert_int_equal(split_take(&a, 0, &m, &none, &e), 0);
-	assert_int_equal(shard_take(s, m.data, m.len, 0, &e), 0);
+	assert_int_equal(partition_shard_take(s, m.data, m.len, 0, &e), 0);
 	buf_reset(&m);
 	assert_int_equal(split_batch(&b, "n1", &later, &e), 0);
 	assert_int_equal(split_take(&b, 0, &m, &none, &e), 0);
-	assert_int_equal(shard_take(s, m.data, m.len, 1, &e), 0);
-	assert_int_equal(shard_rows(s, "s", 1, 4096, &rows, &none, &more, &e), 0);
+	assert_int_equal(partition_shard_take(s, m.data, m.len, 1, &e), 0);
+	assert_int_equal(partition_shard_rows(s, "s", 1, 4096, &rows, &none, &more, &e), 0);
 	assert_false(none);
 	r = reader_of(rows.data, rows.len);
 	assert_int_equal(relay_head_decode(&h, &r, RELAY_ROWS, &e), 0);
@@ -471,7 +474,7 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	buf_release(&rows);
 	split_release(&a);
 	split_release(&b);
-	shard_free(s);
+	partition_shard_free(s);
 }
 
 int

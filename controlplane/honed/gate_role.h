@@ -10,8 +10,8 @@
  * another one; records that are twice in the log are found by the shard. While more than 32 MiB wait for Kafka, no mail is taken, so that
  * the agents' own queues fill.
  */
-#ifndef CONTROLPLANE_HONED_GATE_H
-#define CONTROLPLANE_HONED_GATE_H
+#ifndef CONTROLPLANE_HONED_GATE_ROLE_H
+#define CONTROLPLANE_HONED_GATE_ROLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,12 +19,12 @@
 #include "base/err.h"
 #include "controlplane/honed/honed_config.h"
 
-struct gate;
+struct gate_role;
 
 /* As honed_open(), without a database. Errors of kafka_link_open(), too. */
-int gate_open(struct gate **ret, const struct config *c, struct err *e);
-void gate_close(struct gate *g); /* NULL is fine */
+int gate_role_open(struct gate_role **ret, const struct config *c, struct err *e);
+void gate_role_close(struct gate_role *g); /* NULL is fine */
 /* Until *stop is set. */
-void gate_run(struct gate *g, const atomic_bool *stop);
+void gate_role_run(struct gate_role *g, const atomic_bool *stop);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "controlplane/relay/merge.h"
+#include "controlplane/relay/row_merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +29,15 @@ struct merge_part {
 	struct row_counts counts;
 };
 
-struct merge {
-	struct merge_options o;
+struct row_merge {
+	struct row_merge_options o;
 	struct labels *labels;
 	struct relay_numbers *numbers; /* of each partition */
 	struct merge_part *parts;
 	struct row_queue incomplete;
 	int64_t due_ns; /* of the last row that was passed on, */
 	uint64_t id;    /* and its id */
-	struct merge_counts counts;
+	struct row_merge_counts counts;
 	struct arena scratch;
 };
 
@@ -48,10 +48,10 @@ bytes_of(const struct trace *t)
 }
 
 int
-merge_new(struct merge **ret, const struct merge_options *o, struct labels *labels, struct mono now,
-    struct err *e)
+row_merge_new(struct row_merge **ret, const struct row_merge_options *o, struct labels *labels,
+    struct mono now, struct err *e)
 {
-	struct merge *m = calloc(1, sizeof *m);
+	struct row_merge *m = calloc(1, sizeof *m);
 
 	if (m == NULL)
 		return err_set(e, ERR_MEMORY, "log: out of memory");
@@ -61,7 +61,7 @@ merge_new(struct merge **ret, const struct merge_options *o, struct labels *labe
 	m->parts = calloc(o->partitions, sizeof *m->parts);
 	m->numbers = calloc(o->partitions, sizeof *m->numbers);
 	if (m->parts == NULL || m->numbers == NULL) {
-		merge_free(m);
+		row_merge_free(m);
 		return err_set(e, ERR_MEMORY, "log: out of memory");
 	}
 	for (uint32_t i = 0; i < o->partitions; i++)
@@ -83,7 +83,7 @@ queue_release(struct row_queue *q)
 }
 
 void
-merge_free(struct merge *m)
+row_merge_free(struct row_merge *m)
 {
 	if (m == NULL)
 		return;
@@ -121,7 +121,7 @@ later(int64_t due_ns, uint64_t id, int64_t than_ns, uint64_t than_id)
 }
 
 static void
-take_row(struct merge *m, struct merge_part *p, struct trace *t, int64_t due_ns)
+take_row(struct row_merge *m, struct merge_part *p, struct trace *t, int64_t due_ns)
 {
 	bool whole = trace_has_times(t);
 	bool again = whole ? (p->due_ns != INT64_MIN && !later(due_ns, t->id, p->due_ns, p->id)) ||
@@ -148,7 +148,7 @@ take_row(struct merge *m, struct merge_part *p, struct trace *t, int64_t due_ns)
 }
 
 static int
-take_rows(struct merge *m, struct merge_part *p, const struct rows_message *x, struct reader *r,
+take_rows(struct row_merge *m, struct merge_part *p, const struct rows_message *x, struct reader *r,
     struct err *e)
 {
 	for (uint32_t i = 0; i < x->nrows; i++) {
@@ -167,7 +167,7 @@ take_rows(struct merge *m, struct merge_part *p, const struct rows_message *x, s
 }
 
 int
-merge_take(struct merge *m, const void *data, size_t len, rows_node *node, void *ctx,
+row_merge_take(struct row_merge *m, const void *data, size_t len, rows_node *node, void *ctx,
     struct mono now, struct err *e)
 {
 	struct reader r = reader_of(data, len);
@@ -211,7 +211,7 @@ refused:
 /* ---- out ---- */
 
 static bool
-is_behind(const struct merge *m, const struct merge_part *p, struct mono now)
+is_behind(const struct row_merge *m, const struct merge_part *p, struct mono now)
 {
 	return mono_since_ns(now, p->heard) > m->o.wait_ns;
 }
@@ -226,7 +226,7 @@ digest_with(uint64_t before, const struct trace *t)
 }
 
 static void
-pass_on(struct merge *m, const struct trace *t)
+pass_on(struct row_merge *m, const struct trace *t)
 {
 	m->counts.memory_bytes -= bytes_of(t);
 	m->counts.waiting--;
@@ -234,7 +234,7 @@ pass_on(struct merge *m, const struct trace *t)
 }
 
 struct trace *
-merge_next(struct merge *m, struct mono now)
+row_merge_next(struct row_merge *m, struct mono now)
 {
 	struct merge_part *of = NULL;
 	const struct waiting_row *first = NULL;
@@ -266,7 +266,7 @@ merge_next(struct merge *m, struct mono now)
 }
 
 struct trace *
-merge_next_incomplete(struct merge *m)
+row_merge_next_incomplete(struct row_merge *m)
 {
 	struct trace *t;
 
@@ -278,7 +278,7 @@ merge_next_incomplete(struct merge *m)
 }
 
 static void
-add_counts(struct merge_counts *to, const struct merge_part *p, const struct relay_counts *n)
+add_counts(struct row_merge_counts *to, const struct merge_part *p, const struct relay_counts *n)
 {
 	const uint64_t *from = (const uint64_t *)&p->counts;
 	uint64_t *sums = (uint64_t *)&to->shards;
@@ -295,7 +295,7 @@ add_counts(struct merge_counts *to, const struct merge_part *p, const struct rel
 }
 
 void
-merge_counts(const struct merge *m, struct mono now, struct merge_counts *ret)
+row_merge_counts(const struct row_merge *m, struct mono now, struct row_merge_counts *ret)
 {
 	*ret = m->counts;
 	ret->partitions = m->o.partitions;
