@@ -137,6 +137,10 @@ config_role(const struct config *c)
 static int
 check_kafka(const struct config *c, struct err *e)
 {
+	if (c->kafka_brokers[0] == '\0' && strcmp(c->kafka_role, role_words[ROLE_DECIDER]) != 0)
+		return err_set(e, ERR_INPUT,
+		    "kafka.role: %s: needs kafka.brokers; without them this honed works alone",
+		    c->kafka_role);
 	if (c->kafka_brokers[0] != '\0' && config_role(c) == ROLE_ALONE)
 		return err_set(
 		    e, ERR_INPUT, "kafka.role: %s: must be gate, shard or decider", c->kafka_role);
