@@ -215,6 +215,9 @@ invalid_settings_are_refused(void **state)
 	refused("analysis.cv_max=-1%", NULL, "cv_max");
 	refused("agents.lease=1s", NULL, "lease");
 	refused("controller.agents=/run/x.sock", NULL, "controller.agents");
+	refused("kafka.role=gate", NULL, "kafka.role: gate: needs kafka.brokers");
+	refused("kafka.brokers=k:9092", "kafka.role=broker", "gate, shard or decider");
+	refused("kafka.prefix=a b", NULL, "kafka.prefix");
 	refused("controller.agents=tcp://0.0.0.0:1", NULL, "use tls://address:port");
 	refused("controller.operators=tls://0.0.0.0:1", NULL, "controller.operators");
 	refused("controller.operators=tcp://0.0.0.0:1", NULL, "controller.operators");
