@@ -30,7 +30,8 @@ enum {
 	FLUSH_BYTES = 256 << 10,
 	EVENTS_BYTES = 512 << 10,
 	WAITING_MAX_BYTES = 32 << 20,
-	GATE_NODES_MAX = 16384
+	LINK_TAG_BITS = 14, /* the last ones of a link's number are its tag */
+	GATE_NODES_MAX = 1 << LINK_TAG_BITS
 };
 
 struct gate_link {         /* of one node; the index is its tag, and its number for clocks */
@@ -368,7 +369,7 @@ joined(struct gate_role *g, const struct mail *m)
 	}
 	l = &g->links[tag];
 	l->peer = m->peer;
-	l->link = ++g->next_link;
+	l->link = ++g->next_link << LINK_TAG_BITS | tag;
 	l->asked = (struct mono){ 0 };
 	l->nasked = 0;
 	clocks_sample(g->clocks, tag, &s);
@@ -488,13 +489,14 @@ take_mail(struct gate_role *g)
 
 /* ---- orders of the decider ---- */
 
+/* NULL: that connection has ended. */
 static struct gate_link *
 link_of(struct gate_role *g, uint64_t link)
 {
-	for (uint32_t i = 0; i < g->nlinks; i++)
-		if (g->links[i].peer != NULL && g->links[i].link == link)
-			return &g->links[i];
-	return NULL;
+	uint64_t tag = link % GATE_NODES_MAX;
+	struct gate_link *l = tag < g->nlinks ? &g->links[tag] : NULL;
+
+	return l != NULL && l->peer != NULL && l->link == link ? l : NULL;
 }
 
 static void
