@@ -181,7 +181,7 @@ send_programs(struct sender *n)
 {
 	const char *names[POINTS] = { "shop:a", "shop:b", "shop:c", "shop:d", "shop:e" };
 	struct program list[STEPS];
-	char services[STEPS][8];
+	char services[STEPS][16];
 	struct programs p = { STEPS, POINTS, list, names, NULL };
 	struct buf b = { 0 };
 
