@@ -285,7 +285,7 @@ main(int argc, char **argv)
 	all = calloc(traces * PER_TRACE, sizeof *all);
 	for (int i = 0; i < NODES; i++)
 		start(i, argv[4 + (i >= NODES / 2)]);
-	first_ns = clock_mono().ns + 3000 * MS; /* clocks are asked often at first */
+	first_ns = clock_mono().ns + 2000 * MS; /* clocks are asked often at first */
 	for (uint64_t i = 0; i < traces; i++)
 		make_request(i, first_ns + (int64_t)(i * 1000000000 / per_s));
 	qsort(all, nall, sizeof *all, by_time);

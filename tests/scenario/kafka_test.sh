@@ -27,7 +27,7 @@ role() { # ROLE NAME
 	start "$2" -o kafka.brokers="$brokers" -o kafka.role="$1" -o kafka.name="$2" -o kafka.options="session.timeout.ms=3000 heartbeat.interval.ms=300"
 }
 agents() { # NAME URLS URLS
-	"$O/tests/scenario/kafka_agents" "$D/$1.state" 750 150 "$2" "$3" &
+	"$O/tests/scenario/kafka_agents" "$D/$1.state" 750 200 "$2" "$3" &
 	PID[$1]=$!
 }
 stop() {
