@@ -965,8 +965,8 @@ assemble_next(struct assemble *a)
 		closed = is_closed(p);
 		early = p->early;
 		a->last_due_ns = due_ns(a, p);
-		built = trace_build(a->builder, &t, p, &p->arena, a->last_due_ns, a->labels, &late,
-		    &duplicate);
+		built = trace_build(
+		    a->builder, &t, p, &p->arena, a->last_due_ns, a->labels, &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;

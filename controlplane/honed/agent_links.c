@@ -361,7 +361,7 @@ send_want(struct agent_links *links, uint32_t tag, bool safe, struct mono now)
 	    engine_done_epoch(links->engine, a->node), now, &links->scratch);
 
 	if (payload != NULL)
-		server_want(links->server, a->peer, payload);
+		links->port.want(links->port.of, a->peer, payload);
 	links->times[tag].want_ns = sent_renewal(&a->sent).ns;
 	arena_reset(&links->scratch);
 }
