@@ -4,4 +4,4 @@ $O/tests/scenario/kafka_mock: $O/tests/scenario/kafka_mock.o
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) -lrdkafka
 $O/tests/scenario/kafka_agents: $O/tests/scenario/kafka_agents.o $(call libs,agent/link)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,agent/link)
-scenario: $O/tests/scenario/kafka_mock $O/tests/scenario/kafka_agents
+scenario-build: $O/tests/scenario/kafka_mock $O/tests/scenario/kafka_agents
