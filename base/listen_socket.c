@@ -21,7 +21,7 @@
 #include "base/stream_inside.h"
 
 /* BACKLOG: connections that the kernel holds until they are accepted. Beyond it TCP clients try again after 1 s. */
-enum { DEFER_S = 3, BACKLOG = 256, SCHEME_BYTES = 6, LOCK_MS = 5000, AGAIN_MS = 5 };
+enum { DEFER_S = 3, BACKLOG = 256, SCHEME_BYTES = 6, LOCK_MS = 1000, AGAIN_MS = 5 };
 
 struct listen_socket {
 	int fd;
@@ -87,7 +87,8 @@ clear_stale(const char *url, const struct sockaddr_un *to, struct err *e)
 /*
  * Two programs that start at once on one stale file would both see that nobody listens there, and the later one would remove the
  * socket of the other. So from the look until listen() one of them has the lock of the folder (flock(2)), which ends with the process and
- * leaves no file. *lock is to be closed; -1: a folder that may not be read, or on a file system without locks, is not locked.
+ * leaves no file. *lock is to be closed; -1: a folder that may not be read, or on a file system without locks, is not locked; nor is one
+ * whose lock somebody has for LOCK_MS: who may read the folder can hold it, and must not keep a program from starting.
  */
 static int
 lock_folder(int *lock, const char *url, const char *path, struct err *e)
@@ -101,15 +102,11 @@ lock_folder(int *lock, const char *url, const char *path, struct err *e)
 	*lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(folder);
 	while (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_mono().ns >= until_ns) {
 			close(*lock);
 			*lock = -1;
 			break;
 		}
-		if (clock_mono().ns >= until_ns)
-			return err_set(e, ERR_BUSY,
-			    "%s: another program has held the lock of the folder for %d s", url,
-			    LOCK_MS / 1000);
 		nanosleep(&pause, NULL);
 	}
 	return 0;

@@ -26,7 +26,7 @@ struct accepted_socket {
 
 /*
  * Listens. A socket file is created with `mode`; a stale one that no program listens on is replaced, by one of several programs that
- * start at once: each has the lock of the folder for that, and waits for it at most 5 s (ERR_BUSY). Port 0 takes a free
+ * start at once: each has the lock of the folder for that, and waits for it at most 1 s. Port 0 takes a free
  * port, which listen_socket_url() names. Of a host name the first address that can be bound is taken; an empty name or *
  * is every address of the machine. ERR_BUSY: another program listens there, or the path is a file of another kind;
  * ERR_INPUT: malformed URL; ERR_SYSTEM; ERR_MEMORY.

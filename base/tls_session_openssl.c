@@ -18,7 +18,8 @@ struct tls_session {
 	SSL *ssl;
 	BIO *in, *out; /* from and to the transport; owned by ssl */
 	bool dials, done, resumed, failed;
-	SSL_SESSION *last; /* that this one is to continue; NULL: none, or it is used up */
+	SSL_SESSION *last;  /* that this one is to continue; NULL: none, or it is used up */
+	SSL_SESSION *fresh; /* its ticket came; kept once the peer has said something */
 	char *host;
 	char name[TLS_NAME_MAX_BYTES]; /* the peer's */
 	struct err why;                /* the refusal of its certificate; code 0: none */
@@ -326,6 +327,7 @@ session_close(struct tls_session *k)
 	if (k->done)
 		SSL_set_shutdown(k->ssl, SSL_SENT_SHUTDOWN);
 	give_back_last(k);
+	SSL_SESSION_free(k->fresh);
 	SSL_free(k->ssl);
 	free(k->host);
 	free(k);
@@ -336,9 +338,23 @@ tls_on_session(SSL *ssl, SSL_SESSION *session)
 {
 	struct tls_session *k = SSL_get_app_data(ssl);
 
-	/* 1: the reference is ours. */
-	return k->dials && k->done && k->host != NULL && SSL_version(ssl) == TLS1_3_VERSION &&
-	       ticket_keep(k->of, SSL_get_SSL_CTX(ssl), session, k->host);
+	if (!k->dials || !k->done || k->host == NULL || SSL_version(ssl) != TLS1_3_VERSION)
+		return 0;
+	SSL_SESSION_free(k->fresh);
+	k->fresh = session;
+	return 1; /* the reference is ours */
+}
+
+/*
+ * A session that the peer refuses after the handshake, as it does one whose certificate has expired meanwhile, brings a ticket, too. It is not kept,
+ * so the next handshake is full, and its alert says why.
+ */
+static void
+keep_fresh(struct tls_session *k)
+{
+	if (!ticket_keep(k->of, SSL_get_SSL_CTX(k->ssl), k->fresh, k->host))
+		SSL_SESSION_free(k->fresh);
+	k->fresh = NULL;
 }
 
 static int
@@ -439,6 +455,8 @@ session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct e
 			break;
 	if (BIO_ctrl_pending(k->out) > TLS_OWED_MAX_BYTES)
 		return err_set(e, ERR_INPUT, "it requests key updates without end");
+	if (*n > 0 && k->fresh != NULL)
+		keep_fresh(k);
 	return *n > 0 ? 0 : fail_call(k, result, e);
 }
 

@@ -30,7 +30,7 @@ struct ticket_keys {
 static bool
 hash_file(EVP_MD_CTX *hash, const char *path)
 {
-	FILE *f = fopen(path, "r");
+	FILE *f = fopen(path, "re");
 	uint8_t data[4096];
 	uint64_t length = 0;
 	bool ok = f != NULL;

@@ -15,7 +15,9 @@
 #include "report/document.h"
 #include "report/page.h"
 
-enum { REPORT_MS = 60000 }; /* honed judges the groups of all types for it */
+enum {
+	REPORT_MS = 330000
+}; /* a process of honed judges the groups of all types for it, in 300 s at most */
 
 /* ---- what both do with the document ---- */
 

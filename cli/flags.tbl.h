@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* FLAG(name, as it is written, its value or NULL, help): in the order of --help */
 FLAG(SOCKET, "--socket", "URL", "socket of honed (default: HONE_SOCKET, then " CLIENT_SOCKET ")")
-FLAG(TIMEOUT, "--timeout", "SECONDS", "how long to wait for an answer (10; report: 60)")
+FLAG(TIMEOUT, "--timeout", "SECONDS", "how long to wait for an answer (10; report: 330)")
 FLAG(JSON, "--json", NULL, "print the answer as JSON")
 FLAG(HELP, "--help", NULL, "print this text")
 FLAG(WAIT, "--wait", NULL, "show the progress, and return when it has ended")

@@ -9,7 +9,7 @@ if [ ! -e "$cache/done" ]; then
   command -v npm >/dev/null 2>&1 || { echo "otel_clients: npm is not installed" >&2; exit 1; }
   mkdir -p "$cache"
   cp "$from/package.json" "$from/package-lock.json" "$cache"
-  (cd "$cache" && timeout 300 npm ci --ignore-scripts --no-audit --no-fund) >"$cache/log" 2>&1 || {
+  (cd "$cache" && timeout "${NPM_S:-300}" npm ci --ignore-scripts --no-audit --no-fund) >"$cache/log" 2>&1 || {
     echo "otel_clients: npm ci failed:" >&2
     tail -n 5 "$cache/log" >&2
     exit 1

@@ -7,7 +7,7 @@
 #				Where it is in neither place both are empty, and a line says so: then the page has time series as tables alone
 #	tools/uplot.sh FOLDER	copies it there, for a source package; exit 1: it is not there
 set -eu
-export npm_config_fetch_retries=0
+export npm_config_fetch_retries=0 npm_config_fetch_timeout=20000 NPM_S=60	# behind a network that drops packets a build goes on soon
 source=$(dirname "$0")/../npm/uplot
 from=$source/dist
 [ -e "$from/uPlot.iife.js" ] || {

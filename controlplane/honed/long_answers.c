@@ -37,14 +37,27 @@ long_answers_ask(struct long_answers *l, const struct long_asker *asker, const s
 	return 0;
 }
 
-/* NULL: none waits. */
+/* The first question of another user than the last one answered, so that one with many of them does not hold all others up; else the first. NULL:
+ * none waits. O(questions). */
 static struct long_question *
-take_first(struct long_answers *l)
+take_next(struct long_answers *l)
 {
-	struct long_question *q = l->first;
+	struct long_question *q = l->first, *before = NULL;
 
-	if (q != NULL)
-		l->first = q->next;
+	while (q != NULL && q->who.uid == l->served_uid) {
+		before = q;
+		q = q->next;
+	}
+	if (q == NULL) {
+		q = l->first;
+		before = NULL;
+	}
+	if (q == NULL)
+		return NULL;
+	*(before != NULL ? &before->next : &l->first) = q->next;
+	if (l->last == q)
+		l->last = before;
+	l->served_uid = q->who.uid;
 	return q;
 }
 
@@ -141,6 +154,9 @@ long_answers_step(struct long_answers *l, struct mono now)
 	struct long_answer a = nothing();
 
 	if (l->current != NULL && !still_waits(l->current)) {
+		if (l->changed)
+			log_line(LOG_WARN,
+			    "a report that begins anew had no reader any more: what it would have said is lost");
 		answer_process_stop(&l->process);
 		end_current(l, nothing());
 	}
@@ -155,7 +171,7 @@ long_answers_step(struct long_answers *l, struct mono now)
 			end_current(l, failed(l));
 			break;
 		}
-	while (l->current == NULL && (l->current = take_first(l)) != NULL)
+	while (l->current == NULL && (l->current = take_next(l)) != NULL)
 		if (!still_waits(l->current))
 			end_current(l, nothing());
 		else if (!start(l, now))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The questions that answer_takes_long(), of all doors: each is answered by a process of answer_process.h, one at a time so that they do not
- * take all processors, in the order in which they came. honed's thread waits for none of them.
+ * take all processors, in the order in which they came, but users by turns. honed's thread waits for none of them.
  *
  * What such a question changes (a report that is to begin anew) is changed by honed's thread right after the fork, so that the answer has
  * what the change ends.
@@ -19,7 +19,8 @@ struct long_answers { /* all zeroes but `questions`: none waits */
 	struct long_question *first, *last; /* that wait for their process */
 	struct long_question *current;      /* the process answers it */
 	struct answer_process process;
-	bool changed; /* what the current one changes */
+	bool changed;       /* what the current one changes */
+	int64_t served_uid; /* of the last one whose turn came */
 };
 
 /* An answer: JSON, as text (NULL: none) or in a file that is not empty (-1: none). Whoever is told takes both. Neither: honed ends, or is out

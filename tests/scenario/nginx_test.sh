@@ -96,7 +96,9 @@ nginx_start() {	# [HONE_SAMPLE [CONF [PRELOAD]]]
 free() { ! (exec 3<> "/dev/tcp/127.0.0.1/$PORT") 2> /dev/null; }
 nginx_stop() {	# until the process has ended and its port is free, so that the next nginx is not mistaken for it
 	local pid
-	pid=$(cat "$D/nginx.pid") && kill -QUIT "$pid" && wait_for 20 gone "$pid" && wait_for 20 free
+	pid=$(cat "$D/nginx.pid") && kill -QUIT "$pid" || return
+	wait_for 60 gone "$pid" || { echo "# nginx has not ended for 60 s after SIGQUIT"; kill -KILL "$pid" $(pgrep -P "$pid"); }
+	wait_for 60 free
 }
 answers() { curl -fs -o /dev/null "$1"; }
 workers() { pgrep -P "$(cat "$D/nginx.pid")" -f 'worker process' | sort; }

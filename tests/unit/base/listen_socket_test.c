@@ -9,6 +9,8 @@
 #include <string.h>
 #include <poll.h>
 #include <pthread.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -298,10 +300,27 @@ of_several_that_start_at_once_on_a_stale_file_one_listens(void **state)
 	pthread_barrier_destroy(&begin);
 }
 
+/* Whoever may read the folder can hold its lock. */
+static void
+a_folder_whose_lock_is_held_is_no_obstacle(void **state)
+{
+	struct listen_socket *l;
+	int fd;
+	(void)state;
+
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	leave_stale_socket();
+	l = listen_at(ipc_url);
+	listen_socket_close(l);
+	close(fd);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_folder_whose_lock_is_held_is_no_obstacle),
 		cmocka_unit_test(accepting_never_waits),
 		cmocka_unit_test(a_peer_is_known_by_its_user_or_its_address),
 		cmocka_unit_test(a_stale_socket_is_replaced),

@@ -532,6 +532,8 @@ no_session_of_an_expired_certificate_continues(void **state)
 		   *b = tls_of("ours/ca.pem", "ours/controller.pem", "ours/controller.key", NULL);
 	X509_STORE *store = SSL_CTX_get_cert_store(((struct own_tls *)b)->context);
 	struct sessions s;
+	char byte;
+	size_t n;
 	(void)state;
 
 	assert_false(continues(a, b, "127.0.0.1"));
@@ -540,6 +542,14 @@ no_session_of_an_expired_certificate_continues(void **state)
 	assert_int_equal(s.b_rc, ERR_DENIED);
 	assert_non_null(strstr(s.e.text, "expired on"));
 	assert_string_equal(a->calls->name(s.b), "");
+	/* What came with it, a ticket, is not kept: the next handshake is full, and tells the agent why. */
+	pass(a->calls, s.b, s.a);
+	assert_int_not_equal(a->calls->read(s.a, &byte, 1, &n, &s.e), 0);
+	part(a, &s);
+	s = greet(a, b, "127.0.0.1");
+	assert_int_equal(s.b_rc, ERR_DENIED);
+	assert_int_equal(a->calls->read(s.a, &byte, 1, &n, &s.e), ERR_DENIED);
+	assert_non_null(strstr(s.e.text, "our certificate has expired"));
 	part(a, &s);
 	tls_close(a);
 	tls_close(b);
