@@ -4,11 +4,13 @@
 //	node web.js HONE ROUNDS HONED_PID FLEET_PID [PICTURES]	HONE: the program; PICTURES: a folder for screenshots
 //
 // first_view_ms: from the link (its redirection included) to the frame after the table of types is there, by the page's own clock. Each round
-// is a browser context of its own, so nothing is in a cache. The first one is apart: Chromium itself is cold then. What a machine that is busy
+// is a browser context of its own, so nothing is in a cache. The first one is apart: Chromium itself is cold then. Before each, a page of one row of
+// another server is opened in the same way (blank_ms): that is what Chromium takes by itself. What a machine that is busy
 // with other things does not change: requests and bytes until the first view, the processor time of honed's threads for it (schedstat; the fleet
 // is stopped meanwhile, and what honed takes in as long a time without a page is taken off), and that of the page's thread (timeDomain threadTicks).
 'use strict'
 const fs = require('fs')
+const http = require('http')
 const { execFileSync } = require('child_process')
 const { chromium } = require('playwright-core')
 
@@ -78,6 +80,25 @@ async function open(browser) {
   return { context, page, took: { ...took, requests: sum('requests'), bytes: sum('bytes'), honed_ms: of('main'), web_thread_ms: of('others'),
     script_ms: metrics.ScriptDuration, layout_ms: metrics.LayoutDuration + metrics.RecalcStyleDuration, task_ms: metrics.TaskDuration } }
 }
+// A page that has nothing but one row, behind a redirection as the link is.
+const blankServer = http.createServer((asked, answer) =>
+  asked.url === '/' ? answer.writeHead(303, { Location: '/page' }).end()
+    : answer.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>x</title><main><table><tr data-key="x"><td>x</td></tr></table></main>'))
+async function openBlank(browser) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 } }), page = await context.newPage()
+  await page.addInitScript(watch)
+  process.kill(fleet, 'SIGSTOP')
+  try {
+    await sleep(300)
+    await page.goto(`http://127.0.0.1:${blankServer.address().port}/`, { waitUntil: 'commit' })
+    await page.waitForFunction(() => window.firstView && window.firstView.painted, undefined, { polling: 20 })
+  } finally {
+    process.kill(fleet, 'SIGCONT')
+  }
+  const took = await page.evaluate(() => window.firstView)
+  await context.close()
+  return took.painted
+}
 // How long one report of the type with the most groups takes, as a page asks for it, and how long another page's questions wait meanwhile.
 async function report(page) {
   return page.evaluate(async () => {
@@ -120,9 +141,12 @@ async function answers(page) {
 async function main() {
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'] })
-  const took = []
+  const took = [], blank = []
   let cold
+  await new Promise(listens => blankServer.listen(0, '127.0.0.1', listens))
   for (let n = 0; n <= rounds; n++) {
+    const nothing = await openBlank(browser)
+    if (n > 0) blank.push(nothing)
     const one = await open(browser)
     if (n === 0) cold = one.took
     else took.push(one.took)
@@ -139,11 +163,13 @@ async function main() {
       const all = name => took.map(t => t[name]), cpu = {}
       for (const name of ['honed_ms', 'web_thread_ms', 'script_ms', 'layout_ms', 'task_ms']) cpu[name] = both(all(name))
       console.log(JSON.stringify({ rounds, first_view_ms: { cold: cold.painted, ...both(all('painted')), most: Math.max(...all('painted')) },
-        there_ms: both(all('there')), rows: took[0].rows, requests: Math.max(...all('requests')), bytes: median(all('bytes')), cpu, answer_bytes: sizes, report: r }))
+        there_ms: both(all('there')), blank_ms: both(blank),
+        more_ms: both(took.map((t, i) => t.painted - blank[i])), rows: took[0].rows, requests: Math.max(...all('requests')), bytes: median(all('bytes')), cpu, answer_bytes: sizes, report: r }))
     }
     await one.page.click('form[data-act=leave] button')
     await one.context.close()
   }
+  blankServer.close()
   await browser.close()
 }
 main().catch(e => { console.error(e); process.exit(1) })

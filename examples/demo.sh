@@ -60,7 +60,7 @@ step() { printf '%s%3d s  %s%s\n' "$bold" $((SECONDS - began)) "$*" "$plain"; }
 
 . "$here/stage.sh"
 [ ! -e "$here/$APP/stage.sh" ] || . "$here/$APP/stage.sh"
-load= switcher=
+load= switcher= answer=	# answer: a wrong one, told again behind the logs
 end() {
   local rc=$?
   trap - EXIT INT TERM
@@ -70,7 +70,7 @@ end() {
   fi
   [ -z "$switcher" ] || { kill "$switcher" 2>/dev/null; wait "$switcher" 2>/dev/null; } || true
   [ -z "$load" ] || { kill "$load" 2>/dev/null; wait "$load" 2>/dev/null; } || true
-  [ $rc -eq 0 ] || stage_logs >&2
+  [ $rc -eq 0 ] || { stage_logs; [ -z "$answer" ] || printf '%s\n' "$answer"; } >&2
   [ -z "${SAVE_TO:-}" ] || { mkdir -p "$SAVE_TO" && cp "$stage"/*.{log,db,json} "$stage/answers" "$SAVE_TO"; } || true
   stage_down || rc=1
   exit $rc
@@ -173,5 +173,7 @@ if [ "$check" = right ] && [ -z "$on" ] && { [ $found = 0 ] || [ "$(jq -r '.runs
   echo "${green}The answer is right: '$fault'.${plain}"
   exit 0
 fi
-echo "${red}The answer misses '$fault': $check${plain}"
+answer="The answer misses '$fault': $check"
+echo "$red$answer$plain"
+answer=$(hone forest "$type" 2>&1 || true)$'\n'$answer
 exit 1
