@@ -68,6 +68,9 @@ struct kafka_calls {
 	bool (*delivered)(void *k, int timeout_ms, struct kafka_delivery *ret);
 	/* Notes where a successor begins to read the partition; without waiting. */
 	void (*commit)(void *k, const char *topic, uint32_t partition, int64_t offset);
+	/* The offset that the next message of the partition gets. ERR_PEER: no broker answers in time. */
+	int (*end)(void *k, const char *topic, uint32_t partition, int timeout_ms, int64_t *ret,
+	    struct err *e);
 };
 
 extern const struct kafka_calls kafka_calls; /* of kafka_rdkafka.c */

@@ -286,6 +286,20 @@ kafka_partitions(void *connection, const char *topic, int timeout_ms, uint32_t *
 }
 
 static int
+kafka_end(void *connection, const char *topic, uint32_t partition, int timeout_ms, int64_t *ret,
+    struct err *e)
+{
+	struct kafka *k = connection;
+	int64_t low;
+	rd_kafka_resp_err_t why = rd_kafka_query_watermark_offsets(
+	    k->producer, topic, (int32_t)partition, &low, ret, timeout_ms);
+
+	return why == RD_KAFKA_RESP_ERR_NO_ERROR
+	           ? 0
+	           : err_set(e, ERR_PEER, "kafka: topic %s: %s", topic, rd_kafka_err2str(why));
+}
+
+static int
 consumer_open(struct kafka *k, struct err *e)
 {
 	char why[256];
@@ -459,4 +473,5 @@ kafka_delivered(void *connection, int timeout_ms, struct kafka_delivery *ret)
 }
 
 const struct kafka_calls kafka_calls = { kafka_open, kafka_close, kafka_partitions, kafka_follow,
-	kafka_share, kafka_next, kafka_release, kafka_put, kafka_delivered, kafka_commit };
+	kafka_share, kafka_next, kafka_release, kafka_put, kafka_delivered, kafka_commit,
+	kafka_end };

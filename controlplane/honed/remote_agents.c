@@ -16,7 +16,7 @@
 	INT64_C(1500000000) /* for the beat of another decider, before the first own one */
 #define SOURCE "decider"
 
-enum { WAIT_MS = 20, BURST_MS = 50, ORDERS_BYTES = 512 << 10 };
+enum { END_MS = 2000, WAIT_MS = 20, BURST_MS = 50, ORDERS_BYTES = 512 << 10 };
 
 struct remote_gate {
 	char name[RELAY_SOURCE_MAX + 1];
@@ -74,21 +74,35 @@ take_leader(struct remote_agents *r, const struct kafka_message *m, struct err *
 	return 0;
 }
 
-/* Until nobody leads. */
-static void
-wait_for_term(struct remote_agents *r, const atomic_bool *stop)
+/* A term that is higher than each that was ever taken, also when none of its messages is read any more: it is over the number of messages in
+ * the log, and each decider writes there before the next one asks. */
+static int
+take_term(struct remote_agents *r, struct err *e)
+{
+	int64_t end;
+	int rc = r->kafka.calls->end(
+	    r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0, END_MS, &end, e);
+
+	if (rc == 0)
+		rc = next_term(&r->leader, end, &r->term, e);
+	return rc;
+}
+
+/* Until nobody leads. ERR_INPUT: there is no higher term. */
+static int
+wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 {
 	struct mono began = clock_mono();
 	struct kafka_message m;
 	bool told = false;
-	struct err e;
+	int rc = ERR_PEER;
 
-	while (!atomic_load(stop)) {
+	while (rc == ERR_PEER && !atomic_load(stop)) {
 		struct mono now = clock_mono();
 
 		if (kafka_link_next(&r->kafka, WAIT_MS, &m) == KAFKA_MESSAGE) {
 			if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m))
-				take_leader(r, &m, &e);
+				take_leader(r, &m, e);
 			r->kafka.calls->release(&m);
 		}
 		systemd_watchdog(now);
@@ -99,11 +113,13 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop)
 			told = true;
 		}
 		if (mono_since_ns(now, began) >= LISTEN_NS &&
-		    (r->leader.term == 0 || mono_since_ns(now, r->led) >= LEADER_SILENT_NS))
-			break;
+		    (r->leader.term == 0 || mono_since_ns(now, r->led) >= LEADER_SILENT_NS) &&
+		    (rc = take_term(r, e)) == ERR_PEER)
+			limited_log(&r->kafka.log, now, LOG_WARN, "%s", e->text);
 	}
-	r->term = r->leader.term + 1;
-	log_line(LOG_INFO, "decides from here on (term %llu)", (unsigned long long)r->term);
+	if (rc == 0)
+		log_line(LOG_INFO, "decides from here on (term %llu)", (unsigned long long)r->term);
+	return rc == ERR_PEER ? 0 : rc;
 }
 
 int
@@ -119,11 +135,11 @@ remote_agents_open(
 		return err_set(e, ERR_MEMORY, "out of memory");
 	r->silent_ns = c->silent_after;
 	if ((rc = kafka_link_open(&r->kafka, c, NULL, e)) != 0 ||
-	    (rc = kafka_link_follow(&r->kafka, reads, 3, e)) != 0) {
+	    (rc = kafka_link_follow(&r->kafka, reads, 3, e)) != 0 ||
+	    (rc = wait_for_term(r, stop, e)) != 0) {
 		remote_agents_close(r);
 		return rc;
 	}
-	wait_for_term(r, stop);
 	if (atomic_load(stop))
 		remote_agents_close(r);
 	else

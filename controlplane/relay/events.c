@@ -147,6 +147,17 @@ leader_take(struct leader *l, uint64_t term, uint64_t epoch)
 }
 
 int
+next_term(const struct leader *l, int64_t end, uint64_t *ret, struct err *e)
+{
+	uint64_t most = end > 0 && (uint64_t)end > l->term ? (uint64_t)end : l->term;
+
+	if (most == UINT64_MAX)
+		return err_set(e, ERR_INPUT, "log: a decider has the highest term possible");
+	*ret = most + 1;
+	return 0;
+}
+
+int
 orders_open(struct reader *r, const char *gate, uint64_t epoch, uint32_t *echo, int64_t *beat_ns,
     uint32_t *n, struct err *e)
 {

@@ -15,7 +15,7 @@
  * only if its message has an echo of this run of the gate, and that beat is at most ORDER_AGE_MAX_NS old by the gate's own clock. Thus a
  * decider that was stopped, and wakes, turns nothing on, and no clock of another machine matters.
  *
- * Who decides follows from the order of hone.orders alone: a decider that begins takes a term higher than all that it has read. All readers
+ * Who decides follows from the order of hone.orders alone: a decider that begins takes a term higher than all before (next_term()). All readers
  * agree on the leader (struct leader): the first run with the highest term. A decider that reads that it is another one ends.
  */
 #ifndef CONTROLPLANE_RELAY_EVENTS_H
@@ -111,6 +111,10 @@ struct leader { /* all zeroes: none was read */
 
 /* Takes note of a message of this term and run. Whether it is the leader's: any other is to be dropped. */
 bool leader_take(struct leader *l, uint64_t term, uint64_t epoch);
+
+/* The term of a decider that begins when the log of orders has had `end` messages: over all that it has read, and over all that were taken
+ * before, since a decider with term n + 1 begins behind n messages and then writes one. ERR_INPUT: there is no higher one. */
+int next_term(const struct leader *l, int64_t end, uint64_t *ret, struct err *e);
 
 /* Whether an order with the echo of this beat still counts. */
 bool order_counts(int64_t beat_ns, int64_t now_ns);

@@ -25,6 +25,29 @@ all_readers_agree_on_the_first_run_with_the_highest_term(void **state)
 	assert_false(leader_take(&l, 2, 50));
 }
 
+/* Also one that has read nothing of the deciders before it. */
+static void
+a_decider_that_begins_takes_a_term_over_all_before(void **state)
+{
+	struct leader gate = { 0 }, none = { 0 }, read = { 40, 7 };
+	uint64_t term = 0, before;
+	int64_t end = 0;
+	struct err e;
+	(void)state;
+
+	for (uint64_t run = 1; run < 5; run++) {
+		before = term;
+		assert_int_equal(next_term(&none, end, &term, &e), 0);
+		assert_true(term > before);
+		assert_true(leader_take(&gate, term, run));
+		end += 1 + (int64_t)(run % 2); /* what it writes */
+	}
+	assert_int_equal(next_term(&read, end, &term, &e), 0);
+	assert_int_equal(term, 41);
+	read.term = UINT64_MAX;
+	assert_int_equal(next_term(&read, end, &term, &e), ERR_INPUT);
+}
+
 static void
 an_order_counts_only_by_a_beat_of_the_gate_that_is_young(void **state)
 {
@@ -129,6 +152,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_readers_agree_on_the_first_run_with_the_highest_term),
+		cmocka_unit_test(a_decider_that_begins_takes_a_term_over_all_before),
 		cmocka_unit_test(an_order_counts_only_by_a_beat_of_the_gate_that_is_young),
 		cmocka_unit_test(events_are_read_as_they_were_written_and_no_prefix_is),
 		cmocka_unit_test(a_gate_finds_the_echo_of_this_run_of_its_own_only),
