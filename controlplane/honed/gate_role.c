@@ -34,9 +34,10 @@ enum {
 	GATE_NODES_MAX = 1 << LINK_TAG_BITS
 };
 
-struct gate_link {         /* of one node; the index is its tag, and its number for clocks */
-	struct peer *peer; /* NULL: not connected */
-	uint64_t link;     /* of this connection */
+struct gate_link {            /* of one node; the index is its tag, and its number for clocks */
+	struct peer *peer;    /* NULL: not connected */
+	uint64_t link;        /* of this connection */
+	uint64_t incarnation; /* of its agent */
 	char name[NODE_NAME_MAX + 1];
 	struct mono asked;
 	uint32_t nasked;
@@ -259,7 +260,7 @@ take_records(struct gate_role *g, const struct mail *m, struct err *e)
 	if (!array_reserve(g->acks, g->acks_cap, g->nacks + 1))
 		return err_set(e, ERR_MEMORY, "the gate is out of memory");
 	map_times(g, m->tag, &b);
-	if ((rc = split_batch(&g->split, l->name, &b, e)) != 0)
+	if ((rc = split_batch(&g->split, l->name, l->incarnation, m->seq, &b, e)) != 0)
 		return rc;
 	g->acks[g->nacks++] = (struct owed_ack){ g->flush_number + 1, l->link, m->seq, m->tag };
 	g->records += b.nrecords;
@@ -369,6 +370,7 @@ joined(struct gate_role *g, const struct mail *m)
 	}
 	l = &g->links[tag];
 	l->peer = m->peer;
+	l->incarnation = m->hello->incarnation;
 	l->link = ++g->next_link << LINK_TAG_BITS | tag;
 	l->asked = (struct mono){ 0 };
 	l->nasked = 0;

@@ -11,8 +11,9 @@
 struct shard_node {
 	bool here;
 	uint32_t gate;
-	int64_t watermark_ns; /* the highest of its sections; INT64_MIN: none */
-	int64_t lost_from_ns; /* messages are missing since then; INT64_MAX: none are */
+	int64_t watermark_ns;      /* the highest of its sections; INT64_MIN: none */
+	int64_t lost_from_ns;      /* messages are missing since then; INT64_MAX: none are */
+	uint64_t incarnation, seq; /* of its last batch */
 };
 
 struct shard_gate {
@@ -44,6 +45,7 @@ struct partition_shard {
 	bool waits;                        /* the first hello_ns have not passed */
 	int64_t upto_ns, told_ns;          /* all rows up to here are made; were told */
 	int64_t next_offset;
+	uint64_t twice;             /* records of batches that came before, through another gate */
 	uint64_t refused, gap_owed; /* records of a gap that no node has been charged with yet */
 	struct rows_writer writer;
 	uint64_t number, before; /* of the messages of rows */
@@ -203,6 +205,17 @@ join(struct partition_shard *s, uint32_t node, uint32_t gate, struct err *e)
 	return rc;
 }
 
+/* Whether the batch came before: an agent's batches come in order, and again only from where the next gate has none acknowledged. */
+static bool
+is_again(struct shard_node *n, const struct relay_section *x)
+{
+	if (n->incarnation == x->incarnation && x->seq <= n->seq)
+		return true;
+	n->incarnation = x->incarnation;
+	n->seq = x->seq;
+	return false;
+}
+
 static int
 take_section(struct partition_shard *s, uint32_t gate, const struct relay_section *x,
     int64_t *last_ns, struct err *e)
@@ -221,7 +234,13 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 		return 0;
 	}
 	if ((rc = batch_decode(&b, &s->scratch, x->batch, x->len, e)) != 0 ||
-	    (rc = join(s, node, gate, e)) != 0 || (rc = add_gap(s, n, &b)) != 0)
+	    (rc = join(s, node, gate, e)) != 0)
+		return rc;
+	if (is_again(n, x)) { /* its watermark is as true as before */
+		s->twice += b.nrecords;
+		b.nrecords = b.nlosses = 0;
+	}
+	if ((rc = add_gap(s, n, &b)) != 0)
 		return rc;
 	if (b.watermark_ns > n->watermark_ns)
 		n->watermark_ns = b.watermark_ns;
@@ -446,7 +465,8 @@ partition_shard_counts(
 	assemble_counts(s->assemble, &n);
 	for (int i = 0; i < LOSS_REASONS; i++)
 		lost += n.lost[i];
-	*ret = (struct row_counts){ n.records, n.used, n.held, n.late, n.duplicate, n.given_up,
-		n.outside, lost + s->gap_owed, n.complete, n.lossy, s->refused };
+	*ret = (struct row_counts){ n.records + s->twice, n.used, n.held, n.late,
+		n.duplicate + s->twice, n.given_up, n.outside, lost + s->gap_owed, n.complete,
+		n.lossy, s->refused };
 	*numbers = s->numbers.counts;
 }

@@ -84,16 +84,17 @@ write_record(struct split_part *p, const struct batch *b, const struct record *f
 
 /* Closes the section: the writer's batch behind its node. */
 static bool
-add_section(
-    struct split_part *p, const char *node, enum relay_section_state state, int64_t watermark_ns)
+add_section(struct split_part *p, const struct relay_section *x, int64_t watermark_ns)
 {
 	size_t before = p->sections.len;
 	struct buf batch = { 0 };
 	bool ok = batch_end(&p->writer, watermark_ns, &batch, NULL) == 0;
 
 	if (ok) {
-		buf_text(&p->sections, node, strnlen(node, NODE_NAME_MAX));
-		buf_u8(&p->sections, (uint8_t)state);
+		buf_text(&p->sections, x->node, strlen(x->node));
+		buf_u8(&p->sections, (uint8_t)x->state);
+		buf_u64(&p->sections, x->incarnation);
+		buf_uint(&p->sections, x->seq);
 		buf_text(&p->sections, (const char *)batch.data, batch.len);
 		ok = !p->sections.failed;
 	}
@@ -110,13 +111,12 @@ add_section(
 
 /* The section of each partition, or of none: a partition without it would wait for the node, or believe that it has its records. */
 static bool
-add_sections(
-    struct split *s, const char *node, enum relay_section_state state, int64_t watermark_ns)
+add_sections(struct split *s, const struct relay_section *x, int64_t watermark_ns)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		size_t len = s->parts[i].sections.len;
 
-		if (add_section(&s->parts[i], node, state, watermark_ns)) {
+		if (add_section(&s->parts[i], x, watermark_ns)) {
 			s->parts[i].writer.last_ns = (int64_t)len; /* where to go back to */
 			continue;
 		}
@@ -131,8 +131,14 @@ add_sections(
 }
 
 int
-split_batch(struct split *s, const char *node, const struct batch *b, struct err *e)
+split_batch(struct split *s, const char *node, uint64_t incarnation, uint64_t seq,
+    const struct batch *b, struct err *e)
 {
+	struct relay_section x = {
+		.state = RELAY_NODE_HERE, .incarnation = incarnation, .seq = seq
+	};
+
+	snprintf(x.node, sizeof x.node, "%s", node);
 	if (!clear_labels(s, b->nlabels))
 		return out_of_memory(e);
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -148,15 +154,18 @@ split_batch(struct split *s, const char *node, const struct batch *b, struct err
 	for (uint32_t i = 0; i < b->nrecords; i++)
 		write_record(
 		    &s->parts[relay_partition(b->records[i].trace_id, s->n)], b, &b->records[i]);
-	return add_sections(s, node, RELAY_NODE_HERE, b->watermark_ns) ? 0 : out_of_memory(e);
+	return add_sections(s, &x, b->watermark_ns) ? 0 : out_of_memory(e);
 }
 
 int
 split_left(struct split *s, const char *node, struct err *e)
 {
+	struct relay_section x = { .state = RELAY_NODE_LEFT };
+
+	snprintf(x.node, sizeof x.node, "%s", node);
 	for (uint32_t i = 0; i < s->n; i++)
 		batch_begin(&s->parts[i].writer);
-	return add_sections(s, node, RELAY_NODE_LEFT, 0) ? 0 : out_of_memory(e);
+	return add_sections(s, &x, 0) ? 0 : out_of_memory(e);
 }
 
 size_t
@@ -235,6 +244,8 @@ relay_section_decode(struct relay_section *ret, struct reader *r, struct err *e)
 
 	node = read_text(r, NODE_NAME_MAX, &len);
 	state = read_u8(r);
+	s.incarnation = read_u64(r);
+	s.seq = read_uint(r);
 	if (r->failed || len == 0 || memchr(node, 0, len) != NULL || state >= RELAY_NODE_STATES)
 		return malformed(e);
 	memcpy(s.node, node, len);

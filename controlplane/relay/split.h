@@ -3,10 +3,11 @@
  * Batches of agents, cut into partitions by trace id, as messages of hone.records:
  *
  *	head (its items: records) | nsections uint | sections
- *	section	node text | state u8 | length uint | batch (wire/record.h)
+ *	section	node text | state u8 | incarnation of the agent u64 | the batch's number there uint | length uint | batch (wire/record.h)
  *
  * The times of the batch are on the time base of the log. Every partition has every node, with its watermark and its losses, since a
- * trace waits for nodes that have no record in its partition, too. A section of state LEFT says that the node's agent has left.
+ * trace waits for nodes that have no record in its partition, too. A section of state LEFT says that the node's agent has left. By the
+ * agent's own number a batch is recognised that came through two gates, each of which has converted its times by its own estimate.
  */
 #ifndef CONTROLPLANE_RELAY_SPLIT_H
 #define CONTROLPLANE_RELAY_SPLIT_H
@@ -45,8 +46,10 @@ int split_init(
     struct split *s, const char *source, uint64_t epoch, uint32_t partitions, struct err *e);
 void split_release(struct split *s);
 
-/* Adds a batch of the node to all partitions. ERR_MEMORY: to none; what waits is unchanged. O(records + partitions x labels). */
-int split_batch(struct split *s, const char *node, const struct batch *b, struct err *e);
+/* Adds the batch `seq` of this run of the node's agent to all partitions. ERR_MEMORY: to none; what waits is unchanged. O(records + partitions
+ * x labels). */
+int split_batch(struct split *s, const char *node, uint64_t incarnation, uint64_t seq,
+    const struct batch *b, struct err *e);
 /* The node's agent has left. ERR_MEMORY. O(partitions). */
 int split_left(struct split *s, const char *node, struct err *e);
 
@@ -61,7 +64,8 @@ int split_take(struct split *s, uint32_t partition, struct buf *out, bool *none,
 struct relay_section {
 	char node[NODE_NAME_MAX + 1];
 	enum relay_section_state state;
-	const uint8_t *batch; /* in the message */
+	uint64_t incarnation, seq; /* 0 of a node that has left */
+	const uint8_t *batch;      /* in the message */
 	size_t len;
 };
 

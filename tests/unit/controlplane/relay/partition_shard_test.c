@@ -150,7 +150,9 @@ written(struct gen *g, const size_t *first, uint32_t parts, uint32_t ngates)
 		for (uint32_t i = 0; i < GEN_NODES; i++) {
 			struct batch b = slice_batch(&s, g, first, i);
 
-			assert_int_equal(split_batch(&gates[i % ngates], names[i], &b, &e), 0);
+			assert_int_equal(split_batch(&gates[i % ngates], names[i], 1,
+					     (uint64_t)step + 1, &b, &e),
+			    0);
 		}
 		put(l, &gates[0]);
 		if (ngates > 1 && step % 3 == 2) /* the other gathers for longer */
@@ -455,11 +457,11 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 
 	assert_int_equal(split_init(&a, "a", 1, 1, &e), 0);
 	assert_int_equal(split_init(&b, "b", 1, 1, &e), 0);
-	assert_int_equal(split_batch(&a, "n0", &begin, &e), 0);
+	assert_int_equal(split_batch(&a, "n0", 1, 1, &begin, &e), 0);
 	assert_int_equal(split_take(&a, 0, &m, &none, &e), 0);
 	assert_int_equal(partition_shard_take(s, m.data, m.len, 0, &e), 0);
 	buf_reset(&m);
-	assert_int_equal(split_batch(&b, "n1", &later, &e), 0);
+	assert_int_equal(split_batch(&b, "n1", 1, 1, &later, &e), 0);
 	assert_int_equal(split_take(&b, 0, &m, &none, &e), 0);
 	assert_int_equal(partition_shard_take(s, m.data, m.len, 1, &e), 0);
 	assert_int_equal(partition_shard_rows(s, "s", 1, 4096, &rows, &none, &more, &e), 0);
@@ -477,6 +479,56 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	partition_shard_free(s);
 }
 
+static void
+put_one(struct partition_shard *s, struct split *gate, int64_t offset, uint64_t seq,
+    const struct batch *b)
+{
+	struct buf m = { 0 };
+	struct err e;
+	bool none;
+
+	assert_int_equal(split_batch(gate, "n0", 9, seq, b, &e), 0);
+	assert_int_equal(split_take(gate, 0, &m, &none, &e), 0);
+	assert_int_equal(partition_shard_take(s, m.data, m.len, offset, &e), 0);
+	buf_release(&m);
+}
+
+/* Each gate has its own estimate of a node's clock, so the same batch has other times there. */
+static void
+a_batch_that_came_through_another_gate_before_counts_once(void **state)
+{
+	struct partition_shard *s = fresh(0);
+	struct batch_label label = {
+		.kind = RECORD_POINT, .len = 5, .text = "a/b:c", .fields = NULL
+	};
+	struct record r = { .trace_id = 7, .unit_id = 7, .time_ns = 3 * MS };
+	struct batch b = { .watermark_ns = 10 * MS,
+		.nlabels = 1,
+		.labels = &label,
+		.nrecords = 1,
+		.records = &r };
+	struct relay_counts numbers;
+	struct row_counts c;
+	struct split one, two;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(split_init(&one, "a", 1, 1, &e), 0);
+	assert_int_equal(split_init(&two, "b", 1, 1, &e), 0);
+	put_one(s, &one, 0, 1, &b);
+	put_one(s, &one, 1, 2, &b);
+	r.time_ns += 1000;
+	put_one(s, &two, 2, 2, &b); /* it was not acknowledged */
+	put_one(s, &two, 3, 3, &b);
+	partition_shard_counts(s, &c, &numbers);
+	assert_int_equal(c.records, 4);
+	assert_int_equal(c.duplicate, 1);
+	assert_int_equal(c.held, 3);
+	split_release(&one);
+	split_release(&two);
+	partition_shard_free(s);
+}
+
 int
 main(void)
 {
@@ -487,6 +539,7 @@ main(void)
 		cmocka_unit_test(a_missing_message_is_lost_records_and_no_evidence),
 		cmocka_unit_test(a_trace_is_in_one_partition_for_ever),
 		cmocka_unit_test(a_silent_gate_holds_nobody_back_for_ever),
+		cmocka_unit_test(a_batch_that_came_through_another_gate_before_counts_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
