@@ -88,6 +88,7 @@ take_partition(struct shard_role *s, uint32_t partition, struct err *e)
 		.assemble = { .memory_max_bytes = (size_t)c->memory_max / s->kafka.partitions,
 		    .skew_ns = c->skew,
 		    .patience_ns = c->patience,
+		    .late_ends_ns = c->late_ends,
 		    .records_max = (uint32_t)c->records_max },
 		.silent_ns = SILENT_NS,
 		.hello_ns = HELLO_NS < c->patience / 2 ? HELLO_NS : c->patience / 2,

@@ -24,7 +24,7 @@ struct shard_gate {
 /* While it is joined, and sends nothing, no trace is complete. Its number is that of the name "". */
 enum { NOBODY = 0 };
 
-/* A message that may still be needed: until the rows are past its last record by the patience. */
+/* A message that may still be needed: until the rows are past the last time in it, of a record or a loss, by as long as a trace waits. */
 struct held_message {
 	int64_t offset, last_ns;
 };
@@ -57,10 +57,13 @@ struct partition_shard {
 static uint32_t
 node_for(struct partition_shard *s, const char *name)
 {
-	uint32_t i = texts_intern(s->node_names, name, strlen(name));
+	uint32_t i = texts_find(s->node_names, name, strlen(name));
 
-	if (i == UINT32_MAX || i < s->nnodes)
+	if (i != UINT32_MAX)
 		return i;
+	if (s->nnodes == SHARD_NODES_MAX ||
+	    (i = texts_intern(s->node_names, name, strlen(name))) == UINT32_MAX)
+		return UINT32_MAX;
 	if (!array_reserve(s->nodes, s->nodes_cap, i + 1) ||
 	    !array_reserve(s->names, s->names_cap, i + 1))
 		return UINT32_MAX;
@@ -226,7 +229,10 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 	int rc;
 
 	if (node == UINT32_MAX)
-		return err_set(e, ERR_MEMORY, "shard: out of memory");
+		return s->nnodes == SHARD_NODES_MAX
+		           ? err_set(e, ERR_INPUT, "%d nodes are the most that one shard takes",
+				 SHARD_NODES_MAX)
+		           : err_set(e, ERR_MEMORY, "shard: out of memory");
 	n = &s->nodes[node];
 	if (x->state == RELAY_NODE_LEFT) {
 		if (n->gate == gate)
@@ -252,12 +258,16 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 		s->first_ns = b.watermark_ns;
 	if (b.nrecords > 0 && b.records[b.nrecords - 1].time_ns > *last_ns)
 		*last_ns = b.records[b.nrecords - 1].time_ns;
+	for (uint32_t i = 0; i < b.nlosses; i++)
+		if (b.losses[i].to_ns > *last_ns)
+			*last_ns = b.losses[i].to_ns;
 	return assemble_batch(s->assemble, node, &b, e);
 }
 
 /* ---- messages ---- */
 
-/* Gates that are silent while this one is not. */
+/* Gates that are silent while this one is not; and nodes of this one of which nothing came since a message was missing: it may have said that
+ * they left. */
 static void
 miss_gates(struct partition_shard *s, uint32_t by)
 {
@@ -269,6 +279,10 @@ miss_gates(struct partition_shard *s, uint32_t by)
 	for (uint32_t i = 0; i < s->ngates; i++)
 		if (!s->gates[i].left && s->gates[i].newest_ns < limit_ns)
 			gate_leaves(s, i);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].gate == by && s->nodes[i].lost_from_ns != INT64_MAX &&
+		    s->nodes[i].watermark_ns < limit_ns)
+			node_leaves(s, i);
 }
 
 static int
@@ -371,10 +385,12 @@ frontier(const struct partition_shard *s)
 static void
 forget_held(struct partition_shard *s)
 {
+	const struct assemble_options *o = &s->o.assemble;
+	int64_t waits_ns = o->patience_ns + o->skew_ns + o->late_ends_ns;
+
 	while (s->held_at < s->nheld &&
 	       (s->held[s->held_at].last_ns == INT64_MIN ||
-		   (s->upto_ns > INT64_MIN &&
-		       s->held[s->held_at].last_ns < s->upto_ns - s->o.assemble.patience_ns)))
+		   (s->upto_ns > INT64_MIN && s->held[s->held_at].last_ns < s->upto_ns - waits_ns)))
 		s->held_at++;
 }
 

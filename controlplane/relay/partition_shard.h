@@ -24,6 +24,10 @@
 
 struct partition_shard;
 
+enum {
+	SHARD_NODES_MAX = 16384
+}; /* as many as a decider takes; sections of further ones are refused */
+
 struct partition_shard_options {
 	struct assemble_options assemble; /* order_ns is taken as 0 */
 	int64_t silent_ns;

@@ -493,6 +493,84 @@ put_one(struct partition_shard *s, struct split *gate, int64_t offset, uint64_t 
 	buf_release(&m);
 }
 
+/* The time up to which all rows are there, by the next message of rows. */
+static int64_t
+upto_ns(struct partition_shard *s)
+{
+	struct labels *labels = labels_new();
+	struct arena arena = { 0 };
+	struct buf rows = { 0 };
+	struct rows_message x;
+	struct relay_head h;
+	struct reader r;
+	bool none, more;
+	struct err e;
+
+	assert_int_equal(partition_shard_rows(s, "s", 1, 4096, &rows, &none, &more, &e), 0);
+	assert_false(none);
+	r = reader_of(rows.data, rows.len);
+	assert_int_equal(relay_head_decode(&h, &r, RELAY_ROWS, &e), 0);
+	assert_int_equal(rows_open(&x, &r, labels, node_number, NULL, &arena, &e), 0);
+	arena_release(&arena);
+	labels_free(labels);
+	buf_release(&rows);
+	return x.upto_ns;
+}
+
+/* n1 leaves in a message that Kafka loses. */
+static void
+a_node_whose_leaving_was_lost_holds_nobody_back_for_ever(void **state)
+{
+	struct partition_shard *s = fresh(0);
+	struct batch b = { .watermark_ns = 10 * MS };
+	struct buf m = { 0 };
+	struct split gate;
+	struct err e;
+	bool none;
+	(void)state;
+
+	assert_int_equal(split_init(&gate, "a", 1, 1, &e), 0);
+	assert_int_equal(split_batch(&gate, "n1", 4, 1, &b, &e), 0);
+	put_one(s, &gate, 0, 1, &b);
+	assert_int_equal(split_left(&gate, "n1", &e), 0);
+	assert_int_equal(split_take(&gate, 0, &m, &none, &e), 0);
+	b.watermark_ns = 4000 * MS;
+	put_one(s, &gate, 2, 2, &b);
+	assert_int_equal(upto_ns(s), 10 * MS); /* it may be late */
+	b.watermark_ns = 8000 * MS;
+	put_one(s, &gate, 3, 3, &b);
+	assert_int_equal(upto_ns(s), 8000 * MS);
+	buf_release(&m);
+	split_release(&gate);
+	partition_shard_free(s);
+}
+
+/* Its traces are lossy also for who takes the partition over. */
+static void
+a_message_with_losses_alone_is_kept_as_long_as_one_with_records(void **state)
+{
+	struct partition_shard *s = fresh(0);
+	struct loss loss = { .reason = LOSS_RING, .count = 3, .from_ns = 0, .to_ns = 500 * MS };
+	struct batch b = { .watermark_ns = 500 * MS, .nlosses = 1, .losses = &loss };
+	struct split gate;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(split_init(&gate, "a", 1, 1, &e), 0);
+	put_one(s, &gate, 0, 1, &b);
+	b.nlosses = 0;
+	b.watermark_ns = 2500 * MS;
+	put_one(s, &gate, 1, 2, &b);
+	assert_int_equal(upto_ns(s), 2500 * MS);
+	assert_int_equal(partition_shard_keep(s), 0);
+	b.watermark_ns = 2506 * MS; /* past the patience, and the skew */
+	put_one(s, &gate, 2, 3, &b);
+	assert_int_equal(upto_ns(s), 2506 * MS);
+	assert_int_equal(partition_shard_keep(s), 3);
+	split_release(&gate);
+	partition_shard_free(s);
+}
+
 /* Each gate has its own estimate of a node's clock, so the same batch has other times there. */
 static void
 a_batch_that_came_through_another_gate_before_counts_once(void **state)
@@ -539,6 +617,8 @@ main(void)
 		cmocka_unit_test(a_missing_message_is_lost_records_and_no_evidence),
 		cmocka_unit_test(a_trace_is_in_one_partition_for_ever),
 		cmocka_unit_test(a_silent_gate_holds_nobody_back_for_ever),
+		cmocka_unit_test(a_node_whose_leaving_was_lost_holds_nobody_back_for_ever),
+		cmocka_unit_test(a_message_with_losses_alone_is_kept_as_long_as_one_with_records),
 		cmocka_unit_test(a_batch_that_came_through_another_gate_before_counts_once),
 	};
 
