@@ -37,6 +37,7 @@ struct log_facts {
 	/* Rows that came, and what became of them; lost_rows have not come. */
 	uint64_t rows, taken, waiting, again, strange, full, lost_rows;
 	uint64_t lost_events, unknown_agents;
+	uint64_t over;   /* messages of runs of gates and shards that were replaced */
 	uint64_t digest; /* of the rows that were taken, in their order */
 };
 

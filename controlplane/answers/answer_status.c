@@ -205,7 +205,7 @@ log_json(const struct answer_context *c)
 	snprintf(digest, sizeof digest, "%016llx", (unsigned long long)l->digest);
 	return json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I},"
-	    " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}, s:I, s:I}",
+	    " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}, s:I, s:I, s:I}",
 	    "term", (json_int_t)l->term, "gates", (json_int_t)l->gates, "agents",
 	    (json_int_t)l->agents, "partitions", (json_int_t)l->partitions, "behind",
 	    (json_int_t)l->behind, "gate_records", (json_int_t)l->gate_records, "gate_bytes",
@@ -216,7 +216,8 @@ log_json(const struct answer_context *c)
 	    (json_int_t)l->rows, "taken", (json_int_t)l->taken, "waiting", (json_int_t)l->waiting,
 	    "again", (json_int_t)l->again, "strange", (json_int_t)l->strange, "full",
 	    (json_int_t)l->full, "lost", (json_int_t)l->lost_rows, "digest", digest, "lost_events",
-	    (json_int_t)l->lost_events, "unknown_agents", (json_int_t)l->unknown_agents);
+	    (json_int_t)l->lost_events, "unknown_agents", (json_int_t)l->unknown_agents, "over",
+	    (json_int_t)l->over);
 }
 
 json_t *

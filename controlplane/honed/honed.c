@@ -362,6 +362,7 @@ take_remote(struct honed *h)
 		.full = c.rows.full,
 		.lost_rows = c.rows.numbers.lost_items,
 		.lost_events = c.lost_events,
+		.over = c.over + c.rows.numbers.over,
 		.unknown_agents = c.unknown_agents,
 		.digest = c.rows.digest };
 }

@@ -16,7 +16,14 @@
 	INT64_C(1500000000) /* for the beat of another decider, before the first own one */
 #define SOURCE "decider"
 
-enum { END_MS = 2000, WAIT_MS = 20, BURST_MS = 50, ORDERS_BYTES = 512 << 10 };
+enum {
+	END_MS = 2000,
+	TRACES_STEP = 2000,
+	READ_MS = 250,
+	WAIT_MS = 20,
+	BURST_MS = 50,
+	ORDERS_BYTES = 512 << 10
+};
 
 struct remote_gate {
 	char name[RELAY_SOURCE_MAX + 1];
@@ -32,13 +39,14 @@ struct remote_agent { /* to the links, its address is a struct peer's */
 	uint64_t link;
 	uint32_t tag;
 	bool welcome;
+	uint64_t kept; /* number of the message with its last KEEP: a gate sends one at a time */
 };
 
 struct remote_agents {
 	struct kafka_link kafka;
 	struct agent_links *links;
 	struct row_merge *merge;
-	int64_t silent_ns;
+	int64_t silent_ns, skew_ns;
 	struct remote_gate gates[RELAY_GATES_MAX];
 	uint32_t ngates;
 	struct map agents; /* struct remote_agent, by agent_key() */
@@ -48,8 +56,8 @@ struct remote_agents {
 	struct leader leader;
 	uint64_t term; /* ours; 0: not taken */
 	bool replaced;
-	struct mono led; /* when the leader's last message came */
-	struct mono told;
+	struct mono led;        /* when the leader's last message came */
+	struct mono told, read; /* when orders were sent, and the log was read */
 	uint64_t lost_events, unknown;
 	struct arena scratch;
 };
@@ -134,6 +142,7 @@ remote_agents_open(
 	if (r == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	r->silent_ns = c->silent_after;
+	r->skew_ns = c->skew;
 	if ((rc = kafka_link_open(&r->kafka, c, NULL, e)) != 0 ||
 	    (rc = kafka_link_follow(&r->kafka, reads, 3, e)) != 0 ||
 	    (rc = wait_for_term(r, stop, e)) != 0) {
@@ -174,6 +183,14 @@ remote_agents_replaced(const struct remote_agents *r)
 
 /* ---- orders ---- */
 
+/* A decider that stood still may have been replaced, and has not read it yet. */
+static bool
+may_order(const struct remote_agents *r, struct mono now)
+{
+	return !r->replaced && mono_since_ns(now, r->read) <= READ_MS * MS_NS;
+}
+
+/* Nothing is left of orders that fail, or may not be sent: desired states are sent again, and so is a refusal. */
 static void
 flush_orders(struct remote_agents *r)
 {
@@ -193,13 +210,16 @@ flush_orders(struct remote_agents *r)
 		echoes[i].beat_ns = r->gates[i].beat_ns;
 	}
 	r->told = clock_mono();
+	if (!may_order(r, r->told)) {
+		orders_release(&r->orders);
+		return;
+	}
 	if (orders_end(&r->orders, &h, r->term, echoes, r->ngates, &b, &e) != 0)
 		limited_log(&r->kafka.log, r->told, LOG_ERROR, "%s", e.text);
 	else
 		kafka_link_put(&r->kafka, TOPIC_ORDERS, 0, &b, 0);
 	buf_release(&b);
-	orders_release(
-	    &r->orders); /* nothing is left of one that failed: desired states are sent again */
+	orders_release(&r->orders);
 	r->order_number++;
 	r->order_before += h.items;
 }
@@ -218,7 +238,8 @@ remote_agents_send(struct remote_agents *r)
 {
 	struct mono now = clock_mono();
 
-	if (r->orders.n > 0 || mono_since_ns(now, r->told) >= RELAY_BEAT_NS)
+	/* After a long step orders wait until the log was read. */
+	if (may_order(r, now) && (r->orders.n > 0 || mono_since_ns(now, r->told) >= RELAY_BEAT_NS))
 		flush_orders(r);
 	limited_log_flush(&r->kafka.log, now, "");
 }
@@ -259,7 +280,13 @@ want(void *of, struct peer *p, const struct buf *payload)
 static bool
 keep(void *of, struct peer *p, const struct buf *payload)
 {
-	order(of, (struct remote_agent *)p, RELAY_KEEP, payload->data, payload->len);
+	struct remote_agents *r = of;
+	struct remote_agent *a = (struct remote_agent *)p;
+
+	if (a->kept == r->order_number + 1)
+		return false;
+	order(r, a, RELAY_KEEP, payload->data, payload->len);
+	a->kept = r->order_number + 1;
 	return true;
 }
 
@@ -293,18 +320,26 @@ agent_key(uint32_t gate, uint64_t link)
 	return (uint64_t)gate << 48 ^ link;
 }
 
-/* NULL: there are RELAY_GATES_MAX others. */
+/* A new one takes the place of one that is gone, if there are RELAY_GATES_MAX; NULL: all of them are there. */
 static struct remote_gate *
 gate_for(struct remote_agents *r, const char *name)
 {
-	for (uint32_t i = 0; i < r->ngates; i++)
+	uint32_t i = 0;
+
+	for (i = 0; i < r->ngates; i++)
 		if (strcmp(r->gates[i].name, name) == 0)
 			return &r->gates[i];
-	if (r->ngates == RELAY_GATES_MAX)
+	while (i < r->ngates && (r->ngates < RELAY_GATES_MAX || r->gates[i].here))
+		i++;
+	if (i == RELAY_GATES_MAX)
 		return NULL;
-	r->gates[r->ngates] = (struct remote_gate){ 0 };
-	snprintf(r->gates[r->ngates].name, sizeof r->gates[r->ngates].name, "%s", name);
-	return &r->gates[r->ngates++];
+	if (i < r->ngates) /* orders that wait name gates by their numbers */
+		flush_orders(r);
+	else
+		r->ngates++;
+	r->gates[i] = (struct remote_gate){ 0 };
+	snprintf(r->gates[i].name, sizeof r->gates[i].name, "%s", name);
+	return &r->gates[i];
 }
 
 static void
@@ -355,26 +390,47 @@ miss_gates(struct remote_agents *r)
 	}
 }
 
+/* The hello that the gate got, as strictly as the gate takes it. */
 static int
-agent_joined(struct remote_agents *r, uint32_t gate, const struct relay_event *x, struct err *e)
+joined_hello(struct remote_agents *r, const struct relay_event *x, struct hello *ret, struct err *e)
 {
 	struct reader in = reader_of(x->body, x->len);
 	size_t len, version_len;
 	const char *node = read_text(&in, NODE_NAME_MAX, &len),
 		   *version = read_text(&in, 255, &version_len);
-	struct mail m = { .kind = MAIL_JOINED, .at = clock_mono() };
-	struct hello hello = { .clock_ns = m.at.ns };
-	struct remote_agent *a, *before;
+	struct hello h = { 0 };
+	struct buf b = { 0 };
+	int rc;
 
-	if (in.failed || len == 0 || memchr(node, 0, len) != NULL)
-		return err_set(e, ERR_INPUT, "log: the name of a node is malformed");
-	hello.node = arena_text(&r->scratch, node, len);
-	hello.version = arena_text(&r->scratch, version, version_len);
+	if (in.failed || reader_left(&in) > 0 || memchr(node, 0, len) != NULL)
+		return err_set(e, ERR_INPUT, "log: an agent's name or version is malformed");
+	h.node = arena_text(&r->scratch, node, len);
+	h.version = arena_text(&r->scratch, version, version_len);
+	if (h.node == NULL || h.version == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	hello_encode(&h, &b);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "out of memory")
+	              : hello_decode(ret, &r->scratch, b.data, b.len, e);
+	buf_release(&b);
+	return rc;
+}
+
+static int
+agent_joined(struct remote_agents *r, uint32_t gate, const struct relay_event *x, struct err *e)
+{
+	struct mail m = { .kind = MAIL_JOINED, .at = clock_mono() };
+	struct hello hello;
+	struct remote_agent *a, *before;
+	int rc = joined_hello(r, x, &hello, e);
+
+	if (rc != 0)
+		return rc;
+	/* No more certain than the clocks of the gates are. */
+	hello.clock_ns = m.at.ns - r->skew_ns;
 	if ((before = map_get(&r->agents, agent_key(gate, x->link))) != NULL)
 		agent_left(r, before, "it connected again");
 	a = calloc(1, sizeof *a);
-	if (hello.node == NULL || hello.version == NULL || a == NULL ||
-	    !map_put(&r->agents, agent_key(gate, x->link), a)) {
+	if (a == NULL || !map_put(&r->agents, agent_key(gate, x->link), a)) {
 		free(a);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
@@ -389,7 +445,20 @@ agent_joined(struct remote_agents *r, uint32_t gate, const struct relay_event *x
 	return 0;
 }
 
-/* As a CLOCK frame that we had asked for; all its times are on our clock, and the offset is 0 within its error. */
+/* A time on the time base of the log, on our clock. False: it is none. */
+static bool
+read_time(int64_t *ret, struct reader *in, int64_t shift_ns)
+{
+	int64_t t_ns = read_int(in);
+
+	if (in->failed || t_ns < 0 || t_ns > INT64_MAX / 4)
+		return false;
+	*ret = t_ns - shift_ns;
+	return true;
+}
+
+/* As a CLOCK frame that we had asked for; all its times are on our clock, and the offset is 0 within its error. Its error is that of the round trip
+ * and that of the clocks of two gates: else a trace over two gates would contradict what is certain of their agents. */
 static int
 agent_clock(struct remote_agents *r, const struct remote_agent *a, const struct relay_event *x,
     struct err *e)
@@ -402,12 +471,13 @@ agent_clock(struct remote_agents *r, const struct remote_agent *a, const struct 
 	struct buf b = { 0 };
 	int rc;
 
-	c.asked_ns = read_int(&in) - r->kafka.shift_ns;
-	m.at.ns = read_int(&in) - r->kafka.shift_ns;
-	c.came_ns = read_int(&in) - r->kafka.shift_ns;
-	c.went_ns = read_int(&in) - r->kafka.shift_ns;
-	if (in.failed)
+	if (!read_time(&c.asked_ns, &in, r->kafka.shift_ns) ||
+	    !read_time(&m.at.ns, &in, r->kafka.shift_ns) ||
+	    !read_time(&c.came_ns, &in, r->kafka.shift_ns) ||
+	    !read_time(&c.went_ns, &in, r->kafka.shift_ns))
 		return err_set(e, ERR_INPUT, "log: a clock is malformed");
+	c.asked_ns -= r->skew_ns;
+	m.at.ns += r->skew_ns;
 	clock_encode(&c, &b);
 	m.data = b.data;
 	m.len = b.len;
@@ -486,6 +556,10 @@ take_events(struct remote_agents *r, const struct kafka_message *m, struct err *
 	    (rc = events_open(&events, &in, e)) != 0)
 		return rc;
 	v = relay_numbers_take(&r->events, &h, &gap);
+	if (v == RELAY_OVER)
+		limited_log(&r->kafka.log, clock_mono(), LOG_WARN,
+		    "gate %s: a run of it that was replaced goes on; do two gates have this kafka.name?",
+		    h.source);
 	if (v != RELAY_NEXT && v != RELAY_NEW_RUN)
 		return 0;
 	if ((g = gate_for(r, h.source)) == NULL)
@@ -537,8 +611,9 @@ pass_traces(struct remote_agents *r)
 	struct trace *t;
 	struct err e;
 
-	while ((t = row_merge_next(r->merge, now)) != NULL ||
-	       (t = row_merge_next_incomplete(r->merge)) != NULL)
+	for (int i = 0; i < TRACES_STEP && ((t = row_merge_next(r->merge, now)) != NULL ||
+					       (t = row_merge_next_incomplete(r->merge)) != NULL);
+	     i++)
 		if (engine_take(r->links->engine, t, &e) != 0)
 			limited_log(&r->kafka.log, now, LOG_ERROR, "%s", e.text);
 }
@@ -548,6 +623,7 @@ remote_agents_take(struct remote_agents *r)
 {
 	int64_t until_ns = clock_mono().ns + BURST_MS * MS_NS;
 	struct kafka_message m;
+	bool drained = true;
 
 	while (kafka_link_next(&r->kafka, 0, &m) == KAFKA_MESSAGE) {
 		struct err e;
@@ -563,10 +639,14 @@ remote_agents_take(struct remote_agents *r)
 		if (rc != 0)
 			limited_log(&r->kafka.log, clock_mono(), LOG_ERROR, "%s", e.text);
 		r->kafka.calls->release(&m);
-		if (clock_mono().ns > until_ns)
+		if (clock_mono().ns > until_ns) {
+			drained = false;
 			break;
+		}
 	}
-	miss_gates(r);
+	r->read = clock_mono();
+	if (drained) /* else beats may wait to be read */
+		miss_gates(r);
 	pass_traces(r);
 }
 
@@ -577,6 +657,7 @@ remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret)
 		.term = r->term,
 		.lost_events = r->lost_events,
 		.unknown_agents = r->unknown };
+	ret->over = r->events.counts.over;
 	for (uint32_t i = 0; i < r->ngates; i++) {
 		ret->gates += r->gates[i].here;
 		ret->records += r->gates[i].records;

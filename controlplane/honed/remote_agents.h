@@ -42,8 +42,8 @@ struct remote_counts {
 	uint64_t term;
 	uint64_t records,
 	    bytes; /* that the connected gates have taken from agents, in their present runs */
-	uint64_t lost_events,
-	    unknown_agents; /* messages; agents that were refused since they were not known */
+	/* Messages of gates; of these, such as came of a run that was replaced; agents that were refused since they were not known. */
+	uint64_t lost_events, over, unknown_agents;
 	struct row_merge_counts rows;
 };
 void remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret);
