@@ -176,21 +176,24 @@ row_merge_take(struct row_merge *m, const void *data, size_t len, rows_node *nod
 	struct relay_head h;
 	struct relay_gap gap;
 	enum relay_verdict v;
+	uint32_t partition;
 	int rc;
 
 	arena_reset(&m->scratch);
-	if ((rc = relay_head_decode(&h, &r, RELAY_ROWS, e)) != 0 ||
-	    (rc = rows_open(&x, &r, m->labels, node, ctx, &m->scratch, e)) != 0)
+	if ((rc = relay_head_decode(&h, &r, RELAY_ROWS, e)) != 0)
 		goto refused;
-	if (x.partition >= m->o.partitions) {
-		rc = err_set(e, ERR_INPUT, "log: rows of partition %u; there are %u", x.partition,
+	if ((partition = rows_partition(r)) >= m->o.partitions) {
+		rc = err_set(e, ERR_INPUT, "log: rows of a partition that is not one of %u",
 		    m->o.partitions);
 		goto refused;
 	}
-	p = &m->parts[x.partition];
-	v = relay_numbers_take(&m->numbers[x.partition], &h, &gap);
+	/* First, since labels stay: a message that counts for nothing adds none. */
+	p = &m->parts[partition];
+	v = relay_numbers_take(&m->numbers[partition], &h, &gap);
 	if (v != RELAY_NEXT && v != RELAY_NEW_RUN)
 		return 0;
+	if ((rc = rows_open(&x, &r, m->labels, node, ctx, &m->scratch, e)) != 0)
+		goto refused;
 	if (v == RELAY_NEW_RUN)
 		p->run_from_ns = p->upto_ns;
 	p->heard = now;

@@ -28,8 +28,8 @@ struct row_merge_counts {
 	uint64_t taken;              /* rows that were passed on, with those that were given up, */
 	uint64_t waiting;            /* or wait, */
 	uint64_t again;              /* or had come before, or came too late, */
-	uint64_t strange; /* or have a node that is not known, or a label with other fields, */
-	uint64_t full;    /* or were over the memory bound, */
+	uint64_t strange;            /* or have a node that is not known, */
+	uint64_t full;               /* or were over the memory bound, */
 	uint64_t refused; /* messages that were malformed; their rows are in no other count */
 	uint32_t partitions, behind; /* behind: partitions that are not waited for */
 	size_t memory_bytes;

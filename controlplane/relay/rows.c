@@ -17,8 +17,12 @@ enum {
 	LABEL_MIN_BYTES = 3,
 	NODE_MIN_BYTES = 2,
 	UNIT_MIN_BYTES = 11,
-	EVENT_MIN_BYTES = 6,
+	EVENT_MIN_BYTES = 5,
+	NO_FIELD = 255 /* over RECORD_VALUES_MAX */
 };
+
+#define TIME_MAX_NS (INT64_MAX / 4)
+#define DUE_MAX_NS INT64_C(3600000000000) /* after the end of a request */
 
 /* ---- writing ---- */
 
@@ -266,9 +270,34 @@ read_count(uint32_t *ret, struct reader *r, uint64_t max, size_t min_bytes)
 	return true;
 }
 
+/* A label that is known by this text has the fields of its first program; values go by their names, as in a batch of another version. */
 static int
-read_label(
-    struct rows_message *m, uint32_t i, struct reader *r, struct labels *labels, struct err *e)
+match_fields(
+    struct rows_message *m, uint32_t i, const char *const *sent, struct arena *a, struct err *e)
+{
+	const struct label *here = labels_get(m->known, m->labels[i]);
+	uint32_t n = m->nfields[i];
+	bool same = here->nfields == n;
+	uint8_t *from;
+
+	for (uint32_t j = 0; j < n && same; j++)
+		same = strcmp(here->fields[j], sent[j]) == 0;
+	if (same)
+		return 0;
+	if ((from = arena_alloc(a, RECORD_VALUES_MAX)) == NULL)
+		return out_of_memory(e);
+	memset(from, NO_FIELD, RECORD_VALUES_MAX);
+	for (uint32_t j = 0; j < here->nfields && j < RECORD_VALUES_MAX; j++)
+		for (uint32_t k = 0; k < n && from[j] == NO_FIELD; k++)
+			if (strcmp(here->fields[j], sent[k]) == 0)
+				from[j] = (uint8_t)k;
+	m->from[i] = from;
+	return 0;
+}
+
+static int
+read_label(struct rows_message *m, uint32_t i, struct reader *r, struct labels *labels,
+    struct arena *a, struct err *e)
 {
 	const char *fields[RECORD_VALUES_MAX], *text, *s;
 	static const char nothing[] = "";
@@ -289,6 +318,8 @@ read_label(
 		names[j][n] = '\0';
 		fields[j] = names[j];
 	}
+	if ((kind & KIND_SILENT) != 0 && nfields > 0)
+		return malformed(e, "a label");
 	if ((kind & KIND_SILENT) != 0)
 		m->labels[i] = labels_silent(labels, (enum record_kind)(kind & ~KIND_SILENT));
 	else
@@ -297,10 +328,15 @@ read_label(
 	if (m->labels[i] == LABEL_NONE)
 		return malformed(e, "a label (or there is no room for it)");
 	m->nfields[i] = (uint32_t)nfields;
-	/* A label that is known by this text with other fields has those: values would be another's. */
-	if ((kind & KIND_SILENT) == 0 && labels_get(labels, m->labels[i])->nfields != m->nfields[i])
-		m->kinds[i] = 1;
-	return 0;
+	return match_fields(m, i, fields, a, e);
+}
+
+uint32_t
+rows_partition(struct reader r)
+{
+	uint64_t partition = read_uint(&r);
+
+	return r.failed || partition > UINT16_MAX ? UINT32_MAX : (uint32_t)partition;
 }
 
 int
@@ -326,12 +362,12 @@ rows_open(struct rows_message *ret, struct reader *r, struct labels *labels, row
 	if (!read_count(&m.nlabels, r, BATCH_LABELS_MAX, LABEL_MIN_BYTES))
 		return malformed(e, "the number of labels");
 	m.labels = arena_calloc(a, m.nlabels, sizeof *m.labels);
-	m.kinds = arena_calloc(a, m.nlabels, sizeof *m.kinds);
+	m.from = arena_calloc(a, m.nlabels, sizeof *m.from);
 	m.nfields = arena_calloc(a, m.nlabels, sizeof *m.nfields);
-	if (m.labels == NULL || m.kinds == NULL || m.nfields == NULL)
+	if (m.labels == NULL || m.from == NULL || m.nfields == NULL)
 		return out_of_memory(e);
 	for (uint32_t i = 0; i < m.nlabels; i++)
-		if ((rc = read_label(&m, i, r, labels, e)) != 0)
+		if ((rc = read_label(&m, i, r, labels, a, e)) != 0)
 			return rc;
 	if (!read_count(&m.nnodes, r, UINT16_MAX, NODE_MIN_BYTES))
 		return malformed(e, "the number of nodes");
@@ -358,7 +394,7 @@ struct row_reader {
 	struct reader *r;
 	struct trace *t;
 	int64_t last_ns, due_ns;
-	bool strange; /* it has a node that is not known, or a label whose fields are others here */
+	bool strange; /* it has a node that is not known */
 };
 
 static bool
@@ -404,11 +440,39 @@ read_value(struct value *v, struct row_reader *x)
 	return !x->r->failed;
 }
 
+/* In the order of the label's fields here. */
+static bool
+read_values(struct event *e, struct row_reader *x, uint32_t label)
+{
+	uint32_t n = x->m->nfields[label], here = labels_get(x->m->known, e->label)->nfields;
+	const uint8_t *from = x->m->from[label];
+	struct value sent[RECORD_VALUES_MAX], *values;
+
+	if (n > reader_left(x->r))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!read_value(&sent[i], x))
+			return false;
+	here = here < RECORD_VALUES_MAX ? here : RECORD_VALUES_MAX;
+	if (here == 0)
+		return true;
+	if ((values = arena_calloc(&x->t->arena, here, sizeof *values)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < here; i++) {
+		uint32_t j = from != NULL ? from[i] : i;
+
+		if (j < n)
+			values[i] = sent[j];
+	}
+	e->nvalues = here;
+	e->values = values;
+	return true;
+}
+
 static bool
 read_event(struct event *e, struct row_reader *x, uint32_t unit)
 {
 	uint64_t head = read_uint(x->r), label = head >> 2, node;
-	struct value *values = NULL;
 
 	*e = (struct event){ .unit = unit };
 	e->time_ns = x->last_ns = (int64_t)((uint64_t)x->last_ns + (uint64_t)read_int(x->r));
@@ -421,18 +485,10 @@ read_event(struct event *e, struct row_reader *x, uint32_t unit)
 		return false;
 	e->label = x->m->labels[label];
 	e->node = x->m->nodes[node];
-	x->strange |= e->node == TRACE_NONE || x->m->kinds[label] != 0;
+	x->strange |= e->node == TRACE_NONE;
 	if ((head & 2) == 0)
 		return true;
-	e->nvalues = x->m->nfields[label];
-	if (e->nvalues > reader_left(x->r) ||
-	    (values = arena_calloc(&x->t->arena, e->nvalues, sizeof *values)) == NULL)
-		return false;
-	e->values = values;
-	for (uint32_t i = 0; i < e->nvalues; i++)
-		if (!read_value(&values[i], x))
-			return false;
-	return true;
+	return read_values(e, x, (uint32_t)label);
 }
 
 static bool
@@ -494,13 +550,42 @@ read_events(struct row_reader *x)
 	return true;
 }
 
-/* What the analysis takes for granted: a trace with times has one begin, in its root, and one end, at its times; and events of a unit
- * are in order. */
+static bool
+is_time(int64_t ns)
+{
+	return ns >= -TIME_MAX_NS && ns <= TIME_MAX_NS;
+}
+
+/* Sums and differences of two of its times do not overflow. */
+static bool
+has_sound_times(const struct trace *t, int64_t due_ns)
+{
+	if (!is_time(t->begin_ns) || !is_time(t->end_ns) || due_ns < t->end_ns ||
+	    due_ns - t->end_ns > DUE_MAX_NS)
+		return false;
+	for (uint32_t i = 0; i < t->nunits; i++)
+		if (!is_time(t->units[i].shared_ns))
+			return false;
+	for (uint32_t i = 0; i < t->nevents; i++)
+		if (!is_time(t->events[i].time_ns))
+			return false;
+	for (uint32_t i = 0; i < t->nbelow; i++)
+		if (!is_time(t->below[i].time_ns))
+			return false;
+	return true;
+}
+
+/* What the analysis takes for granted: a trace with times has one begin, in its root, and one end, at its times; events of a unit are in order; and
+ * its type, and the fork without a unit, are there. */
 static bool
 is_sound(const struct trace *t, const struct labels *labels)
 {
 	uint32_t begins = 0, ends = 0;
 
+	if (t->type != LABEL_NONE && kind_in(labels_kinds(labels), t->type) != RECORD_REQUEST_BEGIN)
+		return false;
+	if (t->incomplete == INCOMPLETE_NO_UNIT && t->incomplete_label == LABEL_NONE)
+		return false;
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
 		uint8_t kind = kind_in(labels_kinds(labels), e->label) & (uint8_t)~KIND_SILENT;
@@ -544,7 +629,7 @@ read_row(struct row_reader *x, int64_t shift_ns)
 	if (x->r->failed || !read_units(x) || root > t->nunits)
 		return false;
 	t->root = root == 0 ? TRACE_NONE : (uint32_t)root - 1;
-	return read_events(x) && is_sound(t, x->m->known);
+	return read_events(x) && has_sound_times(t, x->due_ns) && is_sound(t, x->m->known);
 }
 
 int

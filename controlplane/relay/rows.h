@@ -62,14 +62,16 @@ struct rows_message {
 	uint32_t nlabels, nnodes, nrows;
 	const struct labels *known; /* the reader's table, */
 	uint32_t *labels;           /* and the message's labels in it */
-	uint8_t *kinds;             /* 1: it has other fields there */
-	uint32_t *nfields;
+	uint32_t *nfields;          /* in the message */
+	uint8_t **from;             /* of each field there the message's; NULL: the same */
 	uint32_t *nodes; /* the reader's numbers; TRACE_NONE: the reader does not know it */
 };
 
 /* The reader's number of a node, or TRACE_NONE. */
 typedef uint32_t rows_node(void *ctx, const char *name);
 
+/* The partition that stands behind the head; UINT32_MAX: malformed. */
+uint32_t rows_partition(struct reader r);
 /* Reads what stands behind the head up to the first row; the tables are in the arena. ERR_INPUT, ERR_MEMORY. */
 int rows_open(struct rows_message *ret, struct reader *r, struct labels *labels, rows_node *node,
     void *ctx, struct arena *a, struct err *e);
