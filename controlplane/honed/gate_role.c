@@ -13,6 +13,7 @@
 #include "base/systemd.h"
 #include "base/texts.h"
 #include "base/tls.h"
+#include "controlplane/honed/file_limit.h"
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/kafka_link.h"
 #include "controlplane/relay/events.h"
@@ -99,6 +100,7 @@ open_server(struct gate_role *g, struct err *e)
 		return err_prefix(e, "[tls] in honed.conf");
 	so.tls = g->tls;
 	so.roles = g->roles;
+	file_limit_raise(&so);
 	return server_open(&g->server, &so, e);
 }
 
@@ -153,6 +155,22 @@ gate_role_close(struct gate_role *g)
 
 /* ---- records to the log ---- */
 
+/* Gives the room of what is delivered back, also when something always waits. */
+static void
+compact(struct gate_role *g)
+{
+	if (g->flush_at > 64 && g->flush_at > g->nflushes / 2) {
+		g->nflushes -= g->flush_at;
+		memmove(g->flushes, g->flushes + g->flush_at, g->nflushes * sizeof *g->flushes);
+		g->flush_at = 0;
+	}
+	if (g->ack_at > 1024 && g->ack_at > g->nacks / 2) {
+		g->nacks -= g->ack_at;
+		memmove(g->acks, g->acks + g->ack_at, g->nacks * sizeof *g->acks);
+		g->ack_at = 0;
+	}
+}
+
 /* Passes on what waits. A message that cannot be put is a gap in its partition; the batches in it are not acknowledged. */
 static void
 flush_records(struct gate_role *g)
@@ -163,6 +181,7 @@ flush_records(struct gate_role *g)
 	bool none;
 
 	g->flushed = clock_mono();
+	compact(g);
 	if (split_empty(&g->split) || !array_reserve(g->flushes, g->flushes_cap, g->nflushes + 1))
 		return;
 	for (uint32_t p = 0; p < g->split.n; p++) {
@@ -229,20 +248,32 @@ take_deliveries(struct gate_role *g, int wait_ms)
 		g->flush_at = g->nflushes = 0;
 }
 
+/* A time of our clock on the time base of the log. None is after now, whatever the agent says: by a watermark in the future a shard would believe
+ * that all other gates are silent. */
+static int64_t
+on_log(const struct gate_role *g, int64_t our_ns, int64_t now_ns)
+{
+	int64_t t_ns = our_ns < now_ns ? our_ns : now_ns;
+
+	t_ns = (int64_t)((uint64_t)t_ns + (uint64_t)g->kafka.shift_ns);
+	return t_ns > 0 ? t_ns : 0;
+}
+
 /* The node's times to the time base of the log: records in their order, then the watermark. */
 static void
 map_times(struct gate_role *g, uint32_t node, struct batch *b)
 {
-	int64_t shift_ns = g->kafka.shift_ns;
+	int64_t now_ns = clock_mono().ns;
 
 	for (uint32_t i = 0; i < b->nrecords; i++)
-		b->records[i].time_ns = clocks_map(g->clocks, node, b->records[i].time_ns) +
-		                        shift_ns;
-	b->watermark_ns = clocks_map(g->clocks, node, b->watermark_ns) + shift_ns;
+		b->records[i].time_ns = on_log(
+		    g, clocks_map(g->clocks, node, b->records[i].time_ns), now_ns);
+	b->watermark_ns = on_log(g, clocks_map(g->clocks, node, b->watermark_ns), now_ns);
 	for (uint32_t i = 0; i < b->nlosses; i++) {
-		b->losses[i].from_ns = clocks_near(g->clocks, node, b->losses[i].from_ns) +
-		                       shift_ns;
-		b->losses[i].to_ns = clocks_near(g->clocks, node, b->losses[i].to_ns) + shift_ns;
+		b->losses[i].from_ns = on_log(
+		    g, clocks_near(g->clocks, node, b->losses[i].from_ns), now_ns);
+		b->losses[i].to_ns = on_log(
+		    g, clocks_near(g->clocks, node, b->losses[i].to_ns), now_ns);
 	}
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "controlplane/engine/parts.h"
 #include "controlplane/honed/agent_links.h"
 #include "controlplane/honed/doors.h"
+#include "controlplane/honed/file_limit.h"
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/forest_keeper.h"
 #include "controlplane/honed/healthy_keeper.h"
@@ -32,10 +32,9 @@
 #define TRIM_NS INT64_C(60000000000)
 
 enum {
-	WAIT_MS = 20,     /* for mail, at most, between two steps */
-	BURST_MS = 50,    /* of mail, at most, between two steps */
-	STOP_MS = 5000,   /* for agents to confirm, at the end */
-	OTHER_FILES = 64, /* databases, listeners, and what doors have open */
+	WAIT_MS = 20,   /* for mail, at most, between two steps */
+	BURST_MS = 50,  /* of mail, at most, between two steps */
+	STOP_MS = 5000, /* for agents to confirm, at the end */
 };
 
 struct honed {
@@ -79,30 +78,6 @@ open_engine(struct honed *h, struct err *e)
 	    &h->levels, h->engine, h->config->levels_file, h->config->database, e);
 }
 
-/* Raises the limit of open files to the most that is allowed, and says so if that is too few for the connections that may come. */
-static void
-raise_file_limit(const struct server_options *o)
-{
-	uint64_t most = (uint64_t)o->connections_max +
-	                4 * (uint64_t)(o->strangers_max > 0 ? o->strangers_max
-							    : DEFAULT_STRANGERS) +
-	                OTHER_FILES;
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-		return;
-	if (files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &files) != 0)
-			getrlimit(RLIMIT_NOFILE, &files);
-	}
-	if (files.rlim_cur < most)
-		log_line(LOG_WARN,
-		    "honed may have %llu files open, but connections_max and strangers_max permit %llu connections and files: "
-		    "beyond that, connections wait; raise the limit (LimitNOFILE= in honed.service, ulimit -Hn) or lower the keys in honed.conf",
-		    (unsigned long long)files.rlim_cur, (unsigned long long)most);
-}
-
 static int
 open_server(struct honed *h, struct err *e)
 {
@@ -115,7 +90,7 @@ open_server(struct honed *h, struct err *e)
 		return err_prefix(e, "[tls] in honed.conf");
 	so.tls = h->tls;
 	so.roles = h->roles;
-	raise_file_limit(&so);
+	file_limit_raise(&so);
 	if ((rc = server_open(&h->server, &so, e)) < 0)
 		return rc;
 	h->agents = (struct agent_links){ .engine = h->engine,

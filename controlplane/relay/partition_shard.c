@@ -219,6 +219,24 @@ is_again(struct shard_node *n, const struct relay_section *x)
 	return false;
 }
 
+/* Times of the log are those of the day, so they are positive; and far from the ends, so that no sum of two overflows. */
+static bool
+has_sound_times(const struct batch *b)
+{
+	const int64_t most_ns = INT64_MAX / 4;
+
+	if (b->watermark_ns < 0 || b->watermark_ns > most_ns)
+		return false;
+	/* They are in order. */
+	if (b->nrecords > 0 &&
+	    (b->records[0].time_ns < 0 || b->records[b->nrecords - 1].time_ns > most_ns))
+		return false;
+	for (uint32_t i = 0; i < b->nlosses; i++)
+		if (b->losses[i].from_ns < 0 || b->losses[i].to_ns > most_ns)
+			return false;
+	return true;
+}
+
 static int
 take_section(struct partition_shard *s, uint32_t gate, const struct relay_section *x,
     int64_t *last_ns, struct err *e)
@@ -239,8 +257,11 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 			node_leaves(s, node);
 		return 0;
 	}
-	if ((rc = batch_decode(&b, &s->scratch, x->batch, x->len, e)) != 0 ||
-	    (rc = join(s, node, gate, e)) != 0)
+	if ((rc = batch_decode(&b, &s->scratch, x->batch, x->len, e)) != 0)
+		return rc;
+	if (!has_sound_times(&b))
+		return err_set(e, ERR_INPUT, "a time is out of range");
+	if ((rc = join(s, node, gate, e)) != 0)
 		return rc;
 	if (is_again(n, x)) { /* its watermark is as true as before */
 		s->twice += b.nrecords;
