@@ -178,6 +178,7 @@ producer_open(struct kafka *k, const struct kafka_options *o, struct err *e)
 	    (rc = set(c, "retry.backoff.ms", "100", e)) != 0 ||
 	    (rc = set(c, "message.max.bytes", most, e)) != 0 ||
 	    (rc = set(c, "queue.buffering.max.kbytes", size, e)) != 0 ||
+	    (rc = set(c, "queue.buffering.max.messages", "0", e)) != 0 || /* bytes count */
 	    (rc = configure(c, k, o, e)) != 0) {
 		rd_kafka_conf_destroy(c);
 		return rc;

@@ -19,7 +19,7 @@ enum {
 	ROWS_MS = 50,
 	COMMIT_MS = 1000,
 	ROWS_BYTES = 256 << 10,
-	WAITING_MAX = 512 /* messages of rows; more: nothing is read */
+	WAITING_MAX = 128 /* messages of rows; more: none is made, and nothing is read */
 };
 
 struct owned {                         /* a partition */
@@ -35,6 +35,8 @@ struct shard_role {
 	struct owned *owned; /* [kafka.partitions] */
 	uint64_t taken;      /* how often we took a partition */
 	uint64_t put, delivered;
+	struct buf
+	    held; /* a message of rows that has found no room in the queue; it is the next one */
 	struct mono rows_at, commit_at;
 	struct limited_log log;
 };
@@ -75,6 +77,7 @@ shard_role_close(struct shard_role *s)
 	for (uint32_t i = 0; i < s->kafka.partitions && s->owned != NULL; i++)
 		partition_shard_free(s->owned[i].shard);
 	free(s->owned);
+	buf_release(&s->held);
 	free(s);
 }
 
@@ -149,23 +152,44 @@ take_news(struct shard_role *s, struct err *e)
 
 /* ---- what goes out ---- */
 
+/* Puts the message that is held. False: the queue is full, and deliveries have to come first. */
+static bool
+put_held(struct shard_role *s)
+{
+	struct kafka_link *k = &s->kafka;
+	struct err e;
+	int rc = 0;
+
+	if (s->held.len > 0)
+		rc = k->calls->put(
+		    k->connection, k->topics[TOPIC_ROWS], 0, s->held.data, s->held.len, s->put, &e);
+	if (rc == ERR_FULL)
+		return false;
+	if (rc != 0) { /* a gap to the decider, which counts its rows as lost */
+		k->dropped++;
+		s->delivered++;
+		limited_log(
+		    &s->log, clock_mono(), LOG_ERROR, "a message of rows is not sent: %s", e.text);
+	}
+	buf_reset(&s->held);
+	return true;
+}
+
+/* As many as may wait; the others with a later step. */
 static int
 put_rows(struct shard_role *s, uint32_t partition, struct err *e)
 {
 	struct owned *p = &s->owned[partition];
-	struct buf b = { 0 };
 	bool none, more = true;
 	int rc = 0;
 
-	while (rc == 0 && more) {
-		buf_reset(&b);
-		rc = partition_shard_rows(
-		    p->shard, s->kafka.name, p->epoch, ROWS_BYTES, &b, &none, &more, e);
-		/* What cannot be put is a gap to the decider, which counts its rows as lost. */
-		if (rc == 0 && !none && kafka_link_put(&s->kafka, TOPIC_ROWS, 0, &b, ++s->put) == 0)
-			s->delivered++;
+	while (rc == 0 && more && s->put - s->delivered < WAITING_MAX && put_held(s)) {
+		rc = partition_shard_rows(p->shard, s->kafka.name, p->epoch, ROWS_BYTES,
+		    KAFKA_MESSAGE_MAX, &s->held, &none, &more, e);
+		if (rc == 0 && !none)
+			s->put++;
 	}
-	buf_release(&b);
+	put_held(s);
 	return rc;
 }
 
@@ -206,7 +230,7 @@ static int
 step(struct shard_role *s, struct err *e)
 {
 	struct mono now = clock_mono();
-	bool full = s->put - s->delivered >= WAITING_MAX;
+	bool full = s->put - s->delivered >= WAITING_MAX || !put_held(s);
 	int rc = full ? 0 : take_news(s, e);
 
 	if (!full && mono_since_ns(now, s->rows_at) >= ROWS_MS * MS_NS) {

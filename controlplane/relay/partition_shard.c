@@ -22,7 +22,7 @@ struct shard_gate {
 };
 
 /* While it is joined, and sends nothing, no trace is complete. Its number is that of the name "". */
-enum { NOBODY = 0 };
+enum { NOBODY = 0, HEAD_BYTES = 512 /* of a message, at most, with its counts */ };
 
 /* A message that may still be needed: until the rows are past the last time in it, of a record or a loss, by as long as a trace waits. */
 struct held_message {
@@ -432,7 +432,7 @@ next_trace(struct partition_shard *s)
 }
 
 static int
-fill(struct partition_shard *s, size_t max_bytes, bool *more, struct err *e)
+fill(struct partition_shard *s, size_t max_bytes, size_t most_bytes, bool *more, struct err *e)
 {
 	struct trace *t;
 
@@ -448,6 +448,12 @@ fill(struct partition_shard *s, size_t max_bytes, bool *more, struct err *e)
 			s->next = t; /* again with the next call */
 			return err_set(e, ERR_MEMORY, "shard: out of memory for a row");
 		}
+		if (s->writer.nrows > 1 && rows_size(&s->writer) + HEAD_BYTES > most_bytes) {
+			rows_take_back(&s->writer);
+			s->next = t;
+			*more = true;
+			return 0;
+		}
 		trace_free(t);
 	}
 	return 0;
@@ -455,13 +461,13 @@ fill(struct partition_shard *s, size_t max_bytes, bool *more, struct err *e)
 
 int
 partition_shard_rows(struct partition_shard *s, const char *source, uint64_t epoch,
-    size_t max_bytes, struct buf *out, bool *none, bool *more, struct err *e)
+    size_t max_bytes, size_t most_bytes, struct buf *out, bool *none, bool *more, struct err *e)
 {
 	struct relay_head h = { .kind = RELAY_ROWS, .epoch = epoch };
 	int64_t upto_ns;
 	struct row_counts counts;
 	struct relay_counts numbers;
-	int rc = fill(s, max_bytes, more, e);
+	int rc = fill(s, max_bytes, most_bytes, more, e);
 
 	if (rc != 0)
 		return rc;

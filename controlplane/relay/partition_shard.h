@@ -44,10 +44,11 @@ void partition_shard_free(struct partition_shard *s);
 int partition_shard_take(
     struct partition_shard *s, const void *data, size_t len, int64_t offset, struct err *e);
 
-/* Appends the next message of rows to *out: at most about max_bytes, unless one row has more. *none: there is no row, and the time up to
+/* Appends the next message of rows to *out: at most about max_bytes and one row; that is left to the next message if this one had more than
+ * most_bytes with it, and others. *none: there is no row, and the time up to
  * which that is all has not moved. *more: call again. source, epoch: the writer's. ERR_MEMORY as above. O(events + nodes). */
 int partition_shard_rows(struct partition_shard *s, const char *source, uint64_t epoch,
-    size_t max_bytes, struct buf *out, bool *none, bool *more, struct err *e);
+    size_t max_bytes, size_t most_bytes, struct buf *out, bool *none, bool *more, struct err *e);
 
 /* The oldest message that a trace may still have a record in; -1: none has come. */
 int64_t partition_shard_keep(const struct partition_shard *s);

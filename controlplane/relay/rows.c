@@ -204,14 +204,33 @@ bool
 rows_add(struct rows_writer *w, const struct trace *t, int64_t due_ns, const struct labels *labels,
     const char *const *names)
 {
-	size_t before = w->rows.len;
-
+	w->before.labels_len = w->labels.len;
+	w->before.nodes_len = w->nodes.len;
+	w->before.rows_len = w->rows.len;
+	w->before.nlabels = w->nlabels;
+	w->before.nnodes = w->nnodes;
 	if (!put_row(w, t, due_ns, labels, names)) {
-		w->rows.len = before; /* further labels and nodes in the tables do no harm */
+		/* Further labels and nodes in the tables do no harm. */
+		w->rows.len = w->before.rows_len;
 		return false;
 	}
 	w->nrows++;
 	return true;
+}
+
+void
+rows_take_back(struct rows_writer *w)
+{
+	while (w->nlabels > w->before.nlabels)
+		w->label_numbers[w->used[--w->nlabels]] = 0;
+	for (uint32_t i = 0; i < w->nodes_cap; i++)
+		if (w->node_numbers[i] > w->before.nnodes)
+			w->node_numbers[i] = 0;
+	w->nnodes = w->before.nnodes;
+	w->labels.len = w->before.labels_len;
+	w->nodes.len = w->before.nodes_len;
+	w->rows.len = w->before.rows_len;
+	w->nrows--;
 }
 
 size_t

@@ -37,6 +37,10 @@ struct row_counts {
 struct rows_writer { /* one message; all zeroes before the first */
 	struct buf labels, nodes, rows;
 	uint32_t nlabels, nnodes, nrows;
+	struct {
+		size_t labels_len, nodes_len, rows_len;
+		uint32_t nlabels, nnodes;
+	} before;                               /* the last row */
 	uint32_t *label_numbers, *node_numbers; /* of ours: number in the message + 1 */
 	uint32_t labels_cap, nodes_cap;
 	uint32_t *used; /* our labels in the order of the message */
@@ -48,6 +52,8 @@ void rows_begin(struct rows_writer *w);
 /* Adds a trace that was due then; node_names: of the numbers in it. False: out of memory; the message is as before. O(events). */
 bool rows_add(struct rows_writer *w, const struct trace *t, int64_t due_ns,
     const struct labels *labels, const char *const *node_names);
+/* Takes the last row back; once after each rows_add() that succeeded. O(nodes + its labels). */
+void rows_take_back(struct rows_writer *w);
 size_t rows_size(const struct rows_writer *w); /* bytes so far, without the head */
 /* Appends the message; h->items must be w->nrows. ERR_MEMORY. */
 int rows_end(struct rows_writer *w, const struct relay_head *h, uint32_t partition, int64_t upto_ns,

@@ -80,7 +80,8 @@ records(const uint8_t *data, size_t len)
 		while (more) {
 			struct buf b = { 0 };
 
-			check(partition_shard_rows(s, "s", 1, 4096, &b, &none, &more, &e) == 0);
+			check(
+			    partition_shard_rows(s, "s", 1, 4096, 8192, &b, &none, &more, &e) == 0);
 			if (!none)
 				check(row_merge_take(m, b.data, b.len, any_node, NULL,
 					  (struct mono){ 1 }, &e) == 0);

@@ -209,6 +209,8 @@ fresh(uint32_t partition)
 	return s;
 }
 
+static size_t most_bytes = SIZE_MAX; /* of a message of rows that has several */
+
 static void
 pass_rows(struct partition_shard *s, const char *source, uint64_t epoch, struct row_merge *m)
 {
@@ -219,11 +221,18 @@ pass_rows(struct partition_shard *s, const char *source, uint64_t epoch, struct 
 		struct buf b = { 0 };
 
 		assert_int_equal(
-		    partition_shard_rows(s, source, epoch, 4096, &b, &none, &more, &e), 0);
-		if (!none)
+		    partition_shard_rows(s, source, epoch, 4096, most_bytes, &b, &none, &more, &e),
+		    0);
+		if (!none) {
+			struct reader r = reader_of(b.data, b.len);
+			struct relay_head h;
+
+			assert_int_equal(relay_head_decode(&h, &r, RELAY_ROWS, &e), 0);
+			assert_true(b.len <= most_bytes || h.items == 1);
 			assert_int_equal(row_merge_take(m, b.data, b.len, node_number, NULL,
 					     (struct mono){ 1 }, &e),
 			    0);
+		}
 		buf_release(&b);
 	}
 }
@@ -354,6 +363,27 @@ rows_are_the_same_with_1_2_and_4_shards_as_all_in_one(void **state)
 }
 
 static void
+a_row_that_makes_a_message_too_large_goes_into_the_next(void **state)
+{
+	size_t first[GEN_NODES + 1];
+	struct gen *g = make(first);
+	struct digest whole = all_in_one(g, first);
+	struct log *l = written(g, first, 8, 2);
+	(void)state;
+
+	for (most_bytes = 1000; most_bytes < 6000; most_bytes += 900) {
+		struct play y = { .shards = 2 };
+		struct digest d = play(l, &y);
+
+		assert_int_equal(d.value, whole.value);
+		assert_int_equal(y.counts.numbers.lost_items, 0);
+	}
+	most_bytes = SIZE_MAX;
+	log_free(l);
+	gen_free(g);
+}
+
+static void
 messages_that_come_twice_change_nothing(void **state)
 {
 	size_t first[GEN_NODES + 1];
@@ -464,7 +494,8 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	assert_int_equal(split_batch(&b, "n1", 1, 1, &later, &e), 0);
 	assert_int_equal(split_take(&b, 0, &m, &none, &e), 0);
 	assert_int_equal(partition_shard_take(s, m.data, m.len, 1, &e), 0);
-	assert_int_equal(partition_shard_rows(s, "s", 1, 4096, &rows, &none, &more, &e), 0);
+	assert_int_equal(
+	    partition_shard_rows(s, "s", 1, 4096, SIZE_MAX, &rows, &none, &more, &e), 0);
 	assert_false(none);
 	r = reader_of(rows.data, rows.len);
 	assert_int_equal(relay_head_decode(&h, &r, RELAY_ROWS, &e), 0);
@@ -506,7 +537,8 @@ upto_ns(struct partition_shard *s)
 	bool none, more;
 	struct err e;
 
-	assert_int_equal(partition_shard_rows(s, "s", 1, 4096, &rows, &none, &more, &e), 0);
+	assert_int_equal(
+	    partition_shard_rows(s, "s", 1, 4096, SIZE_MAX, &rows, &none, &more, &e), 0);
 	assert_false(none);
 	r = reader_of(rows.data, rows.len);
 	assert_int_equal(relay_head_decode(&h, &r, RELAY_ROWS, &e), 0);
@@ -612,6 +644,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_the_same_with_1_2_and_4_shards_as_all_in_one),
+		cmocka_unit_test(a_row_that_makes_a_message_too_large_goes_into_the_next),
 		cmocka_unit_test(messages_that_come_twice_change_nothing),
 		cmocka_unit_test(who_takes_a_partition_over_makes_the_same_rows_again),
 		cmocka_unit_test(a_missing_message_is_lost_records_and_no_evidence),
