@@ -186,7 +186,8 @@ flush_records(struct gate_role *g)
 		return;
 	for (uint32_t p = 0; p < g->split.n; p++) {
 		buf_reset(&b);
-		if (split_take(&g->split, p, &b, &none, &e) != 0) {
+		if (split_take(&g->split, p, g->flushed.ns + g->kafka.shift_ns, &b, &none, &e) !=
+		    0) {
 			limited_log(&g->log, clock_mono(), LOG_ERROR, "%s", e.text);
 			f.failed = true;
 		} else if (!none) {

@@ -41,7 +41,7 @@ struct partition_shard {
 	uint32_t ngates, gates_cap, nnodes, nodes_cap, names_cap;
 	struct held_message *held;
 	uint32_t held_at, nheld, held_cap; /* [held_at, nheld) */
-	int64_t first_ns, newest_ns;       /* watermarks */
+	int64_t first_ns, made_ns;         /* when the first message was made, and the newest */
 	bool waits;                        /* the first hello_ns have not passed */
 	int64_t upto_ns, told_ns;          /* all rows up to here are made; were told */
 	int64_t next_offset;
@@ -84,7 +84,7 @@ partition_shard_new(
 		return err_set(e, ERR_MEMORY, "shard: out of memory");
 	s->o = *o;
 	s->o.assemble.order_ns = 0;
-	s->upto_ns = s->told_ns = s->first_ns = s->newest_ns = INT64_MIN;
+	s->upto_ns = s->told_ns = s->first_ns = s->made_ns = INT64_MIN;
 	s->next_offset = -1;
 	s->waits = true;
 	s->labels = labels_new();
@@ -273,10 +273,6 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 		n->watermark_ns = b.watermark_ns;
 	if (b.watermark_ns > s->gates[gate].newest_ns)
 		s->gates[gate].newest_ns = b.watermark_ns;
-	if (b.watermark_ns > s->newest_ns)
-		s->newest_ns = b.watermark_ns;
-	if (s->first_ns == INT64_MIN)
-		s->first_ns = b.watermark_ns;
 	if (b.nrecords > 0 && b.records[b.nrecords - 1].time_ns > *last_ns)
 		*last_ns = b.records[b.nrecords - 1].time_ns;
 	for (uint32_t i = 0; i < b.nlosses; i++)
@@ -327,8 +323,13 @@ take_sections(
 	struct relay_section x;
 	struct err why;
 	uint32_t n;
-	int rc = relay_sections(&n, r, e), first = 0;
+	int64_t made_ns = INT64_MIN;
+	int rc = relay_sections(&made_ns, &n, r, e), first = 0;
 
+	if (s->first_ns == INT64_MIN)
+		s->first_ns = made_ns;
+	if (made_ns > s->made_ns)
+		s->made_ns = made_ns;
 	for (uint32_t i = 0; i < n && rc == 0; i++) {
 		if ((rc = relay_section_decode(&x, r, e)) != 0)
 			break;
@@ -375,7 +376,7 @@ partition_shard_take(
 	note_gap(s, gate, &gap);
 	s->gates[gate].left = false;
 	rc = take_sections(s, gate, &r, &last_ns, e);
-	if (s->waits && s->newest_ns > INT64_MIN && s->newest_ns - s->first_ns >= s->o.hello_ns) {
+	if (s->waits && s->made_ns > INT64_MIN && s->made_ns - s->first_ns >= s->o.hello_ns) {
 		s->waits = false;
 		assemble_leave(s->assemble, NOBODY);
 	}

@@ -11,7 +11,8 @@
  *   there are lossy, and no evidence.
  * - A gate whose watermarks are silent_ns behind those of another one, or that begins a new run, has left: nobody waits for its nodes.
  *   So nothing depends on when a message is read: whoever reads the same messages makes the same rows, also after a standstill.
- * - Which nodes there are is known only when all have spoken. So no row is made in the first hello_ns by the log's time.
+ * - Which nodes there are is known only when all have spoken. So no row is made in the first hello_ns by the times at which gates have made
+ *   messages: watermarks of a node that lags behind may pass that in a moment.
  * - partition_shard_keep() is the first message that is still needed. Whoever takes the partition over reads from there; what it makes again has
  *   the same (due, id), and the decider drops it.
  */

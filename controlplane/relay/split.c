@@ -186,7 +186,8 @@ split_empty(const struct split *s)
 }
 
 int
-split_take(struct split *s, uint32_t partition, struct buf *out, bool *none, struct err *e)
+split_take(struct split *s, uint32_t partition, int64_t made_ns, struct buf *out, bool *none,
+    struct err *e)
 {
 	struct split_part *p = &s->parts[partition];
 	struct relay_head h = { .kind = RELAY_RECORDS,
@@ -201,6 +202,7 @@ split_take(struct split *s, uint32_t partition, struct buf *out, bool *none, str
 		return 0;
 	memcpy(h.source, s->source, sizeof h.source);
 	relay_head_encode(&h, out);
+	buf_int(out, made_ns);
 	buf_uint(out, p->nsections);
 	buf_bytes(out, p->sections.data, p->sections.len);
 	if (out->failed) {
@@ -224,12 +226,14 @@ malformed(struct err *e)
 }
 
 int
-relay_sections(uint32_t *ret, struct reader *r, struct err *e)
+relay_sections(int64_t *made_ns, uint32_t *ret, struct reader *r, struct err *e)
 {
+	int64_t made = read_int(r);
 	uint64_t n = read_uint(r);
 
-	if (r->failed || n > RELAY_SECTIONS_MAX)
+	if (r->failed || made < 0 || n > RELAY_SECTIONS_MAX)
 		return malformed(e);
+	*made_ns = made;
 	*ret = (uint32_t)n;
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * Batches of agents, cut into partitions by trace id, as messages of hone.records:
  *
- *	head (its items: records) | nsections uint | sections
+ *	head (its items: records) | when it was made int, ns on the time base of the log | nsections uint | sections
  *	section	node text | state u8 | incarnation of the agent u64 | the batch's number there uint | length uint | batch (wire/record.h)
  *
  * The times of the batch are on the time base of the log. Every partition has every node, with its watermark and its losses, since a
@@ -56,8 +56,9 @@ int split_left(struct split *s, const char *node, struct err *e);
 /* Bytes of the fullest partition. O(partitions). */
 size_t split_waiting(const struct split *s);
 bool split_empty(const struct split *s);
-/* Appends the partition's next message to *out and counts it; *none: there is nothing to send. ERR_MEMORY: it still waits. */
-int split_take(struct split *s, uint32_t partition, struct buf *out, bool *none, struct err *e);
+/* Appends the partition's next message, made at made_ns, to *out and counts it; *none: there is nothing to send. ERR_MEMORY: it still waits. */
+int split_take(struct split *s, uint32_t partition, int64_t made_ns, struct buf *out, bool *none,
+    struct err *e);
 
 /* ---- reading ---- */
 
@@ -69,8 +70,8 @@ struct relay_section {
 	size_t len;
 };
 
-/* Of a reader behind the head: the number of sections. ERR_INPUT. */
-int relay_sections(uint32_t *ret, struct reader *r, struct err *e);
+/* Of a reader behind the head: when the message was made, 0 or more, and the number of sections. ERR_INPUT. */
+int relay_sections(int64_t *made_ns, uint32_t *ret, struct reader *r, struct err *e);
 int relay_section_decode(struct relay_section *ret, struct reader *r, struct err *e);
 
 #endif

@@ -120,14 +120,15 @@ struct log {
 };
 
 static void
-put(struct log *l, struct split *gate)
+put(struct log *l, struct split *gate, int64_t made_ns)
 {
 	for (uint32_t p = 0; p < l->parts; p++) {
 		struct err e;
 		bool none;
 
 		assert_true(l->n[p] < MESSAGES);
-		assert_int_equal(split_take(gate, p, &l->messages[p][l->n[p]], &none, &e), 0);
+		assert_int_equal(
+		    split_take(gate, p, made_ns, &l->messages[p][l->n[p]], &none, &e), 0);
 		l->n[p] += !none;
 	}
 }
@@ -154,12 +155,12 @@ written(struct gen *g, const size_t *first, uint32_t parts, uint32_t ngates)
 					     (uint64_t)step + 1, &b, &e),
 			    0);
 		}
-		put(l, &gates[0]);
+		put(l, &gates[0], s.mark_ns);
 		if (ngates > 1 && step % 3 == 2) /* the other gathers for longer */
-			put(l, &gates[1]);
+			put(l, &gates[1], s.mark_ns);
 	}
 	for (uint32_t i = 0; i < ngates; i++) {
-		put(l, &gates[i]);
+		put(l, &gates[i], s.mark_ns);
 		split_release(&gates[i]);
 	}
 	free(s.records);
@@ -488,11 +489,11 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	assert_int_equal(split_init(&a, "a", 1, 1, &e), 0);
 	assert_int_equal(split_init(&b, "b", 1, 1, &e), 0);
 	assert_int_equal(split_batch(&a, "n0", 1, 1, &begin, &e), 0);
-	assert_int_equal(split_take(&a, 0, &m, &none, &e), 0);
+	assert_int_equal(split_take(&a, 0, 10 * MS, &m, &none, &e), 0);
 	assert_int_equal(partition_shard_take(s, m.data, m.len, 0, &e), 0);
 	buf_reset(&m);
 	assert_int_equal(split_batch(&b, "n1", 1, 1, &later, &e), 0);
-	assert_int_equal(split_take(&b, 0, &m, &none, &e), 0);
+	assert_int_equal(split_take(&b, 0, 8000 * MS, &m, &none, &e), 0);
 	assert_int_equal(partition_shard_take(s, m.data, m.len, 1, &e), 0);
 	assert_int_equal(
 	    partition_shard_rows(s, "s", 1, 4096, SIZE_MAX, &rows, &none, &more, &e), 0);
@@ -510,18 +511,26 @@ a_silent_gate_holds_nobody_back_for_ever(void **state)
 	partition_shard_free(s);
 }
 
+/* The node n0's batch `seq`, in a message of its own. */
 static void
-put_one(struct partition_shard *s, struct split *gate, int64_t offset, uint64_t seq,
-    const struct batch *b)
+put_made(struct partition_shard *s, struct split *gate, int64_t offset, uint64_t seq,
+    const struct batch *b, int64_t made_ns)
 {
 	struct buf m = { 0 };
 	struct err e;
 	bool none;
 
 	assert_int_equal(split_batch(gate, "n0", 9, seq, b, &e), 0);
-	assert_int_equal(split_take(gate, 0, &m, &none, &e), 0);
+	assert_int_equal(split_take(gate, 0, made_ns, &m, &none, &e), 0);
 	assert_int_equal(partition_shard_take(s, m.data, m.len, offset, &e), 0);
 	buf_release(&m);
+}
+
+static void
+put_one(struct partition_shard *s, struct split *gate, int64_t offset, uint64_t seq,
+    const struct batch *b)
+{
+	put_made(s, gate, offset, seq, b, b->watermark_ns);
 }
 
 /* The time up to which all rows are there, by the next message of rows. */
@@ -549,6 +558,40 @@ upto_ns(struct partition_shard *s)
 	return x.upto_ns;
 }
 
+static bool
+has_no_rows(struct partition_shard *s)
+{
+	struct buf rows = { 0 };
+	bool none, more;
+	struct err e;
+
+	assert_int_equal(
+	    partition_shard_rows(s, "s", 1, 4096, SIZE_MAX, &rows, &none, &more, &e), 0);
+	buf_release(&rows);
+	return none;
+}
+
+/* It has 5 s to catch up on when the shard begins, and n1 has not spoken yet. */
+static void
+a_node_that_lags_makes_no_row_before_the_others_have_spoken(void **state)
+{
+	struct partition_shard *s = fresh(0);
+	struct batch b = { .watermark_ns = 10 * MS };
+	struct split gate;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(split_init(&gate, "a", 1, 1, &e), 0);
+	put_made(s, &gate, 0, 1, &b, 6000 * MS);
+	b.watermark_ns = 5000 * MS;
+	put_made(s, &gate, 1, 2, &b, 6050 * MS);
+	assert_true(has_no_rows(s));
+	put_made(s, &gate, 2, 3, &b, 6200 * MS);
+	assert_int_equal(upto_ns(s), 5000 * MS);
+	split_release(&gate);
+	partition_shard_free(s);
+}
+
 /* n1 leaves in a message that Kafka loses. */
 static void
 a_node_whose_leaving_was_lost_holds_nobody_back_for_ever(void **state)
@@ -565,7 +608,7 @@ a_node_whose_leaving_was_lost_holds_nobody_back_for_ever(void **state)
 	assert_int_equal(split_batch(&gate, "n1", 4, 1, &b, &e), 0);
 	put_one(s, &gate, 0, 1, &b);
 	assert_int_equal(split_left(&gate, "n1", &e), 0);
-	assert_int_equal(split_take(&gate, 0, &m, &none, &e), 0);
+	assert_int_equal(split_take(&gate, 0, 10 * MS, &m, &none, &e), 0);
 	b.watermark_ns = 4000 * MS;
 	put_one(s, &gate, 2, 2, &b);
 	assert_int_equal(upto_ns(s), 10 * MS); /* it may be late */
@@ -650,6 +693,7 @@ main(void)
 		cmocka_unit_test(a_missing_message_is_lost_records_and_no_evidence),
 		cmocka_unit_test(a_trace_is_in_one_partition_for_ever),
 		cmocka_unit_test(a_silent_gate_holds_nobody_back_for_ever),
+		cmocka_unit_test(a_node_that_lags_makes_no_row_before_the_others_have_spoken),
 		cmocka_unit_test(a_node_whose_leaving_was_lost_holds_nobody_back_for_ever),
 		cmocka_unit_test(a_message_with_losses_alone_is_kept_as_long_as_one_with_records),
 		cmocka_unit_test(a_batch_that_came_through_another_gate_before_counts_once),
