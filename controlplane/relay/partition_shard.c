@@ -244,6 +244,7 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 	uint32_t node = node_for(s, x->node);
 	struct shard_node *n;
 	struct batch b;
+	bool again;
 	int rc;
 
 	if (node == UINT32_MAX)
@@ -261,12 +262,13 @@ take_section(struct partition_shard *s, uint32_t gate, const struct relay_sectio
 		return rc;
 	if (!has_sound_times(&b))
 		return err_set(e, ERR_INPUT, "a time is out of range");
-	if ((rc = join(s, node, gate, e)) != 0)
-		return rc;
-	if (is_again(n, x)) { /* its watermark is as true as before */
+	if ((again = is_again(n, x))) { /* its watermark is as true as before */
 		s->twice += b.nrecords;
 		b.nrecords = b.nlosses = 0;
 	}
+	/* What the gate before has had waiting does not bring the node back to it. */
+	if ((!again || !n->here) && (rc = join(s, node, gate, e)) != 0)
+		return rc;
 	if ((rc = add_gap(s, n, &b)) != 0)
 		return rc;
 	if (b.watermark_ns > n->watermark_ns)
