@@ -20,15 +20,23 @@ type_variance_of(const struct groups *groups, double slow_ns, uint64_t traces_mi
 {
 	struct type_variance t = { .groups = groups, .slow_ns = slow_ns, .traces_min = traces_min };
 
-	for (uint32_t i = 0; i < groups_count(groups); i++)
-		if (!is_slow(&t, groups_at(groups, i)))
-			moments_merge(&t.usual, &groups_at(groups, i)->total);
-	if (t.usual.n == 0)
-		t.slow_ns = 0;
+	struct moments all = { 0 };
+
 	for (uint32_t i = 0; i < groups_count(groups); i++) {
-		t.m2 += type_variance_group(&t, groups_at(groups, i));
-		t.n += (double)groups_at(groups, i)->total.n;
+		const struct moments *its = &groups_at(groups, i)->total;
+
+		moments_merge(&all, its);
+		if (!is_slow(&t, groups_at(groups, i)))
+			moments_merge(&t.usual, its);
 	}
+	/* An outlier of its own takes the mean of the main path beyond the quantile: what few requests take is no measure then. */
+	if (2 * t.usual.n < all.n) {
+		t.slow_ns = 0;
+		t.usual = all;
+	}
+	t.n = (double)all.n;
+	for (uint32_t i = 0; i < groups_count(groups); i++)
+		t.m2 += type_variance_group(&t, groups_at(groups, i));
 	return t;
 }
 

@@ -13,7 +13,7 @@
 
 struct type_variance {
 	const struct groups *groups;
-	double slow_ns; /* a group of traces_min requests with a larger mean is slow */
+	double slow_ns; /* a group of traces_min requests with a larger mean is slow; 0: none is */
 	uint64_t traces_min;
 	double n; /* requests of all groups; and those of groups that are not slow: */
 	struct moments usual;
@@ -22,7 +22,8 @@ struct type_variance {
 	double m2;
 };
 
-/* O(groups). If all groups were slow, none is. */
+/* O(groups). If more than half of the requests were of slow groups, no group is slow (slow_ns 0), and all are usual: the path that most
+ * requests take is not one that few take, however slow some of its requests are. */
 struct type_variance type_variance_of(
     const struct groups *groups, double slow_ns, uint64_t traces_min);
 /* What the group has of m2, ns^2. O(1). */

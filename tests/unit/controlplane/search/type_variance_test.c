@@ -100,12 +100,45 @@ what_lies_between_other_groups_does_not_count(void **state)
 	paths_end(&p);
 }
 
+/* A tenth takes (xc) in 5 us, the others (bc) in 100 us, and 3 in 100 of these 10 ms: their mean is beyond 95 in 100 of all. */
+static void
+the_path_that_most_requests_take_is_not_slow(void **state)
+{
+	enum { MOST = 900, HITS = 100 };
+	double within = 0;
+	struct type_variance v;
+	struct gap most, few;
+	struct paths p;
+	(void)state;
+
+	paths_begin(&p, "(bxc)");
+	for (int i = 0; i < MOST + HITS; i++) {
+		bool hit = i >= MOST;
+		int64_t ns[] = { 500, hit ? 5000 : i % 100 < 3 ? 10000000 : 100000, 40, 50 };
+
+		paths_add(&p, hit ? "(xc)" : "(bc)", ns);
+	}
+	for (uint32_t i = 0; i < groups_count(p.groups); i++)
+		within += groups_at(p.groups, i)->total.m2;
+	v = type_variance_of(p.groups, 110000, FEW);
+	assert_near(v.slow_ns, 0, 0);
+	assert_int_equal(v.usual.n, MOST + HITS);
+	assert_near(v.n, MOST + HITS, 0);
+	assert_near(v.m2, within, 1e-9 * within);
+	most = gap_between(&p, 'b', 'c');
+	few = gap_between(&p, 'x', 'c');
+	assert_near(type_variance_gap(&v, &most), within, 1e-6 * within);
+	assert_near(type_variance_gap(&v, &few), 0, 1e-6 * within);
+	paths_end(&p);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_group_counts_with_its_distance_from_the_others),
 		cmocka_unit_test(what_lies_between_other_groups_does_not_count),
+		cmocka_unit_test(the_path_that_most_requests_take_is_not_slow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
