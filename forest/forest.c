@@ -265,13 +265,16 @@ ranked_effect(const struct verdict *v)
 static bool
 ranks_before(const struct verdict *a, const struct verdict *b, double effect_min)
 {
-	bool worth = verdict_worth(a, effect_min);
+	bool worth = verdict_worth(a, effect_min), sure = verdict_sure(a),
+	     other_worth = verdict_worth(b, effect_min), other_sure = verdict_sure(b);
 	double its = ranked_effect(a), other = ranked_effect(b);
 
-	if (verdict_sure(a) != verdict_sure(b))
-		return verdict_sure(a);
-	if (worth != verdict_worth(b, effect_min))
+	if ((sure && worth) != (other_sure && other_worth))
+		return sure && worth;
+	if (worth != other_worth)
 		return worth;
+	if (sure != other_sure)
+		return sure;
 	if (worth && (its > EFFECT_APART * other || other > EFFECT_APART * its))
 		return its > other;
 	if (worth && (a->pool == POOL_STILL) != (b->pool == POOL_STILL))

@@ -13,8 +13,9 @@
 #include "forest/hypothesis.h"
 #include "forest/verdict.h"
 
-/* RUN_UNSURE: it has verdicts, none of them is sure (verdict_sure()), and one may be worth mending (verdict_open()). RUN_NOTHING: it
- * has verdicts, and no one that is sure, or may be, has an effect that is worth mending. RUN_GONE: the problem was there from problem_from to
+/* RUN_UNSURE: it has verdicts, none of them is sure (verdict_sure()), and one may be worth mending (verdict_open()); or no sure one is worth
+ * mending (verdict_worth()), and one that is not sure would be. RUN_NOTHING: it has verdicts, and no effect of one is worth mending, or all
+ * sure ones together are not (worth_state()). RUN_GONE: the problem was there from problem_from to
  * problem_to, and is not any more; it may have verdicts. RUN_BASELINE: its type was said to be healthy, and its baseline is kept. */
 enum run_state {
 	RUN_ACTIVE,
@@ -163,8 +164,8 @@ struct run *forest_run_latest(const struct forest *f, const char *type);
 /* The run with whose baseline a run of this type is compared: the newest that has one. NULL: there is none. O(runs). */
 struct run *forest_run_baseline(const struct forest *f, const char *type);
 
-/* Copies the verdict and gives it its rank in the run: those whose interval excludes 0 first, of these such as are worth
- * mending, first a process that stands still: that is seen, while the rest is inferred. The others are in the order of their effects where these are a part of the variance and not alike; then by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
+/* Copies the verdict and gives it its rank in the run: those that are sure and worth mending first, then those that would be worth
+ * mending if they were sure, then other sure ones, then the rest. Among those that are worth mending, first a process that stands still: that is seen, while the rest is inferred. The others are in the order of their effects where these are a part of the variance and not alike; then by cost, then by age; other ranks and run.verdict change with it, v->rank is ignored.
  * Preconditions: the hypothesis is of the run and has no verdict yet. NULL: out of memory. O(verdicts
  * of the run). */
 const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);

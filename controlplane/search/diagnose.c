@@ -433,6 +433,7 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 
 		if (!verdict_sure(v)) {
 			f.open += verdict_open(v, run->effect_min);
+			f.open_worth += verdict_worth(v, run->effect_min);
 			continue;
 		}
 		f.sure++;
@@ -527,7 +528,7 @@ found_so_far(const struct search_port *port, const struct diagnosis *d)
 	return worth_state(&w) == RUN_FOUND;
 }
 
-/* The verdict of the first rank: sure ones come first, of these such that are worth mending. Of a problem that has stopped, what
+/* The verdict of the first rank: see forest_verdict_new(). Of a problem that has stopped, what
  * was measured last may be of requests that do not have it, and not worth mending: it is gone, all the same. */
 static void
 end_found(struct search_port *port, struct diagnosis *d)

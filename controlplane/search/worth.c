@@ -30,9 +30,9 @@ effect_of(const struct effect_facts *f)
 enum run_state
 worth_state(const struct worth_facts *f)
 {
-	assert(f->worth <= f->sure);
+	assert(f->worth <= f->sure && f->open_worth <= f->open);
 	/* 1 */
-	if (f->sure == 0 && f->open > 0)
+	if ((f->sure == 0 && f->open > 0) || (f->worth == 0 && f->open_worth > 0))
 		return RUN_UNSURE;
 	/* 2 */
 	if (f->worth == 0)

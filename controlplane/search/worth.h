@@ -41,11 +41,12 @@ struct effect_facts {
 double effect_of(const struct effect_facts *f);
 
 struct worth_facts {
-	uint32_t sure;  /* verdicts whose interval does not hold 0 */
-	uint32_t open;  /* others that may be worth mending: verdict_open() */
-	uint32_t worth; /* of these, those whose effect is worth mending */
+	uint32_t sure;       /* verdicts whose interval does not hold 0 */
+	uint32_t worth;      /* of these, those whose effect is worth mending: verdict_worth() */
+	uint32_t open;       /* others that may be worth mending: verdict_open() */
+	uint32_t open_worth; /* of these, those whose effect is */
 	bool
-	    apart; /* one of these is of a slow group, of a tail, or of a pool that is not as usual */
+	    apart; /* one of `worth` is of a slow group, of a tail, or of a pool that is not as usual */
 	double effect_min;
 	double most,
 	    certain; /* of these: the largest effect, and the largest lower bound of an effect */
@@ -57,7 +58,8 @@ struct worth_facts {
 /*
  * How a run with verdicts ends.
  *
- * 1. No verdict is sure, and one may be worth mending: RUN_UNSURE.
+ * 1. No verdict is sure, and one may be worth mending: RUN_UNSURE. The same if none of the sure ones is worth mending, and the effect
+ *    of one that is not sure is: a small cause that is certain does not say that there is no large one.
  * 2. None of the sure ones is worth mending: RUN_NOTHING. So a small effect that is not sure is not told more loudly than one that is.
  * 3. One that is worth mending is apart: RUN_FOUND.
  * 4. The largest effect is less than VERDICT_ALONE times the least one, none is certainly VERDICT_CERTAIN times the least

@@ -308,6 +308,39 @@ verdicts_that_are_worth_mending_are_ranked_by_effect(void **state)
 	forest_free(f);
 }
 
+/* What a run that ends as unsure is unsure of is its first verdict, not a certain 3 %. */
+static void
+a_large_effect_that_is_not_sure_comes_before_a_small_one_that_is(void **state)
+{
+	struct forest *f = forest_new();
+	struct run *run = forest_run_new(f, "A");
+	struct verdict v = { .problem = PROBLEM_UNPREDICTABLE,
+		.run = run->id,
+		.share_low = 0.01,
+		.new_part = NAN,
+		.effect = 0.03,
+		.cost_ns = 50 };
+	(void)state;
+
+	run->effect_min = 0.25;
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.share_low = -0.1;
+	v.effect = 0.7;
+	v.cost_ns = 5;
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.share_low = 0.1;
+	v.effect = 0.3; /* sure, and worth mending */
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.share_low = -0.1;
+	v.effect = 0.1; /* neither */
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 4);
+	forest_free(f);
+}
+
 static void
 a_verdict_of_the_whole_request_that_names_nothing_is_not_sure(void **state)
 {
@@ -600,6 +633,7 @@ main(void)
 		cmocka_unit_test(verdicts_are_ranked_by_cost_however_they_come),
 		cmocka_unit_test(verdicts_that_are_sure_come_before_those_that_are_not),
 		cmocka_unit_test(verdicts_that_are_worth_mending_are_ranked_by_effect),
+		cmocka_unit_test(a_large_effect_that_is_not_sure_comes_before_a_small_one_that_is),
 		cmocka_unit_test(a_verdict_of_the_whole_request_that_names_nothing_is_not_sure),
 		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
 		cmocka_unit_test(the_evidence_of_a_hypothesis_is_bounded),

@@ -87,6 +87,13 @@ a_run_is_found_only_if_a_sure_verdict_is_worth_mending(void **state)
 	(void)state;
 
 	assert_int_equal(worth_state(&(struct worth_facts){ .sure = 2, .open = 1 }), RUN_NOTHING);
+	/* a certain 3 %, and 70 % by 60 requests that may be chance */
+	assert_int_equal(
+	    worth_state(&(struct worth_facts){ .sure = 1, .open = 1, .open_worth = 1 }),
+	    RUN_UNSURE);
+	assert_int_equal(worth_state(&(struct worth_facts){
+			     .sure = 1, .worth = 1, .apart = true, .open = 1, .open_worth = 1 }),
+	    RUN_FOUND);
 	assert_int_equal(
 	    worth_state(&(struct worth_facts){ .sure = 2, .worth = 1, .apart = true }), RUN_FOUND);
 	assert_int_equal(worth_state(&(struct worth_facts){ .sure = 1, .worth = 1 }), RUN_FOUND);
