@@ -654,7 +654,8 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	if ((rc = search_still(port, d, e)) != 0)
 		return rc;
 	ended = all_ended(d);
-	if (ended && (late || mono_since_ns(port->now, d->judged) >= STILL_LOOK_NS)) {
+	/* so the end rests on a judgement that is less than STILL_LOOK_NS old */
+	if (ended && mono_since_ns(port->now, d->judged) >= STILL_LOOK_NS) {
 		d->judged = port->now;
 		if ((rc = judge_effects(port, d, e)) != 0)
 			return rc;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fake_port.h"
 
+#include "controlplane/search/search_still.h"
+
 static const char PROGRAM[] = "(abcdefgh)";
 enum { SLOW = 4 };
 
@@ -134,6 +136,40 @@ without_a_verdict_it_watches_on_and_ends_at_the_deadline_with_the_reason_of_its_
 	fake_step(&f);
 	assert_int_equal(f.d->run->reason, REASON_END_OVER_BUDGET);
 	assert_string_equal(f.d->run->subject, "s/app:c");
+	fake_end(&f);
+}
+
+/* Also of one that goes on after the deadline, for a group that will soon have enough requests. */
+static void
+verdicts_are_judged_again_every_2_s_until_the_end(void **state)
+{
+	struct mono judged;
+	uint32_t times = 0;
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
+	f.port.settings.conditions.traces_min = f.d->traces + 5;
+	f.d->run->effect_min = 0.25;
+	f.port.now.ns = f.d->begun.ns + f.port.settings.cycle_max_ns + MS_NS;
+	fake_step(&f);
+	judged = f.d->judged;
+	for (int i = 0; i < 60; i++) {
+		f.port.now.ns += 100 * MS_NS;
+		fake_step(&f);
+		assert_int_equal(f.d->phase, PHASE_WATCH);
+		times += f.d->judged.ns != judged.ns;
+		judged = f.d->judged;
+	}
+	assert_int_equal(times, 3);
+	for (int i = 0; i < 300 && f.d->phase != PHASE_ENDED; i++) {
+		f.port.now.ns += 100 * MS_NS;
+		fake_step(&f);
+	}
+	assert_int_equal(f.d->phase, PHASE_ENDED);
+	assert_true(mono_since_ns(f.port.now, f.d->judged) < STILL_LOOK_NS);
 	fake_end(&f);
 }
 
@@ -328,6 +364,7 @@ main(void)
 		cmocka_unit_test(a_diagnosis_ends_only_when_all_its_searches_have),
 		cmocka_unit_test(
 		    without_a_verdict_it_watches_on_and_ends_at_the_deadline_with_the_reason_of_its_last_search),
+		cmocka_unit_test(verdicts_are_judged_again_every_2_s_until_the_end),
 		cmocka_unit_test(what_is_stopped_ends_all_searches_and_tells_the_owner_once),
 		cmocka_unit_test(while_paused_no_search_begins),
 		cmocka_unit_test(no_traces_count_before_agents_have_confirmed),
