@@ -836,7 +836,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		break;
 	case VERDICT_STEP_MORE:
 		want_more(s, &v);
-		s->final.put_off |= facts.deadline_passed;
+		s->final.put_off |= facts.deadline_passed && facts.patience_passed;
 		break;
 	case VERDICT_STEP_KEEP:
 		if (s->final.again && v.share_low > 0)

@@ -570,6 +570,36 @@ from_the_preload_layer_it_goes_back_to_the_edge_above(void **state)
 	end(&x);
 }
 
+/* Before there was time for 150 requests it is the patience that asks for more, not the one time that the deadline is put off. */
+static void
+the_deadline_is_put_off_only_when_the_patience_has_passed(void **state)
+{
+	enum { NEARLY = 700 };
+	(void)state;
+
+	for (int passed = 0; passed < 2; passed++) {
+		uint32_t edge = 0;
+		struct scene x;
+
+		begin_with(&x, "(abc)", NEARLY, 20 * MS_NS);
+		x.s->origin.share = 0;
+		x.s->cycle.deadline_passed = true;
+		/* 150 requests in 30 s */
+		x.f.d->begun.ns = x.f.port.now.ns - 140000 * MS_NS;
+		x.s->cycle.begun.ns = x.f.port.now.ns - (passed ? 31000 : 29000) * MS_NS;
+		while (edge == EDGE || x.group->edges[edge].c_xy <= 0)
+			assert_true(++edge < x.group->shape.nedges);
+		assert_int_equal(
+		    conclude(&x.f.port, x.s, x.f.paths.groups, x.group, edge, VERDICT_CUT, NULL),
+		    0);
+		assert_int_equal(x.s->phase, SEARCH_GATHERING);
+		assert_int_equal(x.s->final.wanted, 2 * NEARLY);
+		assert_true(x.s->final.open);
+		assert_int_equal(x.s->final.put_off, passed);
+		end(&x);
+	}
+}
+
 static void
 an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline(void **state)
 {
@@ -622,6 +652,7 @@ main(void)
 		    a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it),
 		cmocka_unit_test(nothing_of_the_smaller_edge_cuts_the_larger_one),
 		cmocka_unit_test(from_the_preload_layer_it_goes_back_to_the_edge_above),
+		cmocka_unit_test(the_deadline_is_put_off_only_when_the_patience_has_passed),
 		cmocka_unit_test(
 		    an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline),
 	};
