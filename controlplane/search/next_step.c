@@ -67,8 +67,10 @@ next_step(const struct next_facts *f)
 enum final_step
 final_step(const struct final_facts *f)
 {
+	bool open = f->open && f->wanted > 0;
+
 	/* 1 */
-	if (f->found && f->traces >= NEXT_PLENTY && f->traces >= f->wanted &&
+	if (f->found && (open || f->traces >= NEXT_PLENTY) && f->traces >= f->wanted &&
 	    f->passing >= NEXT_PASSING)
 		return FINAL_CONCLUDE;
 	/* 2 */

@@ -108,12 +108,15 @@ struct final_facts {
 	bool found;         /* a group has the gap as one edge */
 	uint64_t traces;    /* of all groups */
 	uint64_t passing;   /* of these, those that pass the gap, as one edge or not */
-	uint64_t wanted;    /* more than NEXT_PLENTY, while its interval holds 0 */
+	uint64_t wanted;    /* twice as many as when it was measured last; 0: it was not */
+	bool open;          /* its interval held 0 then */
 	bool can_take_back; /* there is a larger edge to go back to */
 	bool deadline_passed;
 };
 /*
- * 1. NEXT_PLENTY traces, as many as wanted, and NEXT_PASSING of them pass the edge: conclude.
+ * 1. NEXT_PLENTY traces, as many as wanted, and NEXT_PASSING of them pass the edge: conclude. Of one whose interval held 0, as many as
+ *    wanted are enough, also if these are fewer: after the deadline a rare path was measured with NEXT_FEW, and is looked at again
+ *    as its requests come, and not only when it has NEXT_PLENTY.
  * 2. The deadline has passed, and NEXT_FEW pass the edge: conclude.
  * 3. The deadline has passed, NEXT_FEW traces came, and there is a larger edge: take back.
  * 4. The deadline has passed: end.

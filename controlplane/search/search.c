@@ -177,6 +177,7 @@ final_facts_of(const struct search *s, const struct measured *m, const struct gr
 		.passing = (uint64_t)m->all.passing,
 		.wanted = s->at.tail_ns > 0 ? tail_requests(s, DECIDE_SLOW_PLENTY)
 		                            : s->final.wanted,
+		.open = s->at.tail_ns <= 0 && s->final.open,
 		.can_take_back = can_take_back(s),
 		.deadline_passed = s->cycle.deadline_passed };
 }

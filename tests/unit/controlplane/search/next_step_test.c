@@ -232,6 +232,28 @@ the_final_edge_waits_for_its_traces(void **state)
 	assert_int_equal(final_step(&f), FINAL_WAIT);
 }
 
+/* It was measured with 40 after a deadline, and was not sure. */
+static void
+an_open_final_edge_is_measured_again_with_twice_its_traces(void **state)
+{
+	struct final_facts f = {
+		.found = true, .traces = 79, .passing = 79, .wanted = 80, .open = true
+	};
+	(void)state;
+
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.traces = f.passing = 80;
+	assert_int_equal(final_step(&f), FINAL_CONCLUDE);
+	f.passing = 29;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.passing = 80;
+	f.open = false;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.open = true;
+	f.wanted = 0; /* not measured yet */
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+}
+
 /* Requests come, but not on a path with the edge: a larger edge is a result, too. */
 static void
 an_edge_that_does_not_come_back_is_taken_back(void **state)
@@ -473,6 +495,7 @@ main(void)
 		cmocka_unit_test(steps_11_to_13_finish_as_what_was_found),
 		cmocka_unit_test(every_sequence_ends),
 		cmocka_unit_test(the_final_edge_waits_for_its_traces),
+		cmocka_unit_test(an_open_final_edge_is_measured_again_with_twice_its_traces),
 		cmocka_unit_test(an_edge_that_does_not_come_back_is_taken_back),
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
 		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
