@@ -288,7 +288,8 @@ struct diagnosis {
 const struct sketch *diagnosis_times(const struct diagnosis *d, struct arena *a);
 
 /* For how long the final edge is measured at most while its interval holds 0: until NEXT_PLENTY requests of the search's
- * group have come, at the rate of the diagnosis so far; at most FINAL_PATIENCE times cycle_max. O(1). */
+ * group have come, at the rate of the diagnosis so far, or if that is longer, at the rate of those that count in this cycle: of sampled
+ * requests only some pass the added tracepoints. At most FINAL_PATIENCE times cycle_max; 0 without such a group. O(1). */
 int64_t search_patience_ns(const struct search_port *port, const struct search *s);
 enum { FINAL_PATIENCE = 6 };
 

@@ -104,6 +104,39 @@ a_duplicate_is_of_the_same_requests_and_the_same_side(void **state)
 	free(d.searches);
 }
 
+/* Of the requests of its group some are probed: those of the cycle come less often. */
+static void
+patience_is_for_150_requests_by_the_slower_of_two_rates(void **state)
+{
+	enum { SECOND_NS = 1000000000 };
+	struct search_port port = { .now = { 20 * (int64_t)SECOND_NS },
+		.settings = { .cycle_max_ns = 20 * (int64_t)SECOND_NS } };
+	const int64_t ns[] = { 500, 500, 500 };
+	struct diagnosis d = { .seed = 1 };
+	const struct group *group = NULL;
+	struct search *s;
+	struct paths p;
+	(void)state;
+
+	paths_begin(&p, "(ab)");
+	for (int i = 0; i < 100; i++)
+		group = paths_add(&p, "(ab)", ns);
+	d.groups = p.groups;
+	s = search_new(&d, &(struct gap){ 1, 2 }, group->shape.key);
+	s->cycle.begun.ns = 15 * (int64_t)SECOND_NS;
+	assert_int_equal(search_patience_ns(&port, s), 30 * (int64_t)SECOND_NS);
+	s->cycle.traces = 10;
+	assert_int_equal(search_patience_ns(&port, s), 75 * (int64_t)SECOND_NS);
+	s->cycle.traces = 50;
+	assert_int_equal(search_patience_ns(&port, s), 30 * (int64_t)SECOND_NS);
+	s->cycle.traces = 1;
+	assert_int_equal(search_patience_ns(&port, s), FINAL_PATIENCE * port.settings.cycle_max_ns);
+	s->origin.group_id.a++;
+	assert_int_equal(search_patience_ns(&port, s), 0);
+	search_free(s);
+	paths_end(&p);
+}
+
 int
 main(void)
 {
@@ -112,6 +145,7 @@ main(void)
 		cmocka_unit_test(a_search_narrows_and_remembers_what_had_most),
 		cmocka_unit_test(
 		    a_followed_side_is_compared_by_its_mean_and_the_shares_stay_those_of_all),
+		cmocka_unit_test(patience_is_for_150_requests_by_the_slower_of_two_rates),
 		cmocka_unit_test(a_duplicate_is_of_the_same_requests_and_the_same_side),
 	};
 
