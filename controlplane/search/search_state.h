@@ -186,9 +186,9 @@ struct search_outcome {
 	const struct verdict *verdict; /* the forest's; NULL: none yet, or none */
 	enum reason reason;            /* why there is none */
 	uint32_t label;                /* of the reason: a tracepoint; LABEL_NONE */
-	/* What the edge that the search began with carried of type_variance.h when it got its verdict, 0 to 1. 0: not
-	 * known, or the verdict's effect does not rest on it. */
-	double began_effect;
+	/* The effect of the verdict in parts of what the edge that the search began with carries of type_variance.h, 0 to 1, as the
+	 * verdict was made. 0: not known, or the effect does not rest on that. */
+	double of_began;
 };
 
 struct function_search; /* see search_functions.h */

@@ -168,7 +168,7 @@ find_effect(const struct search_port *port, struct search *s, const struct verdi
 		.group_variance = variance,
 		.within_variance = t.n > 0 ? t.m2 / t.n : 0 };
 
-	s->outcome.began_effect = 0;
+	s->outcome.of_began = 0;
 	/* of a slow side that was followed the share is of the latency */
 	if (!f.by_latency && variance > 0)
 		f.share = comoments_covariance(&all->edges[0]) / variance;
@@ -181,8 +181,8 @@ find_effect(const struct search_port *port, struct search *s, const struct verdi
 	if (root != NULL && root->total.m2 > 0) {
 		f.began_share = edge_sum(root, &s->origin.gap) / root->total.m2;
 		f.began_effect = began_effect(&t, s);
-		if (!f.by_latency && f.began_share > 0)
-			s->outcome.began_effect = f.began_effect;
+		if (!f.by_latency && f.began_share > 0 && f.began_effect > 0)
+			s->outcome.of_began = effect_of(&f) / f.began_effect;
 	}
 	return effect_of(&f);
 }
@@ -564,7 +564,7 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 	const struct verdict *v = s->outcome.verdict;
 	const struct type_variance t = diagnosis_variance(port, s->diagnosis);
 	struct verdict now;
-	double began;
+	uint32_t edge;
 	int rc = 0;
 
 	if (v == NULL || v->pool == POOL_STILL)
@@ -575,10 +575,9 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 		if ((rc = find_pool(&now, port, s, e)) != 0 || now.pool == POOL_NONE)
 			return rc;
 	} else {
-		if (s->outcome.began_effect <= 0 || (began = began_effect(&t, s)) <= 0)
+		if (s->outcome.of_began <= 0 || watched_edge(s, &edge) == NULL)
 			return 0;
-		now.effect = fmin(1, v->effect * began / s->outcome.began_effect);
-		s->outcome.began_effect = began;
+		now.effect = s->outcome.of_began * began_effect(&t, s);
 	}
 	forest_verdict_pool(port->forest, v, &now);
 	return 0;

@@ -600,6 +600,39 @@ the_deadline_is_put_off_only_when_the_patience_has_passed(void **state)
 	}
 }
 
+/* Of all requests since the diagnosis began, which may be others than those that the verdict rests on. */
+static void
+an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries(void **state)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+	const struct verdict *v;
+	double then;
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	v = verdict_of(&x, VERDICT_PLACE);
+	then = v->effect;
+	assert_true(then > 0.5);
+	for (int i = 0; i < 2000;
+	     i++) { /* where the first edge is long, that with the problem is short */
+		fake_times(&x.f, "(abc)", -1, time_ns);
+		time_ns[0] += i % 2 * 900 * MS_NS;
+		time_ns[EDGE] += (1 - i % 2) * 5 * MS_NS;
+		paths_add(&x.f.paths, "(abc)", time_ns);
+	}
+	assert_int_equal(search_effect_again(&x.f.port, x.s, NULL), 0);
+	assert_near(v->effect, 0, 0);
+	for (int i = 0; i < 2000; i++) {
+		fake_times(&x.f, "(abc)", -1, time_ns);
+		time_ns[EDGE] += i % 10 < 3 ? 4000 * MS_NS : 0;
+		paths_add(&x.f.paths, "(abc)", time_ns);
+	}
+	assert_int_equal(search_effect_again(&x.f.port, x.s, NULL), 0);
+	assert_true(v->effect > 0.5 * then && v->effect <= 1);
+	end(&x);
+}
+
 static void
 an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline(void **state)
 {
@@ -652,6 +685,8 @@ main(void)
 		    a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it),
 		cmocka_unit_test(nothing_of_the_smaller_edge_cuts_the_larger_one),
 		cmocka_unit_test(from_the_preload_layer_it_goes_back_to_the_edge_above),
+		cmocka_unit_test(
+		    an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries),
 		cmocka_unit_test(the_deadline_is_put_off_only_when_the_patience_has_passed),
 		cmocka_unit_test(
 		    an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline),
