@@ -271,6 +271,9 @@ search_functions_ready(struct search_port *port, struct search *s, struct err *e
 		return timed(port, s, e);
 	if (!f->timing && (f->nrows >= FUNCTIONS_COUNTED || (late && f->nrows > 0)))
 		return counted(port, s, e);
+	/* of those that are timed now no end comes, or no begin: others may have both */
+	if (late && f->timing && !f->whole)
+		return next(port, s, e);
 	return late;
 }
 

@@ -38,7 +38,8 @@ struct mono search_functions_stepped(const struct search *s); /* when this step 
 int search_functions_trace(struct search_port *port, struct search *s, const struct trace *t,
     const struct critpath *path, const struct shape *shape, struct err *e);
 
-/* 1: there is nothing more to look at; 0: not yet; or a negative code. A step may begin: the search is switching then. */
+/* 1: there is nothing more to look at; 0: not yet; or a negative code. A step may begin: the search is switching then. A step in which no
+ * call had both its ends in FUNCTIONS_TIME_NS is given up for the next functions. */
 int search_functions_ready(struct search_port *port, struct search *s, struct err *e);
 
 /* Disables what it enabled; what was found stays. Nothing happens if it does not gather. */

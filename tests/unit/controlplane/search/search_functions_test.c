@@ -26,7 +26,7 @@ function_label(struct scene *x, const char *function, const char *end)
 }
 
 static void
-begin(struct scene *x, bool on)
+begin_with(struct scene *x, bool on, const char *stack)
 {
 	*x = (struct scene){ .attached = true };
 	fake_begin(&x->f, "(abc)");
@@ -45,14 +45,20 @@ begin(struct scene *x, bool on)
 	for (int i = 0; i < 200; i++) {
 		int64_t ns = i % 5 == 0 ? 20 * MS : MS;
 		const struct below_part part = { .state = BELOW_RUNNING,
-			.stack = STACK,
-			.stack_len = sizeof STACK - 1,
+			.stack = stack,
+			.stack_len = (uint32_t)strlen(stack),
 			.ns = ns };
 		struct below_time t = { .parts = &part, .nparts = 1, .samples = 1 };
 
 		t.ns[BELOW_RUNNING] = ns;
 		assert_true(below_list_add(x->s->below.list, ns + MS, &t, 1));
 	}
+}
+
+static void
+begin(struct scene *x, bool on)
+{
+	begin_with(x, on, STACK);
 }
 
 static void
@@ -204,6 +210,37 @@ a_function_whose_ends_are_not_all_seen_is_not_told(void **state)
 	fake_end(&x.f);
 }
 
+/* Others may be whole; the search does not end with those of this step. */
+static void
+functions_whose_ends_are_never_seen_give_way_to_the_next_ones(void **state)
+{
+	struct scene x;
+	int rc;
+	(void)state;
+
+	begin_with(&x, true, "main;serve;lookup() at a.c:9;compare;hash");
+	assert_true(search_functions_begin(&x.f.port, x.s, &rc, NULL));
+	assert_false(wants(&x, "func.s:hash_start"));
+	search_enter(x.s, SEARCH_GATHERING);
+	requests(&x, FUNCTIONS_COUNTED, 0, true);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 0);
+	search_enter(x.s, SEARCH_GATHERING);
+	x.attached = false;
+	requests(&x, FUNCTIONS_TIMED, 0, true);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 0);
+	x.f.port.now.ns += FUNCTIONS_TIME_NS + 1;
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 0);
+	assert_int_equal(x.s->phase, SEARCH_SWITCHING);
+	assert_true(wants(&x, "func.s:hash_start"));
+	assert_false(wants(&x, "func.s:serve_start") || wants(&x, "func.s:serve_done"));
+	search_enter(x.s, SEARCH_GATHERING);
+	x.f.port.now.ns += FUNCTIONS_TIME_NS + 1; /* none are left */
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 1);
+	search_functions_stop(&x.f.port, x.s);
+	assert_int_equal(plan_count(x.f.port.plan), 0);
+	fake_end(&x.f);
+}
+
 static void
 it_ends_where_no_requests_come_and_leaves_nothing_on(void **state)
 {
@@ -253,6 +290,7 @@ main(void)
 		cmocka_unit_test(functions_are_counted_then_timed_from_the_outside_in),
 		cmocka_unit_test(requests_before_the_second_probes_are_attached_do_not_count),
 		cmocka_unit_test(a_function_whose_ends_are_not_all_seen_is_not_told),
+		cmocka_unit_test(functions_whose_ends_are_never_seen_give_way_to_the_next_ones),
 		cmocka_unit_test(it_ends_where_no_requests_come_and_leaves_nothing_on),
 		cmocka_unit_test(it_is_not_begun_where_it_is_not_permitted_or_nothing_was_seen),
 	};
