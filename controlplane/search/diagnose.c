@@ -170,7 +170,7 @@ is_followed(const struct search_port *port, const struct judged_group *j, uint32
 static bool
 is_again(const struct search_port *port, const struct diagnosis *d, const struct eligible *r)
 {
-	const struct type_variance t = diagnosis_variance(port, d);
+	struct type_variance t;
 	const struct group *g = r->group;
 	const struct gap gap = gap_of(&g->shape, r->judged->finding.top);
 	struct again_facts f = {
@@ -190,8 +190,10 @@ is_again(const struct search_port *port, const struct diagnosis *d, const struct
 		f.requests_then = s->origin.hypothesis->traces;
 		f.named = fmax(f.named, v != NULL ? fmax(v->effect, v->share) : 0);
 	}
-	if (f.searches > 0 && t.m2 > 0)
-		f.effect = type_variance_gap(&t, &gap) / t.m2;
+	if (f.searches != 1) /* step 1 of search_again(): what it has does not matter */
+		return false;
+	t = diagnosis_variance(port, d);
+	f.effect = t.m2 > 0 ? type_variance_gap(&t, &gap) / t.m2 : 0;
 	return search_again(&f);
 }
 
