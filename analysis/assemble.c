@@ -779,6 +779,15 @@ note_begin(struct assemble *a, struct pending_trace *p, const struct record *r, 
 	}
 }
 
+/* A link, or a unit, is a number that a program chose: a product by an odd number, and its halves mixed, so that sums of some seldom are sums of
+ * others. */
+static inline uint64_t
+id_hash(uint64_t id)
+{
+	id = (id ^ id >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (id ^ id >> 32) * UINT64_C(0xd6e8feb86659fd93) | 1;
+}
+
 /* Updates the times of a trace by one record, and its positions in the heaps. */
 static void
 note_times(struct assemble *a, struct pending_trace *p, const struct record *r, uint8_t kind)
@@ -788,9 +797,13 @@ note_times(struct assemble *a, struct pending_trace *p, const struct record *r, 
 
 	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
 		note_begin(a, p, r, kind);
-	p->nopen += (kind == RECORD_UNIT_BEGIN) - (kind == RECORD_UNIT_END);
-	if (kind == RECORD_UNIT_END && r->time_ns > p->last_unit_end_ns)
-		p->last_unit_end_ns = r->time_ns;
+	if (kind == RECORD_UNIT_BEGIN)
+		p->open_units += id_hash(r->unit_id);
+	if (kind == RECORD_UNIT_END) {
+		p->open_units -= id_hash(r->unit_id);
+		if (r->time_ns > p->last_unit_end_ns)
+			p->last_unit_end_ns = r->time_ns;
+	}
 	if (kind == RECORD_REQUEST_END && ends_part(p, r->unit_id))
 		end_ns = &p->part_end_ns;
 	ends = kind == RECORD_REQUEST_END && r->time_ns < *end_ns;
@@ -803,15 +816,6 @@ note_times(struct assemble *a, struct pending_trace *p, const struct record *r, 
 	if (ends)
 		*end_ns = r->time_ns;
 	heap_move(&a->due, BY_DUE, p, due_ns(a, p));
-}
-
-/* The link is a number that a program chose: a product by an odd number, and its halves mixed, so that sums of some seldom are sums of
- * others. */
-static inline uint64_t
-link_hash(uint64_t link)
-{
-	link = (link ^ link >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	return (link ^ link >> 32) * UINT64_C(0xd6e8feb86659fd93) | 1;
 }
 
 static void
@@ -851,9 +855,9 @@ note_closure(struct assemble *a, struct pending_trace *p, uint32_t node, const s
 	p->begun |= k->kind == RECORD_REQUEST_BEGIN;
 	p->unknown |= rule == FORK_UNKNOWN || is_with_spans(k, r);
 	if (rule != FORK_LEADS_OUT)
-		p->open += link_hash(r->link_id);
+		p->open += id_hash(r->link_id);
 	else if (k->kind == RECORD_UNIT_BEGIN)
-		p->open -= link_hash(r->link_id);
+		p->open -= id_hash(r->link_id);
 	if (p->on_many || !has_end(a, p))
 		wait_nowhere(a, p);
 	else if (ends || p->waits_at == PENDING_NOWHERE || was_closed != is_closed(p))

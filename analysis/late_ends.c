@@ -50,7 +50,7 @@ late_ends_has(
 {
 	const uint8_t *const *kinds = labels_kinds(labels);
 
-	if (p->nopen <= 0 && p->last_unit_end_ns <= by_ns)
+	if (p->open_units == 0 && p->last_unit_end_ns <= by_ns)
 		return false;
 	hash_table_clear(&l->seen);
 	if (!survey(l, p, kinds, by_ns))

@@ -18,7 +18,8 @@ struct late_ends { /* memory that is reused; all zeroes but for the seed */
 void late_ends_release(struct late_ends *l);
 
 /* Whether by this time a unit of the trace has begun and was joined, but has not ended. What was recorded later does not matter. Without
- * memory: false. O(1) if as many units have ended as have begun, and none of them later; else O(n) expected. */
+ * memory: false. O(1) if the units that have ended are those that have begun, and none of them ended later; else O(n) expected, also if
+ * a begin or an end came twice: copies count once. */
 bool late_ends_has(
     struct late_ends *l, const struct pending_trace *p, const struct labels *labels, int64_t by_ns);
 

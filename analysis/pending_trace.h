@@ -52,8 +52,9 @@ struct pending_trace {
 	bool too_long; /* it has further records, which were dropped */
 	uint32_t nrecords;
 	uint32_t nbelow; /* of these, records of the kinds WAIT and SAMPLE */
-	/* Records that begin units, less those that end one; the last of these. See late_ends.h. */
-	int32_t nopen;
+	/* The sum of hashes of units over records that begin one, less that over records that end one: 0 when those that began have ended; the
+	 * time of the last end. See late_ends.h. */
+	uint64_t open_units;
 	int64_t last_unit_end_ns;
 	int64_t asked_end_ns; /* the end of the request for which awaits_ends is known */
 	bool awaits_ends;

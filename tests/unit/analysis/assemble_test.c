@@ -236,6 +236,27 @@ the_end_of_a_joined_unit_is_awaited_after_that_of_its_request(void **state)
 	kit_free(k);
 }
 
+/* So that as many units have ended as have begun. */
+static void
+an_end_that_came_twice_hides_no_unit_that_is_open(void **state)
+{
+	enum { N = 12 };
+	const struct row rows[N] = { { 10, 0, 1, 'B', 0, "R" }, { 20, 0, 1, 'F', 7, "c" },
+		{ 21, 0, 1, 'F', 8, "c" }, { 30, 1, 2, 'b', 7, "c" }, { 31, 1, 3, 'b', 8, "c" },
+		{ 40, 1, 2, '.', 0, "p" }, { 60, 1, 2, 'e', 7, "c" }, { 60, 1, 2, 'e', 7, "c" },
+		{ 80, 0, 1, 'J', 7, "c" }, { 81, 0, 1, 'J', 8, "c" }, { 100, 0, 1, 'E', 0, "R" },
+		{ 500, 1, 3, 'e', 8, "c" } };
+	struct kit *k = late_ends_kit();
+	(void)state;
+
+	kit_batch(k, 0, rows, N, 2000);
+	kit_batch(k, 1, rows, N - 1, 400);
+	assert_null(assemble_next(k->assemble));
+	kit_batch(k, 1, &rows[N - 1], 1, 1150);
+	expect_events(k, N - 1);
+	kit_free(k);
+}
+
 static void
 an_end_that_never_comes_is_awaited_up_to_a_bound(void **state)
 {
@@ -835,6 +856,7 @@ main(void)
 		cmocka_unit_test(traces_do_not_depend_on_the_interleaving_of_nodes),
 		cmocka_unit_test(traces_come_out_by_end_and_id_once_all_watermarks_passed),
 		cmocka_unit_test(the_end_of_a_joined_unit_is_awaited_after_that_of_its_request),
+		cmocka_unit_test(an_end_that_came_twice_hides_no_unit_that_is_open),
 		cmocka_unit_test(an_end_that_never_comes_is_awaited_up_to_a_bound),
 		cmocka_unit_test(a_trace_whose_joined_units_have_ended_is_not_held),
 		cmocka_unit_test(a_unit_that_nobody_joined_is_not_awaited),
