@@ -124,7 +124,9 @@ KEY(search, isolate_min, isolate_min, SHARE, "30%", 0.05, 1,
 KEY(search, explain_min, explain_min, SHARE, "50%", 0.05, 1,
     "A key that explains at least this share of an edge is reported as its reason.")
 KEY(search, cycle_max, cycle_max, TIME, "20s", 0.5 * S, 3600 * S,
-    "Deadline of a cycle. When it has passed, the search decides by the traces that it has.")
+    "Deadline of a cycle. When it has passed, the search decides by the traces that it has. The measurement of the edge that a verdict is about "
+    "may go on for up to six times that, while it is not sure that the edge has any of the problem. For twice that from its start, a "
+    "diagnosis waits for paths that few requests take.")
 KEY(search, below, below, TEXT, "on", 0, 0,
     "on or off: when no tracepoint is left inside the edge that a search ends with, it asks nodes that can for what threads do there, "
     "below the tracepoints.")

@@ -101,7 +101,8 @@ enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };
  * 3. Nodes have not answered yet: wait.
  * 4. CAPTURED_ENOUGH outliers, and enough usual requests: decide.
  * 5. It has not asked for captures, as it searched, and there are outliers: ask.
- * 6. There are outliers, and recorders are on: wait for more, for RARE_WAIT_GAPS mean distances of two, at most wait_ns.
+ * 6. There are outliers, and recorders are on: wait for more, until RARE_WAIT_GAPS mean distances of two have passed since the
+ *    diagnosis began, or RARE_WAIT_LEAST_NS if these are less, and at most until wait_ns have.
  * 7. At least one is captured, and enough usual requests: decide.
  * 8. Nothing.
  */
