@@ -96,9 +96,7 @@ nginx_start() {	# [HONE_SAMPLE [CONF [PRELOAD]]]
 free() { ! (exec 3<> "/dev/tcp/127.0.0.1/$PORT") 2> /dev/null; }
 nginx_stop() {	# until the process has ended and its port is free, so that the next nginx is not mistaken for it
 	local pid
-	pid=$(cat "$D/nginx.pid") && kill -QUIT "$pid" || return
-	wait_for 60 gone "$pid" || { echo "# nginx has not ended for 60 s after SIGQUIT"; kill -KILL "$pid" $(pgrep -P "$pid"); }
-	wait_for 60 free
+	pid=$(cat "$D/nginx.pid") && kill -QUIT "$pid" && wait_for 20 gone "$pid" && wait_for 20 free
 }
 answers() { curl -fs -o /dev/null "$1"; }
 workers() { pgrep -P "$(cat "$D/nginx.pid")" -f 'worker process' | sort; }
@@ -230,7 +228,7 @@ session_end page
 check "the settings in the documentation are sufficient" jqt '.faults == {} and ($t | length > 0 and
 	all(.type == "GET /" and (.forks | length) == 1 and .forks == .joins))'
 nginx_start 1 page ""
-check "without liblttng-ust-fork nginx serves and passes contexts on" wait_for 20 bash -c '
+check "without liblttng-ust-fork nginx serves and passes contexts on" wait_for 20 bash -o pipefail -c '
 	curl -fs "$1/x" | jq -e ".traceparent | length == 1"' - "$U"
 nginx_stop
 
@@ -257,7 +255,7 @@ check "with hone off and a trusted client, Hone's member and as many others as f
 check "with hone off, traceparent is passed on unchanged" equal "$(context /off '.traceparent[0]')" "\"$P\""
 check "with hone off, Hone's member of an untrusted client is removed" equal "$(context /off '.tracestate[0]')" '"a=1,b=2"'
 check "nginx still serves after hundreds of malformed contexts" python3 tests/scenario/nginx_peer.py hostile "$PORT" 1 400
-check "nginx still serves after malformed contexts over HTTP/2" bash -c 'for p in 0 "" $(printf "0%.0s" {1..900}) '"${P:0:54}"' "'"$P"', '"$P"'"; do
+check "nginx still serves after malformed contexts over HTTP/2" bash -o pipefail -c 'for p in 0 "" $(printf "0%.0s" {1..900}) '"${P:0:54}"' "'"$P"', '"$P"'"; do
 	curl -fs --http2-prior-knowledge "$1" -H "traceparent: $p" -H "tracestate: $p" | jq -e ".traceparent | length == 1" || exit; done' \
 	- "http://127.0.0.1:$H2/trust"
 check "requests with 400 made-up types are served" bash -c 'curl -fs "$1/kinds?kind=K[1-400]" > /dev/null' - "$U"
