@@ -51,7 +51,9 @@ check "none is on by itself" on ---
 check "before anything is learned the cost is not known" eval 'hone levels levels_program debug --dry-run > "$D/said" && said "not known"'
 check "and nothing is set" eval '! hone levels levels_program debug > "$D/said" 2>&1 && said "--force" && on ---'
 check "a name that no program has is refused" eval '! hone levels levels_programs info > "$D/said" 2>&1 && said "no program"'
-hone learn --seconds 3 --wait > /dev/null
+# Again, if a busy machine let nothing of the three seconds be used.
+learned() { hone learn --seconds 3 --wait > /dev/null; levels .known; }
+wait_for 60 learned > /dev/null
 check "after learning it is predicted" levels '.known and (.levels | map(.per_second) | .[0] < .[1] and .[1] < .[2])'
 check "the cost is said, and nothing is changed" eval \
 	'hone levels levels_program info --dry-run --json | jq -e ".change | .set == false and .after.core > 0 and .after.unknown == 0" && on ---'
