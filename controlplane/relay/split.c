@@ -114,14 +114,11 @@ static bool
 add_sections(struct split *s, const struct relay_section *x, int64_t watermark_ns)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
-		size_t len = s->parts[i].sections.len;
-
-		if (add_section(&s->parts[i], x, watermark_ns)) {
-			s->parts[i].writer.last_ns = (int64_t)len; /* where to go back to */
+		s->parts[i].section_at = s->parts[i].sections.len;
+		if (add_section(&s->parts[i], x, watermark_ns))
 			continue;
-		}
 		while (i-- > 0) {
-			s->parts[i].sections.len = (size_t)s->parts[i].writer.last_ns;
+			s->parts[i].sections.len = s->parts[i].section_at;
 			s->parts[i].nsections--;
 			s->parts[i].items -= s->parts[i].writer.nrecords;
 		}

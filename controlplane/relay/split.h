@@ -29,6 +29,7 @@ struct split_part { /* one partition: what waits for its next message */
 	uint32_t *
 	    labels; /* by the number of the present batch's: number in the writer + 1; 0: not written */
 	struct buf sections;
+	size_t section_at; /* where the last section begins, to go back to */
 	uint32_t nsections;
 	uint64_t items;          /* records in `sections` */
 	uint64_t number, before; /* of the messages that were taken */
