@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hone export: requests of honed or of trace files, with what Hone knows about them, in formats of other tools: to a file, or to a back end. */
-#include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,8 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/rng.h"
 #include "base/clock.h"
+#include "base/rng.h"
+#include "base/shared_object.h"
 #include "cli/call.h"
 #include "cli/client.h"
 #include "cli/export/export_formats.h"
@@ -272,21 +272,13 @@ random_share(void *ctx)
 static int
 load_push(const struct push_calls **ret, struct err *e)
 {
-	char self[PATH_MAX], file[PATH_MAX + 32], *slash;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	void *object;
+	void *found;
+	int rc = shared_object_symbol(
+	    &found, "push.so", "push_calls", "cannot load push.so, which uses libcurl", e);
 
-	if (len < 0)
-		return err_errno(e, "cannot find push.so: the path of hone is unknown");
-	self[len] = '\0';
-	if ((slash = strrchr(self, '/')) != NULL)
-		*slash = '\0';
-	snprintf(file, sizeof file, "%s/../lib/hone/push.so", self);
-	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
-	    (*ret = dlsym(object, "push_calls")) == NULL)
-		return err_set(
-		    e, ERR_SYSTEM, "cannot load push.so, which uses libcurl: %s", dlerror());
-	return 0;
+	if (rc == 0)
+		*ret = found;
+	return rc;
 }
 
 static const char *

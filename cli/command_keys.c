@@ -6,14 +6,13 @@
  *	PREFIX/bin/hone			PREFIX is $(O) in a build tree
  *	PREFIX/lib/hone/credentials.so
  */
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/shared_object.h"
 #include "base/credentials.h"
 #include "cli/call.h"
 #include "cli/command.h"
@@ -29,21 +28,13 @@ enum { CA_DAYS = 3650, WARN_DAYS = 30, FROM_BEFORE_S = 600 };
 static int
 load(const struct credentials_calls **ret, struct err *e)
 {
-	char self[PATH_MAX], file[PATH_MAX + 32], *slash;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	void *object;
+	void *found;
+	int rc = shared_object_symbol(&found, "credentials.so", "credentials_calls",
+	    "cannot load credentials.so, which uses OpenSSL", e);
 
-	if (len < 0)
-		return err_errno(e, "cannot find credentials.so: the path of hone is unknown");
-	self[len] = '\0';
-	if ((slash = strrchr(self, '/')) != NULL)
-		*slash = '\0';
-	snprintf(file, sizeof file, "%s/../lib/hone/credentials.so", self);
-	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
-	    (*ret = dlsym(object, "credentials_calls")) == NULL)
-		return err_set(
-		    e, ERR_SYSTEM, "cannot load credentials.so, which uses OpenSSL: %s", dlerror());
-	return 0;
+	if (rc == 0)
+		*ret = found;
+	return rc;
 }
 
 /* ---- creating ---- */
