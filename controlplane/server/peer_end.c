@@ -73,6 +73,7 @@ peer_close(struct peer *p)
 	release(p);
 	if (p->is_waiting)
 		TAILQ_REMOVE(&s->writing, p, waiting);
+	peer_drop_ack(p);
 	peer_unready(p);
 	if (p->is_recheck)
 		TAILQ_REMOVE(&s->recheck, p, recheck_);

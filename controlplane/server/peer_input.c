@@ -118,7 +118,7 @@ take_frame(struct peer *p, struct err *e)
 	case CONN_AGAIN:
 		/* An ACK covers what the caller has taken, not what waits in the mailbox. */
 		buf_u64(&ack, p->progress->have_seq);
-		peer_put(p, SLOT_ACK, ack.data, ack.len);
+		peer_put_ack(p, ack.data, ack.len);
 		buf_release(&ack);
 		break;
 	default:

@@ -8,6 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MS_NS INT64_C(1000000)
+
+enum {
+	ACK_MS = 100, /* an ACK waits so long for others */
+	ACK_BATCHES =
+	    8, /* but not for more than an eighth of the window that agents have by default (queue.window) */
+};
+
 void
 server_wake(struct server *s)
 {
@@ -80,20 +88,71 @@ peer_put_writing(struct peer *p)
 	server_wake(s);
 }
 
-void
-peer_put(struct peer *p, enum slot slot, const void *data, size_t len)
+/* False: it is not for this peer any more. */
+static bool
+fill_slot(struct peer *p, enum slot slot, const void *data, size_t len)
 {
 	static const uint8_t no_header[FRAME_HEADER_BYTES];
 	struct buf *b = &p->slots[slot];
 
 	assert(server_lock_held(p->server) && slot < SLOTS);
 	if (p->state != PEER_TALKING)
-		return;
+		return false;
 	buf_reset(b);
 	buf_bytes(b, no_header, sizeof no_header);
 	buf_bytes(b, data, len);
 	p->full[slot] = !b->failed;
-	peer_put_writing(p);
+	return true;
+}
+
+void
+peer_put(struct peer *p, enum slot slot, const void *data, size_t len)
+{
+	if (fill_slot(p, slot, data, len))
+		peer_put_writing(p);
+}
+
+void
+peer_put_ack(struct peer *p, const void *data, size_t len)
+{
+	struct server *s = p->server;
+
+	if (!fill_slot(p, SLOT_ACK, data, len))
+		return;
+	if (++p->unwritten >= ACK_BATCHES) {
+		peer_put_writing(p);
+		return;
+	}
+	if (p->is_ack)
+		return;
+	p->is_ack = true;
+	p->ack_at = (struct mono){ clock_mono().ns + ACK_MS * MS_NS };
+	if (TAILQ_EMPTY(&s->acks)) /* the loop knows no time to wake at */
+		server_wake(s);
+	TAILQ_INSERT_TAIL(&s->acks, p, ack_);
+}
+
+int
+peer_put_acks_due(struct server *s, struct mono now)
+{
+	struct peer *p;
+	int64_t left;
+
+	assert(server_lock_held(s));
+	while ((p = TAILQ_FIRST(&s->acks)) != NULL && (left = mono_since_ns(p->ack_at, now)) <= 0) {
+		peer_drop_ack(p);
+		if (p->full[SLOT_ACK])
+			peer_put_writing(p);
+	}
+	return p != NULL ? (int)(left / MS_NS) + 1 : -1;
+}
+
+void
+peer_drop_ack(struct peer *p)
+{
+	if (p->is_ack)
+		TAILQ_REMOVE(&p->server->acks, p, ack_);
+	p->is_ack = false;
 }
 
 void

@@ -7,7 +7,10 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-enum { OUT_KEPT_BYTES = 16 * 1024 }; /* a larger buffer is freed after its frame */
+enum {
+	OUT_KEPT_BYTES = 16 * 1024,    /* a larger buffer is freed after its frame */
+	OUT_TOGETHER_BYTES = 4 * 1024, /* as many bytes of several frames are written together */
+};
 
 static const enum frame_kind slot_kinds[SLOTS] = { FRAME_WELCOME, FRAME_CLOCK, FRAME_ACK,
 	FRAME_WANT, FRAME_KEEP, FRAME_ANSWER, FRAME_REFUSE };
@@ -30,27 +33,50 @@ clock_request(struct buf *b)
 	clock_encode(&(struct clock_echo){ .asked_ns = clock_mono().ns }, b);
 }
 
-/* Makes the first frame that waits the one that is written. False: none waits. With the lock held. */
+static void
+seal_slot(struct peer *p, enum slot i)
+{
+	struct buf *b = &p->slots[i];
+
+	if (i == SLOT_CLOCK)
+		clock_request(b);
+	if (i == SLOT_ACK)
+		p->unwritten = 0;
+	assert(b->len >= FRAME_HEADER_BYTES);
+	frame_seal(
+	    b->data, slot_kinds[i], 0, b->data + FRAME_HEADER_BYTES, b->len - FRAME_HEADER_BYTES);
+	p->full[i] = false;
+}
+
+/*
+ * Makes the frames that wait the bytes that are written: the first, and those behind it that are short, since each write
+ * is a call of the kernel and with TLS a record. False: none waits. With the lock held.
+ */
 static bool
-take_slot(struct peer *p)
+take_slots(struct peer *p)
 {
 	enum slot i = first_full(p);
 	struct buf done = p->out;
+	uint8_t *to;
 
 	if (i == SLOTS)
 		return false;
 	if (done.cap > OUT_KEPT_BYTES)
 		buf_release(&done);
+	seal_slot(p, i);
 	p->out = p->slots[i];
 	p->out_at = 0;
 	p->slots[i] = done;
-	p->full[i] = false;
 	p->out_since = clock_mono();
-	if (i == SLOT_CLOCK)
-		clock_request(&p->out);
-	assert(p->out.len >= FRAME_HEADER_BYTES);
-	frame_seal(p->out.data, slot_kinds[i], 0, p->out.data + FRAME_HEADER_BYTES,
-	    p->out.len - FRAME_HEADER_BYTES);
+	while ((i = first_full(p)) != SLOTS && p->out.len + p->slots[i].len <= OUT_TOGETHER_BYTES) {
+		if ((to = buf_reserve(&p->out, p->slots[i].len)) == NULL) {
+			p->out.failed = false; /* that one is next */
+			break;
+		}
+		seal_slot(p, i);
+		memcpy(to, p->slots[i].data, p->slots[i].len);
+		p->out.len += p->slots[i].len;
+	}
 	return true;
 }
 
@@ -69,7 +95,7 @@ write_all(struct peer *p, struct err *e)
 				 p->out.len - p->out_at, &n, e)) != 0)
 				return rc;
 		server_lock(s);
-		more = take_slot(p);
+		more = take_slots(p);
 		server_unlock(s);
 		if (!more)
 			break;

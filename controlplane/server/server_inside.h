@@ -113,7 +113,7 @@ struct peer {
 	struct server *server;
 	enum peer_state state;
 	enum peer_list list;
-	TAILQ_ENTRY(peer) listed, held, waiting, ready_, job_, recheck_;
+	TAILQ_ENTRY(peer) listed, held, waiting, ready_, job_, recheck_, ack_;
 	struct conn conn;
 	unsigned cell; /* of its source (strangers.h) */
 	bool remote;   /* on another machine: its bytes count as speech, its failures as failures */
@@ -132,9 +132,12 @@ struct peer {
 
 	struct buf slots[SLOTS]; /* each with room for the header */
 	bool full[SLOTS];
-	bool is_waiting; /* in server.writing */
-	bool discard;    /* its letters in the mailbox are discarded */
-	enum hold hold;  /* not HOLD_NONE: not silence of the peer */
+	bool is_waiting;    /* in server.writing */
+	bool is_ack;        /* in server.acks */
+	struct mono ack_at; /* when its ACK is written, if nothing else takes it along before */
+	uint32_t unwritten; /* batches that the ACK which waits is for */
+	bool discard;       /* its letters in the mailbox are discarded */
+	enum hold hold;     /* not HOLD_NONE: not silence of the peer */
 	struct mono held_until;
 	bool slowed;          /* a notice about its rate was posted */
 	struct letter *last;  /* set when the first letter of it was posted: its last one */
@@ -206,6 +209,7 @@ struct server {
 	int epoll, wake_fd;            /* wake_fd: an eventfd */
 	bool woken;                    /* wake_fd was written since the loop's last turn began */
 	struct peer_queue writing;     /* frames wait for them, or they are closing */
+	struct peer_queue acks;        /* an ACK waits for them, by ack_at */
 	struct peer_queue held[HOLDS]; /* held[HOLD_NONE] is empty */
 	struct peer_queue ready;       /* (loop) to be read */
 	int nready;                    /* (loop) */
@@ -272,6 +276,13 @@ void peer_release_memory(struct peer *p);
 void peer_put_writing(struct peer *p);
 /* Gives the loop a copy of a frame; it replaces one in the same slot that was not written yet. */
 void peer_put(struct peer *p, enum slot slot, const void *data, size_t len);
+/* The same for the ACK of a batch, which is not urgent: an agent goes on until its window is full. It is written with the next other frame, after
+ * ACK_MS, or when it is for ACK_BATCHES. */
+void peer_put_ack(struct peer *p, const void *data, size_t len);
+/* Gives the loop those ACKs whose time has come. Returns in how many ms the next is due; -1: none waits. O(due). */
+int peer_put_acks_due(struct server *s, struct mono now);
+/* Takes it out of server.acks; one that is not there is fine. */
+void peer_drop_ack(struct peer *p);
 /* Closes the connection after the frames that wait were written. text: the reason, for the peer, or
  * NULL. One that is closing already is fine. */
 void peer_hang_up(struct peer *p, const char *text);

@@ -86,6 +86,7 @@ init_lists(struct server *s)
 	for (int i = 0; i < HOLDS; i++)
 		TAILQ_INIT(&s->held[i]);
 	TAILQ_INIT(&s->writing);
+	TAILQ_INIT(&s->acks);
 	TAILQ_INIT(&s->ready);
 	TAILQ_INIT(&s->recheck);
 	for (int i = 0; i < JOBS; i++)

@@ -100,6 +100,7 @@ write_waiting(struct server *s)
 	struct peer *p;
 
 	server_lock(s);
+	peer_put_acks_due(s, clock_mono());
 	while ((p = TAILQ_FIRST(&s->writing)) != NULL) {
 		TAILQ_REMOVE(&s->writing, p, waiting);
 		p->is_waiting = false;
@@ -239,16 +240,18 @@ static int
 wait_ms(struct server *s)
 {
 	struct mono now = clock_mono();
-	int ms = LONG_MS;
+	int ms = LONG_MS, ack_ms = peer_put_acks_due(s, now);
 	const struct peer *p;
 
-	if (!TAILQ_EMPTY(&s->ready) || !TAILQ_EMPTY(&s->recheck) || !TAILQ_EMPTY(&s->greeted) ||
-	    may_read(s, HOLD_ROOM) || may_read(s, HOLD_MEMORY))
+	if (!TAILQ_EMPTY(&s->ready) || !TAILQ_EMPTY(&s->writing) || !TAILQ_EMPTY(&s->recheck) ||
+	    !TAILQ_EMPTY(&s->greeted) || may_read(s, HOLD_ROOM) || may_read(s, HOLD_MEMORY))
 		return 0;
 	for (int door = 0; door < DOORS; door++)
 		if (s->count[door][LIST_STRANGERS] + s->count[door][LIST_CLOSING] > 0 ||
 		    s->gates[door].acceptable)
 			ms = SHORT_MS;
+	if (ack_ms >= 0 && ack_ms < ms)
+		ms = ack_ms;
 	TAILQ_FOREACH(p, &s->held[HOLD_RATE], held)
 	{
 		int64_t left = mono_since_ns(p->held_until, now) / MS_NS + 1;

@@ -305,7 +305,7 @@ server_took(struct server *s, struct peer *p, uint64_t seq)
 	buf_u64(&b, seq);
 	server_lock(s);
 	p->progress->have_seq = seq;
-	peer_put(p, SLOT_ACK, b.data, b.len);
+	peer_put_ack(p, b.data, b.len);
 	server_unlock(s);
 	buf_release(&b);
 }

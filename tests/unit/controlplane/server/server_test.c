@@ -586,6 +586,55 @@ a_batch_is_acknowledged_when_it_is_taken(void **state)
 	expect_left(b);
 }
 
+/* Each write costs a call of the kernel and with TLS a record, so an ACK waits for further batches. */
+static void
+batches_that_are_taken_together_are_acknowledged_by_one_frame(void **state)
+{
+	enum { BATCHES = 6 };
+	struct bench *b = *state;
+	struct mail m[BATCHES];
+	struct stream *s;
+
+	begin(b);
+	s = join(b, "n1", 11, 1, 0, NULL);
+	for (uint64_t seq = 1; seq <= BATCHES; seq++)
+		put(s, FRAME_RECORDS, seq, "six", 4);
+	for (int i = 0; i < BATCHES; i++)
+		m[i] = expect(b, MAIL_FRAME);
+	for (int i = 0; i < BATCHES; i++) {
+		server_took(b->server, m[i].peer, m[i].seq);
+		mail_release(&m[i]);
+	}
+	assert_int_equal(get_ack(s), BATCHES);
+	stream_close(s);
+	expect_left(b);
+}
+
+/* An ACK that waits is not a reason to send it later than another frame. */
+static void
+an_ack_that_waits_goes_with_the_next_frame(void **state)
+{
+	struct bench *b = *state;
+	struct buf want = { 0 };
+	struct stream *s;
+	size_t len;
+	struct mail m;
+
+	begin(b);
+	buf_text(&want, "w", 1);
+	s = join(b, "n1", 11, 1, 0, NULL);
+	put(s, FRAME_RECORDS, 1, "one", 4);
+	m = expect(b, MAIL_FRAME);
+	server_took(b->server, m.peer, m.seq);
+	server_want(b->server, m.peer, &want);
+	mail_release(&m);
+	assert_int_equal(get_ack(s), 1);
+	free(get(s, FRAME_WANT, &len));
+	buf_release(&want);
+	stream_close(s);
+	expect_left(b);
+}
+
 static void
 a_repeated_batch_is_taken_once(void **state)
 {
@@ -1095,6 +1144,8 @@ main(void)
 		PROMISE(frames_over_the_rate_are_read_later),
 		PROMISE(partial_frames_stay_within_the_memory_limit_of_the_mailbox),
 		PROMISE(a_batch_is_acknowledged_when_it_is_taken),
+		PROMISE(batches_that_are_taken_together_are_acknowledged_by_one_frame),
+		PROMISE(an_ack_that_waits_goes_with_the_next_frame),
 		PROMISE(a_repeated_batch_is_taken_once),
 		PROMISE(a_repeated_batch_that_nobody_has_taken_is_not_acknowledged),
 		PROMISE(a_batch_not_taken_is_sent_again),
