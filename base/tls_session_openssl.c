@@ -442,6 +442,14 @@ session_goes(struct tls_session *k, void *data, size_t size)
 	return BIO_read_ex(k->out, data, size, &n) == 1 ? n : 0;
 }
 
+/* Whether SSL_read_ex() can say anything but that it wants input, which would cost nearly as much as reading a record. */
+static bool
+has_input(const struct tls_session *k)
+{
+	return BIO_ctrl_pending(k->in) > 0 || SSL_has_pending(k->ssl) == 1 ||
+	       (SSL_get_shutdown(k->ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
 static int
 session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct err *e)
 {
@@ -449,8 +457,11 @@ session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct e
 	int result = 1;
 
 	assert(n != NULL && size > 0);
+	*n = 0;
+	if (!has_input(k))
+		return TLS_WANTS_INPUT;
 	ERR_clear_error();
-	for (*n = 0; *n < size; *n += more)
+	for (; *n < size && (*n == 0 || has_input(k)); *n += more)
 		if ((result = SSL_read_ex(k->ssl, (char *)data + *n, size - *n, &more)) != 1)
 			break;
 	if (BIO_ctrl_pending(k->out) > TLS_OWED_MAX_BYTES)

@@ -37,6 +37,7 @@ if [ -n "$tls" ]; then
   more=(-o tls.ca="$keys/ca.pem" -o tls.certificate="$keys/controller.pem" -o tls.key="$keys/controller.key" -o tls.revoked="$keys/revoked.pem")
 fi
 most=$((agents * 2 > 10000 ? (agents > 9900 ? 16384 : 10000) : agents * 2 + 32))
+[ "$rate" -eq 0 ] || more+=(-o agents.enough=0) # these agents send all that RECORDS_PER_S says, and honed shall not wish for less
 run=()
 [ -z "$grind" ] || run=(valgrind --tool=callgrind --callgrind-out-file="$D/callgrind" --instr-atstart=no)
 start() {
