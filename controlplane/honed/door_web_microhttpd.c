@@ -228,39 +228,6 @@ draw(uint8_t random[WEB_RANDOM])
 	return getrandom(random, WEB_RANDOM, 0) == WEB_RANDOM;
 }
 
-/* The link was opened: a session, its cookie, and on to the page, whose address has no token. A browser sends a cookie to all ports of a host,
- * so to servers of other users, too; but only below its path, which is random. */
-static enum MHD_Result
-log_in(struct web_door *d, struct MHD_Connection *c, int port)
-{
-	const char *token = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
-	uint8_t random[WEB_RANDOM], more[WEB_RANDOM];
-	struct web_session *s = NULL;
-	struct MHD_Response *r;
-	char cookie[160], place[32];
-	uint64_t number;
-
-	if (token == NULL || !draw(random) || !draw(more))
-		return refuse(c, MHD_HTTP_FORBIDDEN, "no token\n");
-	memcpy(&number, more, sizeof number);
-	snprintf(place, sizeof place, "/s/%016" PRIx64 "/", number);
-	pthread_mutex_lock(&d->lock);
-	s = web_link_take(
-	    &d->access, token, random, (double)d->config->questions_per_second, clock_mono());
-	if (s != NULL)
-		snprintf(cookie, sizeof cookie, "hone_%d=%s; HttpOnly; SameSite=Strict; Path=%s",
-		    port, s->grant.token, place);
-	pthread_mutex_unlock(&d->lock);
-	if (s == NULL)
-		return refuse(c, MHD_HTTP_FORBIDDEN,
-		    "This link was used already, or is older than 60 s. hone web prints another one.\n");
-	if ((r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)) == NULL)
-		return MHD_NO;
-	MHD_add_response_header(r, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-	MHD_add_response_header(r, MHD_HTTP_HEADER_LOCATION, place);
-	return respond(c, MHD_HTTP_SEE_OTHER, r, "text/plain; charset=utf-8");
-}
-
 /* The number of the session of the request, and its user; 0: it has none. */
 static uint64_t
 session_of(struct web_door *d, struct MHD_Connection *c, int port, int *uid)
@@ -600,8 +567,8 @@ method_of(const char *method)
 }
 
 static enum MHD_Result
-give_document(
-    struct MHD_Connection *c, const struct web_piece *const *pieces, int n, const char *type)
+give_document(struct MHD_Connection *c, const struct web_piece *const *pieces, int n,
+    const char *type, const char *cookie)
 {
 	bool packed = web_takes_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 	struct MHD_Response *r;
@@ -613,6 +580,8 @@ give_document(
 	r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (r != NULL && packed)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+	if (r != NULL && cookie != NULL)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_SET_COOKIE, cookie);
 	return respond(c, MHD_HTTP_OK, r, type);
 }
 
@@ -636,9 +605,16 @@ first_piece(struct web_door *d, enum web_topic topic, struct mono now)
 	return p;
 }
 
-/* The page with the states that its first view is made of. */
+/* A session that a link has opened. */
+struct page_opened {
+	char place[32]; /* the path below which it is */
+	char cookie[160];
+};
+
+/* The page with the states that its first view is made of. opened: by this request; NULL: earlier. */
 static enum MHD_Result
-give_page(struct web_door *d, struct MHD_Connection *c, const struct who *who)
+give_page(struct web_door *d, struct MHD_Connection *c, const struct who *who,
+    const struct page_opened *opened)
 {
 	static const enum web_topic shown[] = { WEB_TOPIC_status, WEB_TOPIC_times,
 		WEB_TOPIC_alerts };
@@ -658,6 +634,8 @@ give_page(struct web_door *d, struct MHD_Connection *c, const struct who *who)
 	buf_printf(&text, "],\"session\":");
 	for (const char *at = session != NULL ? session : "null"; *at != '\0'; at++)
 		buf_bytes(&text, *at == '<' ? "\\u003c" : at, *at == '<' ? 6 : 1);
+	if (opened != NULL)
+		buf_printf(&text, ",\"place\":\"%s\"", opened->place);
 	buf_printf(&text, "}");
 	free(session);
 	if (text.failed) {
@@ -668,9 +646,47 @@ give_page(struct web_door *d, struct MHD_Connection *c, const struct who *who)
 		return MHD_NO;
 	pieces[n++] = &belongs;
 	pieces[n++] = web_page_tail();
-	ok = give_document(c, pieces, n, "text/html; charset=utf-8");
+	ok = give_document(
+	    c, pieces, n, "text/html; charset=utf-8", opened != NULL ? opened->cookie : NULL);
 	web_piece_release(&belongs);
 	return ok;
+}
+
+/*
+ * The link was opened: a session, its cookie, and the page itself, so that a browser need not be sent there first; its script puts its place into
+ * the address, in place of the token. A browser sends a cookie to all ports of a host, so to servers of other users, too; but only below its
+ * path, which is random.
+ */
+static enum MHD_Result
+log_in(struct web_door *d, struct MHD_Connection *c, int port)
+{
+	const char *token = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token");
+	uint8_t random[WEB_RANDOM], more[WEB_RANDOM];
+	struct web_session *s = NULL;
+	struct page_opened opened;
+	struct who who = { 0 };
+	uint64_t number;
+	int uid = -1;
+
+	if (token == NULL || !draw(random) || !draw(more))
+		return refuse(c, MHD_HTTP_FORBIDDEN, "no token\n");
+	memcpy(&number, more, sizeof number);
+	snprintf(opened.place, sizeof opened.place, "/s/%016" PRIx64 "/", number);
+	pthread_mutex_lock(&d->lock);
+	s = web_link_take(
+	    &d->access, token, random, (double)d->config->questions_per_second, clock_mono());
+	if (s != NULL) {
+		uid = s->grant.uid;
+		snprintf(opened.cookie, sizeof opened.cookie,
+		    "hone_%d=%s; HttpOnly; SameSite=Strict; Path=%s", port, s->grant.token,
+		    opened.place);
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (s == NULL)
+		return refuse(c, MHD_HTTP_FORBIDDEN,
+		    "This link was used already, or is older than 60 s. hone web prints another one.\n");
+	roles_who(d->questions->roles, uid, -1, clock_mono(), &who);
+	return give_page(d, c, &who, &opened);
 }
 
 /* Of a session. */
@@ -687,9 +703,9 @@ serve(struct web_door *d, struct web_asked *r, const char *path, enum web_method
 	if (method != (posted ? WEB_POST : WEB_GET))
 		return refuse_method(r->connection, posted ? "POST" : "GET");
 	if (page)
-		return give_page(d, r->connection, &r->who);
+		return give_page(d, r->connection, &r->who, NULL);
 	if (f != NULL)
-		return give_document(r->connection, &f->text, 1, f->type);
+		return give_document(r->connection, &f->text, 1, f->type, NULL);
 	if (told)
 		return tell_session(r->connection, &r->who);
 	if (!posted)

@@ -252,6 +252,8 @@ document.addEventListener('visibilitychange', () => {
 	}
 });
 
+/* The link that opened the page is used up; what the page asks for is below the place of its session. */
+if (first.place) history.replaceState(null, '', first.place + location.hash);
 const me = first.session || {};
 may.diagnose = me.role === 'diagnose';
 document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);

@@ -49,6 +49,9 @@ enum { STYLES = sizeof STYLE / sizeof STYLE[0], SCRIPTS = sizeof SCRIPT / sizeof
 /* Where live.html has what comes from elsewhere. */
 static const char STYLE_HERE[] = "{style}", STATES_HERE[] = "{states}", SCRIPT_HERE[] = "{script}";
 
+/* Before the script, which is not a module: that would run after a first frame without the table. */
+static const char STRICT[] = "'use strict';\n";
+
 static struct web_piece uplot, head, tail;
 static char policy[POLICY];
 static const struct web_file FILES[] = { { "/uplot.js", "text/javascript; charset=utf-8",
@@ -139,6 +142,7 @@ web_files_init(void)
 	made = put_unpacked(&style, live_uplot_css, live_uplot_css_end);
 	for (int i = 0; i < STYLES; i++)
 		html_lines(&style, STYLE[i].at, STYLE[i].end);
+	buf_bytes(&script, STRICT, sizeof STRICT - 1);
 	for (int i = 0; i < SCRIPTS; i++)
 		html_lines(&script, SCRIPT[i].at, SCRIPT[i].end);
 	made = made && !html.failed && !style.failed && !script.failed &&

@@ -127,7 +127,7 @@ honed_down
 honed_up -o web.listen="unix://$D/web.sock"
 check "hone web says how to forward a local socket" bash -c "$D/hone web | grep -F 'ssh -N -L 9470:$D/web.sock NAME'"
 path=$(hone web --json | jq -r .path)
-check "the page is served there" gives 303 --unix-socket "$D/web.sock" "http://localhost:9470$path"
+check "the page is served there" gives 200 --unix-socket "$D/web.sock" "http://localhost:9470$path"
 honed_down
 check "the socket is removed" [ ! -e "$D/web.sock" ]
 refused() {
