@@ -11,7 +11,7 @@
 #define MS_NS INT64_C(1000000)
 
 enum {
-	ACK_MS = 100, /* an ACK waits so long for others */
+	ACK_MS = 250, /* an ACK waits so long for others */
 	ACK_BATCHES =
 	    8, /* but not for more than an eighth of the window that agents have by default (queue.window) */
 };
