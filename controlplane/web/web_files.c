@@ -49,8 +49,8 @@ enum { STYLES = sizeof STYLE / sizeof STYLE[0], SCRIPTS = sizeof SCRIPT / sizeof
 /* Where live.html has what comes from elsewhere. */
 static const char STYLE_HERE[] = "{style}", STATES_HERE[] = "{states}", SCRIPT_HERE[] = "{script}";
 
-/* Before the script, which is not a module: that would run after a first frame without the table. */
-static const char STRICT[] = "'use strict';\n";
+/* Around the script, which is not a module: that would run after a first frame without the table. In a block its names are its own. */
+static const char SCOPE[] = "'use strict';\n{\n", SCOPE_END[] = "}\n";
 
 static struct web_piece uplot, head, tail;
 static char policy[POLICY];
@@ -142,9 +142,10 @@ web_files_init(void)
 	made = put_unpacked(&style, live_uplot_css, live_uplot_css_end);
 	for (int i = 0; i < STYLES; i++)
 		html_lines(&style, STYLE[i].at, STYLE[i].end);
-	buf_bytes(&script, STRICT, sizeof STRICT - 1);
+	buf_bytes(&script, SCOPE, sizeof SCOPE - 1);
 	for (int i = 0; i < SCRIPTS; i++)
 		html_lines(&script, SCRIPT[i].at, SCRIPT[i].end);
+	buf_bytes(&script, SCOPE_END, sizeof SCOPE_END - 1);
 	made = made && !html.failed && !style.failed && !script.failed &&
 	       put_unpacked(&chart, live_uplot_js, live_uplot_js_end) &&
 	       make_page(&html, &style, &script) && make_policy(&style, &script) &&
