@@ -26,6 +26,18 @@ node_root() {
     node_fail "only root can make nodes (each is a mount namespace): run this as root, e.g. with sudo"
 }
 
+# Whether nodes can be made here; says what is missing. Without a mount at / (a plain chroot) the mounts of a node would not stay in it.
+node_possible() {
+  node_root || return 1
+  if [ ! -e /proc/self/mountinfo ]; then
+    node_fail "no nodes can be made, /proc is not mounted: mount -t proc proc /proc"
+  elif ! grep -q '^[0-9]* [0-9]* [^ ]* [^ ]* / ' /proc/self/mountinfo; then
+    node_fail "no nodes can be made in a plain chroot, where / is not a mount point; before it: mount --bind FOLDER FOLDER, then chroot FOLDER"
+  elif [ ! -d /dev/shm ]; then
+    node_fail "no nodes can be made, the folder /dev/shm is not there: mkdir -m 1777 /dev/shm"
+  fi
+}
+
 # node_wait SECONDS CMD...: repeats CMD until it succeeds; 1 if it does not in time.
 node_wait() {
   local n=$(( $1 * 50 )); shift
@@ -64,7 +76,7 @@ node_clock() {
 # were started.
 node_start() {
   local dir=$1/$2 token ready clock
-  node_root || return 1
+  node_possible || return 1
   if [ -e "$dir/token" ]; then
     node_fail "$dir: there is such a node already, or its rest: node.sh stop $1 $2"
     return 1
@@ -115,7 +127,8 @@ node_enter() {
   holder=$(cat "$dir/holder.pid" 2>/dev/null) || { node_fail "$dir: no such node"; exit 1; }
   dir=$(cd "$dir" && pwd)
   [ -e "$dir/clock" ] && time=--time || time=
-  exec nsenter -t "$holder" -m $time --wd="$PWD" env HOME="$dir/home" LTTNG_HOME="$dir/home" "$@"
+  # -r: a mount namespace is entered at its own root, which in a chroot is outside of it
+  exec nsenter -t "$holder" -m -r $time --wd="$PWD" env HOME="$dir/home" LTTNG_HOME="$dir/home" "$@"
 }
 
 node_exec() { (node_enter "$@"); }

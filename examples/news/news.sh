@@ -46,7 +46,7 @@ start_programs() {
 
 start() {
   local dir=$1
-  node_root || exit 1
+  node_possible || exit 1
   [ -x "$programs/news-gate" ] || fail "$programs/news-gate is not there: make news, or set O"
   mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
   [ ! -e "$dir/site" ] || fail "$dir: there is a site already, or its rest: news.sh stop $dir"

@@ -131,7 +131,7 @@ shop_nodes() {
 
 start() {
   local dir=$1 rc
-  node_root || exit 1
+  node_possible || exit 1
   need
   mkdir -p "$dir" || exit 1
   dir=$(cd "$dir" && pwd)
