@@ -343,7 +343,7 @@ habits:
 	@tools/habits.sh $(FORMATTED)
 
 setup:
-	@tools/setup.sh
+	@tools/setup.sh $(APP)
 setup-tests:
 	@tools/setup.sh tests
 # As many jobs as processors, unless -j was given.

@@ -62,6 +62,11 @@ prometheus:cmd:promtool
 prometheus-alertmanager:cmd:prometheus-alertmanager
 chromium:cmd:chromium
 '
+# For make demo APP=otel
+OTEL_NEEDS='
+nodejs:cmd:node
+npm:cmd:npm
+'
 # For make ganesha
 GANESHA_NEEDS='
 cmake:cmd:cmake
@@ -75,12 +80,13 @@ libblkid-dev:header:blkid/blkid.h
 libcap-dev:header:sys/capability.h
 uuid-dev:header:uuid/uuid.h
 '
-# For make deb
+# For make deb; npm brings uPlot into the source package
 DEB_NEEDS='
 debhelper:cmd:dh
 dpkg-dev:cmd:dpkg-buildpackage
 chrpath:cmd:chrpath
 lintian:cmd:lintian
+npm:cmd:npm
 '
 # For make deb-check, beside those
 ROOT_NEEDS='
@@ -111,6 +117,7 @@ present() {	# kind thing
 
 missing=
 [ "${1:-}" = tests ] && NEEDS="$NEEDS$TEST_NEEDS"
+[ "${1:-}" = otel ] && NEEDS="$NEEDS$OTEL_NEEDS"
 [ "${1:-}" = ganesha ] && NEEDS="$NEEDS$GANESHA_NEEDS"
 [ "${1:-}" = deb ] && NEEDS="$NEEDS$DEB_NEEDS"
 [ "${1:-}" = deb-check ] && NEEDS="$NEEDS$DEB_NEEDS$ROOT_NEEDS"
