@@ -28,6 +28,8 @@ if [ -z "${HONE_ROOT:-}" ]; then
 		n=$((n + 1))
 	done
 	echo "ok: $n packages are the same byte by byte when they are built again"
+	[ -n "$(zcat "$out"/one/hone-*/build/controlplane/web/uplot.js.gz)" ] || { echo "deb-check: the live page has no uPlot, which npm brings"; exit 1; }
+	echo "ok: the live page of the packages has uPlot"
 	n=0
 	while read -r elf; do
 		readelf --wide --dyn-syms "$elf" | grep -q __stack_chk_fail || { echo "deb-check: ${elf##*/} has no stack protector"; exit 1; }
