@@ -51,6 +51,24 @@ make_folder(const char *path, mode_t mode, struct err *e)
 	           : err_errno(e, "%s: cannot make this folder", path);
 }
 
+/* With the folder that it is in: nothing else makes /etc/hone. */
+static int
+make_folder_and_parent(const char *path, mode_t mode, struct err *e)
+{
+	char parent[PATH_MAX];
+	char *slash;
+	int rc;
+
+	if ((rc = path_in(parent, e, "%s", path)) != 0)
+		return rc;
+	if ((slash = strrchr(parent, '/')) != NULL && slash != parent) {
+		*slash = '\0';
+		if ((rc = make_folder(parent, mode, e)) != 0)
+			return rc;
+	}
+	return make_folder(path, mode, e);
+}
+
 static int
 flush_folder(const char *file, struct err *e)
 {
@@ -334,7 +352,7 @@ credentials_init(const char *dir, const struct credentials_span *ca,
 	int rc;
 
 	assert(o->node == NULL);
-	if ((rc = make_folder(dir, 0755, e)) != 0 || (rc = folder_lock(&f, dir, e)) != 0)
+	if ((rc = make_folder_and_parent(dir, 0755, e)) != 0 || (rc = folder_lock(&f, dir, e)) != 0)
 		return rc;
 	if ((rc = check_unused(dir, e)) == 0 && (rc = key_pair_make_ca(&f.ca, ca, e)) == 0)
 		rc = fill(&f, o, e);

@@ -41,7 +41,7 @@ seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .t
 something_added() { [ "$(hone status --json | jq .added)" -gt 0 ]; }
 logged() { grep -F -e "$2" "$stage/$1.log"; }
 
-echo 1..25
+echo 1..26
 stage_app && "$here/node.sh" start "$stage" stranger || bail "the stage does not come up"
 port=$(node_free_port)
 url=tls://localhost:$port
@@ -49,7 +49,8 @@ url=tls://localhost:$port
 check "hone keys init makes a CA and the controller's keys" keys init --host localhost
 check "a second hone keys init overwrites no key" not keys init
 for node in $nodes stranger; do keys agent "$node" || exit 1; done >"$stage/keys.log"
-hone keys init --dir "$stage/foreign" >>"$stage/keys.log" && hone keys agent stranger --dir "$stage/foreign" >>"$stage/keys.log"
+check "hone keys init makes the folder, and the one that it is in" hone keys init --dir "$stage/foreign/keys"
+hone keys agent stranger --dir "$stage/foreign/keys" >>"$stage/keys.log"
 check "hone keys add makes the three files that a node needs" \
   test "$(ls "$stage/keys/agents/cart" | tr '\n' ' ')" = "agent.key agent.pem ca.pem "
 check "hone keys show lists the certificates" bash -o pipefail -c "'$O/bin/hone' keys show --dir '$stage/keys' --json |
@@ -82,7 +83,7 @@ check "hone stop ends it" bash -c "'$O/bin/hone' stop"
 check "afterwards all added tracepoints are off on the nodes" until_true 30 "nothing is added" stage_nothing_added
 
 # ---- refused --------------------------------------------------------------------------
-start_stranger "$stage/foreign/agents/stranger" stranger
+start_stranger "$stage/foreign/keys/agents/stranger" stranger
 check "an agent with a certificate of another CA is refused: honed logs the reason" until_true 30 "words" \
   logged honed "our certificate is of another CA than its own"
 check "hone agents has the reason" refused "is of another CA"
