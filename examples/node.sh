@@ -28,6 +28,7 @@ node_root() {
 
 # Whether nodes can be made here; says what is missing. Without a mount at / (a plain chroot) the mounts of a node would not stay in it.
 node_possible() {
+  local why
   node_root || return 1
   if [ ! -e /proc/self/mountinfo ]; then
     node_fail "no nodes can be made, /proc is not mounted: mount -t proc proc /proc"
@@ -35,6 +36,8 @@ node_possible() {
     node_fail "no nodes can be made in a plain chroot, where / is not a mount point; before it: mount --bind FOLDER FOLDER, then chroot FOLDER"
   elif [ ! -d /dev/shm ]; then
     node_fail "no nodes can be made, the folder /dev/shm is not there: mkdir -m 1777 /dev/shm"
+  elif ! why=$(unshare -m --propagation private true 2>&1); then
+    node_fail "no nodes can be made, $why; a container needs CAP_SYS_ADMIN, e.g. docker run --privileged"
   fi
 }
 

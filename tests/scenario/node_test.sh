@@ -3,7 +3,7 @@
 # Nodes of the examples (examples/node.sh) in a root of its own, as a container has it and a chroot: the programs of a node see this
 # root and not the machine's; a plain chroot, in which no nodes can be made, is told so at once.
 . "$(dirname "$0")/lib.sh"
-needs root lttng-sessiond nsenter chroot
+needs root lttng-sessiond nsenter setpriv chroot
 own_node
 
 D=$(mktemp -d -p /tmp)
@@ -28,6 +28,10 @@ in_root start "$D" n1 > "$D/said" 2>&1
 check "in a plain chroot no node is made" [ $? = 1 ]
 check "the reason and the remedy are told" said "not a mount point.*mount --bind"
 check "it is told within seconds" [ $((SECONDS - start)) -lt 10 ]
+
+setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin examples/node.sh start "$D" n1 > "$D/said" 2>&1
+check "without CAP_SYS_ADMIN, as in a container, no node is made" [ $? = 1 ]
+check "that is told, too" said "CAP_SYS_ADMIN"
 
 mount --rbind "$R" "$R" || bail "no bind mount"
 check "in a root that is a mount a node starts" in_root start "$D" n1
