@@ -233,9 +233,9 @@ $O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
-# BPF programs, for the kernel; the objects are inside the programs that load them.
+# BPF programs, for the kernel; the objects are inside the programs that load them, so the build folder must not be in their debug information.
 $O/%.bpf.o: %.bpf.c below/kernel/core.h below/kernel/futex_owner.h below/kernel/raw.h below/kernel/record_raw.h kernel/events.tbl.h
-	@mkdir -p $(@D) && clang -target bpf $(BPF_CPU) -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. \
+	@mkdir -p $(@D) && clang -target bpf $(BPF_CPU) -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -I. -ffile-prefix-map=$(CURDIR)=. \
 	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 $O/below/kernel/record.bpf.o: BPF_CPU := -mcpu=v3
 $O/below/kernel/trace_bpf.o: CFLAGS_ALL += -DTRACE_OBJECT='"$O/below/kernel/trace.bpf.o"'
