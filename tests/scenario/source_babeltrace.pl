@@ -8,7 +8,9 @@ no warnings 'portable';	# numbers of 64 bits
 my $text;
 
 sub fail { die "cannot read: $_[0] at: ", substr($text, pos($text) // 0, 60), "\n" }
-sub accept_ { my $what = shift; return $text =~ /\G\s*$what/gc }
+# Each pattern is compiled once: compiled for each value, they took most of the time.
+my %compiled;
+sub accept_ { my $what = $compiled{ $_[0] } //= qr/\G\s*$_[0]/; return $text =~ /$what/gc }
 
 # A value: { text | number, is_list }
 sub value {
@@ -56,7 +58,7 @@ sub number { my $v = shift; return defined $v && $v->{text} =~ /^-?\d+$/ ? $v->{
 # Texts are cut at 255 bytes.
 sub cut {
 	my $t = shift;
-	return $t unless $t =~ /^"(.*)"$/s;
+	return $t unless length($t) > 257 && $t =~ /^"(.*)"$/s;
 	my @bytes = $1 =~ /\\.|[^\\]/gs;
 	return $t if @bytes <= 255;
 	return '"' . join('', @bytes[0 .. 254]) . '"';
