@@ -18,7 +18,8 @@
 # included); named (true, false or null); of the first verdict: service, either, both (whether the service, one end, both
 # ends are right), key (whether it is right), below (null, or whether state, function and holder are right; null: none is expected).
 
-def at($labels; $name): any($labels[]; . as $l | $l == $name or ($l | endswith("/*")) and ($name | startswith($l[:-1])));
+# A verdict without a place (a spread, a type) has no edge: $name is null.
+def at($labels; $name): any($labels[]; . as $l | $l == $name or ($l | endswith("/*")) and ($name // "" | startswith($l[:-1])));
 def keys_of($c): if $c.key == null then [] elif ($c.key | type) == "array" then $c.key else [$c.key] end;
 def key_right($c; $v): keys_of($c) as $keys | ($v.key.name // "") as $name |
   ($keys | length) == 0 or any($keys[]; . as $k | $name == $k or ($name | startswith($k + " of ")));
@@ -58,7 +59,7 @@ def below_right($want; $below): {
     elif $want.gone then "found, but the problem has ended, and the answer does not say so"
     elif $want.causes then "of \($causes | length) causes, \($missed | length) not named: " + ([$missed[].from[0]] | join(", "))
     else place_why_not($causes[0]; $first) end),
-  service: ($first != null and any($causes[]; .service as $s | [$first.edge.from, $first.edge.to] | any(startswith($s + "/")))),
+  service: ($first != null and any($causes[]; .service as $s | [$first.edge.from, $first.edge.to] | any(strings | startswith($s + "/")))),
   either: ($first != null and any($causes[]; at(.from; $first.edge.from) or at(.to; $first.edge.to))),
   both: ($first != null and any($causes[]; at(.from; $first.edge.from) and at(.to; $first.edge.to))),
   key: ($first != null and any($causes[]; key_right(.; $first))),

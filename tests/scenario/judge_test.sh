@@ -49,7 +49,13 @@ ready='{"state": "ready", "function": "weigh"}'
 in_lock='{"top": "lock", "places": [{"place": "note() at c.c:1;pthread_mutex_lock", "caller": "add() at c.c:9"}], "holders": [{"place": "write_out() at c.c:7;fsync"}, {"place": "x"}]}'
 in_hash='{"top": "ready", "places": [{"place": "hash() at t.c:3", "caller": "weigh() at c.c:9"}, {"place": "note"}], "holders": []}'
 
-echo 1..18
+# A verdict of a spread or of a type has no edge.
+without_place() {
+  jq -n '{state: "found", verdict: {kind: "spread", edge: null}} | .verdicts = [.verdict]' |
+    jq --argjson want "$1" "$(cat examples/judge.jq)" | tee /dev/stderr | jq -e '.outcome == "wrong" and .service == false and .both == false'
+}
+
+echo 1..19
 check "the place is right" gives right '^right$' "$place" found s/a s/b ''
 check "any label of a service may be an end" gives right '^right$' "$place" found s/a t/c ''
 check "another begin is wrong" gives wrong 'begins at s/b' "$place" found s/b s/b ''
@@ -57,6 +63,7 @@ check "another end is wrong" gives wrong 'ends at s/c' "$place" found s/a s/c ''
 check "a second verdict with the place does not make the first right" gives wrong 'begins at x/a' "$place" found x/a x/b '' s/a s/b ''
 check "a right place that is unsure is unsure" gives unsure 'place is right' "$place" unsure s/a s/b ''
 check "no verdict is not found, with the reason" gives "not found" path-gone "$place" "not found"
+check "a verdict without a place is wrong" eval 'without_place "$place" && without_place "$two"'
 check "one of several keys is enough" gives right '^right$' "$keyed" found s/a s/b 's/a.size of 3 values'
 check "a missing key is told, the place is right" gives right 'key is none' "$keyed" found s/a s/b ''
 check "of a healthy application \"found\" is wrong" gives wrong 'nothing was planted' "$healthy" found s/a s/b ''
