@@ -2,7 +2,6 @@
 /* hone-agent(8) */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "agent/tracer/session_lttng.h"
 #include "agent/guard/sweep.h"
 #include "agent/tracer/tracer.h"
+#include "base/daemon_arguments.h"
 #include "base/systemd.h"
 #include "base/privilege.h"
 
@@ -25,14 +25,7 @@
 #define USUAL_BELOW_USER "hone-below"
 #define USUAL_FILE "/etc/hone/hone-agent.conf" /* may be missing */
 
-enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
-
-struct agent_arguments {
-	const char *file;
-	char *assignments[ASSIGNMENTS_MAX];
-	int nassignments;
-	bool check, print, sweep, help, version;
-};
+enum { DONE = 0, FAILED = 1, MISUSED = 2 };
 
 static volatile sig_atomic_t ended, remap;
 static struct agent *agent;
@@ -90,47 +83,6 @@ usage(FILE *out)
 	    "\n"
 	    "Sends the records of this node's tracepoints to honed, and enables and disables tracepoints for it.\n"
 	    "Exit: 0 ended by SIGTERM or SIGINT, or the configuration is valid; 1 failed, or it is not; 2 misused.\n");
-}
-
-static bool
-arguments_read(struct agent_arguments *a, int argc, char **argv)
-{
-	static const struct option OPTIONS[] = { { "config", required_argument, NULL, 'c' },
-		{ "set", required_argument, NULL, 'o' }, { "check", no_argument, NULL, 'n' },
-		{ "print", no_argument, NULL, 'v' }, { "sweep", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 } };
-	int c;
-
-	while ((c = getopt_long(argc, argv, "c:o:nvhV", OPTIONS, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			a->file = optarg;
-			break;
-		case 'n':
-			a->check = true;
-			break;
-		case 'v':
-			a->print = true;
-			break;
-		case 's':
-			a->sweep = true;
-			break;
-		case 'h':
-			a->help = true;
-			break;
-		case 'V':
-			a->version = true;
-			break;
-		case 'o':
-			if (a->nassignments == ASSIGNMENTS_MAX)
-				return false;
-			a->assignments[a->nassignments++] = optarg;
-			break;
-		default:
-			return false;
-		}
-	}
-	return optind == argc && (!a->print || a->check);
 }
 
 static void
@@ -312,7 +264,7 @@ sweep(const struct agent_config *c)
 int
 main(int argc, char **argv)
 {
-	struct agent_arguments a = { 0 };
+	struct daemon_arguments a = { 0 };
 	struct maps maps = { 0 };
 	struct agent_config c;
 	struct err e;
@@ -322,7 +274,7 @@ main(int argc, char **argv)
 		return guard_main(argc, argv);
 	if (argc == 3 && strcmp(argv[1], LIST_OPTION) == 0)
 		return tracepoints_send(argv[2]);
-	if (!arguments_read(&a, argc, argv)) {
+	if (!daemon_arguments_read(&a, argc, argv, true)) {
 		usage(stderr);
 		return MISUSED;
 	}

@@ -2,13 +2,13 @@
 /* hone-otel(8) */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/daemon_arguments.h"
 #include "base/privilege.h"
 #include "base/systemd.h"
 #include "otel/main/otel_loop.h"
@@ -16,14 +16,7 @@
 #define USUAL_USER "hone"
 #define USUAL_FILE "/etc/hone/hone-otel.conf" /* may be missing */
 
-enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
-
-struct otel_arguments {
-	const char *file;
-	char *assignments[ASSIGNMENTS_MAX];
-	int nassignments;
-	bool check, print, help, version;
-};
+enum { DONE = 0, FAILED = 1, MISUSED = 2 };
 
 static volatile sig_atomic_t ended;
 static struct otel *otel;
@@ -55,44 +48,6 @@ usage(FILE *out)
 	    "\n"
 	    "Takes spans of programs with OpenTelemetry or Zipkin, and sends them to honed as requests.\n"
 	    "Exit: 0 ended by SIGTERM or SIGINT, or the configuration is valid; 1 failed, or it is not; 2 misused.\n");
-}
-
-static bool
-arguments_read(struct otel_arguments *a, int argc, char **argv)
-{
-	static const struct option OPTIONS[] = { { "config", required_argument, NULL, 'c' },
-		{ "set", required_argument, NULL, 'o' }, { "check", no_argument, NULL, 'n' },
-		{ "print", no_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' }, { 0 } };
-	int c;
-
-	while ((c = getopt_long(argc, argv, "c:o:nvhV", OPTIONS, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			a->file = optarg;
-			break;
-		case 'n':
-			a->check = true;
-			break;
-		case 'v':
-			a->print = true;
-			break;
-		case 'h':
-			a->help = true;
-			break;
-		case 'V':
-			a->version = true;
-			break;
-		case 'o':
-			if (a->nassignments == ASSIGNMENTS_MAX)
-				return false;
-			a->assignments[a->nassignments++] = optarg;
-			break;
-		default:
-			return false;
-		}
-	}
-	return optind == argc && (!a->print || a->check);
 }
 
 static void
@@ -146,12 +101,12 @@ serve(const struct otel_config *c)
 int
 main(int argc, char **argv)
 {
-	struct otel_arguments a = { 0 };
+	struct daemon_arguments a = { 0 };
 	struct otel_config c;
 	struct err e;
 	int rc = DONE;
 
-	if (!arguments_read(&a, argc, argv)) {
+	if (!daemon_arguments_read(&a, argc, argv, false)) {
 		usage(stderr);
 		return MISUSED;
 	}
