@@ -10,33 +10,12 @@
 #include "analysis/trace.h"
 #include "searchspace/space.h"
 #include "searchspace/space_inside.h"
+#include "tests/fuzz/common/known_points.h"
 #include "tests/unit/searchspace/between.h"
 
-enum { LABELS = 16, EVENTS_MAX = 512 };
+enum { EVENTS_MAX = 512 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-static const struct {
-	enum record_kind kind;
-	const char *text;
-} known[LABELS] = {
-	{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)" },
-	{ RECORD_REQUEST_END, "s/hone:request_end(A)" },
-	{ RECORD_UNIT_BEGIN, "s/hone:unit_begin(u)" },
-	{ RECORD_UNIT_END, "s/hone:unit_end(u)" },
-	{ RECORD_FORK, "s/hone:fork(u)" },
-	{ RECORD_JOIN, "s/hone:join(u)" },
-	{ RECORD_POINT, "s/p:a" },
-	{ RECORD_POINT, "s/p:b" },
-	{ RECORD_POINT, "s/p:x_begin" },
-	{ RECORD_POINT, "s/p:x_end" },
-	{ RECORD_POINT, "s/p:y_enter" },
-	{ RECORD_POINT, "s/p:y_exit" },
-	{ RECORD_POINT, "s/p:y_leave" },
-	{ RECORD_POINT, "s/p:_end" },
-	{ RECORD_POINT, "s/_start" },
-	{ RECORD_POINT, "t/p:x_end" },
-};
 
 static void
 ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t to, uint32_t unit,

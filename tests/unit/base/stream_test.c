@@ -20,31 +20,9 @@
 #include "base/rng.h"
 #include "base/stream.h"
 #include "tests/common/accepted.h"
+#include "tests/unit/base/socket_folder.h"
 
 enum { LONG_MS = 30000, MB = 1 << 20 };
-
-static char folder[] = "/tmp/stream_test.XXXXXX", ipc_url[128];
-static const char *const tcp_url = "tcp://127.0.0.1:0";
-static const char *path; /* the path of ipc_url */
-
-static int
-make_folder(void **state)
-{
-	(void)state;
-	if (mkdtemp(folder) == NULL)
-		return -1;
-	snprintf(ipc_url, sizeof ipc_url, "ipc://%s/socket", folder);
-	path = ipc_url + strlen("ipc://");
-	return 0;
-}
-
-static int
-remove_folder(void **state)
-{
-	(void)state;
-	unlink(path);
-	return rmdir(folder);
-}
 
 /* A connected pair; a dialed b. */
 struct pair {

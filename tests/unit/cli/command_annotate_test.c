@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/command_line.h"
+#include "tests/unit/cli/said.h"
 
 /* Thread 2012 of web1 runs from 5612.1 s, calls futex, sleeps, is woken by a timer, and runs until 5612.9 s. */
 static const char RECORDING[] =
@@ -82,46 +82,22 @@ drop_files(void **state)
 	    "service.name", "stringValue", "\"web\"") "," ATTRIBUTE("host.name", "stringValue", \
 	    "\"" host "\"") "]},\"scopeSpans\":[{\"spans\":[" __VA_ARGS__ "]}]}]}"
 
-struct answer {
-	enum exit_code code;
-	char *out, *err;
-};
-
-static struct answer
+static struct said
 annotate(const char *first, ...)
 {
-	char *argv[24] = { "hone", "annotate" };
-	struct pen out = { .columns = 100 }, err = { .columns = 100 };
-	struct answer ret;
-	size_t out_len, err_len;
-	int argc = 2;
+	struct said ret;
 	va_list ap;
 
 	va_start(ap, first);
-	for (const char *a = first; a != NULL; a = va_arg(ap, const char *))
-		argv[argc++] = (char *)(uintptr_t)a;
+	ret = said_by("annotate", first, ap);
 	va_end(ap);
-	out.out = open_memstream(&ret.out, &out_len);
-	err.out = open_memstream(&ret.err, &err_len);
-	ret.code = command_run(argc, argv, &out, &err);
-	fclose(out.out);
-	fclose(err.out);
-	pen_release(&out);
-	pen_release(&err);
 	return ret;
-}
-
-static void
-drop(struct answer *a)
-{
-	free(a->out);
-	free(a->err);
 }
 
 static json_t *
 document_of(const char *text)
 {
-	struct answer a;
+	struct said a;
 	json_t *ret;
 
 	put(spans, text);
@@ -130,7 +106,7 @@ document_of(const char *text)
 		fail_msg("code %d: %s", a.code, a.err);
 	ret = json_loads(a.out, 0, NULL);
 	assert_non_null(ret);
-	drop(&a);
+	said_drop(&a);
 	return ret;
 }
 
@@ -224,7 +200,7 @@ the_only_node_is_the_only_host_and_two_are_not(void **state)
 {
 	json_t *d = document_of(
 	    FILE_OF("pod-7", SPAN("01", "", "get", "150", "800", THREAD("2012"))));
-	struct answer a;
+	struct said a;
 
 	(void)state;
 	assert_true(json_is_true(json_object_get(d, "host_assumed")));
@@ -244,13 +220,13 @@ the_only_node_is_the_only_host_and_two_are_not(void **state)
 	assert_reason(d, "one", "other-host");
 	assert_true(json_is_null(json_object_get(span_of(d, "two"), "not_attributed")));
 	json_decref(d);
-	drop(&a);
+	said_drop(&a);
 }
 
 static void
 thresholds_choose_spans_and_calls(void **state)
 {
-	struct answer a;
+	struct said a;
 
 	(void)state;
 	put(spans,
@@ -264,11 +240,11 @@ thresholds_choose_spans_and_calls(void **state)
 	assert_non_null(strstr(a.out, "fsync 1 in 500 us"));
 	assert_null(strstr(a.out, "web nap"));
 	assert_non_null(strstr(a.out, "vDSO"));
-	drop(&a);
+	said_drop(&a);
 	a = annotate("--spans", spans, "--calls", "fsync", "--json", recording, NULL);
 	assert_null(strstr(a.out, "clock_nanosleep"));
 	assert_non_null(strstr(a.out, "fsync"));
-	drop(&a);
+	said_drop(&a);
 }
 
 static void
@@ -299,19 +275,19 @@ errors_say_what_to_do(void **state)
 	put(spans, FILE_OF("web1", SPAN("01", "", "get", "150", "800", THREAD("2012"))));
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const char *const *w = cases[i].arguments;
-		struct answer a = annotate(w[0], w[1], w[2], w[3], w[4], w[5], NULL);
+		struct said a = annotate(w[0], w[1], w[2], w[3], w[4], w[5], NULL);
 
 		if (a.code != cases[i].code || strstr(a.err, cases[i].words) == NULL)
 			fail_msg("%zu: code %d: %s", i, a.code, a.err);
-		drop(&a);
+		said_drop(&a);
 	}
 	put(spans, "{\"resourceSpans\":[]}");
 	{
-		struct answer a = annotate("--spans", spans, recording, NULL);
+		struct said a = annotate("--spans", spans, recording, NULL);
 
 		assert_int_equal(a.code, FAILED);
 		assert_non_null(strstr(a.err, "no spans in these files"));
-		drop(&a);
+		said_drop(&a);
 	}
 }
 
@@ -325,7 +301,7 @@ what_is_written_has_the_calls_as_spans_whose_ids_stay(void **state)
 	put(spans, FILE_OF("web1", SPAN("01", "", "get", "150", "800", THREAD("2012"))));
 	for (int f = 0; f < 3; f++) {
 		for (int i = 0; i < 2; i++) {
-			struct answer a = annotate("--spans", spans, "--format", formats[f],
+			struct said a = annotate("--spans", spans, "--format", formats[f],
 			    "--output", output, recording, NULL);
 			FILE *file = fopen(output, "r");
 
@@ -333,7 +309,7 @@ what_is_written_has_the_calls_as_spans_whose_ids_stay(void **state)
 			assert_non_null(strstr(a.out, ": 4 spans\n"));
 			texts[i][fread(texts[i], 1, sizeof texts[i] - 1, file)] = '\0';
 			fclose(file);
-			drop(&a);
+			said_drop(&a);
 		}
 		assert_string_equal(texts[0], texts[1]);
 		assert_non_null(strstr(texts[0], "\"clock_nanosleep\""));
@@ -345,7 +321,7 @@ what_is_written_has_the_calls_as_spans_whose_ids_stay(void **state)
 static void
 the_page_has_all_that_it_needs(void **state)
 {
-	struct answer a;
+	struct said a;
 	char *page = calloc(1, 1 << 20);
 	FILE *f;
 
@@ -363,7 +339,7 @@ the_page_has_all_that_it_needs(void **state)
 	assert_null(strstr(page, "src="));
 	assert_non_null(strstr(page, "default-src 'none'"));
 	free(page);
-	drop(&a);
+	said_drop(&a);
 }
 
 int

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cli/command_line.h"
+#include "tests/unit/cli/said.h"
 
 static const char FITS[] =
     "[program]\nservice = brok*\n[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\n"
@@ -59,29 +59,14 @@ put(const char *path, const char *text)
 static void
 says(enum exit_code code, const char *out_words, const char *err_words, const char *first, ...)
 {
-	char *argv[16] = { "hone", "map" }, *out_text, *err_text;
-	struct pen out = { .columns = 100 }, err = { .columns = 100 };
-	size_t out_len, err_len;
-	enum exit_code got;
-	int argc = 2;
+	struct said s;
 	va_list ap;
 
 	va_start(ap, first);
-	for (const char *a = first; a != NULL; a = va_arg(ap, const char *))
-		argv[argc++] = (char *)(uintptr_t)a;
+	s = said_by("map", first, ap);
 	va_end(ap);
-	out.out = open_memstream(&out_text, &out_len);
-	err.out = open_memstream(&err_text, &err_len);
-	got = command_run(argc, argv, &out, &err);
-	fclose(out.out);
-	fclose(err.out);
-	pen_release(&out);
-	pen_release(&err);
-	if (got != code || strstr(out_text, out_words) == NULL ||
-	    strstr(err_text, err_words) == NULL)
-		fail_msg("code %d, out '%s', err '%s'", got, out_text, err_text);
-	free(out_text);
-	free(err_text);
+	said_has(&s, code, out_words, err_words);
+	said_drop(&s);
 }
 
 static void

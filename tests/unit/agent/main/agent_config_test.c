@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/main/agent_config.h"
-#include "base/buf.h"
-#include "base/ini_value.h"
+#include "tests/unit/manual_keys.h"
 
 static char *
 printed(const struct agent_config *c)
@@ -106,44 +105,12 @@ invalid_values_are_refused_with_their_key(void **state)
 	}
 }
 
-/* The entry of a key in hone-agent.conf(5): its default, then a description that states the range. */
 static void
 the_manual_has_every_key_with_its_default_and_range(void **state)
 {
-	char *page = calloc(1, 1 << 16), line[256];
-	FILE *f = fopen("agent/main/hone-agent.conf.5", "r");
-	unsigned listed = 0;
 	(void)state;
 
-	if (f == NULL)
-		fail_msg("agent/main/hone-agent.conf.5: run this in the project's folder");
-	assert_true(fread(page, 1, (1 << 16) - 1, f) > 0);
-	fclose(f);
-	for (size_t i = 0; i < agent_config_nkeys; i++) {
-		const struct ini_key *k = &agent_config_keys[i];
-		struct buf range = { 0 };
-		char *section, *entry = NULL, *end;
-
-		snprintf(line, sizeof line, "\n.Ss [%s]\n", k->section);
-		section = strstr(page, line);
-		snprintf(line, sizeof line, "\n.It Cm %s No =%s%s\n", k->name,
-		    k->fallback[0] != '\0' ? " Ar " : "", k->fallback);
-		if (section == NULL || (entry = strstr(section, line)) == NULL ||
-		    ((end = strstr(section + 1, "\n.Ss")) != NULL && entry > end))
-			fail_msg("[%s] lacks: %s", k->section, line);
-		ini_value_bounds(&range, k);
-		buf_u8(&range, 0);
-		snprintf(line, sizeof line, "\nRange: %s.\n", (char *)range.data);
-		entry++;
-		end = strstr(entry + 1, "\n.It");
-		if (range.len > 1 && ((section = strstr(entry, line)) == NULL || section > end))
-			fail_msg("%s.%s lacks: %s", k->section, k->name, line);
-		buf_release(&range);
-	}
-	for (char *at = page; (at = strstr(at, "\n.It Cm ")) != NULL; at++)
-		listed++;
-	assert_int_equal(listed, agent_config_nkeys);
-	free(page);
+	manual_has_keys("agent/main/hone-agent.conf.5", agent_config_keys, agent_config_nkeys);
 }
 
 int
