@@ -36,7 +36,6 @@ struct below_item {
 struct below_list {
 	struct below_row *rows;
 	uint32_t nrows;
-	uint64_t records;
 	int64_t running_ns, weight_ns;
 	double base_ns; /* of the first request: products of differences keep their digits */
 	struct below_item items[BELOW_ITEMS_MAX];
@@ -84,12 +83,6 @@ const struct below_parts *
 below_list_parts(const struct below_list *l)
 {
 	return l->parts;
-}
-
-uint64_t
-below_list_records(const struct below_list *l)
-{
-	return l->records;
 }
 
 /* The item, which is added while there is room; NO_ITEM: there is none. False: out of memory. */
@@ -246,7 +239,6 @@ below_list_add(
 		row->unseen_ns += times[i].unseen_ns;
 		l->running_ns += times[i].ns[BELOW_RUNNING];
 		l->weight_ns += times[i].weight_ns;
-		l->records += times[i].waits + times[i].samples;
 		for (uint32_t p = 0; p < times[i].nparts; p++)
 			if (!add_part(l, &times[i].parts[p], (double)total_ns - l->base_ns))
 				return false;

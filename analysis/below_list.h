@@ -29,7 +29,6 @@ bool below_list_add(
 
 uint32_t below_list_requests(const struct below_list *l);
 const struct below_parts *below_list_parts(const struct below_list *l); /* of the same requests */
-uint64_t below_list_records(const struct below_list *l); /* waits and samples in these */
 
 struct below_found {            /* a place in a state, or a holder of a lock at a place */
 	enum below_state state; /* of the thread; of a holder: what it did meanwhile */

@@ -23,7 +23,6 @@ enum incomplete {
 };
 
 const char *incomplete_word(enum incomplete i); /* "no-end" */
-const char *incomplete_text(enum incomplete i); /* "the request has no end" */
 
 struct event {
 	/* By the clock of its node; clocks.h says how times are brought onto the clock of the

@@ -80,18 +80,6 @@ incomplete_word(enum incomplete i)
 	return words[i];
 }
 
-const char *
-incomplete_text(enum incomplete i)
-{
-	static const char *const texts[INCOMPLETES] = {
-#define INCOMPLETE(name, word, text) text,
-#include "analysis/incomplete.tbl.h"
-#undef INCOMPLETE
-	};
-
-	return texts[i];
-}
-
 void
 trace_free(struct trace *t)
 {

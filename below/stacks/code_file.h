@@ -22,8 +22,6 @@ struct code_file;
 struct code_file *code_file_open(int fd, const char *name);
 void code_file_close(struct code_file *f); /* NULL is fine */
 
-struct build_id code_file_build_id(const struct code_file *f);
-
 /* The build id of a file that is open as fd. Reads at most 64 KiB, without libdw. len 0: none. */
 struct build_id build_id_of(int fd);
 

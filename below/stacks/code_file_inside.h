@@ -15,7 +15,6 @@ struct code_file {
 	Dwarf_Addr bias;
 	Dwarf_CFI *rules; /* of .eh_frame, or NULL */
 	Dwarf_Addr rules_bias;
-	struct build_id id;
 	bool library; /* code_is_library() */
 	struct {
 		uint64_t begin, end;

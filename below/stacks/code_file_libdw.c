@@ -146,7 +146,6 @@ code_file_open(int fd, const char *name)
 	    head.e_ident[EI_CLASS] != ELFCLASS64)
 		goto fail;
 	f->rules = dwfl_module_eh_cfi(f->module, &f->rules_bias);
-	f->id = build_id_of(fd);
 	f->library = code_is_library(name);
 	find_index(f);
 	find_links(f);
@@ -166,12 +165,6 @@ code_file_close(struct code_file *f)
 	if (f->dwfl != NULL)
 		dwfl_end(f->dwfl);
 	free(f);
-}
-
-struct build_id
-code_file_build_id(const struct code_file *f)
-{
-	return f->id;
 }
 
 bool

@@ -134,22 +134,6 @@ forget_modules(struct code_reader *r)
 		forget_module(r, m);
 }
 
-void
-code_reader_free(struct code_reader *r)
-{
-	struct code_process *p;
-
-	if (r == NULL)
-		return;
-	for (size_t at = 0; (p = map_next(&r->processes, &at, NULL)) != NULL;)
-		forget_process(r, p);
-	forget_modules(r);
-	forget_names(r);
-	map_release(&r->processes);
-	map_release(&r->modules);
-	free(r);
-}
-
 static uint64_t
 resident_bytes(void)
 {

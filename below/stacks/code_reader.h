@@ -24,7 +24,6 @@ struct code_reader;
  * process; it may be in shared memory, and must outlive the reader, like `given_up`. NULL: out of memory. */
 struct code_reader *code_reader_new(const struct stacks_limits *limits,
     const struct given_up *given_up, struct file_identity *working);
-void code_reader_free(struct code_reader *r);
 
 /* As in stacks.h, at this time (CLOCK_MONOTONIC). Returns the number of new names. */
 void code_reader_follow(struct code_reader *r, pid_t pid, uint64_t now_ns);

@@ -31,7 +31,6 @@ struct node_rate {
 
 struct node_cost {
 	struct spend spend;
-	bool connected;
 	bool judged; /* the numbers below are of a window */
 	struct outlay window;
 	double idle_core, idle_bytes;
@@ -116,16 +115,8 @@ sampler_status(struct sampler *s, uint32_t node, const struct status *st, double
 
 	if (p == NULL)
 		return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
-	p->connected = true;
 	spend_status(&p->spend, st, record_ns, rejected, now);
 	return 0;
-}
-
-void
-sampler_node(struct sampler *s, uint32_t node, bool connected)
-{
-	if (node < s->nnodes)
-		s->nodes[node].connected = connected;
 }
 
 int
@@ -196,7 +187,7 @@ window_take(struct sampler *s)
 		struct node_cost *p = &s->nodes[i];
 
 		p->counted = 0;
-		p->judged = p->connected && spend_window(&p->spend, &p->window);
+		p->judged = spend_window(&p->spend, &p->window);
 		if (!p->judged)
 			continue;
 		spend_learn(&p->spend, &p->window);
@@ -264,7 +255,7 @@ node_weigh(const struct sampler *s, struct node_cost *p)
 	const struct outlay *w = &p->window;
 
 	p->weight = 0;
-	if (p->judged && p->connected)
+	if (p->judged)
 		p->weight = fmax(
 		    weight_of(outlay_core(w), p->idle_core, node_limit(s, p), w->records),
 		    weight_of(w->bytes, p->idle_bytes, s->o.bytes_max, w->records));
@@ -371,7 +362,7 @@ mark_overruns(struct sampler *s)
 		struct node_cost *p = &s->nodes[i];
 
 		p->was_overrun = p->overrun;
-		p->overrun = p->connected && p->judged && s->o.core_max > 0 &&
+		p->overrun = p->judged && s->o.core_max > 0 &&
 		             outlay_core(&p->window) > core_limit(s);
 	}
 	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
@@ -487,7 +478,7 @@ sampler_over(const struct sampler *s, uint32_t node)
 	const struct node_cost *p = node < s->nnodes ? &s->nodes[node] : NULL;
 	struct sampler_over o = { 0 };
 
-	if (p == NULL || !p->connected || !p->judged || !all_at_least(s, node))
+	if (p == NULL || !p->judged || !all_at_least(s, node))
 		return o;
 	o.core = outlay_core(&p->window);
 	o.idle = p->idle_core;

@@ -49,8 +49,6 @@ void sampler_free(struct sampler *s);                         /* NULL is fine */
 /* A status of the node, see spend_status(). ERR_MEMORY. */
 int sampler_status(struct sampler *s, uint32_t node, const struct status *st, double record_ns,
     double rejected, struct mono now, struct err *e);
-/* Whether the node is connected: a node that is not sets no limit. */
-void sampler_node(struct sampler *s, uint32_t node, bool there);
 /* A unit of a trace of the type has this number of records on the node. O(1). ERR_MEMORY. */
 int sampler_records(
     struct sampler *s, uint32_t type, uint32_t node, uint64_t records, struct err *e);

@@ -115,9 +115,3 @@ event_name_count(struct event_name *n)
 {
 	n->meaning = &meanings[MEANING_COUNTED];
 }
-
-void
-event_name_lost(struct event_name *n)
-{
-	n->meaning = &meanings[MEANING_LOST];
-}

@@ -65,9 +65,8 @@ struct event_name {
 
 /* Of tracers other than Hone; of Hone's own recordings. The text must outlive *ret. O(number of names). */
 void event_name_set(struct event_name *ret, const char *text, bool is_own);
-/* Makes it one that is counted by its name: MEANING_COUNTED. And one that says that events were lost. */
+/* Makes it one that is counted by its name: MEANING_COUNTED. */
 void event_name_count(struct event_name *n);
-void event_name_lost(struct event_name *n);
 
 /* Whether a field's name is one of a slot's, and which: 0 the first, -1 none. O(length). */
 int slot_has(const char *slot, const char *name, size_t len);

@@ -758,11 +758,6 @@ take(struct translation *x)
 		return take_message(x, KERNEL_SEND);
 	case MEANING_RECEIVE:
 		return take_message(x, KERNEL_RECEIVE);
-	case MEANING_LOST:
-		ev = add(x, KERNEL_LOST);
-		ev->lost.count = (uint64_t)number(x, 0);
-		ev->lost.from_ns = has(x, 1) ? number(x, 1) : r->time_ns;
-		return true;
 	case MEANING_COUNTED:
 		ev = add(x, KERNEL_COUNTED);
 		ev->counted.name = intern(x, r->name->text, strlen(r->name->text));
