@@ -87,6 +87,17 @@ function_is_timed(double calls, double edge_ns)
 	return calls * FUNCTION_CALL_NS <= FUNCTION_COST_MAX * edge_ns;
 }
 
+bool
+functions_are_unsure(
+    const struct edge_share *functions, uint32_t n, double edge_share, double share_min)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (functions[i].interval.low <= 0 && functions[i].interval.high > 0 &&
+		    functions[i].share >= share_min * edge_share)
+			return true;
+	return false;
+}
+
 uint32_t
 functions_follow(bool *over, const struct edge_share *functions, const uint32_t *nodes, uint32_t n,
     double edge_share, double share_min, const struct difference_node *tree)

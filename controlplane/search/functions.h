@@ -31,6 +31,11 @@ uint32_t functions_choose(uint32_t *ret, uint32_t max, const struct difference_n
 /* Whether calls of a function may be timed: so many in a request, in so much time of the edge. */
 bool function_is_timed(double calls, double edge_ns);
 
+/* Whether more requests may show that a function takes over: its share is large enough, but its interval has 0. edge_share, share_min: as
+ * below. */
+bool functions_are_unsure(
+    const struct edge_share *functions, uint32_t n, double edge_share, double share_min);
+
 /* Of the functions that were timed side by side, the one to go on below: of those that take over, the deepest, of equally deep ones that
  * with the larger share. share_min: part of the edge's share. Sets over[n]: which take over. UINT32_MAX: none does. */
 uint32_t functions_follow(bool *over, const struct edge_share *functions, const uint32_t *nodes,

@@ -44,7 +44,7 @@ struct function_search {
 	struct tried_function now[FUNCTIONS_AT_ONCE];
 	uint32_t n, steps;
 	struct function_row rows[ROWS_MAX]; /* of this step */
-	uint32_t nrows;
+	uint32_t nrows, enough; /* so many tell what there is to tell, or whether more are needed */
 	struct mono begun, stepped;
 	struct found_function found[FOUND_MAX];
 	uint32_t nfound;
@@ -126,6 +126,7 @@ step_begin(struct search_port *port, struct search *s, bool timing, struct err *
 	f->timing = timing;
 	f->whole = false;
 	f->nrows = 0;
+	f->enough = timing ? FUNCTIONS_TIMED : FUNCTIONS_COUNTED;
 	f->stepped = port->now;
 	for (uint32_t i = 0; i < f->n && rc == 0; i++) {
 		f->now[i].calls = f->now[i].torn = 0;
@@ -221,9 +222,10 @@ rows_of(const struct function_search *f, struct arena *a)
 	return rows;
 }
 
-/* Which of them take over; the next ones are below the deepest of these. */
+/* Which of them take over; the next ones are below the deepest of these. Slow requests are few: where the first ones leave it open, and it is
+ * not late, as many again are waited for. */
 static int
-timed(struct search_port *port, struct search *s, struct err *e)
+timed(struct search_port *port, struct search *s, bool late, struct err *e)
 {
 	struct function_search *f = s->functions;
 	struct part_row *rows = rows_of(f, port->scratch);
@@ -243,6 +245,12 @@ timed(struct search_port *port, struct search *s, struct err *e)
 		nodes[i] = f->now[i].node;
 		if ((double)f->now[i].torn > FUNCTION_TORN_MAX * f->nrows)
 			shares[1 + i] = (struct edge_share){ 0 };
+	}
+	if (!late && f->nrows < ROWS_MAX &&
+	    functions_are_unsure(shares + 1, f->n, shares[0].share, port->settings.isolate_min)) {
+		f->enough = f->nrows + FUNCTIONS_TIMED < ROWS_MAX ? f->nrows + FUNCTIONS_TIMED
+		                                                  : ROWS_MAX;
+		return 0;
 	}
 	best = functions_follow(
 	    over, shares + 1, nodes, f->n, shares[0].share, port->settings.isolate_min, f->tree);
@@ -267,9 +275,9 @@ search_functions_ready(struct search_port *port, struct search *s, struct err *e
 	bool late = mono_since_ns(port->now, f->stepped) >
 	            (f->timing ? FUNCTIONS_TIME_NS : FUNCTIONS_COUNT_NS);
 
-	if (f->timing && (f->nrows >= FUNCTIONS_TIMED || (late && f->nrows >= FUNCTIONS_FEW)))
-		return timed(port, s, e);
-	if (!f->timing && (f->nrows >= FUNCTIONS_COUNTED || (late && f->nrows > 0)))
+	if (f->timing && (f->nrows >= f->enough || (late && f->nrows >= FUNCTIONS_FEW)))
+		return timed(port, s, late, e);
+	if (!f->timing && (f->nrows >= f->enough || (late && f->nrows > 0)))
 		return counted(port, s, e);
 	/* of those that are timed now no end comes, or no begin: others may have both */
 	if (late && f->timing && !f->whole)

@@ -20,7 +20,8 @@ enum {
 	FUNCTIONS_AT_ONCE = 3,
 	FUNCTIONS_STEPS = 8,    /* at most */
 	FUNCTIONS_COUNTED = 50, /* requests that tell how often they are called ... */
-	FUNCTIONS_TIMED = 150,  /* ... and what they take; at least, after the time of a step: */
+	FUNCTIONS_TIMED =
+	    150, /* ... and what they take, or as many again where that is unsure; at least, after the time of a step: */
 	FUNCTIONS_FEW = 30
 };
 #define FUNCTIONS_COUNT_NS INT64_C(5000000000) /* for a step that counts, with its switching ... */

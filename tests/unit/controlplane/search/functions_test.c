@@ -110,6 +110,21 @@ it_goes_on_below_the_deepest_function_that_takes_over(void **state)
 	assert_int_equal(functions_follow(over, shares, nodes, 3, 0.9, 0.3, TREE), UINT32_MAX);
 }
 
+static void
+more_requests_help_where_a_large_share_may_be_none(void **state)
+{
+	struct edge_share shares[] = { share_of(0.9, 0.8), share_of(0.7, -0.1) };
+	(void)state;
+
+	assert_true(functions_are_unsure(shares, 2, 0.9, 0.3));
+	assert_false(functions_are_unsure(shares, 1, 0.9, 0.3));
+	shares[1] = share_of(0.2, -0.1); /* too small in any case */
+	assert_false(functions_are_unsure(shares, 2, 0.9, 0.3));
+	shares[1] = (struct edge_share){ 0 }; /* its calls are torn */
+	assert_false(functions_are_unsure(shares, 2, 0.9, 0.3));
+	assert_false(functions_are_unsure(shares, 2, -0.1, 0.3));
+}
+
 int
 main(void)
 {
@@ -119,6 +134,7 @@ main(void)
 		cmocka_unit_test(of_slow_requests_all_time_counts),
 		cmocka_unit_test(what_is_called_so_often_that_probes_would_be_seen_is_not_timed),
 		cmocka_unit_test(it_goes_on_below_the_deepest_function_that_takes_over),
+		cmocka_unit_test(more_requests_help_where_a_large_share_may_be_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@ struct scene {
 	struct fake f;
 	struct search *s;
 	uint32_t start[NFUNCTIONS], done[NFUNCTIONS];
-	bool attached; /* the probes where functions end */
+	bool attached;        /* the probes where functions end */
+	int64_t elsewhere_ns; /* of each request, in serve() before lookup() */
 };
 
 static uint32_t
@@ -87,7 +88,7 @@ request(struct scene *x, int64_t slow_ns, int compare, bool lost)
 	add_event(events, &u, at += 100, x->f.paths.of['a']);
 	add_event(events, &u, at += 100, x->f.paths.of['b']);
 	add_event(events, &u, at, x->start[0]);
-	add_event(events, &u, at += MS / 2, x->start[1]);
+	add_event(events, &u, at += MS / 2 + x->elsewhere_ns, x->start[1]);
 	for (int i = 0; i < compare; i++) {
 		add_event(events, &u, at, x->start[2]);
 		add_event(events, &u, at, x->done[2]);
@@ -210,6 +211,63 @@ a_function_whose_ends_are_not_all_seen_is_not_told(void **state)
 	fake_end(&x.f);
 }
 
+/* Of 150 requests lookup() is slow in two; elsewhere each takes from 0 to 9 ms. */
+static void
+begin_unsure(struct scene *x)
+{
+	int rc;
+
+	begin(x, true);
+	assert_true(search_functions_begin(&x->f.port, x->s, &rc, NULL));
+	search_enter(x->s, SEARCH_GATHERING);
+	requests(x, FUNCTIONS_COUNTED, 1000, false);
+	assert_int_equal(search_functions_ready(&x->f.port, x->s, NULL), 0);
+	search_enter(x->s, SEARCH_GATHERING);
+	for (int i = 0; i < FUNCTIONS_TIMED; i++) {
+		x->elsewhere_ns = (int64_t)(i * 7 % 10) * MS;
+		request(x, i == 50 || i == 100 ? 25 * MS : 0, 0, false);
+	}
+	x->elsewhere_ns = 0;
+	assert_int_equal(search_functions_ready(&x->f.port, x->s, NULL), 0);
+	assert_true(wants(x, "func.s:lookup_done"));
+}
+
+static void
+few_slow_requests_are_no_reason_to_end(void **state)
+{
+	struct verdict v = { 0 };
+	struct scene x;
+	(void)state;
+
+	begin_unsure(&x);
+	requests(&x, FUNCTIONS_TIMED - 1, 0, false);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 0);
+	requests(&x, 1, 0, false);
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 1);
+	search_functions_stop(&x.f.port, x.s);
+	assert_int_equal(search_functions_verdict(&v, x.s, NULL), 0);
+	assert_non_null(strstr(v.below_functions, "\tlookup"));
+	free(v.below_functions);
+	fake_end(&x.f);
+}
+
+static void
+but_it_ends_in_time_and_what_is_unsure_is_not_told(void **state)
+{
+	struct verdict v = { 0 };
+	struct scene x;
+	(void)state;
+
+	begin_unsure(&x);
+	x.f.port.now.ns += FUNCTIONS_TIME_NS + 1;
+	assert_int_equal(search_functions_ready(&x.f.port, x.s, NULL), 1);
+	search_functions_stop(&x.f.port, x.s);
+	assert_int_equal(search_functions_verdict(&v, x.s, NULL), 0);
+	assert_null(strstr(v.below_functions, "\tlookup"));
+	free(v.below_functions);
+	fake_end(&x.f);
+}
+
 /* Others may be whole; the search does not end with those of this step. */
 static void
 functions_whose_ends_are_never_seen_give_way_to_the_next_ones(void **state)
@@ -290,6 +348,8 @@ main(void)
 		cmocka_unit_test(functions_are_counted_then_timed_from_the_outside_in),
 		cmocka_unit_test(requests_before_the_second_probes_are_attached_do_not_count),
 		cmocka_unit_test(a_function_whose_ends_are_not_all_seen_is_not_told),
+		cmocka_unit_test(few_slow_requests_are_no_reason_to_end),
+		cmocka_unit_test(but_it_ends_in_time_and_what_is_unsure_is_not_told),
 		cmocka_unit_test(functions_whose_ends_are_never_seen_give_way_to_the_next_ones),
 		cmocka_unit_test(it_ends_where_no_requests_come_and_leaves_nothing_on),
 		cmocka_unit_test(it_is_not_begun_where_it_is_not_permitted_or_nothing_was_seen),
