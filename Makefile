@@ -260,14 +260,16 @@ examples: shop news otel-stock
 
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
-# Each scenario has its own session daemons and mostly waits, so three run at a time, the longest first. Those that
-# record the kernel, judge what is healthy or load the machine fully run two at a time; those that measure processor
-# time, clocks, or how fast queues fill run alone.
+# Each scenario has its own session daemons and mostly waits, so three run at a time, the longest first. Those that diagnose
+# a whole shop under load, or load the machine fully, run one by one (two shops would wait for each other's processors, longer
+# than for the faults that are looked for), and beside them those that record the kernel or judge what is healthy; those
+# that measure processor time, clocks, or how fast queues fill run alone.
 SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
-LONG      := $(call scenario_files,map report kill recovery bad_peer agent below_agent guard \
-	matrix budget nginx redis postgres probes)
-PAIRED    := $(call scenario_files,questions news demo alerts below overhead web soak kernel_record states annotate)
+LONG      := $(call scenario_files,kill report recovery check map below_agent agent bad_peer otel matrix budget redis otel_gate overrun \
+	kernel_requests hostile probes below_sampled tls deep)
+SHOPS     := $(call scenario_files,questions demo alerts overhead)
+PAIRED    := $(call scenario_files,news soak web below states kernel_record annotate)
 ALONE     := $(call scenario_files,kernel_live switches burst clock cost source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
@@ -283,11 +285,15 @@ $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlpla
 $O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/tests/sim/stage.o $(call libs,controlplane/honed)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 
-# UNIT selects: ROOM/%, ROOM/NAME_test. Unit tests mostly wait, so twice as many run at a time as there are processors.
+# UNIT selects: ROOM/%, ROOM/NAME_test. Unit tests mostly wait, so twice as many run at a time as there are processors; those that
+# compute for long begin first, or the last of them would run alone at the end.
 UNIT      ?= %
+COMPUTING  = $(patsubst %,$O/tests/unit/%_test,forest/faults controlplane/answers/steady controlplane/honed/honed report/change formats/span_set \
+	forest/power kernel/requests/requests analysis/assemble formats/zipkin base/tls)
 TAP       ?= $O/tap
 unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
-	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e 'tools/tap.sh $(TAP)' $(sort $^)
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e 'tools/tap.sh $(TAP)' \
+	    $(filter $^,$(COMPUTING)) $(filter-out $(COMPUTING),$(sort $^))
 unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $O/tests/sim/random
 # Tests of what starts threads, and that can start one, under the thread sanitizer.
 THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
@@ -311,7 +317,7 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 COMPARED=30 SEED=1 STRATEG
 	[ -e $(TAP)/compared.tap ] || { echo "not ok - random applications with a baseline" >$(TAP)/compared.tap; exit 1; }; }
 scenario-build: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 scenario: scenario-build
-	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(PAIRED) $(ALONE),$(SCENARIOS))" "$(PAIRED)" "$(ALONE)"
+	@TAP=$(TAP) exec tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(SHOPS) $(PAIRED) $(ALONE),$(SCENARIOS))" "$(SHOPS)" "$(PAIRED)" "$(ALONE)"
 fuzz:	# clang's libFuzzer; its objects are separate
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="$(SAN_OPT)" \
 	    CFLAGS=-fsanitize-coverage=trace-pc LDFLAGS="$(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))" fuzzers
@@ -356,7 +362,7 @@ check: setup-tests
 	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" "habits: habits" \
 	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
 	    "& unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' unit" \
-	    "& sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' APPS=20 COMPARED=0 SIZE=3000 SEEDS=1 sim" \
+	    "& sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='$(SAN_OPT)' APPS=10 COMPARED=0 SIZE=1000 SEEDS=1 sim" \
 	    "& unit-tsan: $(JOBS) unit-tsan" \
 	    "& fuzz: $(JOBS) fuzz" \
 	    "scenario: scenario"
