@@ -98,22 +98,10 @@ check "all probes are learned" hone learn --seconds 5 --wait
 # What is rare may have passed no learned request yet.
 learned() { hone space show UPDATE > "$D/space.log" && grep -q usdt.postgresql:lock__wait__start "$D/space.log" || { hone learn --seconds 5 --wait; false; }; }
 check "the learned space has the probes inside a statement" wait_for 60 learned
-# A function is told if its time is sure from the few slow requests of some seconds, and not if the machine stands still meanwhile: a silent
-# hone-below is ended, or honed is lost. Then another diagnosis follows, up to three in all.
 below() { hone forest UPDATE --json | jq -e "any(.runs[0].verdicts[].below; $1)"; }
 waited() { below '.top == "thread" and (.places[0].place | test("epoll_wait|WaitEventSetWait"))'; }
 timed() { below 'any(.functions[]; .of_edge != null and .of_edge > 0.7)'; }
-diagnosis() {
-	local rc
-	for _ in 1 2 3; do
-		wait_for 60 connected
-		hone start UPDATE --wait --timeout 60
-		rc=$?
-		waited > /dev/null && timed > /dev/null && break
-	done
-	return $rc
-}
-check "a diagnosis ends" diagnosis
+check "a diagnosis ends" hone start UPDATE --wait --timeout 60
 check "its verdict is the wait for the row's lock" verdict_is_the_wait
 check "its process waited for another one" waited
 # Nearly all of the edge is the wait; a slow request whose records of functions were lost counts as one without a call of them.
