@@ -90,13 +90,22 @@ conf() {
 	EOF
 }
 in_node() { $NODE exec "$D" n "$@"; }
+# Each nginx writes and removes the same pid file. So one is up when the file has the pid of the process that was begun here, and that
+# process is ended, whoever else may still be there.
+nginx_up() { [ -s "$D/n/nginx.pid" ] && [ "$(cat "$D/nginx.pid")" = "$(cat "$D/n/nginx.pid")" ]; }
 nginx_start() {	# [HONE_SAMPLE [CONF [PRELOAD]]]
+	rm -f "$D/n/nginx.pid"
 	$NODE run "$D" n nginx env HONE_SAMPLE=${1:-1} LD_PRELOAD="${3-liblttng-ust-fork.so.1}" nginx -c "$D/${2:-nginx}.conf"
+	wait_for 20 nginx_up || { cat "$D/n/nginx.log"; bail "nginx starts"; }
 }
 free() { ! (exec 3<> "/dev/tcp/127.0.0.1/$PORT") 2> /dev/null; }
 nginx_stop() {	# until the process has ended and its port is free, so that the next nginx is not mistaken for it
-	local pid
-	pid=$(cat "$D/nginx.pid") && kill -QUIT "$pid" && wait_for 20 gone "$pid" && wait_for 20 free
+	local pid it
+	pid=$(cat "$D/n/nginx.pid")
+	kill -QUIT "$pid"
+	wait_for 20 gone "$pid" && wait_for 20 free && return
+	for it in "$pid" $(pgrep -P "$pid"); do tail -n +1 "/proc/$it"/{status,wchan,task/*/syscall}; done 2> /dev/null | sed "s/^/# /"
+	bail "nginx ends"
 }
 answers() { curl -fs -o /dev/null "$1"; }
 workers() { pgrep -P "$(cat "$D/nginx.pid")" -f 'worker process' | sort; }
