@@ -170,7 +170,7 @@ tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/hone-below $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so $O/lib/hone/push.so $O/lib/hone/kafka.so instrument examples
 
-$(patsubst %,$O/tests/unit/forest/%_test,store faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
+$(patsubst %,$O/tests/unit/forest/%_test,store store_copy faults power salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $O/tests/unit/controlplane/honed/honed_test: $O/tests/unit/forest/faults.o
 $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler engine/capture_engine engine/levels answers/answer_levels answers/steady): $O/tests/sim/stage.o
 

@@ -474,19 +474,33 @@ forest_touch_all(struct forest *f)
 }
 
 int
+run_check(const struct run *run, struct err *e)
+{
+	unsigned long long id = run->id;
+
+	if (run->id == 0 || run->id >= INT64_MAX)
+		return err_set(e, ERR_INPUT, "run %llu has an impossible number", id);
+	if (run->state >= RUN_STATES)
+		return err_set(
+		    e, ERR_INPUT, "run %llu is in state %u, which does not exist", id, run->state);
+	if (!reason_valid(run->reason))
+		return err_set(
+		    e, ERR_INPUT, "run %llu has reason %u, which does not exist", id, run->reason);
+	return 0;
+}
+
+int
 forest_put_run(struct forest *f, struct run *run, struct err *e)
 {
 	struct tree_run *r;
 
-	if (run->id < f->next_run || run->id >= INT64_MAX)
+	int rc = run_check(run, e);
+
+	if (rc != 0)
+		return rc;
+	if (run->id < f->next_run)
 		return err_set(e, ERR_INPUT, "run %llu is repeated or out of order",
 		    (unsigned long long)run->id);
-	if (run->state >= RUN_STATES)
-		return err_set(e, ERR_INPUT, "run %llu is in state %u, which does not exist",
-		    (unsigned long long)run->id, run->state);
-	if (!reason_valid(run->reason))
-		return err_set(e, ERR_INPUT, "run %llu has reason %u, which does not exist",
-		    (unsigned long long)run->id, run->reason);
 	if (!reserve_run(f) || (r = calloc(1, sizeof *r)) == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for run %llu", (unsigned long long)run->id);
@@ -497,20 +511,12 @@ forest_put_run(struct forest *f, struct run *run, struct err *e)
 }
 
 int
-forest_put(struct forest *f, struct hypothesis *h, struct err *e)
+hypothesis_check(const struct hypothesis *h, struct err *e)
 {
-	const struct hypothesis *parent = h->parent != 0 ? forest_get(f, h->parent) : NULL;
-	struct tree_run *r = find_run(f, h->run);
 	unsigned long long id = h->id;
-	struct tree_hypothesis *n;
 
-	if (h->id < f->next_hypothesis || h->id >= INT64_MAX)
-		return err_set(e, ERR_INPUT, "hypothesis %llu is repeated or out of order", id);
-	if (r == NULL)
-		return err_set(e, ERR_INPUT, "hypothesis %llu is of a run that does not exist", id);
-	if (h->parent != 0 && (parent == NULL || parent->run != h->run))
-		return err_set(
-		    e, ERR_INPUT, "hypothesis %llu has a parent that is not of its run", id);
+	if (h->id == 0 || h->id >= INT64_MAX)
+		return err_set(e, ERR_INPUT, "hypothesis %llu has an impossible number", id);
 	if (hypothesis_word(h->state)[0] == '?')
 		return err_set(e, ERR_INPUT, "hypothesis %llu is in state %u, which does not exist",
 		    id, h->state);
@@ -521,6 +527,27 @@ forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 	if (!reason_valid(h->reason))
 		return err_set(e, ERR_INPUT, "hypothesis %llu has reason %u, which does not exist",
 		    id, h->reason);
+	return 0;
+}
+
+int
+forest_put(struct forest *f, struct hypothesis *h, struct err *e)
+{
+	const struct hypothesis *parent = h->parent != 0 ? forest_get(f, h->parent) : NULL;
+	struct tree_run *r = find_run(f, h->run);
+	unsigned long long id = h->id;
+	struct tree_hypothesis *n;
+	int rc;
+
+	if (h->id < f->next_hypothesis)
+		return err_set(e, ERR_INPUT, "hypothesis %llu is repeated or out of order", id);
+	if (r == NULL)
+		return err_set(e, ERR_INPUT, "hypothesis %llu is of a run that does not exist", id);
+	if (h->parent != 0 && (parent == NULL || parent->run != h->run))
+		return err_set(
+		    e, ERR_INPUT, "hypothesis %llu has a parent that is not of its run", id);
+	if ((rc = hypothesis_check(h, e)) != 0)
+		return rc;
 	if (!reserve_hypothesis(f) || (n = calloc(1, sizeof *n)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for hypothesis %llu", id);
 	n->hypothesis = *h;
@@ -530,20 +557,10 @@ forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 }
 
 int
-forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
+verdict_check(const struct verdict *v, struct err *e)
 {
-	const struct hypothesis *h = forest_get(f, v->hypothesis);
-	struct tree_run *r = find_run(f, v->run);
 	unsigned long long id = v->hypothesis;
-	struct tree_verdict *t;
 
-	if (r == NULL || h == NULL || h->run != v->run)
-		return err_set(e, ERR_INPUT,
-		    "the verdict of hypothesis %llu is of a run that does not have it", id);
-	if (v->rank != r->nverdicts + 1)
-		return err_set(e, ERR_INPUT,
-		    "the verdict of hypothesis %llu has rank %u, after %u others", id, v->rank,
-		    r->nverdicts);
 	if (verdict_word(v->kind)[0] == '?')
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu is of kind %u, which does not exist", id,
@@ -560,6 +577,27 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu has problem %u, which does not exist", id,
 		    v->problem);
+	return 0;
+}
+
+int
+forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
+{
+	const struct hypothesis *h = forest_get(f, v->hypothesis);
+	struct tree_run *r = find_run(f, v->run);
+	unsigned long long id = v->hypothesis;
+	struct tree_verdict *t;
+	int rc;
+
+	if (r == NULL || h == NULL || h->run != v->run)
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu is of a run that does not have it", id);
+	if (v->rank != r->nverdicts + 1)
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu has rank %u, after %u others", id, v->rank,
+		    r->nverdicts);
+	if ((rc = verdict_check(v, e)) != 0)
+		return rc;
 	if (!reserve_verdict(f, r) || (t = calloc(1, sizeof *t)) == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for the verdict of hypothesis %llu", id);

@@ -58,6 +58,13 @@ struct forest {
 	uint32_t changed_runs_cap, changed_hypotheses_cap, changed_verdicts_cap;
 };
 
+/* ERR_INPUT: a number of a state, kind or reason that does not exist, or an id that no row has. O(1). */
+int run_check(const struct run *r, struct err *e);
+int hypothesis_check(const struct hypothesis *h, struct err *e);
+int verdict_check(const struct verdict *v, struct err *e);
+int switched_check(const struct switched *s, struct err *e);
+int audit_check(const struct audit *a, struct err *e);
+
 void forest_log_release(struct forest *f);
 /* Removes evidence and switches whose run the forest no longer has, and audit rows and switches of
  * no run from before `before`. O(log). */

@@ -49,14 +49,24 @@ forest_switched(struct forest *f, const struct switched *s, struct err *e)
 }
 
 int
+switched_check(const struct switched *s, struct err *e)
+{
+	return reason_valid(s->reason)
+	           ? 0
+	           : err_set(e, ERR_INPUT, "a switch of %s has reason %u, which does not exist",
+			 s->tracepoint, s->reason);
+}
+
+int
 forest_put_switched(struct forest *f, const struct switched *s, struct err *e)
 {
 	const struct hypothesis *h = s->hypothesis != 0 ? forest_get(f, s->hypothesis) : NULL;
 
+	int rc = switched_check(s, e);
+
 	assert(f->changes.nswitched == 0);
-	if (!reason_valid(s->reason))
-		return err_set(e, ERR_INPUT, "a switch of %s has reason %u, which does not exist",
-		    s->tracepoint, s->reason);
+	if (rc != 0)
+		return rc;
 	if (s->run != 0 && forest_run(f, s->run) == NULL)
 		return err_set(
 		    e, ERR_INPUT, "a switch of %s is of a run that does not exist", s->tracepoint);
@@ -179,9 +189,8 @@ forest_audit_own(struct forest *f, const struct audit *own)
 }
 
 int
-forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
+audit_check(const struct audit *a, struct err *e)
 {
-	assert(f->changes.naudit == 0);
 	if ((unsigned)a->outcome >= AUDIT_OUTCOMES)
 		return err_set(e, ERR_INPUT,
 		    "a row of the audit has outcome %u, which does not exist",
@@ -195,7 +204,16 @@ forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
 		    "a row of the audit has actor %u, action %u, cause %u and queue %u, not all of which exist",
 		    (unsigned)a->actor, (unsigned)a->action, (unsigned)a->cause,
 		    (unsigned)a->queue);
-	return audit_append(f, a, e);
+	return 0;
+}
+
+int
+forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
+{
+	int rc = audit_check(a, e);
+
+	assert(f->changes.naudit == 0);
+	return rc == 0 ? audit_append(f, a, e) : rc;
 }
 
 const struct audit *

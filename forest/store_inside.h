@@ -8,9 +8,11 @@
 
 #include <sqlite3.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "forest/database.h"
 #include "forest/forest.h"
+#include "forest/store_copy.h"
 
 /* In the order of writing and reading: the rows that a row refers to come before it. */
 enum store_table {
@@ -85,6 +87,18 @@ struct store {
 	sqlite3 *db;
 	sqlite3_stmt *put[TABLES];
 	bool loaded; /* else new ids could repeat those of rows that were not read */
+	bool notes;  /* each commit notes `place`, and the table for it is there */
+	struct store_place place;
+	bool replaces; /* between store_replace_begin() and its end */
+};
+
+union store_row {
+	struct run run;
+	struct hypothesis hypothesis;
+	struct verdict verdict;
+	struct switched switched;
+	struct evidence evidence;
+	struct audit audit;
 };
 
 /* Returns rc; if SQLite has reported damage, e then says so and names the command that salvages. */
@@ -93,7 +107,19 @@ int store_failed(struct store *s, int rc, struct err *e);
 int store_begin(struct store *s, struct err *e);
 int store_end(struct store *s, int rc, struct err *e);
 
+/* In a transaction: notes the place. */
+int store_write_place(struct store *s, const struct store_place *p, struct err *e);
+
 /* ---- rows ---- */
+
+/* Appends a row. Sticky like a buf. */
+void row_encode(enum store_table t, const void *row, struct buf *out);
+/* Reads the next row; its texts are in the arena. ERR_INPUT, ERR_MEMORY. */
+int row_decode(struct reader *r, int schema, enum store_table *ret, union store_row *row,
+    struct arena *a, struct err *e);
+/* Whether a forest could have the row, whatever else it has. ERR_INPUT. */
+int row_check(enum store_table t, const union store_row *row, struct err *e);
+void row_release(enum store_table t, void *row); /* the texts of a row of row_read() */
 
 int row_prepare_put(struct store *s, enum store_table t, struct err *e);
 int row_put(struct store *s, enum store_table t, const void *row, struct err *e);

@@ -3,6 +3,7 @@
  * Rows of the database, converted from structs and back. Unsigned 64-bit ids are stored as SQLite's
  * signed integers with the same bits.
  */
+#include "forest/forest_inside.h"
 #include "forest/store_inside.h"
 
 #include <math.h>
@@ -407,7 +408,7 @@ read_column(sqlite3_stmt *q, int i, const struct column *c, void *row)
 	return true;
 }
 
-static void
+void
 row_release(enum store_table t, void *row)
 {
 	const struct table_info *info = &store_tables[t];
@@ -428,6 +429,27 @@ row_read(sqlite3_stmt *q, enum store_table t, void *row)
 			return false;
 		}
 	return true;
+}
+
+int
+row_check(enum store_table t, const union store_row *row, struct err *e)
+{
+	switch (t) {
+	case TABLE_RUN:
+		return run_check(&row->run, e);
+	case TABLE_HYPOTHESIS:
+		return hypothesis_check(&row->hypothesis, e);
+	case TABLE_VERDICT:
+		return verdict_check(&row->verdict, e);
+	case TABLE_SWITCHED:
+		return switched_check(&row->switched, e);
+	case TABLE_AUDIT:
+		return audit_check(&row->audit, e);
+	case TABLE_EVIDENCE:
+	case TABLES:
+		break;
+	}
+	return 0;
 }
 
 int

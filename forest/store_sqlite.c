@@ -447,7 +447,11 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 	if (!s->loaded)
 		return err_set(e, ERR_STORE,
 		    "%s: has diagnoses that were not loaded and would be overwritten", s->path);
-	if ((rc = store_begin(s, e)) < 0 || (rc = store_end(s, write_changes(s, c, e), e)) < 0)
+	if ((rc = store_begin(s, e)) < 0)
+		return rc;
+	if ((rc = write_changes(s, c, e)) == 0 && s->notes)
+		rc = store_write_place(s, &s->place, e);
+	if ((rc = store_end(s, rc, e)) < 0)
 		return rc;
 	forest_written(f);
 	return 0;
@@ -459,14 +463,7 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 static int
 read_rows(struct store *s, sqlite3_stmt *q, enum store_table t, struct forest *f, struct err *e)
 {
-	union {
-		struct run r;
-		struct hypothesis h;
-		struct verdict v;
-		struct switched s;
-		struct evidence e;
-		struct audit a;
-	} row;
+	union store_row row;
 	struct err why;
 	int rc = 0, step;
 
