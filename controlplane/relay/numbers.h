@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum relay_kind { RELAY_RECORDS = 1, RELAY_ROWS, RELAY_EVENTS, RELAY_ORDERS };
+enum relay_kind { RELAY_RECORDS = 1, RELAY_ROWS, RELAY_EVENTS, RELAY_ORDERS, RELAY_FOREST };
 
 enum {
 	RELAY_VERSION = 1,

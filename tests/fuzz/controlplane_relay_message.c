@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "controlplane/relay/events.h"
+#include "controlplane/relay/forest_entries.h"
 #include "controlplane/relay/row_merge.h"
 #include "controlplane/relay/partition_shard.h"
 
@@ -141,12 +142,112 @@ orders(const uint8_t *data, size_t len)
 		check(x.body >= data && x.body + x.len <= data + len);
 }
 
+/* A copy in which a state and its rows come in no order that is not allowed. */
+struct copy {
+	int state_on;
+	size_t bytes;
+};
+
+static int
+put_rows(void *ctx, const void *data, size_t len, uint32_t schema, const struct forest_place *at,
+    struct err *e)
+{
+	struct copy *c = ctx;
+
+	check(!c->state_on && len > 0 && at->term > 0);
+	c->bytes += len;
+	return len % 5 == 0 ? err_set(e, ERR_INPUT, "%u, %u", schema, *(const uint8_t *)data) : 0;
+}
+
+static int
+state_begin(void *ctx, struct err *e)
+{
+	struct copy *c = ctx;
+
+	(void)e;
+	check(!c->state_on);
+	c->state_on = 1;
+	return 0;
+}
+
+static int
+state_rows(void *ctx, const void *data, size_t len, uint32_t schema, struct err *e)
+{
+	(void)data;
+	(void)schema;
+	check(((struct copy *)ctx)->state_on);
+	return len % 7 == 6 ? err_set(e, ERR_INPUT, "no") : 0;
+}
+
+static int
+state_end(void *ctx, const struct forest_place *at, struct err *e)
+{
+	struct copy *c = ctx;
+
+	(void)e;
+	check(c->state_on && at->term > 0);
+	c->state_on = 0;
+	return 0;
+}
+
+static void
+state_undo(void *ctx)
+{
+	((struct copy *)ctx)->state_on = 0;
+}
+
+static int
+put_file(void *ctx, uint32_t which, const void *data, size_t len, struct err *e)
+{
+	(void)ctx;
+	(void)data;
+	(void)e;
+	check(which < FOREST_FILES && len <= FOREST_FILE_MAX);
+	return 0;
+}
+
+/* Pieces of 1 byte length each. The head of half of them is made, so that many follow each other. */
+static void
+forest(const uint8_t *data, size_t len)
+{
+	struct copy c = { 0 };
+	const struct forest_calls calls = { &c, put_rows, state_begin, state_rows, state_end,
+		state_undo, put_file };
+	struct forest_follow f;
+	uint64_t number = 0;
+
+	forest_follow_init(&f, &calls, &(struct forest_place){ 0 });
+	while (len >= 3) {
+		size_t n = data[0] < len - 3 ? data[0] : len - 3;
+		struct relay_head h = { .kind = RELAY_FOREST,
+			.source = "d",
+			.epoch = data[1] >> 4 & 3,
+			.number = data[2] & 1 ? ++number : data[2] };
+		struct buf b = { 0 };
+
+		if (data[1] & 128) {
+			relay_head_encode(&h, &b);
+			buf_uint(&b, 1 + (data[1] & 3));
+		}
+		buf_bytes(&b, data + 3, n);
+		forest_follow_take(&f, b.data, b.len, NULL);
+		check(f.state_on == c.state_on && f.complete <= f.waiting.len);
+		buf_release(&b);
+		data += 3 + n;
+		len -= 3 + n;
+	}
+	forest_follow_end(&f);
+	check(!c.state_on);
+	forest_follow_release(&f);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static void (*const kinds[])(const uint8_t *, size_t) = { records, rows, events, orders };
+	static void (*const kinds[])(
+	    const uint8_t *, size_t) = { records, rows, events, orders, forest };
 
 	if (len > 0)
-		kinds[data[0] % 4](data + 1, len - 1);
+		kinds[data[0] % 5](data + 1, len - 1);
 	return 0;
 }
