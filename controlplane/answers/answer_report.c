@@ -21,7 +21,7 @@ source_json(const struct engine *g)
 	struct report_counts r;
 	json_t *skipped = json_array();
 
-	assemble_counts(engine_parts_of(g)->assemble, &n);
+	engine_counts(g, &n);
 	report_counts(engine_parts_of(g)->live.report, &r);
 	add_skipped(skipped, "pathless", r.pathless, r.pathless_why);
 	add_skipped(skipped, "untyped", r.untyped, "");

@@ -494,6 +494,28 @@ engine_take(struct engine *g, struct trace *t, struct err *e)
 	return 0;
 }
 
+void
+engine_elsewhere(struct engine *g, const struct assemble_counts *n)
+{
+	g->parts.elsewhere = true;
+	g->parts.elsewhere_counts = *n;
+}
+
+void
+engine_delayed(struct engine *g, int64_t ns)
+{
+	sketch_add(&g->parts.delay, ns > 0 ? ns : 0);
+}
+
+void
+engine_counts(const struct engine *g, struct assemble_counts *ret)
+{
+	if (g->parts.elsewhere)
+		*ret = g->parts.elsewhere_counts;
+	else
+		assemble_counts(g->parts.assemble, ret);
+}
+
 static int
 take_taken(struct engine *g, struct mono now, struct err *e)
 {

@@ -50,6 +50,11 @@ int engine_batch(
 /* A trace that was assembled elsewhere, of this engine's labels and nodes, on its clock; in order of (end, id) but for those that were
  * given up. The next step takes it like one of its own. The engine's from here on, also on failure: ERR_MEMORY. */
 int engine_take(struct engine *g, struct trace *t, struct err *e);
+/* What those that assemble have counted, in place of our own assembly; and how long after its end such a trace came. */
+void engine_elsewhere(struct engine *g, const struct assemble_counts *n);
+void engine_delayed(struct engine *g, int64_t ns);
+/* Of our own assembly, or the last ones of engine_elsewhere(). */
+void engine_counts(const struct engine *g, struct assemble_counts *ret);
 void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
 int engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
 void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);

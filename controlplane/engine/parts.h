@@ -30,6 +30,8 @@ struct engine_parts {
 	struct engine_options options; /* with defaults filled in; the texts are not kept */
 	struct labels *labels;
 	struct assemble *assemble;
+	bool elsewhere; /* engine_elsewhere() was called, with these counts */
+	struct assemble_counts elsewhere_counts;
 	struct clocks *clocks;
 	struct plan *plan;
 	struct learned_space learned;
@@ -49,7 +51,8 @@ struct engine_parts {
 	struct watcher watcher;
 	struct thread_history *history; /* of all types, while a diagnosis runs; else NULL */
 	struct path_counts diagnosed;   /* of diagnoses; reports count their own */
-	struct sketch delay; /* ns from the oldest record of each batch to its arrival here */
+	/* ns from the oldest record of each batch to its arrival here; of traces that were assembled elsewhere, from their end */
+	struct sketch delay;
 };
 
 #endif

@@ -441,7 +441,7 @@ put_records(struct metric_lines *m, const struct engine *g)
 {
 	struct assemble_counts n;
 
-	assemble_counts(engine_parts_of(g)->assemble, &n);
+	engine_counts(g, &n);
 	const struct fate records[] = { { "used", n.used }, { "late", n.late },
 		{ "duplicate", n.duplicate }, { "given_up", n.given_up },
 		{ "outside", n.outside } };
