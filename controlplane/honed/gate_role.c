@@ -9,11 +9,9 @@
 #include "analysis/clocks.h"
 #include "base/array.h"
 #include "base/log.h"
-#include "base/stream.h"
 #include "base/systemd.h"
 #include "base/texts.h"
-#include "base/tls.h"
-#include "controlplane/honed/file_limit.h"
+#include "controlplane/honed/entrance.h"
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/kafka_link.h"
 #include "controlplane/relay/events.h"
@@ -59,9 +57,8 @@ struct owed_ack { /* of a batch, in the order of flushes */
 
 struct gate_role {
 	const struct config *config;
-	struct roles *roles;
-	struct tls *tls;
-	struct server *server;
+	struct entrance entrance;
+	struct server *server; /* of the entrance */
 	struct kafka_link kafka;
 	struct split split;
 	struct clocks *clocks;
@@ -88,22 +85,6 @@ struct gate_role {
 
 /* ---- opening ---- */
 
-static int
-open_server(struct gate_role *g, struct err *e)
-{
-	const struct config *c = g->config;
-	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
-	struct server_options so = config_server(c);
-	int rc;
-
-	if (url_is_tls(c->agents) && (rc = tls_open(&g->tls, &keys, e)) < 0)
-		return err_prefix(e, "[tls] in honed.conf");
-	so.tls = g->tls;
-	so.roles = g->roles;
-	file_limit_raise(&so);
-	return server_open(&g->server, &so, e);
-}
-
 int
 gate_role_open(struct gate_role **ret, const struct config *c, struct err *e)
 {
@@ -120,10 +101,11 @@ gate_role_open(struct gate_role **ret, const struct config *c, struct err *e)
 	    (rc = split_init(&g->split, g->kafka.name, g->kafka.epoch, g->kafka.partitions, e)) <
 		0 ||
 	    (rc = kafka_link_follow(&g->kafka, reads, 1, e)) < 0 ||
-	    (rc = config_roles(c, &g->roles, e)) < 0 || (rc = open_server(g, e)) < 0) {
+	    (rc = entrance_open(&g->entrance, c, e)) < 0) {
 		gate_role_close(g);
 		return rc;
 	}
+	g->server = g->entrance.server;
 	log_line(LOG_INFO, "honed %s, gate %s: agents at %s; %u partitions at %s", HONE_VERSION,
 	    g->kafka.name, server_url(g->server, DOOR_AGENTS), g->kafka.partitions,
 	    c->kafka_brokers);
@@ -136,9 +118,7 @@ gate_role_close(struct gate_role *g)
 {
 	if (g == NULL)
 		return;
-	server_close(g->server);
-	tls_close(g->tls);
-	roles_free(g->roles);
+	entrance_close(&g->entrance);
 	kafka_link_close(&g->kafka);
 	if (g->split.parts != NULL)
 		split_release(&g->split);

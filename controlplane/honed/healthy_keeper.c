@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#define _GNU_SOURCE
 #include "controlplane/honed/healthy_keeper.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "controlplane/engine/parts.h"
+#include "controlplane/honed/file_replace.h"
 
 int
 healthy_keeper_open(
     struct healthy_keeper *k, struct engine *g, const char *path, const char *beside, struct err *e)
 {
-	const char *slash = strrchr(beside, '/');
-	int folder = slash != NULL ? (int)(slash + 1 - beside) : 0, n;
+	int rc;
 
 	*k = (struct healthy_keeper){ .engine = g };
-	n = path[0] != '\0' ? asprintf(&k->path, "%s", path)
-	                    : asprintf(&k->path, "%.*shealthy.db", folder, beside);
-	if (n < 0) {
-		k->path = NULL;
-		return err_set(e, ERR_MEMORY, "out of memory");
-	}
+	if ((rc = file_beside(&k->path, path, beside, HEALTHY_FILE, e)) != 0)
+		return rc;
 	return access(k->path, F_OK) == 0 ? healthy_store_open(&k->store, k->path, e) : 0;
 }
 

@@ -6,6 +6,8 @@
 #include "controlplane/alerts/healthy_store.h"
 #include "controlplane/engine/engine.h"
 
+#define HEALTHY_FILE "healthy.db"
+
 struct healthy_keeper {
 	char *path;
 	struct healthy_store *store; /* NULL: the file does not exist yet */

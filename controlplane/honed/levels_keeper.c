@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#define _GNU_SOURCE
 #include "controlplane/honed/levels_keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "controlplane/engine/parts.h"
+#include "controlplane/honed/file_replace.h"
 
 #define HEAD \
 	"# Written by honed: which log levels are on (hone levels). The last line that matches a service holds.\n"
@@ -96,16 +94,11 @@ int
 levels_keeper_open(
     struct levels_keeper *k, struct engine *g, const char *path, const char *beside, struct err *e)
 {
-	const char *slash = strrchr(beside, '/');
-	int folder = slash != NULL ? (int)(slash + 1 - beside) : 0, n;
+	int rc;
 
 	*k = (struct levels_keeper){ .engine = g };
-	n = path[0] != '\0' ? asprintf(&k->path, "%s", path)
-	                    : asprintf(&k->path, "%.*slevels", folder, beside);
-	if (n < 0) {
-		k->path = NULL;
-		return err_set(e, ERR_MEMORY, "out of memory");
-	}
+	if ((rc = file_beside(&k->path, path, beside, LEVELS_FILE, e)) != 0)
+		return rc;
 	return load(k, e);
 }
 
@@ -119,64 +112,16 @@ levels_keeper_close(struct levels_keeper *k)
 /* ---- writing ---- */
 
 static int
-write_all(const char *path, const struct buf *b, struct err *e)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), rc = 0;
-	size_t done = 0;
-
-	if (fd < 0)
-		return err_errno(e, "%s", path);
-	while (rc == 0 && done < b->len) {
-		ssize_t n = write(fd, b->data + done, b->len - done);
-
-		if (n < 0 && errno != EINTR)
-			rc = err_errno(e, "%s", path);
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (rc == 0 && fsync(fd) != 0)
-		rc = err_errno(e, "%s", path);
-	close(fd);
-	return rc;
-}
-
-/* A name in a folder is durable when the folder is written. */
-static int
-sync_folder(const char *path, struct err *e)
-{
-	const char *slash = strrchr(path, '/');
-	char *folder = slash == NULL   ? strdup(".")
-	               : slash == path ? strdup("/")
-	                               : strndup(path, (size_t)(slash - path));
-	int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	int rc = fd < 0 || fsync(fd) != 0 ? err_errno(e, "%s: its folder", path) : 0;
-
-	if (fd >= 0)
-		close(fd);
-	free(folder);
-	return rc;
-}
-
-static int
 store(const struct levels_keeper *k, const struct level_rules *r, struct err *e)
 {
 	struct buf b = { 0 };
-	char *fresh = NULL;
 	int rc;
 
 	buf_printf(&b, "%s", HEAD);
 	for (uint32_t i = 0; i < r->n; i++)
 		buf_printf(&b, "%s %s\n", loglevel_word(r->items[i].level), r->items[i].pattern);
-	if (b.failed || asprintf(&fresh, "%s.new", k->path) < 0) {
-		buf_release(&b);
-		return err_set(e, ERR_MEMORY, "%s: out of memory", k->path);
-	}
-	if ((rc = write_all(fresh, &b, e)) == 0 && rename(fresh, k->path) != 0)
-		rc = err_errno(e, "%s", k->path);
-	if (rc == 0)
-		rc = sync_folder(k->path, e);
-	else
-		unlink(fresh);
-	free(fresh);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", k->path)
+	              : file_replace(k->path, b.data, b.len, NULL, e);
 	buf_release(&b);
 	return rc;
 }

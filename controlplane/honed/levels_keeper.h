@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "controlplane/engine/engine.h"
 
+#define LEVELS_FILE "levels"
+
 struct levels_keeper {
 	char *path;
 	struct engine *engine; /* borrowed */
