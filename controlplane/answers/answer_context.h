@@ -37,8 +37,13 @@ struct log_facts {
 	/* Rows that came, and what became of them; lost_rows have not come. */
 	uint64_t rows, taken, waiting, again, strange, full, lost_rows;
 	uint64_t lost_events, unknown_agents;
-	uint64_t over;   /* messages of runs of gates and shards that were replaced */
-	uint64_t digest; /* of the rows that were taken, in their order */
+	/* What the decider wrote for those that stand by, and of that what Kafka has not taken; and whether it began with all that the one before
+	 * had written. */
+	uint64_t forest_entries, forest_states, forest_lost;
+	bool forest_whole;
+	int64_t apart_ns; /* by which the clocks of two gates differ, if that is too much; else 0 */
+	uint64_t over;    /* messages of runs of gates and shards that were replaced */
+	uint64_t digest;  /* of the rows that were taken, in their order */
 };
 
 /* What an answer needs beside the engine and the forest. Borrowed for the call. */

@@ -83,7 +83,7 @@ counts_json(const struct engine *g)
 	struct report_counts r;
 	uint64_t other;
 
-	assemble_counts(engine_parts_of(g)->assemble, &n);
+	engine_counts(g, &n);
 	path_counts(g, &r);
 	other = r.other;
 	for (uint32_t i = 0; i < engine_parts_of(g)->types.n; i++)
@@ -115,7 +115,7 @@ with_others(json_t *counts, const struct engine *g)
 	struct assemble_counts a;
 
 	clocks_counts(engine_parts_of(g)->clocks, &n);
-	assemble_counts(engine_parts_of(g)->assemble, &a);
+	engine_counts(g, &a);
 	json_object_set_new(counts, "clock_corrected", json_integer((json_int_t)n.corrected));
 	json_object_set_new(
 	    counts, "clock_contradictory", json_integer((json_int_t)n.contradictory));
@@ -205,7 +205,8 @@ log_json(const struct answer_context *c)
 	snprintf(digest, sizeof digest, "%016llx", (unsigned long long)l->digest);
 	return json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I},"
-	    " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}, s:I, s:I, s:I}",
+	    " s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}, s:I, s:I, s:I,"
+	    " s:f, s:{s:b, s:I, s:I, s:I}}",
 	    "term", (json_int_t)l->term, "gates", (json_int_t)l->gates, "agents",
 	    (json_int_t)l->agents, "partitions", (json_int_t)l->partitions, "behind",
 	    (json_int_t)l->behind, "gate_records", (json_int_t)l->gate_records, "gate_bytes",
@@ -217,7 +218,9 @@ log_json(const struct answer_context *c)
 	    "again", (json_int_t)l->again, "strange", (json_int_t)l->strange, "full",
 	    (json_int_t)l->full, "lost", (json_int_t)l->lost_rows, "digest", digest, "lost_events",
 	    (json_int_t)l->lost_events, "unknown_agents", (json_int_t)l->unknown_agents, "over",
-	    (json_int_t)l->over);
+	    (json_int_t)l->over, "gates_apart_ms", (double)l->apart_ns / 1e6, "forest", "whole",
+	    l->forest_whole, "entries", (json_int_t)l->forest_entries, "states",
+	    (json_int_t)l->forest_states, "lost", (json_int_t)l->forest_lost);
 }
 
 json_t *

@@ -32,12 +32,12 @@ KEY(kafka, brokers, kafka_brokers, TEXT, "", 0, 0,
     "Brokers of Kafka, as host:port,host:port, when several honed share the work (docs/scale.md). Empty: this honed works alone, and needs no Kafka.")
 KEY(kafka, role, kafka_role, TEXT, "decider", 0, 0,
     "What this honed does, with kafka.brokers. gate: agents connect to it; their records go to Kafka. shard: makes traces of the records of some "
-    "partitions. decider: takes the traces, answers operators and decides what is on; there is one.")
+    "partitions. decider: takes the traces, answers operators and decides what is on; there is one, and others stand by with a copy of its database.")
 KEY(kafka, name, kafka_name, TEXT, "", 0, 0,
     "The name of this gate or shard, which no other one may have. Empty: the name of the host.")
 KEY(kafka, prefix, kafka_prefix, TEXT, "hone.", 0, 0,
-    "The topics are this with records, rows, events and orders behind it. They must exist: records has as many partitions as traces are divided into, "
-    "which must never change; the others have one.")
+    "The topics are this with records, rows, events, orders and forest behind it. They must exist, forest for deciders only: records has as many "
+    "partitions as traces are divided into, which must never change; the others have one.")
 KEY(kafka, options, kafka_options, TEXT, "", 0, 0,
     "Further settings of librdkafka, as key=value, separated by blanks, such as security.protocol=ssl ssl.ca.location=/etc/hone/kafka.pem.")
 KEY(kafka, wait, kafka_wait, TIME, "30s", 1 * S, 3600 * S,

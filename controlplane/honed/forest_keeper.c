@@ -97,6 +97,22 @@ has_changed(struct forest *f)
 	       0;
 }
 
+static int
+commit(struct forest_keeper *k, struct err *e)
+{
+	struct store_place at;
+	int rc;
+
+	if (k->feed == NULL)
+		return store_commit(k->store, k->forest, e);
+	if ((rc = forest_feed_changes(k->feed, forest_changes(k->forest), &at, e)) != 0)
+		return rc;
+	store_note_place(k->store, &at);
+	if ((rc = store_commit(k->store, k->forest, e)) == 0)
+		forest_feed_committed(k->feed);
+	return rc;
+}
+
 bool
 forest_keeper_commit(struct forest_keeper *k)
 {
@@ -109,7 +125,7 @@ forest_keeper_commit(struct forest_keeper *k)
 		return true;
 	if (failed && mono_since_ns(now, k->tried) < SECOND_NS)
 		return false;
-	if (store_commit(k->store, k->forest, &e) == 0) {
+	if (commit(k, &e) == 0) {
 		if (failed)
 			log_line(LOG_INFO, "%s: can be written again", k->path);
 		k->trouble[0] = '\0';

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "controlplane/honed/calendar.h"
+#include "controlplane/honed/forest_feed.h"
 #include "forest/forest.h"
 
 struct forest_keeper {
@@ -22,6 +23,7 @@ struct forest_keeper {
 	struct mono pruned;       /* when the last pruning was complete */
 	struct wall newest;       /* the newest row of the audit when it was opened; ns 0: none */
 	struct calendar calendar; /* the time to prune by */
+	struct forest_feed *feed; /* borrowed: gets each commit; NULL: nobody does */
 };
 
 /* Opens the database and ends what was active when an earlier controller died: leases have disabled

@@ -10,13 +10,11 @@
 
 #include "base/log.h"
 #include "base/systemd.h"
-#include "base/stream.h"
-#include "base/tls.h"
 #include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 #include "controlplane/honed/agent_links.h"
 #include "controlplane/honed/doors.h"
-#include "controlplane/honed/file_limit.h"
+#include "controlplane/honed/entrance.h"
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/forest_keeper.h"
 #include "controlplane/honed/healthy_keeper.h"
@@ -25,6 +23,7 @@
 #include "controlplane/honed/long_answers.h"
 #include "controlplane/honed/questions.h"
 #include "controlplane/honed/remote_agents.h"
+#include "controlplane/honed/restarts.h"
 #include "controlplane/honed/space_keeper.h"
 #include "controlplane/server/server.h"
 
@@ -44,12 +43,12 @@ struct honed {
 	struct space_keeper space;
 	struct healthy_keeper healthy;
 	struct levels_keeper levels;
-	struct roles *roles;
-	struct tls *tls; /* NULL: agents connect by a local socket */
-	struct server *server;
+	struct entrance entrance;
+	struct server *server; /* of the entrance */
 	struct agent_links agents;
 	struct remote_agents *remote; /* the caller's; NULL: agents connect to us */
 	struct log_facts log;         /* of remote, for answers */
+	struct restarts restarts;     /* of what the decider before this one was at */
 	struct questions questions;
 	struct long_answers long_answers;
 	struct doors *doors;
@@ -79,20 +78,13 @@ open_engine(struct honed *h, struct err *e)
 }
 
 static int
-open_server(struct honed *h, struct err *e)
+open_agents(struct honed *h, struct err *e)
 {
-	const struct config *c = h->config;
-	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
-	struct server_options so = config_server(c);
-	int rc;
+	int rc = entrance_open(&h->entrance, h->config, e);
 
-	if (url_is_tls(c->agents) && (rc = tls_open(&h->tls, &keys, e)) < 0)
-		return err_prefix(e, "[tls] in honed.conf");
-	so.tls = h->tls;
-	so.roles = h->roles;
-	file_limit_raise(&so);
-	if ((rc = server_open(&h->server, &so, e)) < 0)
+	if (rc < 0)
 		return rc;
+	h->server = h->entrance.server;
 	h->agents = (struct agent_links){ .engine = h->engine,
 		.forest = h->keeper.forest,
 		.port = agent_port_server(h->server) };
@@ -113,15 +105,14 @@ honed_open(struct honed **ret, const struct config *c, struct err *e)
 	if ((rc = folders_check(c, e)) < 0 ||
 	    (rc = forest_keeper_open(&h->keeper, c->database, c->history_days, c->size_max, e)) <
 		0 ||
-	    (rc = open_engine(h, e)) < 0 || (rc = config_roles(c, &h->roles, e)) < 0 ||
-	    (rc = open_server(h, e)) < 0) {
+	    (rc = open_engine(h, e)) < 0 || (rc = open_agents(h, e)) < 0) {
 		honed_close(h);
 		return rc;
 	}
 	h->questions = (struct questions){ .config = c,
 		.engine = h->engine,
 		.keeper = &h->keeper,
-		.roles = h->roles,
+		.roles = h->entrance.roles,
 		.started = clock_mono(),
 		.long_answers = &h->long_answers };
 	h->long_answers.questions = &h->questions;
@@ -143,6 +134,8 @@ honed_decide(struct honed *h, struct remote_agents *r, struct err *e)
 	if (rc == 0) {
 		h->remote = r;
 		h->questions.log = &h->log;
+		h->keeper.feed = remote_agents_feed(r);
+		restarts_begin(&h->restarts, h->keeper.forest, clock_mono(), clock_wall());
 	}
 	return rc;
 }
@@ -154,9 +147,7 @@ honed_close(struct honed *h)
 		return;
 	doors_close(h->doors);
 	long_answers_forget(&h->long_answers, h);
-	server_close(h->server);
-	tls_close(h->tls);
-	roles_free(h->roles);
+	entrance_close(&h->entrance);
 	healthy_keeper_close(&h->healthy);
 	levels_keeper_close(&h->levels);
 	if (h->engine != NULL)
@@ -314,6 +305,16 @@ take_remote(struct honed *h)
 		return;
 	remote_agents_take(h->remote);
 	remote_agents_counts(h->remote, &c);
+	engine_elsewhere(h->engine, &(struct assemble_counts){ .records = c.rows.shards.records,
+					.used = c.rows.shards.used,
+					.given_up = c.rows.shards.given_up,
+					.held = c.rows.shards.held,
+					.outside = c.rows.shards.outside,
+					.complete = c.rows.shards.complete,
+					.late = c.rows.shards.late,
+					.duplicate = c.rows.shards.duplicate,
+					.lossy = c.rows.shards.lossy,
+					.lost = { [LOSS_QUEUE] = c.rows.shards.lost } });
 	h->log = (struct log_facts){ .term = c.term,
 		.gates = c.gates,
 		.agents = c.agents,
@@ -339,6 +340,11 @@ take_remote(struct honed *h)
 		.lost_events = c.lost_events,
 		.over = c.over + c.rows.numbers.over,
 		.unknown_agents = c.unknown_agents,
+		.apart_ns = c.apart_ns,
+		.forest_whole = c.forest_whole,
+		.forest_entries = c.forest.entries,
+		.forest_states = c.forest.states,
+		.forest_lost = c.forest.lost,
 		.digest = c.rows.digest };
 }
 
@@ -380,6 +386,7 @@ step(struct honed *h)
 	bool committed;
 
 	take_remote(h);
+	restarts_step(&h->restarts, h->engine, h->keeper.forest, clock_mono(), clock_wall());
 	/* 1. the engine decides */
 	engine_mailbox(
 	    h->engine, (double)server_waiting_bytes(h->server) / (double)h->config->mailbox_max);
@@ -420,6 +427,7 @@ wind_down(struct honed *h)
 	int64_t until_ns = clock_mono().ns + STOP_MS * MS_NS;
 	struct err e;
 
+	h->restarts.n = 0;
 	if (engine_busy(h->engine))
 		forest_audit_own(h->keeper.forest, &(struct audit){ .when = clock_wall(),
 						       .actor = ACTOR_CONTROLLER,

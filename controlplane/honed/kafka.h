@@ -52,9 +52,10 @@ struct kafka_calls {
 	void (*close)(void *k);
 	/* How many partitions the topic has. ERR_MISSING: there is no such topic; ERR_PEER: no broker answers in time. */
 	int (*partitions)(void *k, const char *topic, int timeout_ms, uint32_t *ret, struct err *e);
-	/* Reads all partitions of these topics from their present ends: what is put after this call comes. ERR_PEER. */
-	int (*follow)(void *k, const char *const *topics, const uint32_t *partitions, uint32_t n,
-	    int timeout_ms, struct err *e);
+	/* Reads all partitions of these topics from their present ends: what is put after this call comes; of those whose `oldest` is set, from
+	 * the oldest message that is there. ERR_PEER. */
+	int (*follow)(void *k, const char *const *topics, const uint32_t *partitions,
+	    const bool *oldest, uint32_t n, int timeout_ms, struct err *e);
 	/* Shares the partitions of the topic with the others of the group. Each is read from where it was committed, or its oldest. */
 	int (*share)(void *k, const char *topic, struct err *e);
 	/* What came, waiting at most timeout_ms. Trouble of the connection is in *e once each time it changes (code 0: none). */

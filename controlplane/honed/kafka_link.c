@@ -12,13 +12,14 @@
 enum { OPEN_MS = 10000 };
 
 static int
-find_topics(struct kafka_link *l, const char *prefix, struct err *e)
+find_topics(struct kafka_link *l, const char *prefix, int topics, struct err *e)
 {
-	static const char *const names[TOPICS] = { "records", "rows", "events", "orders" };
+	static const char *const names[TOPICS] = { "records", "rows", "events", "orders",
+		"forest" };
 	uint32_t n;
 	int rc;
 
-	for (int i = 0; i < TOPICS; i++) {
+	for (int i = 0; i < topics; i++) {
 		snprintf(l->topics[i], sizeof l->topics[i], "%s%s", prefix, names[i]);
 		if ((rc = l->calls->partitions(l->connection, l->topics[i], OPEN_MS, &n, e)) != 0)
 			return rc;
@@ -47,7 +48,8 @@ kafka_link_open(struct kafka_link *l, const struct config *c, const char *group,
 	l->epoch = hash_u64((uint64_t)clock_wall().ns ^ hash_u64((uint64_t)getpid()));
 	if ((rc = kafka_load(&l->calls, e)) != 0 ||
 	    (rc = l->calls->open(&l->connection, &o, e)) != 0 ||
-	    (rc = find_topics(l, c->kafka_prefix, e)) != 0)
+	    (rc = find_topics(l, c->kafka_prefix,
+		 config_role(c) == ROLE_DECIDER ? TOPICS : TOPIC_FOREST, e)) != 0)
 		kafka_link_close(l);
 	return rc;
 }
@@ -65,12 +67,14 @@ kafka_link_follow(struct kafka_link *l, const enum kafka_topic *topics, uint32_t
 {
 	const char *names[TOPICS];
 	uint32_t one[TOPICS];
+	bool oldest[TOPICS];
 
 	for (uint32_t i = 0; i < n; i++) {
 		names[i] = l->topics[topics[i]];
 		one[i] = 1;
+		oldest[i] = topics[i] == TOPIC_FOREST;
 	}
-	return l->calls->follow(l->connection, names, one, n, OPEN_MS, e);
+	return l->calls->follow(l->connection, names, one, oldest, n, OPEN_MS, e);
 }
 
 bool

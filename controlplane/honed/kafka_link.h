@@ -9,7 +9,14 @@
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/relay/numbers.h"
 
-enum kafka_topic { TOPIC_RECORDS, TOPIC_ROWS, TOPIC_EVENTS, TOPIC_ORDERS, TOPICS };
+enum kafka_topic {
+	TOPIC_RECORDS,
+	TOPIC_ROWS,
+	TOPIC_EVENTS,
+	TOPIC_ORDERS,
+	TOPIC_FOREST, /* of deciders only */
+	TOPICS
+};
 
 struct kafka_link {
 	const struct kafka_calls *calls;
@@ -29,7 +36,7 @@ struct kafka_link {
 int kafka_link_open(struct kafka_link *l, const struct config *c, const char *group, struct err *e);
 void kafka_link_close(struct kafka_link *l);
 
-/* Reads these topics from now on. */
+/* Reads these topics from now on, and that of the forest from its oldest message. */
 int kafka_link_follow(
     struct kafka_link *l, const enum kafka_topic *topics, uint32_t n, struct err *e);
 bool kafka_link_is(const struct kafka_link *l, enum kafka_topic t, const struct kafka_message *m);

@@ -326,8 +326,8 @@ topic_name(struct kafka *k, const char *name)
 }
 
 static int
-kafka_follow(void *connection, const char *const *topics, const uint32_t *partitions, uint32_t n,
-    int timeout_ms, struct err *e)
+kafka_follow(void *connection, const char *const *topics, const uint32_t *partitions,
+    const bool *oldest, uint32_t n, int timeout_ms, struct err *e)
 {
 	struct kafka *k = connection;
 	rd_kafka_topic_partition_list_t *l;
@@ -347,7 +347,7 @@ kafka_follow(void *connection, const char *const *topics, const uint32_t *partit
 				    rd_kafka_err2str(why));
 			else
 				rd_kafka_topic_partition_list_add(l, topics[i], (int32_t)p)
-				    ->offset = high;
+				    ->offset = oldest[i] ? low : high;
 		}
 	if (rc == 0)
 		rd_kafka_assign(k->consumer, l);

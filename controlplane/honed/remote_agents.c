@@ -9,7 +9,9 @@
 #include "base/hash_map.h"
 #include "base/log.h"
 #include "base/systemd.h"
+#include "controlplane/honed/forest_copy.h"
 #include "controlplane/relay/events.h"
+#include "controlplane/relay/gate_clock.h"
 
 #define MS_NS INT64_C(1000000)
 #define LISTEN_NS \
@@ -24,6 +26,10 @@ enum {
 	BURST_MS = 50,
 	ORDERS_BYTES = 512 << 10
 };
+#define COMPARE_NS INT64_C(60000000000)
+#define READ_LOG_NS INT64_C(10000000000)
+
+static void flush_orders(struct remote_agents *r);
 
 struct remote_gate {
 	char name[RELAY_SOURCE_MAX + 1];
@@ -32,6 +38,7 @@ struct remote_gate {
 	int64_t beat_ns;
 	struct mono heard;
 	uint64_t records, bytes;
+	struct gate_clock clock;
 };
 
 struct remote_agent { /* to the links, its address is a struct peer's */
@@ -59,6 +66,12 @@ struct remote_agents {
 	struct mono led;        /* when the leader's last message came */
 	struct mono told, read; /* when orders were sent, and the log was read */
 	uint64_t lost_events, unknown;
+	struct forest_copy copy; /* until we lead */
+	struct forest_place from;
+	bool forest_whole;
+	struct forest_feed *feed;
+	struct mono compared; /* the clocks of gates, */
+	int64_t apart_ns;     /* and by how much they differ, if it is too much */
 	struct arena scratch;
 };
 
@@ -87,13 +100,33 @@ take_leader(struct remote_agents *r, const struct kafka_message *m, struct err *
 static int
 take_term(struct remote_agents *r, struct err *e)
 {
+	struct leader known = r->leader;
 	int64_t end;
 	int rc = r->kafka.calls->end(
 	    r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0, END_MS, &end, e);
 
+	/* Also if the topic of orders was made anew: the forest's terms are known by our own database. */
+	if (r->copy.follow.leader.term > known.term)
+		known.term = r->copy.follow.leader.term;
 	if (rc == 0)
-		rc = next_term(&r->leader, end, &r->term, e);
+		rc = next_term(&known, end, &r->term, e);
 	return rc;
+}
+
+/* One message, or none. */
+static void
+standby_take(struct remote_agents *r, int wait_ms)
+{
+	struct kafka_message m;
+	struct err e;
+
+	if (kafka_link_next(&r->kafka, wait_ms, &m) != KAFKA_MESSAGE)
+		return;
+	if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m))
+		take_leader(r, &m, &e);
+	else if (kafka_link_is(&r->kafka, TOPIC_FOREST, &m))
+		forest_copy_take(&r->copy, &m, r->term, clock_mono());
+	r->kafka.calls->release(&m);
 }
 
 /* Until nobody leads. ERR_INPUT: there is no higher term. */
@@ -101,19 +134,16 @@ static int
 wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 {
 	struct mono began = clock_mono();
-	struct kafka_message m;
 	bool told = false;
 	int rc = ERR_PEER;
 
 	while (rc == ERR_PEER && !atomic_load(stop)) {
 		struct mono now = clock_mono();
 
-		if (kafka_link_next(&r->kafka, WAIT_MS, &m) == KAFKA_MESSAGE) {
-			if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m))
-				take_leader(r, &m, e);
-			r->kafka.calls->release(&m);
-		}
+		standby_take(r, WAIT_MS);
 		systemd_watchdog(now);
+		if (r->leader.term > 0 && mono_since_ns(now, r->led) < LEADER_SILENT_NS)
+			forest_copy_ask(&r->copy, now);
 		if (r->leader.term > 0 && !told) {
 			log_line(LOG_INFO,
 			    "another decider leads (term %llu): this one stands by, and takes over when it has been silent for 5 s",
@@ -125,16 +155,58 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 		    (rc = take_term(r, e)) == ERR_PEER)
 			limited_log(&r->kafka.log, now, LOG_WARN, "%s", e->text);
 	}
-	if (rc == 0)
-		log_line(LOG_INFO, "decides from here on (term %llu)", (unsigned long long)r->term);
 	return rc == ERR_PEER ? 0 : rc;
+}
+
+/*
+ * Our term begins in the log of the forest: what is before it there is all that counts.
+ *
+ *	1. beats, until one of them has come back: then nobody else has this term, and whoever had one before it ends
+ *	2. BEGIN, and all that is before it
+ */
+static int
+end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
+{
+	struct mono told = clock_mono();
+	bool begun = false;
+
+	while (!r->copy.own_begin && !atomic_load(stop)) {
+		struct mono now = clock_mono();
+
+		if (mono_since_ns(now, r->told) >= RELAY_BEAT_NS) {
+			r->read = now;
+			flush_orders(r);
+		}
+		standby_take(r, WAIT_MS);
+		systemd_watchdog(now);
+		if (r->replaced)
+			return err_set(
+			    e, ERR_PEER, "another decider has taken over: this one ends");
+		if (!begun && r->leader.term == r->term && r->leader.epoch == r->kafka.epoch)
+			begun = forest_feed_begin(&r->kafka, r->term);
+		if (mono_since_ns(now, told) < READ_LOG_NS)
+			continue;
+		told = now;
+		log_line(LOG_INFO, "reads the logs: entry %llu of term %llu of the forest",
+		    (unsigned long long)r->copy.follow.seen.number,
+		    (unsigned long long)r->copy.follow.seen.term);
+	}
+	r->from = r->copy.follow.base;
+	r->forest_whole = r->copy.whole_before;
+	if (!r->forest_whole && !atomic_load(stop))
+		log_line(LOG_ERROR,
+		    "the copy of the forest does not have all that the former decider wrote: diagnoses and what was learned may be missing");
+	forest_copy_close(&r->copy);
+	log_line(LOG_INFO, "decides from here on (term %llu)", (unsigned long long)r->term);
+	return 0;
 }
 
 int
 remote_agents_open(
     struct remote_agents **ret, const struct config *c, const atomic_bool *stop, struct err *e)
 {
-	static const enum kafka_topic reads[] = { TOPIC_ROWS, TOPIC_EVENTS, TOPIC_ORDERS };
+	static const enum kafka_topic reads[] = { TOPIC_ROWS, TOPIC_EVENTS, TOPIC_ORDERS,
+		TOPIC_FOREST };
 	struct remote_agents *r = calloc(1, sizeof *r);
 	int rc;
 
@@ -144,8 +216,10 @@ remote_agents_open(
 	r->silent_ns = c->silent_after;
 	r->skew_ns = c->skew;
 	if ((rc = kafka_link_open(&r->kafka, c, NULL, e)) != 0 ||
-	    (rc = kafka_link_follow(&r->kafka, reads, 3, e)) != 0 ||
-	    (rc = wait_for_term(r, stop, e)) != 0) {
+	    (rc = forest_copy_open(&r->copy, c, &r->kafka, e)) != 0 ||
+	    (rc = kafka_link_follow(&r->kafka, reads, 4, e)) != 0 ||
+	    (rc = wait_for_term(r, stop, e)) != 0 ||
+	    (!atomic_load(stop) && (rc = end_copy(r, stop, e)) != 0)) {
 		remote_agents_close(r);
 		return rc;
 	}
@@ -164,6 +238,8 @@ remote_agents_close(struct remote_agents *r)
 
 	if (r == NULL)
 		return;
+	forest_copy_close(&r->copy);
+	forest_feed_close(r->feed);
 	kafka_link_close(&r->kafka);
 	row_merge_free(r->merge);
 	while ((a = map_next(&r->agents, &at, NULL)) != NULL)
@@ -241,6 +317,8 @@ remote_agents_send(struct remote_agents *r)
 	/* After a long step orders wait until the log was read. */
 	if (may_order(r, now) && (r->orders.n > 0 || mono_since_ns(now, r->told) >= RELAY_BEAT_NS))
 		flush_orders(r);
+	if (r->feed != NULL)
+		forest_feed_step(r->feed, now);
 	limited_log_flush(&r->kafka.log, now, "");
 }
 
@@ -306,10 +384,18 @@ remote_agents_begin(
 		.wait_ns = c->kafka_wait,
 		.memory_max_bytes = (size_t)c->memory_max,
 		.shift_ns = -r->kafka.shift_ns };
+	int rc;
 
 	links->port = (struct agent_port){ r, welcome, refuse, took, want, keep, ask_clock };
 	r->links = links;
-	return row_merge_new(&r->merge, &o, engine_labels(links->engine), clock_mono(), e);
+	rc = row_merge_new(&r->merge, &o, engine_labels(links->engine), clock_mono(), e);
+	return rc == 0 ? forest_feed_open(&r->feed, &r->kafka, c, r->term, &r->from, e) : rc;
+}
+
+struct forest_feed *
+remote_agents_feed(struct remote_agents *r)
+{
+	return r->feed;
 }
 
 /* ---- gates and agents ---- */
@@ -388,6 +474,37 @@ miss_gates(struct remote_agents *r)
 		g->records = g->bytes = 0;
 		drop_agents(r, i, false, "its gate is silent");
 	}
+}
+
+/* Tells of the two gates whose clocks are the farthest apart, if they differ. */
+static void
+compare_clocks(struct remote_agents *r, struct mono now)
+{
+	const struct remote_gate *first = NULL, *last = NULL; /* by their clocks */
+	int64_t first_ns = 0, last_ns = 0, ns;
+
+	if (mono_since_ns(now, r->compared) < COMPARE_NS)
+		return;
+	r->compared = now;
+	r->apart_ns = 0;
+	for (uint32_t i = 0; i < r->ngates; i++) {
+		if (!r->gates[i].here || !gate_clock_least(&r->gates[i].clock, &ns))
+			continue;
+		if (first == NULL || ns < first_ns) {
+			first = &r->gates[i];
+			first_ns = ns;
+		}
+		if (last == NULL || ns > last_ns) {
+			last = &r->gates[i];
+			last_ns = ns;
+		}
+	}
+	if (first == NULL || !gate_clocks_differ(first_ns, last_ns, r->skew_ns))
+		return;
+	r->apart_ns = last_ns - first_ns;
+	log_line(LOG_WARN,
+	    "the times of day of gates %s and %s seem to differ by %.3f s (%s is ahead), more than analysis.skew: traces over both are wrong; see to NTP there, and restart them",
+	    first->name, last->name, (double)r->apart_ns / 1e9, first->name);
 }
 
 /* The hello that the gate got, as strictly as the gate takes it. */
@@ -476,6 +593,7 @@ agent_clock(struct remote_agents *r, const struct remote_agent *a, const struct 
 	    !read_time(&c.came_ns, &in, r->kafka.shift_ns) ||
 	    !read_time(&c.went_ns, &in, r->kafka.shift_ns))
 		return err_set(e, ERR_INPUT, "log: a clock is malformed");
+	gate_clock_sample(&r->gates[a->gate].clock, clock_mono().ns - m.at.ns);
 	c.asked_ns -= r->skew_ns;
 	m.at.ns += r->skew_ns;
 	clock_encode(&c, &b);
@@ -568,9 +686,10 @@ take_events(struct remote_agents *r, const struct kafka_message *m, struct err *
 	gate = (uint32_t)(g - r->gates);
 	if (!g->here)
 		log_line(LOG_INFO, "gate %s is there", g->name);
-	if (v == RELAY_NEW_RUN)
+	if (v == RELAY_NEW_RUN) {
 		drop_agents(r, gate, false, "its gate began anew");
-	else if (gap.messages > 0) {
+		g->clock = (struct gate_clock){ 0 };
+	} else if (gap.messages > 0) {
 		r->lost_events += gap.messages;
 		drop_agents(r, gate, true, "the decider has missed what the gate said");
 	}
@@ -611,11 +730,27 @@ pass_traces(struct remote_agents *r)
 	struct trace *t;
 	struct err e;
 
-	for (int i = 0; i < TRACES_STEP && ((t = row_merge_next(r->merge, now)) != NULL ||
-					       (t = row_merge_next_incomplete(r->merge)) != NULL);
-	     i++)
+	for (int i = 0; i < TRACES_STEP; i++) {
+		if ((t = row_merge_next(r->merge, now)) != NULL)
+			engine_delayed(r->links->engine, now.ns - t->end_ns);
+		else if ((t = row_merge_next_incomplete(r->merge)) == NULL)
+			break;
 		if (engine_take(r->links->engine, t, &e) != 0)
 			limited_log(&r->kafka.log, now, LOG_ERROR, "%s", e.text);
+	}
+}
+
+/* Our own entries come back, too. */
+static int
+take_ask(struct remote_agents *r, const struct kafka_message *m, struct err *e)
+{
+	struct forest_entry x;
+	struct relay_head h;
+	int rc = forest_entry_decode(&h, &x, m->data, m->len, e);
+
+	if (rc == 0 && x.kind == FOREST_ASK)
+		forest_feed_asked(r->feed);
+	return rc;
 }
 
 void
@@ -633,6 +768,8 @@ remote_agents_take(struct remote_agents *r)
 			rc = take_leader(r, &m, &e);
 		else if (kafka_link_is(&r->kafka, TOPIC_EVENTS, &m))
 			rc = take_events(r, &m, &e);
+		else if (kafka_link_is(&r->kafka, TOPIC_FOREST, &m))
+			rc = take_ask(r, &m, &e);
 		else
 			rc = row_merge_take(
 			    r->merge, m.data, m.len, node_number, r->links, clock_mono(), &e);
@@ -645,8 +782,10 @@ remote_agents_take(struct remote_agents *r)
 		}
 	}
 	r->read = clock_mono();
-	if (drained) /* else beats may wait to be read */
+	if (drained) { /* else beats may wait to be read */
 		miss_gates(r);
+		compare_clocks(r, r->read);
+	}
 	pass_traces(r);
 }
 
@@ -664,4 +803,7 @@ remote_agents_counts(const struct remote_agents *r, struct remote_counts *ret)
 		ret->bytes += r->gates[i].bytes;
 	}
 	row_merge_counts(r->merge, clock_mono(), &ret->rows);
+	forest_feed_counts(r->feed, &ret->forest);
+	ret->forest_whole = r->forest_whole;
+	ret->apart_ns = r->apart_ns;
 }

@@ -27,6 +27,7 @@ struct owned {                         /* a partition */
 	uint64_t epoch; /* of its rows: each time that we take it is a run of its own */
 	int64_t keep;   /* what may be committed when the rows before `keep_after` are delivered */
 	uint64_t keep_after;
+	uint64_t over; /* messages of runs of gates that were replaced: told */
 };
 
 struct shard_role {
@@ -193,6 +194,21 @@ put_rows(struct shard_role *s, uint32_t partition, struct err *e)
 	return rc;
 }
 
+/* A run that was replaced and goes on is no restart. */
+static void
+warn_of_names(struct shard_role *s, struct owned *p, uint32_t partition)
+{
+	struct relay_counts numbers;
+	struct row_counts rows;
+
+	partition_shard_counts(p->shard, &rows, &numbers);
+	if (numbers.over > p->over)
+		limited_log(&s->log, clock_mono(), LOG_WARN,
+		    "partition %u: %llu messages of a gate's run that was replaced; do two gates have one kafka.name?",
+		    partition, (unsigned long long)(numbers.over - p->over));
+	p->over = numbers.over;
+}
+
 static void
 take_deliveries(struct shard_role *s, int wait_ms)
 {
@@ -214,6 +230,7 @@ commit(struct shard_role *s)
 
 		if (p->shard == NULL)
 			continue;
+		warn_of_names(s, p, i);
 		if (p->keep >= 0 && s->delivered >= p->keep_after) {
 			s->kafka.calls->commit(
 			    s->kafka.connection, s->kafka.topics[TOPIC_RECORDS], i, p->keep);

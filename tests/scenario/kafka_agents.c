@@ -3,9 +3,9 @@
  * Six nodes in one process, with the agent's own connection and outbox (agent/link): requests that are the same in each run but for when
  * they begin, each over three nodes.
  *
- *	kafka_agents STATE TRACES PER_SECOND URLS URLS
+ *	kafka_agents STATE TRACES PER_SECOND URLS URLS [FIRST]
  *
- * The first three nodes have the first list of URLs, the others the second. STATE is a file of one line of JSON, written anew ten times a second:
+ * FIRST: the number of the first request, 0: requests with other numbers are others. The first three nodes have the first list of URLs, the others the second. STATE is a file of one line of JSON, written anew ten times a second:
  * records that were made, batches that are not acknowledged, nodes that are connected, nodes whose last desired state enables tracepoints, how
  * many desired states had some so far. When all requests are made the nodes go on with watermarks. SIGTERM ends it.
  */
@@ -273,13 +273,14 @@ int
 main(int argc, char **argv)
 {
 	struct timespec tick = { 0, 20 * MS };
-	uint64_t traces, per_s;
+	uint64_t traces, per_s, first;
 	int64_t first_ns;
 
-	if (argc != 6)
+	if (argc != 6 && argc != 7)
 		return 2;
 	traces = strtoull(argv[2], NULL, 10);
 	per_s = strtoull(argv[3], NULL, 10);
+	first = argc == 7 ? strtoull(argv[6], NULL, 10) : 0;
 	signal(SIGTERM, on_signal);
 	log_open("kafka_agents", LOG_WARN);
 	all = calloc(traces * PER_TRACE, sizeof *all);
@@ -287,7 +288,7 @@ main(int argc, char **argv)
 		start(i, argv[4 + (i >= NODES / 2)]);
 	first_ns = clock_mono().ns + 2000 * MS; /* clocks are asked often at first */
 	for (uint64_t i = 0; i < traces; i++)
-		make_request(i, first_ns + (int64_t)(i * 1000000000 / per_s));
+		make_request(first + i, first_ns + (int64_t)(i * 1000000000 / per_s));
 	qsort(all, nall, sizeof *all, by_time);
 	for (int turn = 0; !stop; turn++) {
 		if (turn % 3 == 0)

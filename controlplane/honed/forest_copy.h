@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The database of a decider that stands by, or begins: a copy of the leader's, by hone.forest (controlplane/relay/forest_entries.h). It is storage.database
+ * itself, and the files beside it, so that who takes over opens them as usual.
+ */
+#ifndef CONTROLPLANE_HONED_FOREST_COPY_H
+#define CONTROLPLANE_HONED_FOREST_COPY_H
+
+#include "controlplane/honed/kafka_link.h"
+#include "controlplane/relay/forest_entries.h"
+#include "forest/forest.h"
+
+struct forest_copy {
+	const struct config *config; /* borrowed */
+	struct kafka_link *kafka;    /* borrowed */
+	struct store *store; /* NULL: another controller has the database; there is no copy */
+	char *files[FOREST_FILES];
+	struct forest_follow follow;
+	struct mono came;  /* when the last entry came */
+	struct mono asked; /* for a full state */
+	uint64_t states;   /* that were told, */
+	uint64_t gaps;     /* and gaps */
+	bool own_begin;    /* the entry with which our term begins has come */
+	bool whole_before; /* and before it the copy was whole, or the log had no entry */
+};
+
+/* Opens the database, for which it needs what folders_check() checks. Errors of store_open(), but for ERR_BUSY. *c is to be closed in any case. */
+int forest_copy_open(
+    struct forest_copy *c, const struct config *config, struct kafka_link *k, struct err *e);
+/* Closes the database: what is not complete is undone. */
+void forest_copy_close(struct forest_copy *c);
+/* A message of hone.forest; what went wrong is logged, once. term: ours, or 0. */
+void forest_copy_take(
+    struct forest_copy *c, const struct kafka_message *m, uint64_t term, struct mono now);
+/* Asks the leader for a full state, if one is needed and none comes. */
+void forest_copy_ask(struct forest_copy *c, struct mono now);
+
+#endif

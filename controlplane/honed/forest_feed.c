@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/honed/forest_feed.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "controlplane/honed/forest_files.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define STATE_EACH_NS (86400 * SECOND_NS)
+#define STATE_AGAIN_NS (5 * SECOND_NS)
+#define LOOK_NS SECOND_NS
+#define LOOK_HEALTHY_NS (600 * SECOND_NS) /* it changes all the time */
+#define STEP_NS INT64_C(10000000)
+
+enum {
+	PIECE_BYTES = 256 << 10, /* of a state or a file, in a message */
+	WAITING_MAX = 16         /* messages; more: states and files wait */
+};
+
+struct feed_file {
+	char *path;
+	struct timespec changed; /* of the file that was looked at last */
+	off_t size;
+	uint64_t hash; /* of what was put last; 0: nothing */
+	struct mono looked;
+	bool again;       /* is to be put though it is the same */
+	struct buf bytes; /* that are being put, from `at` on */
+	size_t at;
+};
+
+struct forest_feed {
+	struct kafka_link *kafka;
+	const struct config *config;
+	uint64_t term, number, before;
+	struct forest_place from;        /* of the next state */
+	struct buf commit;               /* rows of the commit under way */
+	struct store_snapshot *snapshot; /* the state under way; NULL: none */
+	struct buf rows;                 /* of it */
+	bool begun;                      /* its first entry was put */
+	bool due;
+	struct mono stated; /* when the last one was complete, or failed */
+	struct feed_file files[FOREST_FILES];
+	uint64_t put, delivered;
+	struct forest_feed_counts counts;
+};
+
+/* ---- entries ---- */
+
+static bool
+put_entry(struct kafka_link *k, struct relay_head *h, const struct forest_entry *x, uint64_t token)
+{
+	struct buf b = { 0 };
+	bool ok;
+
+	h->kind = RELAY_FOREST;
+	h->epoch = k->epoch;
+	memcpy(h->source, k->name, sizeof h->source);
+	forest_entry_encode(h, x, &b);
+	ok = !b.failed && kafka_link_put(k, TOPIC_FOREST, 0, &b, token);
+	buf_release(&b);
+	return ok;
+}
+
+bool
+forest_feed_begin(struct kafka_link *k, uint64_t term)
+{
+	const struct forest_entry x = { .term = term, .kind = FOREST_BEGIN };
+
+	return put_entry(k, &(struct relay_head){ .number = 1 }, &x, 0);
+}
+
+/* An entry that cannot be put has its number all the same: the reader sees the gap, and a state is due. */
+static void
+put(struct forest_feed *f, struct forest_entry *x, uint64_t items)
+{
+	struct relay_head h = { .number = ++f->number, .before = f->before, .items = items };
+
+	x->term = f->term;
+	f->before += items;
+	if (put_entry(f->kafka, &h, x, 1)) {
+		f->put++;
+		f->counts.entries++;
+	} else {
+		f->counts.lost++;
+		f->due = true;
+	}
+}
+
+static void
+take_deliveries(struct forest_feed *f)
+{
+	struct kafka_delivery d;
+
+	while (f->kafka->calls->delivered(f->kafka->connection, 0, &d)) {
+		f->delivered++;
+		if (!d.failed)
+			continue;
+		f->counts.lost++;
+		f->due = true;
+		limited_log(&f->kafka->log, clock_mono(), LOG_ERROR,
+		    "Kafka did not take an entry of the forest: %s", d.why);
+	}
+}
+
+/* ---- the feed ---- */
+
+int
+forest_feed_open(struct forest_feed **ret, struct kafka_link *k, const struct config *c,
+    uint64_t term, const struct forest_place *from, struct err *e)
+{
+	struct forest_feed *f = calloc(1, sizeof *f);
+	int rc = 0;
+
+	if (f == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	*f = (struct forest_feed){
+		.kafka = k, .config = c, .term = term, .number = 1, .from = *from, .due = true
+	};
+	for (uint32_t i = 0; i < FOREST_FILES && rc == 0; i++) {
+		rc = forest_file_path(&f->files[i].path, c, i, e);
+		f->files[i].again = true;
+	}
+	if (rc != 0)
+		forest_feed_close(f);
+	else
+		*ret = f;
+	return rc;
+}
+
+void
+forest_feed_close(struct forest_feed *f)
+{
+	if (f == NULL)
+		return;
+	store_snapshot_close(f->snapshot);
+	for (uint32_t i = 0; i < FOREST_FILES; i++) {
+		free(f->files[i].path);
+		buf_release(&f->files[i].bytes);
+	}
+	buf_release(&f->commit);
+	buf_release(&f->rows);
+	free(f);
+}
+
+/* ---- commits ---- */
+
+int
+forest_feed_changes(
+    struct forest_feed *f, const struct forest_changes *c, struct store_place *at, struct err *e)
+{
+	size_t left;
+	uint64_t n;
+	int rc;
+
+	buf_reset(&f->commit);
+	*at = (struct store_place){ f->term, f->kafka->epoch, f->number };
+	if ((rc = changes_encode(c, &f->commit, e)) != 0)
+		return rc;
+	for (left = f->commit.len; left > 0; at->number++)
+		left -= rows_fitting(
+		    f->commit.data + (f->commit.len - left), left, FOREST_MESSAGE_MAX, &n);
+	return 0;
+}
+
+void
+forest_feed_committed(struct forest_feed *f)
+{
+	for (size_t done = 0, len; done < f->commit.len; done += len) {
+		struct forest_entry x = { .kind = FOREST_ROWS, .schema = (uint32_t)store_schema() };
+		uint64_t n;
+
+		x.body = f->commit.data + done;
+		x.len = len = rows_fitting(x.body, f->commit.len - done, FOREST_MESSAGE_MAX, &n);
+		x.flags = done + len < f->commit.len ? FOREST_MORE : 0;
+		put(f, &x, n);
+	}
+	buf_reset(&f->commit);
+}
+
+/* ---- states ---- */
+
+void
+forest_feed_asked(struct forest_feed *f)
+{
+	if (f->snapshot == NULL)
+		f->due = true;
+}
+
+static void
+end_state(struct forest_feed *f, struct mono now)
+{
+	store_snapshot_close(f->snapshot);
+	f->snapshot = NULL;
+	buf_release(&f->rows);
+	f->stated = now;
+}
+
+static void
+begin_state(struct forest_feed *f, struct mono now)
+{
+	struct err e;
+
+	if (f->stated.ns != 0 && mono_since_ns(now, f->stated) >= STATE_EACH_NS)
+		f->due = true;
+	if (!f->due || (f->stated.ns != 0 && mono_since_ns(now, f->stated) < STATE_AGAIN_NS))
+		return;
+	if (store_snapshot_open(&f->snapshot, f->config->database, &e) != 0) {
+		limited_log(&f->kafka->log, now, LOG_ERROR,
+		    "%s; those that stand by have no full state", e.text);
+		f->stated = now;
+		return;
+	}
+	f->due = f->begun = false;
+}
+
+/* One entry of the state that is under way. */
+static void
+continue_state(struct forest_feed *f, struct mono now)
+{
+	struct forest_entry x = { .kind = FOREST_STATE, .schema = (uint32_t)store_schema() };
+	uint64_t n = 0;
+	struct err e;
+	int rc;
+
+	buf_reset(&f->rows);
+	if ((rc = store_snapshot_next(f->snapshot, PIECE_BYTES, &f->rows, &e)) < 0) {
+		limited_log(&f->kafka->log, now, LOG_ERROR,
+		    "%s; those that stand by have no full state", e.text);
+		f->due = true;
+		end_state(f, now);
+		return;
+	}
+	rows_fitting(f->rows.data, f->rows.len, SIZE_MAX, &n);
+	x.body = f->rows.data;
+	x.len = f->rows.len;
+	x.flags = (uint8_t)((f->begun ? 0 : FOREST_FIRST) | (rc == 0 ? FOREST_LAST : 0));
+	x.from = f->from;
+	f->begun = true;
+	put(f, &x, n);
+	if (rc > 0)
+		return;
+	end_state(f, now);
+	f->counts.states++;
+	f->from = (struct forest_place){ f->term, f->kafka->epoch, f->number };
+	for (uint32_t i = 0; i < FOREST_FILES; i++)
+		f->files[i].again = true;
+}
+
+/* ---- files ---- */
+
+static bool
+has_changed(struct feed_file *l)
+{
+	struct stat is;
+
+	if (stat(l->path, &is) != 0)
+		return false;
+	if (is.st_mtim.tv_sec == l->changed.tv_sec && is.st_mtim.tv_nsec == l->changed.tv_nsec &&
+	    is.st_size == l->size)
+		return false;
+	l->changed = is.st_mtim;
+	l->size = is.st_size;
+	return true;
+}
+
+static void
+look_at_file(struct forest_feed *f, uint32_t which, struct mono now)
+{
+	struct feed_file *l = &f->files[which];
+	bool healthy = which == FOREST_FILE_HEALTHY, changed;
+	uint64_t hash;
+	struct err e;
+	int rc;
+
+	if (!l->again && mono_since_ns(now, l->looked) < (healthy ? LOOK_HEALTHY_NS : LOOK_NS))
+		return;
+	l->looked = now;
+	changed = healthy || has_changed(l); /* its log has what is new of that one */
+	if (!l->again && !changed)
+		return;
+	if ((rc = forest_file_read(&l->bytes, l->path, which, &e)) != 0) {
+		buf_release(&l->bytes);
+		l->again = false;
+		if (rc != ERR_MISSING)
+			limited_log(&f->kafka->log, now, LOG_ERROR,
+			    "%s; those that stand by do not get it", e.text);
+		return;
+	}
+	hash = hash_bytes(0, l->bytes.data, l->bytes.len) | 1;
+	if (hash == l->hash && !l->again)
+		buf_release(&l->bytes);
+	l->hash = hash;
+	l->again = false;
+	l->at = 0;
+}
+
+static void
+put_file(struct forest_feed *f, uint32_t which)
+{
+	struct feed_file *l = &f->files[which];
+	struct forest_entry x = { .kind = FOREST_FILE, .which = (uint8_t)which };
+
+	x.body = l->bytes.data + l->at;
+	x.len = l->bytes.len - l->at < PIECE_BYTES ? l->bytes.len - l->at : PIECE_BYTES;
+	x.flags = l->at == 0 ? FOREST_FIRST : 0;
+	l->at += x.len;
+	if (l->at == l->bytes.len)
+		x.flags |= FOREST_LAST;
+	put(f, &x, 0);
+	if (l->at == l->bytes.len)
+		buf_release(&l->bytes);
+}
+
+void
+forest_feed_step(struct forest_feed *f, struct mono now)
+{
+	uint32_t file = 0;
+
+	take_deliveries(f);
+	if (f->snapshot == NULL)
+		begin_state(f, now);
+	for (; file < FOREST_FILES && f->snapshot == NULL && f->files[file].bytes.len == 0; file++)
+		look_at_file(f, file, now);
+	while (f->put - f->delivered < WAITING_MAX && mono_since_ns(clock_mono(), now) < STEP_NS) {
+		for (file = 0; file < FOREST_FILES && f->files[file].bytes.len == 0;)
+			file++;
+		if (file < FOREST_FILES) /* one after the other */
+			put_file(f, file);
+		else if (f->snapshot != NULL)
+			continue_state(f, now);
+		else
+			break;
+	}
+}
+
+void
+forest_feed_counts(const struct forest_feed *f, struct forest_feed_counts *ret)
+{
+	*ret = f->counts;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the decider writes to hone.forest (controlplane/relay/forest_entries.h): the rows of each commit, after it; full states, a piece in each step so
+ * that nothing waits for them; and the files beside the forest, when they have changed.
+ *
+ * A state is due when the term begins, each day, when one that stands by asks, and when Kafka has not taken an entry; not within 5 s of the last.
+ */
+#ifndef CONTROLPLANE_HONED_FOREST_FEED_H
+#define CONTROLPLANE_HONED_FOREST_FEED_H
+
+#include "base/clock.h"
+#include "controlplane/honed/kafka_link.h"
+#include "controlplane/relay/forest_entries.h"
+#include "forest/store_copy.h"
+
+struct forest_feed;
+
+/* Entry 1 of the term, BEGIN, before there is a feed. False: it could not be put. */
+bool forest_feed_begin(struct kafka_link *k, uint64_t term);
+/* Behind that. from: the place in the log up to which this decider's database has everything. The link and *c are borrowed. ERR_MEMORY. */
+int forest_feed_open(struct forest_feed **ret, struct kafka_link *k, const struct config *c,
+    uint64_t term, const struct forest_place *from, struct err *e);
+void forest_feed_close(struct forest_feed *f); /* NULL is fine */
+
+/* The rows that are about to be committed; *at: their place, to be noted with them. ERR_MEMORY. O(rows). */
+int forest_feed_changes(
+    struct forest_feed *f, const struct forest_changes *c, struct store_place *at, struct err *e);
+/* They are committed: puts them. After a commit that failed, call forest_feed_changes() again. */
+void forest_feed_committed(struct forest_feed *f);
+/* One that stands by has not got everything. */
+void forest_feed_asked(struct forest_feed *f);
+/* Goes on with states and files, some ms at most; to be called in each step. */
+void forest_feed_step(struct forest_feed *f, struct mono now);
+
+struct forest_feed_counts {
+	uint64_t entries, states; /* put, complete */
+	uint64_t lost;            /* entries that Kafka has not taken */
+};
+void forest_feed_counts(const struct forest_feed *f, struct forest_feed_counts *ret);
+
+#endif
