@@ -132,11 +132,12 @@ tell(struct forest_copy *c, struct mono now)
 {
 	struct forest_follow *f = &c->follow;
 
-	if (f->gaps != c->gaps)
-		limited_log(&c->kafka->log, now, LOG_WARN,
+	if (f->gaps != c->gaps && !c->told) /* once until a state has come, so it needs no limit */
+		log_line(LOG_WARN,
 		    "hone.forest: %" PRIu64 " entries before entry %" PRIu64 " of term %" PRIu64
 		    " are missing: this copy of the forest does not have all until a full state has come",
 		    f->missing, f->seen.number, f->seen.term);
+	c->told = c->told || f->gaps != c->gaps;
 	c->gaps = f->gaps;
 	if (f->trouble.code != 0)
 		limited_log(&c->kafka->log, now, LOG_ERROR,
@@ -146,6 +147,7 @@ tell(struct forest_copy *c, struct mono now)
 	if (f->states != c->states && f->whole)
 		log_line(LOG_INFO, "%s: is a copy of the forest of term %" PRIu64,
 		    c->config->database, f->seen.term);
+	c->told = c->told && f->states == c->states;
 	c->states = f->states;
 }
 

@@ -20,6 +20,7 @@ struct forest_copy {
 	struct mono asked; /* for a full state */
 	uint64_t states;   /* that were told, */
 	uint64_t gaps;     /* and gaps */
+	bool told;         /* of a gap, since the last state */
 	bool own_begin;    /* the entry with which our term begins has come */
 	bool whole_before; /* and before it the copy was whole, or the log had no entry */
 };
