@@ -18,8 +18,9 @@ function timesPart(t, w) {
 		each = (R - L) / bins.length,
 		most = Math.max(...bins.map(b => b[0] || 0)) || 1,
 		slowest = Math.max(...bins.map(b => b[1] || 0)) || 1,
-		n = linear(0, most, B, TOP + 6, 2),
-		y = linear(0, slowest, TOP - 6, 8, 2),
+		scale = (high, a, b) => [2, 4].map(ticks => linear(0, high, a, b, ticks)).find(l => l.ticks.length > 1) || linear(0, high, a, b, 8),
+		n = scale(most, B, TOP + 6),
+		y = scale(slowest, TOP - 6, 8),
 		at = i => new Date(from + i * width * 1000).toISOString(),
 		kids = [];
 	for (const v of n.ticks)

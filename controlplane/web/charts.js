@@ -178,12 +178,15 @@ function forgetGone() {
 			visible.delete(el);
 		}
 }
-/* Observing an element twice is nothing. */
+/* Observing an element twice is nothing. Called once what a view said is in the document: specs of anything else are forgotten. */
 function drawCharts() {
+	const used = new Set();
 	forgetGone();
 	for (const el of document.querySelectorAll(OWN)) {
-		const spec = specs.get(el.getAttribute('data-key'));
+		const key = el.getAttribute('data-key'),
+			spec = specs.get(key);
 		if (!spec) continue;
+		used.add(key);
 		if (!spec.heat && uplot === 'unasked') loadCharts();
 		sight.observe(el);
 		if (!spec.heat && !spec.small) sizes.observe(el);
@@ -192,6 +195,7 @@ function drawCharts() {
 		else if (uplot === 'here') drawChart(el, spec);
 		else if (uplot === 'missing' && !spec.small) el.textContent = 'This honed was built without uPlot; the table has the values.';
 	}
+	for (const key of specs.keys()) if (!used.has(key)) specs.delete(key);
 }
 function drawAnew() {
 	inks.clear();

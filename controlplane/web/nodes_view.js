@@ -139,11 +139,27 @@ function learning(st) {
 
 /* ---- alerts ---- */
 
+/* Whether a type is as usual, and what is missing where that is not judged. */
+function watchWords(w) {
+	const al = live.alerts || {},
+		windows = Math.max(60, (al.learn_s || 0) / (al.window_s || 60));
+	if (w.alert) return 'alert';
+	return (
+		{
+			'few-requests': w.per_second > 0 ? 'too few requests are traced' : 'no request in the last whole window',
+			learning: 'learning, ' + count(w.healthy_windows) + ' of ' + count(windows) + ' windows',
+			'rate-unknown': 'not judged: such a rate of requests was not learned',
+			inside: 'as usual',
+			outside: 'one window outside the range'
+		}[w.answer] || wordOf(w.answer)
+	);
+}
+const watchState = w => (w.alert ? h('span.state.alert', watchWords(w)) : w.answer === 'inside' ? h('span.state.good', watchWords(w)) : h('span.soft.small', watchWords(w)));
 function alertWords(a) {
 	const r = a.range,
 		o = a.objective;
 	return r
-		? (a.group ? 'group ' + text(a.group) + ': ' : '') + 'p' + digits(r.quantile * 100, 2) + ' of ' + (r.of === 'excess' ? 'what a request takes beyond the requests before and after it' : 'the response times') + ' is ' + ms(r.now_ms) + '; usual at this rate of requests are ' + ms(r.usual_ms) + ', at most ' + ms(r.limit_ms)
+		? (a.group ? 'group ' + text(a.group) + ': ' : '') + 'p' + digits(r.quantile * 100, 2) + ' of ' + (r.of === 'excess' ? 'what a request takes beyond the requests before and after it' : 'the response times') + ' is ' + ms(r.now_ms) + '; usual at this rate of requests are ' + ms(r.usual_ms) + ', at most ' + ms(r.limit_ms) + (r.cost_share > 0 ? '; ' + pct(r.cost_share) + ' of the response time is more than usual' : '')
 		: o
 			? count(o.failures) + ' of ' + count(o.requests) + ' requests took over ' + ms(o.limit_ms) + '; the objective is ' + pct(o.goal)
 			: '';
@@ -179,20 +195,39 @@ function alertsView() {
 							'tr',
 							{ 'data-key': 'w' + text(w.service) + '/' + text(w.type) },
 							named('type', '', text(w.type), h('div.soft.small', text(w.service))),
-							named('is', '', h('span', { class: 'state ' + (w.alert ? 'alert' : w.answer === 'inside' ? 'good' : '') }, w.alert ? 'alert' : wordOf(w.answer))),
+							named('is', '', watchState(w)),
 							named('requests/s', '.n', known(w.per_second) ? digits(w.per_second, 3) : '–'),
-							named('mean', '.n', ms(w.mean_ms)),
+							named('mean', '.n', w.mean_ms > 0 ? ms(w.mean_ms) : '–'),
 							named('usual', '.n', ms(w.usual_mean_ms))
 						)
 					),
 					'Watched types'
 				)
-			: h('p', 'Nothing is watched yet.')
+			: h('p', 'Nothing is watched yet.'),
+		h('p.soft.small', 'A window lasts ' + digits(al.window_s || 60, 3) + ' s. An alert begins when the same quantile is over what is usual at this rate of requests in 4 of 5 windows.')
 	];
 }
 
 /* ---- audit ---- */
 
+/* A question of an operator in words: what is asked, and its fields; whole in the title. */
+function askedWords(asked) {
+	let q;
+	try {
+		q = JSON.parse(asked);
+	} catch (cut) {
+		q = null;
+	}
+	if (!q || typeof q !== 'object' || typeof q.ask !== 'string') return code(asked);
+	return h(
+		'span',
+		{ title: asked },
+		h('b', q.ask),
+		Object.keys(q)
+			.filter(k => k !== 'ask')
+			.map(k => [' ', h('span.soft', k), ' ', code(typeof q[k] === 'string' ? q[k] : JSON.stringify(q[k]))])
+	);
+}
 function auditView() {
 	const a = live.audit || {};
 	return [
@@ -206,7 +241,7 @@ function auditView() {
 							{ 'data-key': text(r.when) + i },
 							named('when', '', day(r.when)),
 							named('who', '', r.user ? text(r.user) : h('span.soft', 'Hone: ' + wordOf(r.actor)), r.node ? ' ' + text(r.node) : ''),
-							named('what', '', r.asked ? code(r.asked) : wordOf(r.action), r.reason ? h('span.soft', ' ' + wordOf(r.reason)) : '', r.text ? h('div.small', text(r.text)) : ''),
+							named('what', '', r.asked ? askedWords(text(r.asked)) : wordOf(r.action), r.reason ? h('span.soft', ' ' + wordOf(r.reason)) : '', r.text ? h('div.small', text(r.text)) : ''),
 							named('outcome', '', h('span', { class: 'state ' + (r.outcome === 'done' ? 'good' : 'bad') }, text(r.outcome)), r.times > 1 ? ' × ' + r.times : ''),
 							named('diagnosis', '', r.run ? text(r.run) : '')
 						)

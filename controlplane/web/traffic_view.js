@@ -10,7 +10,7 @@ const nameOf = t => (names.get(text(t.type)) > 1 ? text(t.service) + '/' : '') +
 const costOf = t => (timesOf(t).beyond_median_ms || 0) * (timesOf(t).requests_per_second || t.per_second || 0);
 const healthOf = t => {
 	const w = found('alerts', t);
-	return !w ? null : w.alert ? h('span.state.alert', 'alert') : w.answer === 'inside' ? h('span.state.good', 'as usual') : h('span.soft.small', wordOf(w.answer));
+	return w ? watchState(w) : null;
 };
 /* Red and green: what is beyond its limit in honed.conf(5), and what is not; also by a sign, for who does not see colours. */
 function judged(over, shown, limit) {
@@ -175,7 +175,7 @@ function strip(g, w) {
 		B = H - 20,
 		high = Math.max(1, ...rows.map(r => Math.min(1.3, r.share)));
 	if (!rows.length || !(total > 0)) return null;
-	const L = 12,
+	const L = 18,
 		x = linear(0, total, L, w - 44, 6),
 		y = linear(0, high, B, 8, 2);
 	return picture(

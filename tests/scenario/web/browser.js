@@ -224,7 +224,7 @@ async function main() {
   await page.waitForSelector('main section .state.found')
   await picture(page, 'verdict')
   await view('audit')
-  await check('the audit has that it was started', async () => { await page.waitForSelector('main tr:has-text("\\"ask\\":\\"start\\"") .state.good') })
+  await check('the audit has that it was started', async () => { await page.waitForSelector('main tr:has-text("start type GET /order") .state.good') })
   await picture(page, 'audit')
 
   // ---- for everybody ----
@@ -261,6 +261,13 @@ async function main() {
     }
   })
   await check('the dark colours are used', async () => await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor) === 'rgb(20, 23, 26)')
+  await page.goto(home + '#type/GET%20%2Forder')
+  await page.selectOption('select[name=tail]', '0.999')   // it waits for many requests
+  await page.click('form[data-act=start] button')
+  await check('a diagnosis is stopped from the page', async () => {
+    await page.click('main section form[data-act=stop] button')
+    await page.waitForSelector('main section:has-text("diagnosis 2") .state.stopped')
+  })
   await page.goto(home)
   await page.click('form[data-act=leave] button')
   await check('a session that is ended is, in all tabs', async () => {
