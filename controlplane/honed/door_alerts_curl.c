@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include "controlplane/answers/alert_message.h"
 #include "controlplane/engine/parts.h"
 #include "controlplane/honed/door.h"
+#include "controlplane/honed/file_limit.h"
 #include "controlplane/honed/limited_log.h"
 
 #define S_NS INT64_C(1000000000)
@@ -211,15 +213,23 @@ readable(const char *text)
 	return -1;
 }
 
+/* A shell starts it, since posix_spawn() sets no limits: with the soft limit of open files that honed itself was started with. */
 static void
 command_begin(struct alerts_door *d, struct mono now)
 {
-	char *argv[] = { d->config->watch_command, NULL };
+	char limited[80];
+	char *argv[] = { "/bin/sh", "-c", limited, d->config->watch_command, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t defaults;
 	int in = readable(d->commands.items[0]), rc = in < 0 ? errno : 0;
+	rlim_t files = file_limit_of_others();
 
+	if (files == RLIM_INFINITY)
+		snprintf(limited, sizeof limited, "exec \"$0\"");
+	else
+		snprintf(limited, sizeof limited, "ulimit -S -n %llu; exec \"$0\"",
+		    (unsigned long long)files);
 	if (rc == 0) {
 		posix_spawn_file_actions_init(&actions);
 		posix_spawnattr_init(&attributes);
@@ -236,8 +246,8 @@ command_begin(struct alerts_door *d, struct mono now)
 	}
 	if (rc != 0) {
 		d->command = 0;
-		limited_log(
-		    &d->log, now, LOG_ERROR, "watch.command: %s: %s", argv[0], strerror(rc));
+		limited_log(&d->log, now, LOG_ERROR, "watch.command: %s: %s",
+		    d->config->watch_command, strerror(rc));
 	}
 	d->command_began = now;
 	queue_drop_first(&d->commands);

@@ -6,6 +6,19 @@
 #include "base/log.h"
 
 enum { OTHER_FILES = 64 }; /* databases, listeners, and what doors have open */
+
+static rlim_t started_with; /* 0: nothing was raised */
+
+rlim_t
+file_limit_of_others(void)
+{
+	struct rlimit files;
+
+	if (started_with != 0)
+		return started_with;
+	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : RLIM_INFINITY;
+}
+
 void
 file_limit_raise(const struct server_options *o)
 {
@@ -17,6 +30,7 @@ file_limit_raise(const struct server_options *o)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
 		return;
+	started_with = files.rlim_cur;
 	if (files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max;
 		if (setrlimit(RLIMIT_NOFILE, &files) != 0)

@@ -20,10 +20,12 @@ fault() { app fault "$stage/shop" "$1" "$2"; }
 
 ahead_of_others
 
-echo 1..20
+echo 1..21
+ulimit -S -n 1000	# honed raises it
 stage_app || bail "the shop does not come up"
 cat >"$stage/take" <<EOF
 #!/bin/sh
+ulimit -S -n >"$stage/files"
 cat >>"$stage/commands"
 echo >>"$stage/commands"
 EOF
@@ -80,6 +82,7 @@ check "it ends" wait_for 90 by_alert
 verdict='.alert.type == "GET_PRODUCT" and (.run.verdicts[0].edge.from // "" | test("tax_rate_end"))'
 told() { jq -e -s "map(select($verdict)) | length >= 1" "$1"; }
 check "the command gets the alert with its verdict" wait_for 20 told "$stage/commands"
+check "the command may have as many files open as what honed was started by" [ "$(cat "$stage/files")" = "$(ulimit -S -n)" ]
 check "so does the webhook" wait_for 20 told "$stage/hooks"
 managed() { curl -sf --max-time 5 "http://$manager_at/api/v2/alerts" | jq -e "$1"; }
 if answers '.alerts | length == 1 and .[0].ended == null' alerts >/dev/null; then
