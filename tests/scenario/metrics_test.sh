@@ -25,7 +25,7 @@ prom() { curl -sfG --max-time 10 "http://127.0.0.1:9090/api/v1/$1" "${@:3}" | jq
 names_told() { metrics | sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' | sort; }
 names_documented() { sed -n 's/^| `\([a-z_]*\)` .*/\1/p' docs/metrics.md | sort; }
 
-echo 1..16
+echo 1..18
 stage_app && stage_honed "${ALL_TRACED[@]}" -o metrics.listen="$at" && stage_agents || bail "the stage does not come up"
 check "the log says where" grep -q "metrics at http://$at/metrics" "$stage/honed.log"
 "$here/news/news.sh" load "$stage/news" --seconds 600 --rate 60 --seed 1 >"$stage/load.log" 2>&1 &
@@ -60,6 +60,18 @@ check "it computes a quantile of response times" wait_for 60 prom query '.data.r
   --data-urlencode 'query=histogram_quantile(0.95, sum by (le) (rate(hone_request_duration_seconds_bucket{type="READ"}[30s])))'
 check "it has exemplars with trace ids" wait_for 60 prom query_exemplars '[.data[].exemplars[].labels.trace_id] | length > 0 and all(test("^[0-9a-f]{32}$"))' \
   --data-urlencode 'query=hone_request_duration_seconds_bucket' --data-urlencode "start=$(($(date +%s) - 60))" --data-urlencode "end=$(($(date +%s) + 120))"
+
+dashboard() {	# each expression of it, for all types
+  local expr n=0
+  while read -r expr; do
+    prom query '.status == "success"' --data-urlencode "query=${expr//\$type/.*}" >/dev/null || { echo "$expr"; return 1; }
+    n=$((n + 1))
+  done < <(jq -r '.panels[].targets[].expr' docs/grafana.json)
+  [ $n -gt 10 ]
+}
+check "it computes each expression of docs/grafana.json" dashboard
+names_drawn() { jq -r '.panels[].targets[].expr' docs/grafana.json | grep -o 'hone_[a-z_]*' | sed 's/_bucket$//' | sort -u; }
+check "whose metrics are told" [ -z "$(comm -23 <(names_drawn) <(names_told))" ]
 
 # ---- what is not a scrape ----------------------------------------------------------
 check "another path is not found" [ "$(status_of "http://$at/")" = 404 ]
