@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+_Static_assert((int)RANGE_RECENT_AFTER == ALERT_WINDOWS + 1 && (int)RANGE_RUN == ALERT_DECIDES,
+    "what healthy_range.c expects of windows in succession");
+
 /* In how many of the newest windows value i is over its limit. */
 static uint32_t
 windows_over(const struct alert_state *s, unsigned i)

@@ -16,7 +16,7 @@ const double range_quantiles[RANGE_VALUES] = { .05, .1, .25, .5, .75, .9, .95, .
 
 static const double OVER_PART = 0.01; /* of like windows, of one value of one profile */
 static const double FAST_PART = 0.1;  /* of cost_share_most */
-enum { LIKE_PART = 6, MEAN = RANGE_VALUES };
+enum { LIKE_PART = 6, MEAN = RANGE_VALUES, RECENT_MIN = 5, PAIRS_MIN = 30 };
 
 const char *
 range_answer_word(enum range_answer a)
@@ -65,6 +65,7 @@ latency_window_make(struct latency_window *w, struct window_times *times, double
 struct like {
 	double log_rate;
 	const struct latency_window *window;
+	uint32_t place; /* in the order in which windows were added; 0: the oldest */
 };
 
 static int
@@ -75,6 +76,14 @@ by_rate(const void *a, const void *b)
 	if (x->log_rate != y->log_rate)
 		return x->log_rate < y->log_rate ? -1 : 1;
 	return x->window < y->window ? -1 : x->window > y->window;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct like *x = a, *y = b;
+
+	return (x->place > y->place) - (x->place < y->place);
 }
 
 static double
@@ -92,17 +101,18 @@ above_min(uint32_t n)
 
 /*
  * *like: in all[], of h->n, the windows next to `w` by their rates, as many with a lower as with a higher one, but RANGE_HALF_MIN with a
- * lower one where fewer have a higher one. Returns how many; 0: too few have a higher one.
+ * lower one where fewer have a higher one; in the order of their places. Returns how many; 0: too few have a higher one.
  */
 static uint32_t
 like_windows(const struct healthy_range *h, const struct latency_window *w, struct like *all,
-    const struct like **like)
+    struct like **like)
 {
 	double now = log_rate(w);
 	uint32_t half = h->n / LIKE_PART / 2, below = 0, above, lower;
 
 	for (uint32_t i = 0; i < h->n; i++)
-		all[i] = (struct like){ log_rate(&h->windows[i]), &h->windows[i] };
+		all[i] = (struct like){ log_rate(&h->windows[i]), &h->windows[i],
+			(i + h->n - h->next % h->n) % h->n };
 	qsort(all, h->n, sizeof *all, by_rate);
 	while (below < h->n && all[below].log_rate < now)
 		below++;
@@ -117,6 +127,7 @@ like_windows(const struct healthy_range *h, const struct latency_window *w, stru
 	if (lower > below)
 		lower = below;
 	*like = all + below - lower;
+	qsort(*like, lower + half, sizeof **like, by_place);
 	return lower + half;
 }
 
@@ -158,19 +169,111 @@ part_of(double *values, uint32_t n, double part)
 	return select_rank(values, n, (uint32_t)quantile_rank(n, part));
 }
 
+struct recent_windows { /* of those that are like windows: above[from] to above[to - 1] */
+	uint32_t from, to;
+	double sum;
+};
+
+/*
+ * What a value was above its median in the RANGE_RECENT windows that end RANGE_RECENT_AFTER windows before `place`: the mean of those of
+ * them that are like windows; 0 if they are fewer than RECENT_MIN. *r: goes on where it was with a lower place.
+ */
+static double
+recent_level(const struct like *like, uint32_t n, const double *above, uint32_t place,
+    struct recent_windows *r)
+{
+	while (r->to < n && like[r->to].place + RANGE_RECENT_AFTER <= place)
+		r->sum += above[r->to++];
+	while (r->from < r->to && like[r->from].place + RANGE_RECENT_AFTER + RANGE_RECENT <= place)
+		r->sum -= above[r->from++];
+	return r->to - r->from < RECENT_MIN ? 0 : r->sum / (r->to - r->from);
+}
+
+/*
+ * A drift is slow: part of what a value was above its median lately is expected of this window, too. Takes that part out of above[n], by the
+ * least squares line through 0, and returns what is expected at `now`, the place of this window. levels: room for n.
+ */
+static double
+take_out_drift(const struct like *like, uint32_t n, double *above, uint32_t now, double *levels)
+{
+	struct recent_windows r = { 0 };
+	double products = 0, squares = 0, part, level;
+
+	for (uint32_t k = 0; k < n; k++) {
+		levels[k] = recent_level(like, n, above, like[k].place, &r);
+		products += levels[k] * above[k];
+		squares += levels[k] * levels[k];
+	}
+	level = recent_level(like, n, above, now, &r);
+	part = squares > 0 ? fmin(fmax(products / squares, 0), 1) : 0;
+	for (uint32_t k = 0; k < n; k++)
+		above[k] -= part * levels[k];
+	return part * level;
+}
+
+/*
+ * By how much further than independent windows four windows in succession stray together: the root of the variance of their mean, over that of
+ * independent ones, 1 + 2 sum of (1 - lag / 4) x autocorrelation. Where they depend on each other, a limit that holds for single windows is left for
+ * minutes at a time. At least 1.
+ */
+static double
+dependence(const struct like *like, uint32_t n, const double *above)
+{
+	double squares = 0, sum = 1;
+
+	for (uint32_t k = 0; k < n; k++)
+		squares += above[k] * above[k];
+	for (uint32_t lag = 1; lag < RANGE_RUN; lag++) {
+		double products = 0;
+		uint32_t pairs = 0;
+
+		for (uint32_t k = 0, later = 0; k < n; k++) {
+			while (later < n && like[later].place < like[k].place + lag)
+				later++;
+			if (later == n || like[later].place != like[k].place + lag)
+				continue;
+			products += above[k] * above[later];
+			pairs++;
+		}
+		if (pairs >= PAIRS_MIN && products > 0)
+			sum += 2 * (1 - (double)lag / RANGE_RUN) * (products / pairs) /
+			       (squares / n);
+	}
+	return sqrt(sum);
+}
+
+/*
+ * The limit of value i, logarithm of ns, and its median: among n like windows, each moved to the rate of `w`, with what is expected of `w` by the
+ * windows before it. work: room for 3 n.
+ */
+static double
+limit_of(const struct healthy_range *h, const struct latency_window *w, const struct like *like,
+    uint32_t n, unsigned i, double over_part, double *work, double *median)
+{
+	double *above = work, *levels = work + n, *copy = work + 2 * n, drift, far;
+
+	move_to_rate(like, n, w, i, above);
+	memcpy(copy, above, n * sizeof *copy);
+	*median = part_of(copy, n, 0.5);
+	for (uint32_t k = 0; k < n; k++)
+		above[k] -= *median;
+	drift = take_out_drift(like, n, above, h->n - 1 + RANGE_RECENT_AFTER, levels);
+	memcpy(copy, above, n * sizeof *copy);
+	far = part_of(copy, n, 1 - over_part);
+	return *median + drift + far * (far > 0 ? dependence(like, n, above) : 1);
+}
+
 /* Which values are over their limits among n like windows; notes the one that is furthest above it. */
 static void
-compare(const struct latency_window *w, const struct like *like, uint32_t n, double over_part,
-    double *values, struct range_judgement *ret)
+compare(const struct healthy_range *h, const struct latency_window *w, const struct like *like,
+    uint32_t n, double over_part, double *work, struct range_judgement *ret)
 {
 	double furthest = -INFINITY;
 
 	for (unsigned i = 0; i < RANGE_VALUES; i++) {
-		double limit, above;
+		double median, limit = limit_of(h, w, like, n, i, over_part, work, &median);
+		double above = w->log_ns[i] - limit;
 
-		move_to_rate(like, n, w, i, values);
-		limit = part_of(values, n, 1 - over_part);
-		above = w->log_ns[i] - limit;
 		if (above > 0)
 			ret->over |= 1U << i;
 		if (above <= furthest)
@@ -179,7 +282,7 @@ compare(const struct latency_window *w, const struct like *like, uint32_t n, dou
 		ret->of_excess = i >= RANGE_QUANTILES;
 		ret->quantile = range_quantiles[i];
 		ret->now_ns = exp(w->log_ns[i]);
-		ret->usual_ns = exp(part_of(values, n, 0.5));
+		ret->usual_ns = exp(median);
 		ret->limit_ns = exp(limit);
 	}
 }
@@ -188,7 +291,7 @@ static void
 judge(const struct healthy_range *h, double over_part, const struct latency_window *w,
     struct like *all, double *values, struct range_judgement *ret)
 {
-	const struct like *like;
+	struct like *like;
 	uint32_t n = like_windows(h, w, all, &like);
 
 	if (n == 0) {
@@ -196,7 +299,7 @@ judge(const struct healthy_range *h, double over_part, const struct latency_wind
 		return;
 	}
 	ret->like = n;
-	compare(w, like, n, over_part, values, ret);
+	compare(h, w, like, n, over_part, values, ret);
 	move_to_rate(like, n, w, MEAN, values);
 	ret->usual_mean_ns = exp(part_of(values, n, 0.5));
 	if (w->mean_ns > 0) {
@@ -230,7 +333,7 @@ healthy_range_judge(const struct healthy_range *h, uint32_t windows_min, double 
 		return 0;
 	/* 3. */
 	like = calloc(h->n, sizeof *like);
-	values = calloc(h->n, sizeof *values);
+	values = calloc(3 * (size_t)h->n, sizeof *values);
 	if (like != NULL && values != NULL)
 		judge(h, over_part, w, like, values, ret);
 	else

@@ -9,6 +9,12 @@
  * values exceeds in 1 % of them, or in fewer where many are watched. Load makes requests slower without any fault, so a window is compared with the healthy windows whose
  * rate is nearest, each moved to this window's rate along the line that fits them best, and with none while hardly any had so high a
  * rate.
+ *
+ * A mix of requests that drifts is load that the rate does not show: windows in succession stray together, and leave a limit that holds for
+ * single ones for minutes at a time. A fault is a step, a drift is slow: so what a value was above its median in the RANGE_RECENT healthy
+ * windows before is expected of this one, too, as far as it was so among the healthy windows; and the limit is as much further from the median
+ * as the mean of RANGE_RUN windows in succession strays further than that of independent ones (the variance of the mean of a stationary
+ * series: Brockwell and Davis, Time Series: Theory and Methods, 1991, section 7.1).
  */
 #ifndef CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
 #define CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
@@ -32,6 +38,10 @@ enum {
 	/* like windows with more, and with less, where there are so many; else a twelfth of all */
 	RANGE_HALF_MIN = 60,
 	RANGE_REQUESTS_MIN = 100, /* a window with fewer is not judged */
+	/* Windows that show a drift; after how many windows one is among the healthy ones, and how many make an alert (alert_state.h). */
+	RANGE_RECENT = 20,
+	RANGE_RECENT_AFTER = 6,
+	RANGE_RUN = 4,
 };
 extern const double
     range_quantiles[RANGE_VALUES]; /* 0..1: ascending, of response times, then of excesses */

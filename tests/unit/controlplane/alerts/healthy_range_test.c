@@ -190,6 +190,68 @@ a_slow_tenth_stands_out_by_its_excess(void **state)
 	healthy_range_release(&h);
 }
 
+/* 2,000 windows whose rate follows a cycle, and whose values stray together by 0.1 around 10 ms: `keeps` is the part of it that the next window
+ * keeps. The last `last_n` of them stray by `last`. */
+static void
+learn_straying(struct healthy_range *h, double keeps, unsigned last_n, double last)
+{
+	struct rng r;
+	struct err e;
+	double strays = 0;
+
+	rng_seed(&r, 5);
+	for (unsigned i = 0; i < 2000; i++) {
+		double rate = 50 * exp(0.5 * cos(2 * M_PI * (i - 1999.0) / 500));
+		struct latency_window w = {
+			.requests = 600, .per_second = rate, .mean_ns = 10 * MS
+		};
+
+		strays = keeps * strays + 0.1 * sqrt(1 - keeps * keeps) * rng_normal(&r);
+		for (unsigned q = 0; q < RANGE_VALUES; q++)
+			w.log_ns[q] = log(10 * MS) + 0.02 * rng_normal(&r) +
+			              (i + last_n >= 2000 ? last : strays);
+		assert_int_equal(healthy_range_add(h, &w, &e), 0);
+	}
+}
+
+/* The logarithm of how far above the median the limit is, at the rate that the last windows had. */
+static double
+limit_after(double keeps, unsigned last_n, double last)
+{
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w = { .requests = 600, .per_second = 82, .mean_ns = 10 * MS };
+
+	learn_straying(&h, keeps, last_n, last);
+	for (unsigned q = 0; q < RANGE_VALUES; q++)
+		w.log_ns[q] = log(10 * MS);
+	judged(&h, &w, &j);
+	healthy_range_release(&h);
+	return log(j.limit_ns / (10 * MS));
+}
+
+/* 2.3 standard deviations are 1 in 100; four windows of which each keeps 0.8 of the one before stray 1.75 times as far together. */
+static void
+limits_are_further_away_where_windows_depend_on_each_other(void **state)
+{
+	double independent = limit_after(0, 0, 0), dependent = limit_after(0.8, 0, 0);
+	(void)state;
+
+	assert_true(independent > 0.18 && independent < 0.3);
+	assert_true(dependent > 1.3 * independent && dependent < 2.2 * independent);
+}
+
+static void
+a_drift_is_expected_to_go_on(void **state)
+{
+	double low = limit_after(0.98, RANGE_RECENT, -0.15),
+	       high = limit_after(0.98, RANGE_RECENT, 0.15);
+	(void)state;
+
+	assert_true(high - low > 0.15);  /* of 0.3 */
+	assert_true(high < 0.15 + 0.35); /* a step of half as much again is seen on top of it */
+}
+
 /* Healthy windows differ: what a slow one takes more than usual may be chance, and what it takes less than usual may hide a fault. */
 static void
 the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ(void **state)
@@ -245,6 +307,8 @@ main(void)
 		cmocka_unit_test(few_healthy_windows_judge_the_rates_that_they_have),
 		cmocka_unit_test(like_windows_are_moved_to_the_same_rate),
 		cmocka_unit_test(a_slow_tenth_stands_out_by_its_excess),
+		cmocka_unit_test(limits_are_further_away_where_windows_depend_on_each_other),
+		cmocka_unit_test(a_drift_is_expected_to_go_on),
 		cmocka_unit_test(the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ),
 		cmocka_unit_test(the_newest_windows_are_kept),
 	};
