@@ -19,7 +19,7 @@ function hypothesis(y) {
 			settled ? shareBar(y.settled_share, y.settled_low, y.settled_high, 160) : shareBar(y.share, y.share_low, y.share_high, 160),
 			h(
 				'span.soft.small',
-				' ' + count(settled ? y.settled_traces : y.traces) + ' traces',
+				' ' + count(settled ? y.settled_traces : y.traces) + ' traces' + (!settled && y.state === 'probing' ? ' before it was enabled' : ''),
 				y.mean_ms > 0 ? ', mean ' + ms(y.mean_ms) + ', CV ' + pct(y.cv) : ''
 			)
 		),
