@@ -11,7 +11,7 @@ int
 shared_object_symbol(
     void **ret, const char *file, const char *symbol, const char *failure, struct err *e)
 {
-	char self[PATH_MAX], path[PATH_MAX + 64], *slash;
+	char self[PATH_MAX], path[PATH_MAX + 128], other[PATH_MAX + 128], *slash;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
 	void *object;
 
@@ -21,6 +21,9 @@ shared_object_symbol(
 	if ((slash = strrchr(self, '/')) != NULL)
 		*slash = '\0';
 	snprintf(path, sizeof path, "%s/../lib/hone/%s", self, file);
+	snprintf(other, sizeof other, "%s/../../lib/hone/%s", self, file);
+	if (access(path, F_OK) != 0 && access(other, F_OK) == 0)
+		memcpy(path, other, sizeof path);
 	if ((object = dlopen(path, RTLD_NOW | RTLD_LOCAL)) == NULL ||
 	    (*ret = dlsym(object, symbol)) == NULL)
 		return err_set(e, ERR_SYSTEM, "%s: %s", failure, dlerror());

@@ -6,8 +6,9 @@
 #include "base/err.h"
 
 /*
- * Loads the object `file` of ../lib/hone, seen from the folder of this program, and finds the symbol; it stays loaded. ERR_SYSTEM: it cannot be
- * loaded, in the words of `failure`, with the cause behind them.
+ * Loads the object `file` and finds the symbol; it stays loaded. Its folder is ../lib/hone, seen from that of this program, or ../../lib/hone (a
+ * program of the build folder's tests/scenario), if the file is not in the first. ERR_SYSTEM: it cannot be loaded, in the words of `failure`, with
+ * the cause behind them.
  */
 int shared_object_symbol(
     void **ret, const char *file, const char *symbol, const char *failure, struct err *e);

@@ -7,14 +7,13 @@
  *	PREFIX/lib/hone/ctf.so		of format_ctf_babeltrace.c
  */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/shared_object.h"
 #include "formats/ctf_reader.h"
 
 enum { DEPTH_MAX = 12 };
@@ -79,35 +78,11 @@ is_ctf(const char *path)
 
 /* ---- the shared object ---- */
 
-static bool
-object_path(char *ret, size_t size)
-{
-	char self[PATH_MAX], *slash;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-
-	if (len < 0)
-		return false;
-	self[len] = '\0';
-	if ((slash = strrchr(self, '/')) == NULL)
-		return false;
-	*slash = '\0';
-	return snprintf(ret, size, "%s/../lib/hone/ctf.so", self) < (int)size;
-}
-
 int
 ctf_object_symbol(void **ret, const char *name, struct err *e)
 {
-	char file[PATH_MAX];
-	void *object;
-
-	if (!object_path(file, sizeof file))
-		return err_set(e, ERR_SYSTEM,
-		    "cannot find this program's own file, and so not its CTF reader ../lib/hone/ctf.so");
-	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
-	    (*ret = dlsym(object, name)) == NULL)
-		return err_set(e, ERR_SYSTEM,
-		    "the CTF reader, which uses babeltrace2, cannot be loaded: %s", dlerror());
-	return 0;
+	return shared_object_symbol(
+	    ret, "ctf.so", name, "the CTF reader, which uses babeltrace2, cannot be loaded", e);
 }
 
 static int

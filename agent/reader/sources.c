@@ -9,15 +9,13 @@
 #include "agent/reader/sources.h"
 
 #include <assert.h>
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/reader/source_fallback.h"
 #include "agent/reader/source_lttng.h"
 #include "agent/reader/source_set.h"
+#include "base/shared_object.h"
 
 static source_open_fn source_auto_open;
 
@@ -90,31 +88,19 @@ sources_check(const char *names, struct err *e)
 	return find_rows(names, rows, &n, e);
 }
 
-/* Loads a source's object; it stays loaded until the process ends. */
 static int
 load(source_open_fn **open, const char *name, struct err *e)
 {
-	static const char *const PLACES[] = { "../lib/hone", "../../lib/hone" };
-	char self[PATH_MAX], file[PATH_MAX + 128], symbol[128], *slash;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	void *object = NULL, *found;
+	char file[64], symbol[64], failure[96];
+	void *found;
+	int rc;
 
-	if (len <= 0)
-		return err_errno(e, "/proc/self/exe");
-	self[len] = '\0';
-	if ((slash = strrchr(self, '/')) != NULL)
-		*slash = '\0';
-	for (size_t i = 0; object == NULL && i < sizeof PLACES / sizeof *PLACES; i++) {
-		snprintf(file, sizeof file, "%s/%s/source_%s.so", self, PLACES[i], name);
-		if (i + 1 == sizeof PLACES / sizeof *PLACES || access(file, F_OK) == 0)
-			object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-	}
+	snprintf(file, sizeof file, "source_%s.so", name);
 	snprintf(symbol, sizeof symbol, "source_%s_open", name);
-	if (object == NULL || (found = dlsym(object, symbol)) == NULL)
-		return err_set(
-		    e, ERR_SYSTEM, "the reader %s cannot be loaded: %s", name, dlerror());
-	memcpy(open, &found, sizeof *open);
-	return 0;
+	snprintf(failure, sizeof failure, "the reader %s cannot be loaded", name);
+	if ((rc = shared_object_symbol(&found, file, symbol, failure, e)) == 0)
+		memcpy(open, &found, sizeof *open);
+	return rc;
 }
 
 static int
