@@ -2,7 +2,7 @@
 // The gate itself: a TracerProvider around another one. A span that is off is not recorded, and hands on its parent's context, so
 // its children get the span above it as their parent and the trace stays whole. Knows no clock but `now`, and no network.
 'use strict'
-const { context, createContextKey, trace } = require('@opentelemetry/api')
+const { context, createContextKey, trace } = require('./api')
 
 const POINT = 'hone.point' // attribute of a span that Hone has turned on: its place, as below
 const SUPPRESS = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING') // as @opentelemetry/core names it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 'use strict'
-const api = require('@opentelemetry/api')
+const api = require('./api')
 const { Gate, draw, placeOf } = require('./gate')
 const { Poll } = require('./poll')
 

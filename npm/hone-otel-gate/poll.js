@@ -4,7 +4,7 @@
 'use strict'
 const crypto = require('crypto')
 const http = require('http')
-const { context, createContextKey, diag, ROOT_CONTEXT } = require('@opentelemetry/api')
+const { context, createContextKey, diag, ROOT_CONTEXT } = require('./api')
 const { version: GATE_VERSION } = require('./package.json')
 
 const SUPPRESS = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING') // as @opentelemetry/core names it

@@ -3,7 +3,11 @@
 'use strict'
 const test = require('node:test')
 const assert = require('node:assert')
+const fs = require('node:fs')
 const http = require('node:http')
+const os = require('node:os')
+const path = require('node:path')
+const { spawnSync } = require('node:child_process')
 const { once } = require('node:events')
 const { context, trace, TraceFlags, ROOT_CONTEXT, createTraceState } = require('@opentelemetry/api')
 const { AsyncLocalStorageContextManager } = require('@opentelemetry/context-async-hooks')
@@ -241,4 +245,20 @@ test('an answer that is none, and no answer, change nothing and are said once', 
   await until(() => said.length > 1)
   refused.stop()
   assert.match(said[1], /ECONNREFUSED/)
+})
+
+// npm install FOLDER makes a link.
+test('in a package that is a link, the API is that of the program', t => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hone-gate-'))
+  t.after(() => fs.rmSync(folder, { recursive: true }))
+  fs.mkdirSync(path.join(folder, 'node_modules/@opentelemetry'), { recursive: true })
+  fs.symlinkSync(path.dirname(__dirname), path.join(folder, 'node_modules/hone-otel-gate'))
+  fs.cpSync(path.resolve(path.dirname(require.resolve('@opentelemetry/api')), '../..'), path.join(folder, 'node_modules/@opentelemetry/api'), { recursive: true })
+  fs.writeFileSync(path.join(folder, 'app.js'), `
+    const set = require('@opentelemetry/api').trace.setGlobalTracerProvider
+    console.log(Object.keys(require.cache).filter(file => /@opentelemetry.api.build.src.index.js$/.test(file)).length)`)
+  const { NODE_PATH, ...env } = process.env
+  const run = spawnSync(process.execPath, ['--require', 'hone-otel-gate/register', path.join(folder, 'app.js')], { cwd: folder, env, encoding: 'utf8', timeout: 20000 })
+  assert.strictEqual(run.stderr, '')
+  assert.strictEqual(run.stdout, '1\n')
 })
