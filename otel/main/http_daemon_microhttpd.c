@@ -7,13 +7,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/listen_address.h"
 
 enum { CONNECTION_BYTES = 32768, RUNS = 4 };
 
+struct http_peer { /* a connection */
+	TAILQ_ENTRY(http_peer) turn;
+	int fd;
+	bool asked, open,
+	    leaving; /* asked: has made a request; open: makes one now; leaving: it was displaced */
+	struct mono heard;
+};
+TAILQ_HEAD(http_peers, http_peer);
+
+/* fresh: never made a request, the oldest first; used: the one that was quiet for the longest time first. Those that leave are in neither. */
 struct http_daemon {
 	struct MHD_Daemon *daemon;
+	struct http_daemon_options o;
+	struct http_peers fresh, used;
+	unsigned staying; /* in both lists */
+	uint64_t displaced;
 	void (*log)(enum log_level level, const char *text);
 	bool local;
 	char url[INET6_ADDRSTRLEN + 64];
@@ -29,6 +45,117 @@ take_log(void *of, const char *fmt, va_list ap)
 	text[strcspn(text, "\n")] = '\0';
 	d->log(LOG_DEBUG, text);
 }
+
+/* ---- connections ---- */
+
+static struct http_peer *
+peer_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(
+	    c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return i != NULL ? i->socket_context : NULL;
+}
+
+static struct http_peers *
+list_of(struct http_daemon *d, const struct http_peer *p)
+{
+	return p->asked ? &d->used : &d->fresh;
+}
+
+static struct http_peer *
+first_to_displace(struct http_peers *list, struct mono now)
+{
+	struct http_peer *p = TAILQ_FIRST(list);
+
+	while (p != NULL && p->open && mono_since_ns(now, p->heard) < HTTP_SILENT_NS)
+		p = TAILQ_NEXT(p, turn);
+	return p;
+}
+
+static void
+leave(struct http_daemon *d, struct http_peer *p)
+{
+	TAILQ_REMOVE(list_of(d, p), p, turn);
+	p->leaving = true;
+	d->staying--;
+}
+
+/* Makes room for a connection. libmicrohttpd closes the one whose place it takes when it sees the end of its bytes. */
+static void
+displace(struct http_daemon *d, struct mono now)
+{
+	struct http_peer *p = first_to_displace(&d->fresh, now);
+
+	if (p == NULL && (p = first_to_displace(&d->used, now)) == NULL)
+		return;
+	d->displaced++;
+	leave(d, p);
+	shutdown(p->fd, SHUT_RDWR);
+}
+
+static void
+on_connection(
+    void *of, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode code)
+{
+	struct http_daemon *d = of;
+	struct http_peer *p = *context;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (p != NULL && !p->leaving)
+			leave(d, p);
+		free(p);
+		*context = NULL;
+		return;
+	}
+	if ((p = calloc(1, sizeof *p)) == NULL)
+		return; /* a connection that is not displaced: libmicrohttpd still bounds their number and time */
+	p->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	p->heard = clock_mono();
+	if (d->staying >= d->o.connections)
+		displace(d, p->heard);
+	TAILQ_INSERT_TAIL(&d->fresh, p, turn);
+	d->staying++;
+	*context = p;
+}
+
+/* What came last from a peer, or ended last, makes its connection the last one in turn. */
+static void
+heard_from(struct http_daemon *d, struct MHD_Connection *c, bool open)
+{
+	struct http_peer *p = peer_of(c);
+
+	if (p == NULL)
+		return;
+	p->heard = clock_mono();
+	p->open = open;
+	if (p->leaving)
+		return;
+	TAILQ_REMOVE(list_of(d, p), p, turn);
+	p->asked = true;
+	TAILQ_INSERT_TAIL(&d->used, p, turn);
+}
+
+static enum MHD_Result
+on_request(void *of, struct MHD_Connection *c, const char *path, const char *method,
+    const char *version, const char *body, size_t *body_len, void **state)
+{
+	struct http_daemon *d = of;
+
+	heard_from(d, c, true);
+	return d->o.ask(d->o.of, c, path, method, version, body, body_len, state);
+}
+
+static void
+on_completed(void *of, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode why)
+{
+	struct http_daemon *d = of;
+
+	heard_from(d, c, false);
+	d->o.completed(d->o.of, c, state, why);
+}
+
+/* ---- the daemon ---- */
 
 int
 http_daemon_start(struct http_daemon **ret, const struct http_daemon_options *o, struct err *e)
@@ -46,14 +173,18 @@ http_daemon_start(struct http_daemon **ret, const struct http_daemon_options *o,
 	}
 	d->local = a.local;
 	d->log = o->log;
+	d->o = *o;
+	TAILQ_INIT(&d->fresh);
+	TAILQ_INIT(&d->used);
 	errno = 0;
 	d->daemon = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (a.place.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-	    0, NULL, NULL, o->ask, o->of, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
+	    0, NULL, NULL, on_request, d, MHD_OPTION_EXTERNAL_LOGGER, take_log, d,
 	    MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&a.place, MHD_OPTION_CONNECTION_LIMIT,
-	    o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-	    MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_COMPLETED, o->completed,
-	    o->of, MHD_OPTION_END);
+	    o->connections + HTTP_SPARE, MHD_OPTION_NOTIFY_CONNECTION, on_connection, d,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+	    MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, d,
+	    MHD_OPTION_END);
 	why = errno;
 	if (d->daemon == NULL) {
 		free(d);
@@ -111,4 +242,10 @@ bool
 http_daemon_local(const struct http_daemon *d)
 {
 	return d->local;
+}
+
+uint64_t
+http_daemon_displaced(const struct http_daemon *d)
+{
+	return d->displaced;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/daemon_arguments.h"
@@ -70,6 +71,18 @@ give_up_root(const struct otel_config *c, struct err *e)
 	return 0;
 }
 
+/* To the most that is allowed: listen.connections is for each of five addresses. */
+static void
+raise_file_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static int
 serve(const struct otel_config *c)
 {
@@ -80,6 +93,7 @@ serve(const struct otel_config *c)
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
 	if (give_up_root(c, &e) != 0 || otel_open(&otel, c, HONE_VERSION, write_log, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		return FAILED;

@@ -38,7 +38,7 @@ const struct ini_key otel_config_keys[] = {
 	{ "listen", "sampling", INI_TEXT, AT(sampling), "127.0.0.1:5778", 0, 0,
 	    "Where SDKs with Jaeger's remote sampling ask, at /sampling, /api/sampling and /api/sampling/sampling; empty: nowhere." },
 	{ "listen", "connections", INI_COUNT, AT(connections), "512", 1, 65536,
-	    "Connections at each of these addresses; further ones wait in the kernel's queue, or at listen.grpc take the place of a silent one." },
+	    "Connections at each of these addresses; a further one takes the place of a silent one, or waits in the kernel's queue." },
 	{ "listen", "idle", INI_TIME, AT(idle_ns), "30s", SECOND, 3600 * SECOND,
 	    "A connection without a byte for this long is closed; at listen.grpc one of which a call, or the first call, is not whole by then." },
 	{ "listen", "body", INI_BYTES, AT(body_bytes), "20MiB", 1 << 10, 32 << 20,

@@ -341,6 +341,8 @@ otel_close(struct otel *o)
 	if (o == NULL)
 		return;
 	set_back(o);
+	if (o->source != NULL)
+		otel_report_end(o, clock_mono());
 	for (int i = 0; i < LEVER_DOORS; i++)
 		lever_door_close(o->levers[i]);
 	for (int i = 0; i < DOORS; i++)

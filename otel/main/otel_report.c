@@ -79,6 +79,22 @@ refused_full(const struct otel *o)
 	return n;
 }
 
+static uint64_t
+displaced(const struct otel *o)
+{
+	struct grpc_door_stats grpc;
+	uint64_t n = 0;
+
+	for (int i = 0; i < DOORS + LEVER_DOORS; i++)
+		if (o->http[i] != NULL)
+			n += http_daemon_displaced(o->http[i]);
+	if (o->grpc != NULL) {
+		grpc_door_stats(o->grpc, &grpc);
+		n += grpc.displaced;
+	}
+	return n;
+}
+
 static void
 post_status(struct otel *o, const struct otel_source_stats *s)
 {
@@ -128,29 +144,32 @@ points_left(const struct otel *o, const struct otel_source_stats *s)
 	       s->records.points_left;
 }
 
-/* What was left out since the last line, if something was. */
+/* What was left out since the last line, if something was; once a minute, or now. */
 static void
-say_left_out(struct otel *o, const struct otel_source_stats *s, struct mono now)
+say_left_out(struct otel *o, const struct otel_source_stats *s, struct mono now, bool at_once)
 {
 	struct otel_report *r = &o->report;
 	const struct otel_source_stats *was = &r->said;
 	uint64_t incomplete = s->records.incomplete - was->records.incomplete,
 		 rejected = s->rejected - was->rejected, lost = s->lost - was->lost,
 		 full = refused_full(o) - r->said_full, delayed = s->delayed - was->delayed,
-		 points = points_left(o, s) - r->said_points;
+		 points = points_left(o, s) - r->said_points,
+		 connections = displaced(o) - r->said_displaced;
 
-	if (mono_since_ns(now, r->said_at) < SAY_EVERY_NS ||
-	    incomplete + rejected + lost + full + delayed + points == 0)
+	if ((!at_once && mono_since_ns(now, r->said_at) < SAY_EVERY_NS) ||
+	    incomplete + rejected + lost + full + delayed + points + connections == 0)
 		return;
 	otel_log(o, LOG_WARN,
 	    "of %llu spans: %llu rejected, %llu lost, %llu later than spans.delay; %llu traces left out since spans of "
-	    "them are missing; %llu requests refused since memory is full; %llu events and added spans left out",
+	    "them are missing; %llu requests refused since memory is full; %llu events and added spans left out; "
+	    "%llu silent connections closed for new ones",
 	    (unsigned long long)(s->spans - was->spans), (unsigned long long)rejected,
 	    (unsigned long long)lost, (unsigned long long)delayed, (unsigned long long)incomplete,
-	    (unsigned long long)full, (unsigned long long)points);
+	    (unsigned long long)full, (unsigned long long)points, (unsigned long long)connections);
 	r->said = *s;
 	r->said_full += full;
 	r->said_points += points;
+	r->said_displaced += connections;
 	r->said_at = now;
 }
 
@@ -175,6 +194,15 @@ otel_report_turn(struct otel *o, struct mono now)
 	o->report.reported_at = now;
 	otel_source_stats(o->source, &s);
 	post_status(o, &s);
-	say_left_out(o, &s, now);
+	say_left_out(o, &s, now, false);
 	trim_memory(o, now);
+}
+
+void
+otel_report_end(struct otel *o, struct mono now)
+{
+	struct otel_source_stats s;
+
+	otel_source_stats(o->source, &s);
+	say_left_out(o, &s, now, true);
 }

@@ -9,5 +9,7 @@
 void otel_report_look(struct otel *o);
 /* Posts a STATUS every status.every, or at once if o->report.due; and once a minute at most, a line in the log. */
 void otel_report_turn(struct otel *o, struct mono now);
+/* That line, if something was left out since the last one: before the end. */
+void otel_report_end(struct otel *o, struct mono now);
 
 #endif

@@ -42,7 +42,7 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	struct mono reported_at, said_at, trimmed;
 	double peak[QUEUES];
 	struct otel_source_stats said; /* as of the last line in the log */
-	uint64_t said_full, said_points;
+	uint64_t said_full, said_points, said_displaced;
 };
 
 struct otel_told {                  /* otel_services.c: of which services the controller was told */
