@@ -93,13 +93,14 @@ unpack(uint8_t *to, uint32_t n, const char *s, int (*digit)(char), unsigned bits
 	return true;
 }
 
-/* Takes an id of at most n bytes; returns its length. An invalid id has length 0. */
+/* Takes an id of at most n bytes; returns its length. An invalid id has length 0; *bad: it is not just empty. */
 static uint32_t
-take_id(struct json *j, uint8_t *to, uint32_t n)
+take_id(struct json *j, uint8_t *to, uint32_t n, bool *bad)
 {
 	struct text_view t;
 	uint32_t bytes;
 
+	*bad = false;
 	if (!json_text(j, &t) || t.len == 0)
 		return 0;
 	if (t.len <= 2 * n && t.len % 2 == 0 && unpack(to, t.len / 2, t.s, hex_digit, 4))
@@ -107,7 +108,8 @@ take_id(struct json *j, uint8_t *to, uint32_t n)
 	while (t.len > 0 && t.s[t.len - 1] == '=')
 		t.len--;
 	bytes = t.len * 3 / 4;
-	return bytes == n && unpack(to, n, t.s, base64_digit, 6) ? n : 0;
+	*bad = bytes != n || !unpack(to, n, t.s, base64_digit, 6);
+	return *bad ? 0 : n;
 }
 
 /* ---- attributes ---- */
@@ -259,15 +261,16 @@ read_link(struct json *j, struct otlp_extras *x)
 {
 	uint8_t trace[16] = { 0 }, id[8] = { 0 };
 	uint32_t trace_len = 0, id_len = 0;
+	bool bad;
 	struct text_view key;
 
 	if (!json_enter_object(j))
 		return;
 	while (json_key(j, &key)) {
 		if (is_either(key, "traceId", "trace_id"))
-			trace_len = take_id(j, trace, sizeof trace);
+			trace_len = take_id(j, trace, sizeof trace, &bad);
 		else if (is_either(key, "spanId", "span_id"))
-			id_len = take_id(j, id, sizeof id);
+			id_len = take_id(j, id, sizeof id, &bad);
 	}
 	otlp_extras_link(x, trace, trace_len, id, id_len);
 }
@@ -287,19 +290,21 @@ static void
 read_span(struct json *j, struct otlp_span *s)
 {
 	struct text_view key;
+	bool bad;
 
 	s->span = (struct span){ .offset = input_offset(j->in) - 1 }; /* of the bracket */
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
+	s->bad_parent = false;
 	if (s->extras != NULL)
 		s->extras->nevents = s->extras->nattributes = s->extras->nlinks = s->extras
 		                                                                      ->links = 0;
 	while (json_key(j, &key)) {
 		if (is_either(key, "traceId", "trace_id"))
-			s->trace_len = take_id(j, s->trace, sizeof s->trace);
+			s->trace_len = take_id(j, s->trace, sizeof s->trace, &bad);
 		else if (is_either(key, "spanId", "span_id"))
-			s->id_len = take_id(j, s->id, sizeof s->id);
+			s->id_len = take_id(j, s->id, sizeof s->id, &bad);
 		else if (is_either(key, "parentSpanId", "parent_span_id"))
-			s->parent_len = take_id(j, s->parent, sizeof s->parent);
+			s->parent_len = take_id(j, s->parent, sizeof s->parent, &s->bad_parent);
 		else if (text_is(key, "name"))
 			json_text(j, &s->span.name);
 		else if (is_either(key, "startTimeUnixNano", "start_time_unix_nano"))

@@ -166,6 +166,7 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 
 	s->span = (struct span){ 0 };
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
+	s->bad_parent = false;
 	if (s->extras != NULL)
 		s->extras->nevents = s->extras->nattributes = s->extras->nlinks = s->extras
 		                                                                      ->links = 0;
@@ -178,6 +179,7 @@ decode_span(const struct proto_field *message, struct otlp_span *s)
 			s->span.state = text_of(&f);
 		} else if (proto_is(&f, 4, PROTO_BYTES)) {
 			decode_id(&f, s->parent, sizeof s->parent, &s->parent_len);
+			s->bad_parent = f.len > sizeof s->parent;
 		} else if (proto_is(&f, 5, PROTO_BYTES)) {
 			s->span.name = text_of(&f);
 		} else if (proto_is(&f, 6, PROTO_VARINT)) {

@@ -14,6 +14,7 @@
  * children separated by this bound count as the client's.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <string.h>
 
 #include "formats/typed.h"
@@ -250,6 +251,17 @@ kind_of(struct text_view word)
 	                                   : SPAN_KIND_NONE;
 }
 
+/* At most so many digits, as Zipkin's servers take them: shorter ones are those of smaller numbers. */
+static bool
+is_hex(struct text_view t, size_t max)
+{
+	size_t n = 0;
+
+	while (n < t.len && isxdigit((unsigned char)t.s[n]))
+		n++;
+	return n == t.len && n <= max;
+}
+
 /* An object that was entered. */
 static int
 read_span(struct zipkin *x, struct err *e)
@@ -294,6 +306,8 @@ read_span(struct zipkin *x, struct err *e)
 	s.id = span_id_of(id.s, id.len);
 	s.parent = parent.len > 0 ? span_id_of(parent.s, parent.len) : 0;
 	s.has_parent = s.parent != 0;
+	s.bad_id = reading_options(x->r)->exact_ids &&
+	           !(is_hex(trace, 32) && is_hex(id, 16) && is_hex(parent, 16));
 	s.kind = shared ? SPAN_KIND_SERVER : kind_of(kind);
 	s.follows = s.kind == SPAN_KIND_CONSUMER;
 	return keep(x, &s,

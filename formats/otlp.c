@@ -93,6 +93,13 @@ take_extras(struct otlp_span *s)
 			sizeof OTLP_LINKS_ATTRIBUTE - 1, { .type = VALUE_UINT, .u = x->links } };
 }
 
+static bool
+have_exact_length(const struct otlp_span *s)
+{
+	return s->trace_len == sizeof s->trace && s->id_len == sizeof s->id &&
+	       (s->parent_len == 0 || s->parent_len == sizeof s->parent);
+}
+
 int
 otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource *o, struct err *e)
 {
@@ -102,6 +109,7 @@ otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource 
 	span->id = number_of(s->id, s->id_len);
 	span->parent = number_of(s->parent, s->parent_len);
 	span->has_parent = span->parent != 0;
+	span->bad_id = s->bad_parent || (reading_options(r)->exact_ids && !have_exact_length(s));
 	span->no_begin = span->begin_ns <= 0;
 	span->no_end = span->end_ns <= 0;
 	span->service = o->service;

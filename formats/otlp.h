@@ -59,6 +59,7 @@ struct otlp_span {
 	struct span span;
 	uint8_t trace[16], id[8], parent[8];
 	uint32_t trace_len, id_len, parent_len;
+	bool bad_parent; /* its bytes are too many, or none that can be read */
 	uint32_t nattributes;
 	struct attribute *attributes; /* [OTLP_ATTRIBUTES_MAX], the caller's */
 	struct otlp_extras *extras;   /* the caller's; NULL: events and links are left out */

@@ -487,6 +487,11 @@ reading_span(struct reading *r, const struct span *s, struct err *e)
 		    "a span without an id or without a trace id");
 		return 0;
 	}
+	if (s->bad_id && !r->o.exact_ids) {
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, s),
+		    "span %016llx: its parent's id is none", (unsigned long long)s->id);
+		return 0;
+	}
 	r->counts.spans++;
 	if (s->no_begin || s->no_end || !in_range(s->begin_ns) || !in_range(s->end_ns) ||
 	    s->begin_ns > s->end_ns) {

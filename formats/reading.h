@@ -48,9 +48,11 @@ struct reading_options {
 	/* Bound of the names of spans, labels and nodes; further ones are "(other)". Their labels take
 	 * as much again. 0: SPAN_NAMES_MAX_BYTES. */
 	size_t names_max_bytes;
-	const char *format;    /* its name; NULL: detected by content */
-	bool message;          /* of OTLP in protobuf: the input is one message, without framing */
-	const char *correlate; /* for CTF: the rule of correlate_new(), or NULL */
+	const char *format; /* its name; NULL: detected by content */
+	bool message;       /* of OTLP in protobuf: the input is one message, without framing */
+	bool
+	    exact_ids; /* of OTLP and Zipkin, with span(): spans whose ids have a wrong length are handed out, with bad_id */
+	const char *correlate;     /* for CTF: the rule of correlate_new(), or NULL */
 	const struct mapping *map; /* for CTF: of the traced program, or NULL */
 	/* Takes ownership of a trace, which any thread may free with trace_free(). A negative
 	 * result ends the reading with that code. NULL: traces are only counted. */

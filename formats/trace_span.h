@@ -47,6 +47,8 @@ struct span {
 	uint64_t id;           /* 0: none; the span is counted as incomplete */
 	uint64_t parent;
 	bool has_parent;
+	bool
+	    bad_id; /* its parent's id is none; with reading_options.exact_ids, or one of its ids has a wrong length */
 	/* Its parent caused it and does not wait for it (FOLLOWS_FROM, a consumer of a queue). */
 	bool follows;
 	bool failed;  /* its status is an error */

@@ -159,10 +159,18 @@ put_success(const struct span_request *r, const struct receipt *receipt, struct 
 	}
 }
 
+/* Zipkin's API has no partial success: a list of which no span was taken is refused whole. */
+static bool
+is_bad(const struct span_request *r, const struct receipt *receipt)
+{
+	return receipt->malformed ||
+	       (!r->otlp && receipt->rejected > 0 && receipt->taken + receipt->lost == 0);
+}
+
 unsigned
 span_reply(const struct span_request *r, const struct receipt *receipt, struct buf *to)
 {
-	if (receipt == NULL || receipt->malformed) {
+	if (receipt == NULL || is_bad(r, receipt)) {
 		unsigned status = receipt == NULL ? r->status : 400;
 
 		put_failure(r, status, receipt == NULL ? r->why : receipt->why, to);

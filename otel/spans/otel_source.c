@@ -300,6 +300,8 @@ take_span(void *ctx, const struct span *from, struct err *e)
 
 	s->stats.spans++;
 	services_note(s->services, from, s->now);
+	if (span.bad_id)
+		return reject(s, from, "its id, its parent's or its trace's has a wrong length");
 	if (span.no_begin || span.no_end)
 		return reject(s, from, "it has no begin or no end, or ends before it begins");
 	span.begin_ns = wall_offset_mono_ns(&s->clock, span.begin_ns);
@@ -400,6 +402,7 @@ reading_for(struct otel_source *s, enum span_format format, struct reading **ret
 		.names_max_bytes = BODY_NAMES_BYTES,
 		.format = names[format],
 		.message = true,
+		.exact_ids = true,
 		.span = take_span,
 		.ctx = s };
 	int rc = 0;

@@ -100,6 +100,13 @@ answers_have_the_form_of_the_request(void **state)
 	assert_memory_equal(b.data, status, sizeof status);
 	assert_int_equal(reply(&zipkin, &all, &b), 202);
 	assert_int_equal(b.len, 0);
+	assert_int_equal(reply(&zipkin, &some, &b), 202);
+	some.taken = 0;
+	assert_int_equal(
+	    reply(&zipkin, &some, &b), 202); /* two of them were lost: too late is not bad */
+	some.lost = 0;
+	assert_int_equal(reply(&zipkin, &some, &b), 400);
+	assert_int_equal(reply(&json, &some, &b), 200);
 	proto.status = 503;
 	proto.why = "full";
 	assert_int_equal(reply(&proto, NULL, &b), 503);

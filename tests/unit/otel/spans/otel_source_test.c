@@ -352,6 +352,85 @@ what_is_refused_is_told_and_its_trace_left_out(void **state)
 }
 
 static void
+receive(struct kit *k, enum span_format format, const void *body, size_t len)
+{
+	assert_int_equal(otel_source_receive(k->s, format, body, len, (struct mono){ 10200 * MS },
+			     &k->receipt, &k->e),
+	    0);
+}
+
+/* Ids as they stand in the texts, of a span of 1 ms. */
+static void
+receive_ids(
+    struct kit *k, enum span_format format, const char *trace, const char *id, const char *parent)
+{
+	long long begin = WALL + 10100 * MS, end = begin + MS;
+	char body[600];
+	int len;
+
+	if (format == SPANS_ZIPKIN)
+		len = snprintf(body, sizeof body,
+		    "[{\"traceId\":\"%s\",\"id\":\"%s\",\"parentId\":\"%s\",\"name\":\"x\",\"timestamp\":%lld,\"duration\":1000}]",
+		    trace, id, parent, begin / 1000);
+	else
+		len = snprintf(body, sizeof body,
+		    "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"traceId\":\"%s\",\"spanId\":\"%s\",\"parentSpanId\":\"%s\","
+		    "\"name\":\"x\",\"startTimeUnixNano\":\"%lld\",\"endTimeUnixNano\":\"%lld\"}]}]}]}",
+		    trace, id, parent, begin, end);
+	receive(k, format, body, (size_t)len);
+}
+
+#define TRACE32 "000000000000000000000000000000c"
+#define SPAN16 "000000000000000"
+
+static void
+ids_of_a_wrong_length_are_refused(void **state)
+{
+	static const struct {
+		enum span_format format;
+		const char *trace, *id, *parent;
+		bool taken;
+	} cases[] = { { SPANS_OTLP_JSON, TRACE32 "1", SPAN16 "1", "", true },
+		{ SPANS_OTLP_JSON, "C2", SPAN16 "1", "", false },
+		{ SPANS_OTLP_JSON, TRACE32 "300", SPAN16 "1", "", false },
+		{ SPANS_OTLP_JSON, TRACE32 "4", "01", "", false },
+		{ SPANS_OTLP_JSON, TRACE32 "5", SPAN16 "100", "", false },
+		{ SPANS_OTLP_JSON, TRACE32 "6", SPAN16 "2", "01", false },
+		{ SPANS_OTLP_JSON, TRACE32 "7", SPAN16 "2", SPAN16 "100", false },
+		{ SPANS_OTLP_JSON, TRACE32 "8", SPAN16 "2", "no id", false },
+		{ SPANS_OTLP_JSON, TRACE32 "9", SPAN16 "2", SPAN16 "0", true },
+		{ SPANS_ZIPKIN, "a", "1", "", true }, /* as Zipkin's servers take them */
+		{ SPANS_ZIPKIN, TRACE32 "b00", SPAN16 "1", "", false },
+		{ SPANS_ZIPKIN, TRACE32 "c", SPAN16 "100", "", false },
+		{ SPANS_ZIPKIN, TRACE32 "d", SPAN16 "2", "no id", false },
+		{ SPANS_ZIPKIN, "no trace", SPAN16 "2", "", false } };
+	/* ResourceSpans { ScopeSpans { Span { trace of 16 bytes, id of 8, parent of 9, begin, end } } }, without the times */
+	static const uint8_t proto[] = { 0x0a, 43, 0x12, 41, 0x12, 39, 0x0a, 16, 0, 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0xce, 0x12, 8, 0, 0, 0, 0, 0, 0, 0, 2, 0x22, 9, 0, 0, 0,
+		0, 0, 0, 0, 0, 1 };
+	uint64_t refused = 0;
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		receive_ids(&k, cases[i].format, cases[i].trace, cases[i].id, cases[i].parent);
+		assert_int_equal(k.receipt.taken, cases[i].taken);
+		assert_int_equal(k.receipt.rejected, !cases[i].taken);
+		refused += !cases[i].taken;
+		assert_true(cases[i].taken || k.receipt.why[0] != '\0');
+	}
+	receive(&k, SPANS_OTLP_PROTO, proto, sizeof proto);
+	assert_int_equal(k.receipt.rejected, 1);
+	assert_non_null(strstr(k.receipt.why, "wrong length"));
+	poll_all(&k, 20000);
+	assert_int_equal(stats_of(&k).rejected, refused + 1);
+	assert_int_equal(stats_of(&k).records.requests,
+	    3); /* of no span whose parent's id is wrong a request was made */
+	kit_end(&k);
+}
+
+static void
 what_is_no_body_is_told_apart_from_one_without_spans(void **state)
 {
 	static const char deep[] = "\x1f\x8b\x08 gzip again";
@@ -704,6 +783,7 @@ main(void)
 		cmocka_unit_test(a_caller_outside_of_hone_begins_a_request),
 		cmocka_unit_test(a_trace_with_a_missing_parent_is_left_out_and_counted),
 		cmocka_unit_test(what_is_refused_is_told_and_its_trace_left_out),
+		cmocka_unit_test(ids_of_a_wrong_length_are_refused),
 		cmocka_unit_test(what_is_no_body_is_told_apart_from_one_without_spans),
 		cmocka_unit_test(
 		    a_span_that_comes_too_late_is_a_loss_and_one_that_comes_again_is_none),
