@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Programs without the gate: instrumentations are switched by OpAMP, sampling rates are told as Jaeger's remote sampling. They are off by default, on while
-# Hone wants them, and as the operator configured them when hone-otel has ended, or after a kill when it has started again.
+# Hone wants them, and as the operator configured them when hone-otel has ended, or after a kill when it has started again. hone-otel and honed speak TLS.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs python3 curl jq
@@ -15,8 +15,10 @@ end() {
 }
 trap end EXIT
 why() { tail -n 20 "$D/otel.log" "$D/honed.log" "$D/programs.log"; hone status; hone tracepoints; cat "$D/told"; }
-otel_up() {
-  hone-otel -o controller.url="ipc://$D/agents.sock" -o agent.node=n1 -o spans.hold=100ms -o spans.delay=300ms -o listen.grpc= -o listen.zipkin= \
+port=14320
+tls() { echo "-o tls.ca=$D/keys/$1ca.pem -o tls.certificate=$D/keys/$1$2.pem -o tls.key=$D/keys/$1$2.key"; }
+otel_up() { # NODE: whose keys it has, n1's if none is given
+  hone-otel -o controller.url="tls://localhost:$port" $(tls "agents/${1:-n1}/" agent) -o agent.node=n1 -o spans.hold=100ms -o spans.delay=300ms -o listen.grpc= -o listen.zipkin= \
     -o opamp.off=express,fs -o opamp.poll=200ms -o sampling.rate=25% 2>> "$D/otel.log" &
   otel=$!
 }
@@ -24,10 +26,16 @@ off() { grep -q "^config .*\"deactivate_instrumentations\": \"$1\"" "$D/told"; }
 rate() { grep -q "^rate $1\$" "$D/told"; }
 levers() { hone agents --json | jq -e '.agents[0].levers == {"shop": "opamp", "cart": "sampling"}'; }
 
-echo 1..19
-honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
+echo 1..20
+hone keys init --host localhost --dir "$D/keys" > "$D/keys.log" && hone keys agent n1 --dir "$D/keys" >> "$D/keys.log" && hone keys agent n2 --dir "$D/keys" >> "$D/keys.log" ||
+  bail "no keys"
+honed -o controller.agents="tls://127.0.0.1:$port" $(tls "" controller) -o tls.revoked="$D/keys/revoked.pem" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" -o learn.budget=90% -o search.budget=90% "${ALL_TRACED[@]}" 2>> "$D/honed.log" &
 honed=$!
+otel_up n2
+refused() { hone agents --json | jq -e 'any(.refused[]; .words | contains("may speak for node n2 only"))'; }
+check "hone-otel with the keys of another node is refused, with the reason" wait_for 20 refused
+kill $otel && wait $otel
 otel_up
 tests/scenario/otel/levers.py "$D/told" 2> "$D/programs.log" &
 programs=$!
