@@ -43,6 +43,7 @@ struct opamp_report { /* what an agent says; texts are "" if it does not say it 
 	enum opamp_status status;
 	const char *error;
 	bool leaves;
+	const char *client; /* User-Agent of its request, the caller's; NULL: none */
 };
 
 struct opamp_answer {

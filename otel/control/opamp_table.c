@@ -295,12 +295,17 @@ find_agent(
 	return 0;
 }
 
+#define PYTHON_CLIENT "OTel-OpAMP-Python/"
+
 /* Others may take any configuration, but do not know these keys. Elastic's distribution for Node does not name itself; what reports its effective
- * configuration is no agent in a program but one of a collector. */
+ * configuration is no agent in a program but one of a collector. Elastic's distribution for Python confirms any configuration, but switches no
+ * instrumentations (elasticotel/distro/config.py); its first versions are known by their client alone. */
 static bool
 knows_keys(const struct opamp_report *r)
 {
 	return (r->capabilities & OPAMP_ACCEPTS_CONFIG) != 0 &&
+	       (r->client == NULL ||
+		   strncmp(r->client, PYTHON_CLIENT, sizeof PYTHON_CLIENT - 1) != 0) &&
 	       (strcmp(r->distribution, "elastic") == 0 ||
 		   (r->distribution[0] == '\0' &&
 		       (r->capabilities & OPAMP_REPORTS_EFFECTIVE) == 0));

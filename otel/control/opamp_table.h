@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Agents of OpAMP in programs (Elastic's distributions of OpenTelemetry for Node, Java, PHP and Python obey the file `elastic`), and which of their
+ * Agents of OpAMP in programs (Elastic's distributions of OpenTelemetry for Node, Java and PHP obey `deactivate_instrumentations` of the file `elastic`), and which of their
  * instrumentations are on. Those that the operator names (`off`) are off unless the controller wants them; the others are left alone.
  *
  *	want(names, lease) ---> configuration with a hash ---> ask(): it is offered ---> ask(): "applied, hash" ---> confirmed

@@ -88,6 +88,7 @@ answer_opamp(struct lever_door *d, struct MHD_Connection *c, const struct buf *b
 	int rc = opamp_report_read(
 	    &r, &a, body->data != NULL ? body->data : (const uint8_t *)"", body->len, &e);
 
+	r.client = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT);
 	if (rc == 0)
 		rc = opamp_table_ask(d->o.opamp, &r, clock_mono(), &w, &news, &e);
 	if (rc == 0 && news == OPAMP_NEW)

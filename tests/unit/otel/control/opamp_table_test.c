@@ -24,6 +24,7 @@ struct kit {
 	struct opamp_table *t;
 	struct mono now;
 	enum opamp_news news;
+	const char *client;
 };
 
 /* ---- messages ---- */
@@ -138,6 +139,7 @@ ask(struct kit *k, uint8_t uid, const char *service, const char *distribution,
 
 	write_report(&in, uid, service, distribution, capabilities, hash, status);
 	assert_int_equal(opamp_report_read(&r, &a, in.data, in.len, &e), 0);
+	r.client = k->client;
 	assert_int_equal(opamp_table_ask(k->t, &r, k->now, &w, &k->news, &e), 0);
 	opamp_answer_write(&w, &out);
 	assert_false(out.failed);
@@ -262,10 +264,14 @@ agents_that_do_not_know_the_keys_are_told_nothing(void **state)
 	assert_false(ask(&k, 1, "a", "acme", 3, NULL, 0).offered);
 	assert_false(ask(&k, 2, "b", NULL, 3 | OPAMP_REPORTS_EFFECTIVE, NULL, 0).offered);
 	assert_false(ask(&k, 3, "c", "elastic", 1, NULL, 0).offered);
+	k.client = "OTel-OpAMP-Python/0.1"; /* it would confirm what it does not do */
+	assert_false(ask(&k, 4, "d", NULL, 3, NULL, 0).offered);
 	assert_true(opamp_table_confirmed(k.t));
 	opamp_table_stats(k.t, &st);
-	assert_int_equal(st.agents, 3);
+	assert_int_equal(st.agents, 4);
 	assert_int_equal(st.obey, 0);
+	k.client = "@elastic/opamp-client-node/0.5.0";
+	assert_true(ask(&k, 5, "e", NULL, 3, NULL, 0).offered);
 	opamp_table_free(k.t);
 }
 
