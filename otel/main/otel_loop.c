@@ -295,7 +295,6 @@ send_rest(struct otel *o)
 {
 	struct outbox_stats out;
 
-	read_spans(o, clock_mono(), true);
 	pack_flush(o->pack, clock_mono());
 	link_kick(o->link);
 	for (int ms = 0; ms < GOODBYE_MS && o->control.connected; ms += GOODBYE_STEP_MS) {
@@ -341,8 +340,10 @@ otel_close(struct otel *o)
 	if (o == NULL)
 		return;
 	set_back(o);
-	if (o->source != NULL)
+	if (o->link != NULL) {
+		read_spans(o, clock_mono(), true);
 		otel_report_end(o, clock_mono());
+	}
 	for (int i = 0; i < LEVER_DOORS; i++)
 		lever_door_close(o->levers[i]);
 	for (int i = 0; i < DOORS; i++)
