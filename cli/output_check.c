@@ -4,6 +4,8 @@
 #include "cli/output.h"
 #include "cli/verdict_text.h"
 
+enum { SPANS_SECONDS = 30 }; /* enough for requests that are complete late */
+
 static void
 print_mistake(struct pen *p, const json_t *m, bool spans)
 {
@@ -79,4 +81,10 @@ check_print(struct pen *p, const json_t *answer)
 		fprintf(p->out, ", %s of them with lost records",
 		    pen_count(p, number_of(answer, "lossy")));
 	fputc('\n', p->out);
+	if (n == 0 && json_array_size(requests) == 0 && !is_null(answer, "seconds") &&
+	    number_of(answer, "seconds") < SPANS_SECONDS)
+		fprintf(p->out,
+		    "Requests with spans of OpenTelemetry are complete spans.delay + spans.hold after their end, 11 s by default: "
+		    "--seconds %d\n",
+		    SPANS_SECONDS);
 }
