@@ -67,11 +67,11 @@ nginx_conf() { # PORT
 pages_up() {
   (database_up) > "$D/database.log" 2>&1 || { cat "$D/database.log"; return 1; }
   HONE_OTEL_MODULES=$MODULES start pages node tests/scenario/otel/pages.js "$D/run"
-  wait_for 20 test -s "$D/pages.log" && nginx_conf "$(head -n 1 "$D/pages.log")" > "$D/nginx.conf" || return 1
+  wait_for 60 test -s "$D/pages.log" && nginx_conf "$(head -n 1 "$D/pages.log")" > "$D/nginx.conf" || return 1
   start nginx env LD_PRELOAD=liblttng-ust-fork.so.1 nginx -p "$D" -c "$D/nginx.conf"
-  wait_for 20 bash -c '> /dev/tcp/127.0.0.1/8088'
+  wait_for 60 bash -c '> /dev/tcp/127.0.0.1/8088'
 }
-pages() { for _ in 1 2 3 4 5; do [ "$(curl -s -m 20 http://127.0.0.1:8088/)" = 200010000 ] || return 1; done; }
+pages() { for _ in 1 2 3 4 5; do [ "$(curl -s -m 60 http://127.0.0.1:8088/)" = 200010000 ] || return 1; done; }
 # The services along the path of each group, each as long as it goes on.
 leads_through() {
   jq -e --args '.types[0].groups | length > 0 and all([.path[] | split("/")[0]] | reduce .[] as $s ([]; if .[-1] == $s then . else . + [$s] end) | . == $ARGS.positional)' "$D/$1.json" "${@:2}"
@@ -107,7 +107,7 @@ check "no other requests are seen" types "GET /own" MIXED
 if [ -n "$MODULES" ]; then
   check "nginx and PostgreSQL with Hone's modules, and a service with OpenTelemetry between them, are there" pages_up
   check "and answer" pages
-  check "hone report has these requests" wait_for 30 came "GET /page" 5
+  check "hone report has these requests" wait_for 60 came "GET /page" 5
   check "each is one trace, by traceparent and tracestate in both directions" leads_through "GET__page" nginx pages postgres pages nginx
   check "no part of one is a request of its own" types "GET /own" "GET /page" MIXED
 else
@@ -117,8 +117,8 @@ fi
 # honed's is the second process that was started.
 kill "${pids[1]}" && wait "${pids[1]}"
 honed_up -o agents.sampled=50%
-wait_for 30 connected > /dev/null
+wait_for 60 connected > /dev/null
 env HONE_POLICY=/dev/shm/hone-policy "$O/tests/scenario/otel_caller" call 0 node tests/scenario/otel/between.js 40 "$O/tests/scenario/otel_caller" serve
-check "of 40 requests some are sampled at a rate of 50 %" wait_for 40 settled
+check "of 40 requests some are sampled at a rate of 50 %" wait_for 60 settled
 check "both programs have chosen the same ones, by the trace id" both_parts
 exit $FAILED

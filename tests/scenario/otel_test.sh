@@ -52,7 +52,7 @@ call() { # CODE METHOD FILE CURL'S ARGUMENTS: a call by gRPC of this method of O
   grep -qi "^grpc-status: $1" "$D/head"
 }
 
-echo 1..51
+echo 1..56
 honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" "${ALL_TRACED[@]}" 2> "$D/honed.log" &
 honed=$!
@@ -109,6 +109,13 @@ check "it is one request" wait_for 20 has_hand
 check "an empty request succeeds, in the form of its type" bash -c "$(declare -f post); D='$D'; post 200 -H '$proto' --data-binary '' $traces && [ ! -s '$D/body' ] &&
   grep -qi '^content-type: application/x-protobuf' '$D/head'"
 check "malformed JSON is 400 and a google.rpc.Status" bash -c "$(declare -f post); D='$D'; post 400 -H '$json' --data-binary '{\"resourceSpans\":[{' $traces && jq -e '.code == 3 and .message != \"\"' '$D/body'"
+# of SPAN_ID PARENT_ID TRACE: the span above with these ids
+of() { sed "s/\"spanId\":\"[0-9a-f]*\"/\"spanId\":\"$1\",\"parentSpanId\":\"$2\"/; s/a1\"/$3\"/" <<< "$span"; }
+wrap "$(of b3 b1 a3),$(of 00000000000000b4 "" a4),$(of 00000000000000b5 00000000000000ff a4)" > "$D/ids.json"
+check "a span with ids of a wrong length is refused, and one whose parent may come is taken" bash -c "$(declare -f post); D='$D'; post 200 -H '$json' --data-binary @'$D/ids.json' $traces &&
+  jq -e '.partialSuccess.rejectedSpans == \"1\" and (.partialSuccess.errorMessage | test(\"wrong length\"))' '$D/body'"
+check "to Zipkin's API, which knows no partial success, it is 400" post 400 -H "$json" --data-binary \
+  "[{\"traceId\":\"a5\",\"id\":\"b1\",\"parentId\":\"none\",\"name\":\"x\",\"timestamp\":${now%???},\"duration\":5}]" $zipkin
 check "malformed protobuf is 400" post 400 -H "$proto" --data-binary 'hello' $traces
 check "metrics and logs are 404, with what to do" bash -c "$(declare -f post); D='$D'; post 404 -H '$proto' --data-binary x http://127.0.0.1:4318/v1/metrics && grep -q OTEL_METRICS_EXPORTER '$D/body' &&
   post 404 -H '$json' --data-binary '{}' http://127.0.0.1:4318/v1/logs"
@@ -126,13 +133,28 @@ check "a malformed message by gRPC is INVALID_ARGUMENT" call 3 trace.v1.TraceSer
 python3 -c 'import sys; b = sys.stdin.buffer.read(); sys.stdout.buffer.write(bytes([1]) + len(b).to_bytes(4, "big") + b)' < "$D/bomb.gz" > "$D/bomb"
 check "a bomb by gRPC is RESOURCE_EXHAUSTED" call 8 trace.v1.TraceService "$D/bomb" -H 'grpc-encoding: gzip'
 # 512 connections are the bound.
-check "of 6,000 connections that say nothing a client by gRPC sees nothing" bash -c "tests/scenario/otel/silent.py 6000 4317 & silent=\$! &&
-  node tests/scenario/otel/client.js grpc 16 > '$D/silent.json' && kill \$silent && jq -e '.ended == 48 and .said == []' '$D/silent.json' &&
-  [ \$(awk '/VmHWM/ { print \$2 }' /proc/$otel/status) -lt 131072 ]"
+crowded() { [ "$(ls "/proc/$otel/fd" | wc -l)" -gt 500 ]; }
+unheard() { # PROTOCOL PORT: of connections that say nothing, before the client comes and meanwhile
+  local silent rc
+  tests/scenario/otel/silent.py 6000 "$2" > "$D/silent.out" &
+  silent=$!
+  wait_for 20 crowded
+  node tests/scenario/otel/client.js "$1" 16 > "$D/silent.json" && jq -e '.ended == 48 and .said == []' "$D/silent.json" &&
+    [ "$(awk '/VmHWM/ { print $2 }' "/proc/$otel/status")" -lt 131072 ]
+  rc=$?
+  kill $silent && wait $silent
+  return $rc
+}
+for it in grpc:4317 json:4318 zipkin:9411; do
+  check "of 6,000 connections that say nothing a client by ${it%:*} sees nothing" unheard "${it%:*}" "${it#*:}"
+done
 
 # ---- a full queue ----------------------------------------------------------------
 kill $otel && wait $otel
 check "SIGTERM ends it: exit 0" test $? = 0
+check "it has said how many spans it rejected, whose parents never came, and how many silent connections it closed" bash -c "grep 'of [0-9]* spans: [1-9][0-9]* rejected' '$D/otel.log' &&
+  grep '[1-9][0-9]* traces left out since spans of them are missing' '$D/otel.log' &&
+  grep -q '[1-9][0-9][0-9]* silent connections closed for new ones' '$D/otel.log'"
 otel_up -o spans.memory=1MiB -o spans.hold=3s -o spans.age=10s || bail "hone-otel does not connect again"
 # Spans of 5,600 traces are over 90 % of 1 MiB: 176 bytes each.
 fill() {
@@ -149,7 +171,7 @@ check "which it says" grep -qi '^retry-after: 2' "$D/head"
 check "by gRPC it is UNAVAILABLE, with RetryInfo of 2 s" bash -c "$(declare -f call); D='$D' && call 14 trace.v1.TraceService '$D/empty' &&
   sed -n 's/^grpc-status-details-bin: *\([^[:cntrl:]]*\).*/\1==/p' '$D/head' | base64 -d 2> /dev/null | grep -qa 'google.rpc.RetryInfo'"
 check "the SDK repeats its requests" client retry json 8
-all_came() { report && jq -e '[.types[] | select(.type == "GET /basket" or .type == "GET /ping") | .count] == ['"$((372 + newer)), $((372 + newer))"']' "$D/report.json"; }
+all_came() { report && jq -e '[.types[] | select(.type == "GET /basket" or .type == "GET /ping") | .count] == ['"$((388 + newer)), $((388 + newer))"']' "$D/report.json"; }
 check "and none of its spans is lost" wait_for 20 all_came
 
 # ---- a diagnosis -----------------------------------------------------------------
