@@ -129,6 +129,7 @@ post_status(struct otel *o, const struct otel_source_stats *s)
 	st.rejected_ns = gates.off_ns / 2;
 	st.inherent = s->records.records - s->records.point_records;
 	st.tracer_ok = true;
+	st.below_missing = "hone-otel takes spans alone; below them looks hone-agent";
 	st.guard_ok =
 	    true; /* what gates turn on ends with their lease; hone-otel itself is the guardian of what has none */
 	status_encode(&st, &b);
