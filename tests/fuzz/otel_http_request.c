@@ -79,7 +79,12 @@ check_source(const struct span_request *r, const void *body, size_t len)
 	check(otel_source_want(s, &w, now, &e) == 0);
 	check(otel_source_receive(s, r->format, body, len, now, &receipt, &e) == 0);
 	status = span_reply(r, &receipt, &reply);
-	check(status == (receipt.malformed ? 400 : r->otlp ? 200 : 202));
+	if (r->otlp)
+		check(status == (receipt.malformed ? 400 : 200));
+	else
+		check(status == 202 ||
+		      (status == 400 && (receipt.malformed || receipt.rejected > 0)));
+	check(status != 400 || receipt.taken + receipt.lost == 0);
 	check(!receipt.malformed || receipt.taken == 0);
 	buf_release(&reply);
 	check_records(s, now);
