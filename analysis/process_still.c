@@ -7,59 +7,6 @@
 #include <stdlib.h>
 
 #include "analysis/thread_history_inside.h"
-#include "base/array.h"
-
-/* ---- parts of paths ---- */
-
-void
-path_parts_release(struct path_parts *p)
-{
-	free(p->items);
-	*p = (struct path_parts){ 0 };
-}
-
-static bool
-put(struct path_parts *p, const struct path_part *x)
-{
-	if (p->nitems == PATH_PARTS_MAX) {
-		p->items[p->next] = *x;
-		p->next = (p->next + 1) % PATH_PARTS_MAX;
-		return true;
-	}
-	assert(p->next == 0);
-	if (!array_reserve_max(p->items, p->items_cap, p->nitems + 1, PATH_PARTS_MAX))
-		return false;
-	p->items[p->nitems++] = *x;
-	return true;
-}
-
-int
-path_parts_add(
-    struct path_parts *p, const struct trace *t, const struct critpath *path, struct err *e)
-{
-	for (uint32_t i = 1; i < path->nsteps; i++) {
-		const struct step *a = &path->steps[i - 1], *b = &path->steps[i];
-		const struct event *to = &t->events[b->event];
-		const struct path_part x = { .begin_ns = a->time_ns,
-			.end_ns = b->time_ns,
-			.process = { to->node, to->pid },
-			.tid = to->tid,
-			.from = a->label,
-			.to = b->label,
-			.between = b->owner == LABEL_NONE,
-			.first = i == 1 };
-
-		if (!put(p, &x))
-			return err_set(e, ERR_MEMORY, "out of memory for parts of paths");
-	}
-	return 0;
-}
-
-static const struct path_part *
-part_at(const struct path_parts *p, uint32_t i)
-{
-	return &p->items[(p->next + i) % p->nitems];
-}
 
 /* ---- stills ---- */
 
@@ -153,7 +100,7 @@ find_stills(struct still **ret, uint32_t *nret, const struct still_input *in, st
 	if (all == NULL || sorted == NULL || stills == NULL)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct path_part *p = part_at(in->parts, i);
+		const struct path_part *p = path_parts_at(in->parts, i);
 
 		all[i] = is_examined(in, p) ? unexplained_ns(in, p, &stills[i]) : 0;
 		if (all[i] > 0)
@@ -296,73 +243,32 @@ still_time(const struct still *stills, uint32_t n, const struct path_part *p)
 
 /* ---- the share ---- */
 
-struct still_request {
-	int64_t begin_ns;
-	double t, x; /* ns */
+struct stills { /* of one process, by time */
+	const struct still *items;
+	uint32_t n;
 };
 
-/* The requests that count, each with its time in the process while that stood still. Returns how many. */
-static uint32_t
-requests_of(
-    struct still_request *ret, const struct still_input *in, const struct still *stills, uint32_t n)
+static double
+lost_ns(const struct path_part *p, const void *of)
 {
-	uint32_t nret = 0, i = 0, nparts = in->parts->nitems;
+	const struct stills *s = of;
 
-	while (i < nparts && !part_at(in->parts, i)->first)
-		i++; /* its begin is not kept any more */
-	while (i < nparts) {
-		const struct path_part *first = part_at(in->parts, i), *last = first;
-		struct still_request *r = &ret[nret];
-
-		*r = (struct still_request){ .begin_ns = first->begin_ns };
-		do {
-			last = part_at(in->parts, i++);
-			r->x += still_time(stills, n, last);
-		} while (i < nparts && !part_at(in->parts, i)->first);
-		r->t = (double)(last->end_ns - r->begin_ns);
-		nret += r->begin_ns >= in->from_ns && last->end_ns <= in->to_ns;
-	}
-	return nret;
-}
-
-static int
-by_begin(const void *x, const void *y)
-{
-	const struct still_request *a = x, *b = y;
-
-	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+	return still_time(s->items, s->n, p);
 }
 
 /* Step 6. */
 static void
-share_of(struct process_still *ret, struct still_request *r, uint32_t n, double confidence)
+share_of(struct process_still *ret, const struct still_input *in, const struct still *stills,
+    uint32_t n, double confidence, struct path_request *r)
 {
-	double t = 0, x = 0, part = 0, whole = 0, squares = 0, sum = 0, error;
+	const struct stills of = { stills, n };
+	struct lost_share s;
 
-	for (uint32_t i = 0; i < n; i++) {
-		t += r[i].t / n;
-		x += r[i].x / n;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		part += (r[i].x - x) * (r[i].t - t);
-		whole += (r[i].t - t) * (r[i].t - t);
-	}
-	ret->requests = n;
-	if (!(whole > 0))
-		return;
-	ret->share = part / whole;
-	qsort(r, n, sizeof *r, by_begin);
-	for (uint32_t i = 0; i < n; i++) {
-		sum += (r[i].x - x) * (r[i].t - t) - ret->share * (r[i].t - t) * (r[i].t - t);
-		if (i + 1 < n && r[i + 1].begin_ns / PROCESS_STILL_SLICE_NS ==
-				     r[i].begin_ns / PROCESS_STILL_SLICE_NS)
-			continue;
-		squares += sum * sum;
-		sum = 0;
-	}
-	error = gsl_cdf_ugaussian_Pinv((1 + confidence) / 2) * sqrt(squares) / whole;
-	ret->share_low = ret->share - error;
-	ret->share_high = ret->share + error;
+	ret->requests = path_requests(r, in->parts, in->from_ns, in->to_ns, lost_ns, &of);
+	s = path_requests_share(r, ret->requests, false, confidence);
+	ret->share = s.share;
+	ret->share_low = s.interval.low;
+	ret->share_high = s.interval.high;
 }
 
 struct edge_time {
@@ -384,7 +290,7 @@ edge_of(struct process_still *ret, const struct still_input *in, const struct st
 		return ERR_MEMORY;
 	ret->from = ret->to = LABEL_NONE;
 	for (uint32_t i = 0; i < in->parts->nitems; i++) {
-		const struct path_part *p = part_at(in->parts, i);
+		const struct path_part *p = path_parts_at(in->parts, i);
 		double all = (double)(p->end_ns - p->begin_ns), still;
 		struct edge_time *x = edges;
 
@@ -419,7 +325,7 @@ edge_of(struct process_still *ret, const struct still_input *in, const struct st
 
 static int
 judge_process(struct process_still *ret, const struct still_input *in, struct still *certain,
-    uint32_t n, double confidence, struct still_request *r, struct arena *a)
+    uint32_t n, double confidence, struct path_request *r, struct arena *a)
 {
 	struct process_still x = { .certain = n, .process = certain->process };
 	struct still *stills = all_gaps(in, certain, &n, a);
@@ -432,33 +338,11 @@ judge_process(struct process_still *ret, const struct still_input *in, struct st
 	x.stills = n;
 	x.period_ns = (double)(stills[n - 1].end_ns - stills[0].begin_ns) / n;
 	x.still_ns = still_part(stills, n) * x.period_ns;
-	share_of(&x, r, requests_of(r, in, stills, n), confidence);
+	share_of(&x, in, stills, n, confidence, r);
 	if (ret->stills > 0 && x.share <= ret->share)
 		return 0;
 	*ret = x;
 	return edge_of(ret, in, stills, n, confidence, a);
-}
-
-/* The time in which all events are known: from the oldest one on, until twice the longest request before the newest one. */
-static void
-set_time(struct still_input *in)
-{
-	int64_t newest_ns = INT64_MIN, longest_ns = 0, begin_ns = 0;
-
-	in->from_ns = INT64_MAX;
-	for (uint32_t i = 0; i < in->nevents; i++) {
-		int64_t at_ns = in->threads[i].time_ns;
-
-		in->from_ns = at_ns < in->from_ns ? at_ns : in->from_ns;
-		newest_ns = at_ns > newest_ns ? at_ns : newest_ns;
-	}
-	for (uint32_t i = 0; i < in->parts->nitems; i++) {
-		const struct path_part *p = part_at(in->parts, i);
-
-		begin_ns = p->first || i == 0 ? p->begin_ns : begin_ns;
-		longest_ns = p->end_ns - begin_ns > longest_ns ? p->end_ns - begin_ns : longest_ns;
-	}
-	in->to_ns = newest_ns - 2 * longest_ns;
 }
 
 int
@@ -468,7 +352,7 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 	uint32_t n = history->nevents, nstills;
 	struct past_event *threads = arena_alloc(a, (n + 1) * sizeof *threads),
 			  *processes = arena_alloc(a, (n + 1) * sizeof *processes);
-	struct still_request *r = arena_alloc(a, (parts->nitems + 1) * sizeof *r);
+	struct path_request *r = arena_alloc(a, (parts->nitems + 1) * sizeof *r);
 	struct still_input in = { parts, threads, processes, n, 0, 0 };
 	struct still *stills;
 	uint32_t judged = 0;
@@ -484,7 +368,7 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 		threads[i] = processes[i] = history->events[i];
 	qsort(threads, n, sizeof *threads, past_in_threads);
 	qsort(processes, n, sizeof *processes, past_in_processes);
-	set_time(&in);
+	path_parts_time(&in.from_ns, &in.to_ns, parts, history);
 	if (find_stills(&stills, &nstills, &in, a) != 0)
 		goto no_memory;
 	for (uint32_t i = 0, end; i < nstills && rc == 0; i = end) {

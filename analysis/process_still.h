@@ -5,37 +5,13 @@
  * nothing to do, work that is there for it, and a process that records nothing until that begins: threads that are free take work at
  * once.
  *
- * Kept are the parts of critical paths by process, of one request type; what threads did meanwhile is in the history of all
+ * Where requests were is in the parts of their critical paths (path_parts.h), what threads did meanwhile in the history of all
  * types (thread_history.h).
  */
 #ifndef ANALYSIS_PROCESS_STILL_H
 #define ANALYSIS_PROCESS_STILL_H
 
-#include "analysis/critpath.h"
-#include "analysis/thread_history.h"
-
-/* A step of a critical path: the time before it is in the process of the event at its end. */
-struct path_part {
-	int64_t begin_ns, end_ns;
-	struct process_id process;
-	uint32_t tid;
-	uint32_t from, to; /* labels */
-	bool between;      /* it lies between two units */
-	bool first;        /* of its request */
-};
-
-/* The newest PATH_PARTS_MAX ones; 48 bytes each. All zeroes: empty. */
-enum { PATH_PARTS_MAX = 1 << 15 };
-struct path_parts {
-	struct path_part *items; /* a ring from items[next] on, once it is full */
-	uint32_t nitems, items_cap, next;
-};
-
-void path_parts_release(struct path_parts *p); /* is empty then */
-
-/* Takes the steps of the critical path of a trace. O(steps). ERR_MEMORY. */
-int path_parts_add(
-    struct path_parts *p, const struct trace *t, const struct critpath *path, struct err *e);
+#include "analysis/path_parts.h"
 
 struct process_still {
 	uint32_t stills;  /* how often it stood still; 0: no process does, and the rest is 0 */
@@ -74,13 +50,12 @@ enum { PROCESS_STILL_MIN = 3, PROCESS_STILL_LEAST_NS = 1000000 };
  *    to do when a process is stopped. Not if most of their time lies between the same two records of a unit: then it is that work.
  * 5. They have more than PROCESS_STILL_MOST of the time: none. Rather it works for requests that are not recorded.
  * 6. X is the time that a request spends in the process while it stands still, T its response time: the share is cov(X, T) / var(T). Its
- *    interval, with this confidence, is that of a ratio of sums over slices of time (PROCESS_STILL_SLICE_NS): requests that one still
- *    delays count as one (Cochran, Sampling Techniques, 1977, sections 6.3 and 9A.2).
+ *    interval, with this confidence, is that of a ratio of sums over slices of time: requests that one still
+ *    delays count as one (path_requests_share()).
  *
  * Only requests that lie between the oldest and the newest events of the history count. O(n log n) with n the events of the history and the
  * parts. Uses the arena. ERR_MEMORY.
  */
-enum { PROCESS_STILL_SLICE_NS = 100000000 };
 int process_still_of(struct process_still *ret, const struct path_parts *parts,
     const struct thread_history *history, double confidence, struct arena *a, struct err *e);
 

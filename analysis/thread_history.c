@@ -202,12 +202,14 @@ same_thread(const struct past_event *x, const struct thread_wait *w)
 	return past_by_process(x->process, w->to) == 0 && x->tid == w->tid;
 }
 
-/* The time between these successive events of the thread belongs to a unit of another request. */
+/* The time between these successive events of the thread belongs to a unit of another request, or to another one of the same. */
 static bool
 is_work(const struct past_event *a, const struct past_event *b, const struct thread_wait *w)
 {
 	return same_thread(a, w) && same_thread(b, w) && a->trace_id == b->trace_id &&
-	       a->unit == b->unit && b->kind != RECORD_JOIN && a->trace_id != w->trace_id;
+	       a->unit == b->unit && b->kind != RECORD_JOIN &&
+	       (w->own ? a->trace_id == w->trace_id && a->unit != w->unit
+		       : a->trace_id != w->trace_id);
 }
 
 /* Adds what the thread did from begin_ns to end_ns; pairs: by successive events. */

@@ -25,7 +25,9 @@ struct thread_wait {
 	int64_t begin_ns, end_ns;
 	struct process_id from; /* of the event at its begin */
 	struct process_id to;   /* of the event at its end, ... */
-	uint32_t tid;           /* ... and its thread */
+	uint32_t tid;           /* ... and its thread ... */
+	uint32_t unit;          /* ... and its unit: index within its trace */
+	bool own; /* other units of the same request occupy the thread; else other requests do */
 };
 
 enum wait_cause {
@@ -74,8 +76,8 @@ void thread_history_partial(struct thread_history *h);
  *
  *  1. A wait that began before the oldest event of the history, or that is empty, is not examined;
  *     fewer than THREAD_HISTORY_WAITS_MIN that are: unknown.
- *  2. Occupied: the thread's time between two successive events of one unit of another request,
- *     unless the later one is a join (the unit waited itself). Summed for each request type and
+ *  2. Occupied: the thread's time between two successive events of one unit of another request (where
+ *     the wait says so, of another unit of the same one), unless the later one is a join (the unit waited itself). Summed for each request type and
  *     first event of the unit; the largest sum counts.
  *  3. Still: the time between two successive events of the process in which it would usually have
  *     begun THREAD_HISTORY_SILENT_MIN units.

@@ -51,6 +51,7 @@ struct thread_job {
 struct thread_jobs {
 	struct thread_job *items; /* as many as there are events */
 	uint32_t n;
+	double joining_ns; /* of all of them, until joins */
 };
 
 static void
@@ -64,6 +65,8 @@ add_thread(struct thread_jobs *jobs, const struct past_event *x, uint32_t n)
 		/* 1 and 2 */
 		if (i < n && same_unit(&x[i - 1], &x[i]) && !(turns && x[i].kind == RECORD_JOIN)) {
 			job_ns += (double)(x[i].time_ns - x[i - 1].time_ns);
+			if (x[i].kind == RECORD_JOIN)
+				jobs->joining_ns += (double)(x[i].time_ns - x[i - 1].time_ns);
 			continue;
 		}
 		/* 3 */
@@ -159,7 +162,7 @@ add_threads(struct thread_load *l, struct thread_jobs *jobs, const struct past_e
 {
 	struct moments m;
 	int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-	double threads = (double)l->threads / l->processes, all_ns;
+	double threads = (double)l->threads / l->processes, all_ns, held_ns;
 
 	for (uint32_t i = 0, end; i < nevents; i = end) {
 		for (end = i; end < nevents && events[end].tid == events[i].tid &&
@@ -184,7 +187,9 @@ add_threads(struct thread_load *l, struct thread_jobs *jobs, const struct past_e
 		return;
 	all_ns = (double)(last_ns - first_ns) * l->threads;
 	l->jobs = jobs->n;
-	l->utilisation = fmin(1, measure_jobs(&m, jobs) / all_ns);
+	held_ns = measure_jobs(&m, jobs);
+	l->utilisation = fmin(1, held_ns / all_ns);
+	l->joining = held_ns > 0 ? jobs->joining_ns / held_ns : 0;
 	l->service_ns = m.mean;
 	l->service_cv = cv_of(&m);
 	l->expected_ns = thread_load_expected_ns(
@@ -202,7 +207,7 @@ thread_load_of(struct thread_load *ret, const struct thread_history *h,
 	struct thread_load l = { 0 };
 	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
 	struct thread_wait *sorted = arena_alloc(a, (nwaits + 1) * sizeof *sorted);
-	struct thread_jobs jobs = { arena_alloc(a, (h->nevents + 1) * sizeof *jobs.items), 0 };
+	struct thread_jobs jobs = { arena_alloc(a, (h->nevents + 1) * sizeof *jobs.items), 0, 0 };
 
 	*ret = l;
 	if (events == NULL || sorted == NULL || jobs.items == NULL)

@@ -14,8 +14,9 @@ struct thread_load {
 	uint32_t processes; /* ... in so many processes */
 	uint64_t jobs;      /* times that one of them was held */
 	double utilisation; /* share of the time that they were held, 0..1 */
-	double service_ns;  /* how long, mean ... */
-	double service_cv;  /* ... and coefficient of variation */
+	double joining;    /* share of that in which the unit waited for another one to end, 0..1 */
+	double service_ns; /* how long, mean ... */
+	double service_cv; /* ... and coefficient of variation */
 	double wait_ns; /* mean of the waits, less the shortest one: it is the way to the thread */
 	double expected_ns; /* thread_load_expected_ns(); INFINITY: the threads are always held */
 	/* The utilisation and expected_ns if no job were long: THREAD_JOB_LONG times the median of those that begin with the same
@@ -45,7 +46,8 @@ double thread_load_expected_ns(
  * 1. A thread is held by a unit between two successive events of the thread that are of this unit.
  * 2. Where units take turns on a thread (an event loop: one event in twenty or more resumes a unit after
  *    another one had the thread), a unit that waits for a join does not hold it.
- * 3. A job is the time that a thread is held by one unit without another one between.
+ * 3. A job is the time that a thread is held by one unit without another one between. Of that the unit waits for another one where the
+ *    later event is a join.
  * 4. A long job would usually take the median of those that begin with the same label.
  *
  * All zeroes: no wait, or no job. The time that counts is that of the history's events. O(n log n) with n

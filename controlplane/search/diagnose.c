@@ -93,7 +93,7 @@ diagnose_trace(struct search_port *port, struct diagnosis *d, const struct trace
 	port->counts->moved += path->path.moved;
 	if (port->history != NULL &&
 	    ((rc = wait_list_add(&d->waits, t, &path->path, NULL, e)) != 0 ||
-		(rc = path_parts_add(&d->parts, t, &path->path, e)) != 0))
+		(rc = path_parts_add(&d->parts, t, &path->path, root->key.a, e)) != 0))
 		return rc;
 	if (d->is_ready && d->groups != NULL &&
 	    calls->began_after(port->owner, t, d->ready.ns + SETTLE_NS)) {

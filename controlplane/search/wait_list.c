@@ -45,7 +45,8 @@ wait_list_add(struct wait_list *l, const struct trace *t, const struct critpath 
 			    .end_ns = b->time_ns,
 			    .from = { from->node, from->pid },
 			    .to = { to->node, to->pid },
-			    .tid = to->tid },
+			    .tid = to->tid,
+			    .unit = to->unit },
 			.between = b->owner == LABEL_NONE,
 		};
 
@@ -56,7 +57,7 @@ wait_list_add(struct wait_list *l, const struct trace *t, const struct critpath 
 	return 0;
 }
 
-const struct thread_wait *
+struct thread_wait *
 wait_list_of(const struct wait_list *l, const struct gap *gap, uint32_t *n, struct arena *a)
 {
 	struct thread_wait *ret = arena_alloc(a, (l->nitems + 1) * sizeof *ret);

@@ -33,7 +33,7 @@ int wait_list_add(struct wait_list *l, const struct trace *t, const struct critp
 
 /* The waits between the ends of this gap, in the arena. Returns their number; NULL with 0: none, or
  * no memory. O(WAITS_MAX). */
-const struct thread_wait *wait_list_of(
+struct thread_wait *wait_list_of(
     const struct wait_list *l, const struct gap *gap, uint32_t *n, struct arena *a);
 
 #endif

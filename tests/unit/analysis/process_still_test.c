@@ -116,7 +116,7 @@ add_request(struct world *w, int64_t at_ns, int64_t work_ns, bool recorded, bool
 	}
 	assert_int_equal(thread_history_add(w->history, &t, w->labels, &w->e), 0);
 	if (mine)
-		assert_int_equal(path_parts_add(&w->parts, &t, &path, &w->e), 0);
+		assert_int_equal(path_parts_add(&w->parts, &t, &path, 0, &w->e), 0);
 }
 
 /* For 10 s, 150 requests/s, of which each works for 1 to 3 ms. */

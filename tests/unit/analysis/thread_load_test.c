@@ -166,6 +166,24 @@ a_unit_of_an_event_loop_does_not_hold_it_while_it_waits(void **state)
 	assert_int_equal(thread_load_of(&l, w->history, w->waits, w->nwaits, &w->arena, &w->e), 0);
 	assert_near(l.utilisation, 0.02, 0.001);
 	assert_int_equal(l.jobs, 2000);
+	assert_near(l.joining, 0, 1e-9);
+}
+
+static void
+a_unit_of_a_pool_holds_its_thread_while_it_waits(void **state)
+{
+	struct world *w = *state;
+	struct thread_load l;
+
+	for (int64_t i = 0; i < 1000; i++) { /* 1 us and 199 us of its own, 800 us until the join */
+		int64_t at_ns = 1000000 + i * 2000000;
+
+		add_unit(w, 1, at_ns, at_ns + 801000, at_ns + 1000000);
+		add_wait(w, 1, at_ns - 100, at_ns);
+	}
+	assert_int_equal(thread_load_of(&l, w->history, w->waits, w->nwaits, &w->arena, &w->e), 0);
+	assert_near(l.utilisation, 0.5, 0.001);
+	assert_near(l.joining, 0.8, 0.001);
 }
 
 /* One unit in ten holds the thread for 5 ms, the others for 0.4 to 0.6 ms; or all do for times that are exponential. */
@@ -226,6 +244,8 @@ main(void)
 		cmocka_unit_test(threads_that_are_always_held_let_requests_wait_for_ever),
 		cmocka_unit_test_setup_teardown(
 		    a_unit_of_an_event_loop_does_not_hold_it_while_it_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_unit_of_a_pool_holds_its_thread_while_it_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_long_jobs_lead_to_is_told_from_what_others_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "analysis/thread_delay.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/thread_history_inside.h"
+
+struct delay_input {
+	const struct past_event *events; /* all, by thread */
+	uint32_t nevents;
+	const struct thread_wait *threads; /* sorted: those that delay requests */
+	uint32_t nthreads;
+};
+
+static int
+by_thread(const void *x, const void *y)
+{
+	const struct thread_wait *a = x, *b = y;
+	int order = past_by_process(a->to, b->to);
+
+	return order != 0 ? order : past_compare(a->tid, b->tid);
+}
+
+static bool
+same_thread(const struct past_event *x, struct process_id process, uint32_t tid)
+{
+	return past_by_process(x->process, process) == 0 && x->tid == tid;
+}
+
+enum holder {
+	HOLDER_UNIT,    /* any but the unit that waits */
+	HOLDER_REQUEST, /* another request */
+	HOLDER_OWN      /* another unit of the same request */
+};
+struct time_part { /* of a thread, in which a unit waits for it */
+	struct process_id process;
+	uint32_t tid;
+	int64_t begin_ns, end_ns;
+	uint64_t trace_id;
+	uint32_t unit;
+	enum holder by;
+};
+
+/* Between these successive events of the thread such a holder has it. */
+static bool
+is_held(const struct past_event *a, const struct past_event *b, const struct time_part *p)
+{
+	bool own = a->trace_id == p->trace_id;
+
+	return a->trace_id == b->trace_id && a->unit == b->unit && b->kind != RECORD_JOIN &&
+	       (p->by == HOLDER_REQUEST  ? !own
+		   : p->by == HOLDER_OWN ? own && a->unit != p->unit
+					 : !own || a->unit != p->unit);
+}
+
+/* The time of the part in which others hold the thread. */
+static double
+held_ns(const struct delay_input *in, const struct time_part *p)
+{
+	const struct past_event key = {
+		.time_ns = p->begin_ns, .process = p->process, .tid = p->tid
+	};
+	double sum_ns = 0;
+
+	for (uint32_t i = past_first_from(in->events, in->nevents, &key, past_in_threads);
+	     i < in->nevents && same_thread(&in->events[i], p->process, p->tid); i++) {
+		const struct past_event *a = &in->events[i > 0 ? i - 1 : 0], *b = &in->events[i];
+		int64_t from = a->time_ns > p->begin_ns ? a->time_ns : p->begin_ns,
+			to = b->time_ns < p->end_ns ? b->time_ns : p->end_ns;
+
+		if (same_thread(a, p->process, p->tid) && is_held(a, b, p) && to > from)
+			sum_ns += (double)(to - from);
+		if (b->time_ns >= p->end_ns)
+			break;
+	}
+	return sum_ns;
+}
+
+/* 1 */
+static double
+lost_ns(const struct path_part *p, const void *of)
+{
+	const struct delay_input *in = of;
+	const struct thread_wait key = { .to = p->process, .tid = p->tid };
+
+	if (bsearch(&key, in->threads, in->nthreads, sizeof key, by_thread) == NULL)
+		return 0;
+	return p->between ? (double)(p->end_ns - p->begin_ns)
+	                  : held_ns(in, &(struct time_part){ p->process, p->tid, p->begin_ns,
+					    p->end_ns, p->trace_id, p->unit, HOLDER_UNIT });
+}
+
+static int
+sort_events(struct delay_input *in, const struct thread_history *h, struct arena *a)
+{
+	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
+
+	if (events == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < h->nevents; i++)
+		events[i] = h->events[i];
+	qsort(events, h->nevents, sizeof *events, past_in_threads);
+	in->events = events;
+	in->nevents = h->nevents;
+	return 0;
+}
+
+int
+thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
+    const struct thread_history *history, const struct thread_wait *waits, uint32_t nwaits,
+    double confidence, struct arena *a, struct err *e)
+{
+	struct path_request *r = arena_alloc(a, (parts->nitems + 1) * sizeof *r);
+	struct thread_wait *threads = arena_alloc(a, (nwaits + 1) * sizeof *threads);
+	struct delay_input in = { .threads = threads };
+	struct lost_share s;
+	int64_t from_ns, to_ns;
+	double times;
+
+	*ret = (struct thread_delay){ 0 };
+	if (r == NULL || threads == NULL || sort_events(&in, history, a) != 0)
+		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
+	if (nwaits == 0)
+		return 0;
+	for (uint32_t i = 0; i < nwaits; i++)
+		threads[i] = waits[i];
+	qsort(threads, nwaits, sizeof *threads, by_thread);
+	for (uint32_t i = 0; i < nwaits; i++)
+		if (i == 0 || by_thread(&threads[in.nthreads - 1], &threads[i]) != 0)
+			threads[in.nthreads++] = threads[i];
+	path_parts_time(&from_ns, &to_ns, parts, history);
+	ret->requests = path_requests(r, parts, from_ns, to_ns, lost_ns, &in);
+	/* 2 */
+	s = path_requests_share(r, ret->requests, true, confidence);
+	/* 3 */
+	times = fmin(1, fmax(0, s.slope));
+	ret->share = times * s.share;
+	ret->share_low = times * s.interval.low;
+	ret->share_high = times * s.interval.high;
+	return 0;
+}
+
+int
+thread_delay_explains(double *ret, const struct thread_history *history,
+    const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e)
+{
+	struct path_request *r = arena_alloc(a, (nwaits + 1) * sizeof *r);
+	struct delay_input in = { 0 };
+	struct lost_share s;
+	uint32_t n = 0;
+	int64_t oldest_ns = INT64_MAX;
+
+	*ret = 0;
+	if (r == NULL || sort_events(&in, history, a) != 0)
+		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
+	for (uint32_t i = 0; i < history->nevents; i++)
+		oldest_ns = history->events[i].time_ns < oldest_ns ? history->events[i].time_ns
+		                                                   : oldest_ns;
+	for (uint32_t i = 0; i < nwaits; i++) {
+		const struct thread_wait *w = &waits[i];
+
+		if (w->begin_ns >= oldest_ns)
+			r[n++] = (struct path_request){ .begin_ns = w->begin_ns,
+				.t = (double)(w->end_ns - w->begin_ns),
+				.x = held_ns(&in, &(struct time_part){ w->to, w->tid, w->begin_ns,
+						      w->end_ns, w->trace_id, w->unit,
+						      own ? HOLDER_OWN : HOLDER_REQUEST }) };
+	}
+	if (n < THREAD_HISTORY_WAITS_MIN)
+		return 0;
+	s = path_requests_share(r, n, false, 0.95);
+	*ret = fmin(1, fmax(0, fmin(1, s.slope) * s.share));
+	return 0;
+}

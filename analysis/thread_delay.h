@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What requests lose while they wait for threads, wherever that is: between two units, until a thread takes the work; and inside a unit,
+ * where units take turns on a thread (an event loop), since a unit that has slept, or whose call has come back, waits again until the
+ * thread is free. All waits for the same threads are one queue: each edge has only a part of what a long unit in it delays.
+ */
+#ifndef ANALYSIS_THREAD_DELAY_H
+#define ANALYSIS_THREAD_DELAY_H
+
+#include "analysis/path_parts.h"
+
+struct thread_delay {
+	uint32_t requests;
+	double share;                 /* of the variance of the response times within groups ... */
+	double share_low, share_high; /* ... with its interval */
+};
+
+/*
+ * Of the threads that ended these waits.
+ *
+ * 1. X of a request is the time that it waits between two units for one of the threads, and, inside a unit on such a thread, the
+ *    time that the thread is held by other units.
+ * 2. The share is cov(X, T) / var(T), with T the response time (path_requests_share()).
+ * 3. A unit that sleeps does not need the thread that others hold meanwhile. Where requests take less than X longer (the slope of the
+ *    least squares of T on X is below 1), the share is multiplied by the slope: it is then what X explains of the variance of T.
+ *
+ * Only requests that lie between the oldest and the newest events of the history count. All zeroes: no wait, or no request. Of requests
+ * that are a sample the second part of step 1 is too small. O(n log n) with n the events of the history and the parts. Uses the arena.
+ * ERR_MEMORY.
+ */
+int thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
+    const struct thread_history *history, const struct thread_wait *waits, uint32_t nwaits,
+    double confidence, struct arena *a, struct err *e);
+
+/*
+ * The part of the variance of the length of these waits, which are of one edge, that goes with the time in which requests held the thread, 0 to 1, by
+ * the same slope: other requests, or, `own`, other units of the same request that were between two of their events. 0: fewer than
+ * THREAD_HISTORY_WAITS_MIN of them, or all are equally long. Cost and errors as above.
+ */
+int thread_delay_explains(double *ret, const struct thread_history *history,
+    const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e);
+
+#endif
