@@ -132,6 +132,12 @@ verdict_waited_put(struct buf *out, const json_t *v)
 	buf_printf(out, "%.0f %% (%.0f to %.0f %%) of this time in %.0f requests ",
 	    number_of(waited, "share") * 100, number_of(waited, "share_low") * 100,
 	    number_of(waited, "share_high") * 100, number_of(waited, "waits"));
+	if (is_word(waited, "cause", "occupied") &&
+	    is_word(json_object_get(v, "pool"), "state", "own-units")) {
+		buf_printf(out, "the thread of %s worked for another unit of the same request (%s)",
+		    member(waited, "service"), member(waited, "unit"));
+		return;
+	}
 	if (is_word(waited, "cause", "occupied")) {
 		buf_printf(out, "the thread of %s worked for another request, of type %s (%s)",
 		    member(waited, "service"), member(waited, "type"), member(waited, "unit"));
@@ -775,7 +781,9 @@ verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
 static bool
 is_usual_wait(const json_t *v)
 {
-	return is_word(json_object_get(v, "pool"), "state", "usual");
+	const json_t *pool = json_object_get(v, "pool");
+
+	return is_word(pool, "state", "usual") || is_word(pool, "state", "waiting");
 }
 
 static bool

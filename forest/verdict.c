@@ -96,13 +96,28 @@ verdict_is_whole(const struct verdict *v)
 	       (v->tail_key == NULL || v->tail_key[0] == '\0');
 }
 
+/* The waits are what a load leads to, or what others lead to. */
+static bool
+is_of_load(const struct verdict *v)
+{
+	return v->pool == POOL_USUAL || v->pool == POOL_WAITING;
+}
+
 /* Waits for threads, of which enough is certainly new. */
 static bool
 is_new_wait(const struct verdict *v)
 {
 	return v->handed_over &&
-	       v->new_low > (v->pool == POOL_USUAL || v->pool == POOL_NONE ? VERDICT_NEW_WAIT
-									   : VERDICT_NEW_ODD);
+	       v->new_low >
+	           (is_of_load(v) || v->pool == POOL_NONE ? VERDICT_NEW_WAIT : VERDICT_NEW_ODD);
+}
+
+/* Of nearly all that varies it is said where, if its parts have it together. */
+static bool
+is_spread_too_far(const struct verdict *v, double effect_min)
+{
+	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE &&
+	       v->effect < VERDICT_SPREAD_OVER * effect_min;
 }
 
 bool
@@ -125,7 +140,10 @@ verdict_worth(const struct verdict *v, double effect_min)
 		return (v->handed_over ? is_new_wait(v) : v->new_low > 0) &&
 		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
 	/* 2 */
-	return !(v->effect < effect_min) && v->pool != POOL_USUAL;
+	if (is_spread_too_far(v, effect_min))
+		return false;
+	/* 3 */
+	return !(v->effect < effect_min) && !is_of_load(v);
 }
 
 bool
@@ -139,7 +157,8 @@ verdict_open(const struct verdict *v, double effect_min)
 	if (verdict_worth(v, effect_min))
 		return true;
 	/* 3 */
-	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE || v->pool == POOL_USUAL)
+	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE || is_of_load(v) ||
+	    is_spread_too_far(v, effect_min))
 		return false;
 	/* 4 and 5 */
 	return v->traces < VERDICT_MANY;

@@ -200,8 +200,10 @@ bool verdict_sure(const struct verdict *v);
  * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.
  * 1. Compared with a baseline: some of it is certainly new, of a wait for threads VERDICT_NEW_WAIT or VERDICT_NEW_ODD of it, and the
  *    effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
- * 2. Else: its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
- *    (POOL_USUAL).
+ * 2. Else: it is spread over parts none of which has enough, and has less than VERDICT_SPREAD_OVER times that: no. A healthy application
+ *    varies like this. (Not of a slow group.)
+ * 3. Its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
+ *    (POOL_USUAL), or what its threads wait for themselves (POOL_WAITING).
  */
 bool verdict_worth(const struct verdict *v, double effect_min);
 /*
@@ -209,12 +211,14 @@ bool verdict_worth(const struct verdict *v, double effect_min);
  *
  * 1. Its interval is not all that makes it unsure (captured, whole, a mistake of the instrumentation), or it is compared with a baseline: yes.
  * 2. It would be worth mending if it were sure: yes.
- * 3. It would not be, whatever its share is (its ground, or the load leads to that wait): no.
+ * 3. It would not be, whatever its share is (its ground, the load leads to that wait, or it is spread): no.
  * 4. By VERDICT_MANY requests its effect is less: no. It would not be worth mending if it were sure, so more requests that exclude 0 would not make it so.
  * 5. By fewer: yes. What few requests say of the effect may be chance.
  */
 bool verdict_open(const struct verdict *v, double effect_min);
 enum { VERDICT_MANY = 1000 };
+/* Of nearly all that varies it is said where, also if it is spread there. */
+#define VERDICT_SPREAD_OVER 3.0
 /* What was not there before stands out with less. */
 #define VERDICT_NEW 0.6
 /* Waits are long for a while in queues that nothing has changed, and not longer in the next minute. */

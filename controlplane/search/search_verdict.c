@@ -486,16 +486,20 @@ keep(struct search_port *port, struct search *s, struct verdict *v, const struct
 	return hypothesis_evidence(port, h, x->group, x->edge, e);
 }
 
-/* What the requests waited for in the edge. */
+/* What the requests waited for in the edge; own: for which other units of the same request. */
 static int
-find_wait(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
+find_wait(struct verdict *v, const struct search_port *port, const struct search *s, bool own,
+    struct err *e)
 {
 	struct arena a = { 0 };
 	struct wait_finding f;
 	uint32_t n;
-	const struct thread_wait *waits = wait_list_of(&s->diagnosis->waits, &s->at.gap, &n, &a);
+	struct thread_wait *waits = wait_list_of(&s->diagnosis->waits, &s->at.gap, &n, &a);
 	int rc = 0;
 
+	for (uint32_t i = 0; i < n; i++)
+		waits[i].own = own;
+	v->wait_unit = NULL;
 	if (s->still != NULL) {
 		v->wait_cause = WAIT_STILL;
 		v->waits = s->still->waits;
@@ -517,6 +521,8 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 
 			snprintf(name, sizeof name, "%.*s", (int)type->name_len, type->name);
 			v->wait_unit = (char *)labels_get(port->labels, f.unit)->text;
+			free(v->wait_type); /* of other requests */
+			v->wait_type = NULL;
 			rc = hypothesis_text(&v->wait_type, name) ? 0 : search_no_memory(s, e);
 		}
 	}
@@ -524,8 +530,8 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 	return rc;
 }
 
-/* What the waits in an edge between two units come from. Its effect is that of all waits for these
- * threads. (Not of a tail, which a queue's is not: effect_of().) */
+/* What the waits in an edge between two units come from, or in one inside a unit that is a wait for its thread. Its effect is that of all
+ * waits for these threads. (Not of a tail, which a queue's is not: effect_of().) */
 static int
 find_pool(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
 {
@@ -534,17 +540,30 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 		.still = v->wait_cause == WAIT_STILL ? v->wait_share : 0 };
 	const struct type_variance t = diagnosis_variance(port, d);
 	struct arena a = { 0 };
+	bool inside;
+	double delay;
 	int rc;
 
-	if (!v->handed_over || v->problem == PROBLEM_SLOW || s->at.tail_ns > 0 ||
-	    port->history == NULL)
+	if (v->problem == PROBLEM_SLOW || s->at.tail_ns > 0 || port->history == NULL)
 		return 0;
+	if (!v->handed_over &&
+	    ((rc = pool_inside(&inside, &d->waits, port->history, &s->at.gap, &a, e)) != 0 ||
+		!inside)) {
+		arena_release(&a);
+		return rc;
+	}
 	rc = pool_load(&f.load, &d->waits, port->history, port->labels, s->at.gap.to, &a, e);
+	if (rc == 0)
+		rc = pool_own(&f.own, &d->waits, port->history, &s->at.gap, &a, e);
+	if (rc == 0)
+		rc = pool_delay(&delay, &t, &d->parts, &d->waits, port->history, port->labels,
+		    s->at.gap.to, &a, e);
 	arena_release(&a);
 	if (rc != 0)
 		return rc;
-	f.effect = s->still != NULL ? fmin(1, s->still->share)
-	                            : fmax(v->effect, pool_effect(&t, port->labels, s->at.gap.to));
+	f.effect = s->still != NULL
+	               ? fmin(1, s->still->share)
+	               : fmax(fmax(v->effect, delay), pool_effect(&t, port->labels, s->at.gap.to));
 	v->pool = s->still != NULL ? POOL_STILL : pool_state(&f);
 	if (v->pool == POOL_NONE)
 		return 0;
@@ -572,6 +591,7 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 	now = *v;
 	if (v->pool != POOL_NONE) {
 		now.effect = 0;
+		now.pool = POOL_NONE;
 		if ((rc = find_pool(&now, port, s, e)) != 0 || now.pool == POOL_NONE)
 			return rc;
 	} else {
@@ -696,14 +716,16 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	const struct separation *sep = &s->sides.separation;
 	int rc = find_cost(v, port, s, e);
 
-	if (rc != 0 || (rc = find_wait(v, port, s, e)) != 0)
+	if (rc != 0 || (rc = find_wait(v, port, s, false, e)) != 0)
 		return rc;
 	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
 		v->kind = VERDICT_SEPARATED;
 	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')
 		v->kind = VERDICT_KEY;
 	fill_position(v, &x->group->shape, x->edge);
-	if ((rc = find_pool(v, port, s, e)) != 0 || (rc = find_new(v, port, s, e)) != 0)
+	if ((rc = find_pool(v, port, s, e)) != 0 ||
+	    (v->pool == POOL_OWN && (rc = find_wait(v, port, s, true, e)) != 0) ||
+	    (rc = find_new(v, port, s, e)) != 0)
 		return rc;
 	v->by_latency = s->at.by_latency;
 	v->separation = v->kind == VERDICT_SEPARATED ? sep->between : 0;

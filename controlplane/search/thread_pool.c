@@ -14,28 +14,34 @@ pool_state(const struct pool_facts *f)
 	if (f->load.jobs < POOL_JOBS_MIN)
 		return POOL_NONE;
 	/* 2 */
+	if (f->load.utilisation >= POOL_WAITING_LOAD_MIN && f->load.joining >= POOL_WAITING_MIN)
+		return POOL_WAITING;
+	/* 3 */
 	if (f->load.utilisation >= POOL_ALWAYS_MIN)
 		return POOL_SATURATED;
-	/* 3 */
+	/* 4 */
 	if (f->effect < POOL_EFFECT_MIN)
 		return POOL_USUAL;
-	/* 4 */
+	/* 5 */
+	if (f->own >= POOL_OWN_MIN)
+		return POOL_OWN;
+	/* 6 */
 	if (f->load.utilisation >= POOL_BUSY_MIN &&
 	    f->load.utilisation + f->effect >= POOL_SATURATED_MIN)
 		return POOL_SATURATED;
-	/* 5 */
+	/* 7 */
 	if (f->load.wait_ns >= POOL_UNEXPLAINED_MIN * f->load.expected_ns ||
 	    (f->still >= POOL_STILL_MIN &&
 		f->load.wait_ns >= POOL_LONGER_MIN * f->load.expected_ns))
 		return POOL_UNEXPLAINED;
-	/* 6 */
-	if (f->load.usual_expected_ns <= POOL_LONG_USUAL_MAX * f->load.expected_ns &&
-	    (f->effect >= POOL_LONG_EFFECT_MIN || odd >= POOL_LONG_ODD_MIN))
+	/* 8 */
+	if (odd >= POOL_LONG_ODD_MIN &&
+	    f->load.usual_expected_ns <= POOL_LONG_USUAL_MAX * f->load.expected_ns)
 		return POOL_LONG;
-	/* 7 */
+	/* 9 */
 	if (odd >= POOL_ODD_MIN)
 		return f->load.service_cv >= POOL_LONG_CV_MIN ? POOL_LONG : POOL_UNEXPLAINED;
-	/* 8 */
+	/* 10 */
 	return POOL_USUAL;
 }
 
@@ -69,23 +75,86 @@ pool_effect(const struct type_variance *t, const struct labels *labels, uint32_t
 	return t->m2 > 0 ? fmin(1, fmax(0, type_variance_edges(t, is_wait_for, &of) / t->m2)) : 0;
 }
 
+/* The waits between two units for the service of `to`, with a record of its kind; of a place inside a unit, with any. */
+static struct thread_wait *
+waits_for(const struct wait_list *waits, const struct labels *labels, uint32_t to, uint32_t *n,
+    struct arena *a)
+{
+	struct thread_wait *of = arena_alloc(a, (waits->nitems + 1) * sizeof *of);
+	uint8_t kind = labels_get(labels, to)->kind;
+	bool any = kind != RECORD_UNIT_BEGIN && kind != RECORD_JOIN; /* inside a unit */
+
+	*n = 0;
+	for (uint32_t i = 0; i < waits->nitems && of != NULL; i++) {
+		const struct listed_wait *w = &waits->items[i];
+
+		if (w->between && (any || labels_get(labels, w->gap.to)->kind == kind) &&
+		    same_service(labels, w->gap.to, to))
+			of[(*n)++] = w->wait;
+	}
+	return of;
+}
+
 int
 pool_load(struct thread_load *ret, const struct wait_list *waits,
     const struct thread_history *history, const struct labels *labels, uint32_t to, struct arena *a,
     struct err *e)
 {
-	struct thread_wait *of = arena_alloc(a, (waits->nitems + 1) * sizeof *of);
-	uint8_t kind = labels_get(labels, to)->kind;
-	uint32_t n = 0;
+	uint32_t n;
+	struct thread_wait *of = waits_for(waits, labels, to, &n, a);
 
 	if (of == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the load of threads");
-	for (uint32_t i = 0; i < waits->nitems; i++) {
-		const struct listed_wait *w = &waits->items[i];
-
-		if (w->between && labels_get(labels, w->gap.to)->kind == kind &&
-		    same_service(labels, w->gap.to, to))
-			of[n++] = w->wait;
-	}
 	return thread_load_of(ret, history, of, n, a, e);
+}
+
+int
+pool_delay(double *ret, const struct type_variance *t, const struct path_parts *parts,
+    const struct wait_list *waits, const struct thread_history *history,
+    const struct labels *labels, uint32_t to, struct arena *a, struct err *e)
+{
+	uint32_t n;
+	struct thread_wait *of = waits_for(waits, labels, to, &n, a);
+	struct thread_delay delay;
+	double within = 0;
+	int rc;
+
+	*ret = 0;
+	if (of == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
+	if ((rc = thread_delay_of(&delay, parts, history, of, n, 0.95, a, e)) != 0)
+		return rc;
+	for (uint32_t i = 0; i < groups_count(t->groups); i++)
+		within += groups_at(t->groups, i)->total.m2;
+	if (t->m2 > 0)
+		*ret = fmin(1, fmax(0, delay.share * within / t->m2));
+	return 0;
+}
+
+int
+pool_inside(bool *ret, const struct wait_list *waits, const struct thread_history *history,
+    const struct gap *gap, struct arena *a, struct err *e)
+{
+	uint32_t n;
+	const struct thread_wait *of = wait_list_of(waits, gap, &n, a);
+	double part;
+	int rc;
+
+	*ret = false;
+	if (of == NULL)
+		return 0;
+	rc = thread_delay_explains(&part, history, of, n, false, a, e);
+	*ret = rc == 0 && part >= POOL_INSIDE_MIN;
+	return rc;
+}
+
+int
+pool_own(double *ret, const struct wait_list *waits, const struct thread_history *history,
+    const struct gap *gap, struct arena *a, struct err *e)
+{
+	uint32_t n;
+	const struct thread_wait *of = wait_list_of(waits, gap, &n, a);
+
+	*ret = 0;
+	return of != NULL ? thread_delay_explains(ret, history, of, n, true, a, e) : 0;
 }

@@ -9,6 +9,7 @@
 #define CONTROLPLANE_SEARCH_THREAD_POOL_H
 
 #include "analysis/group.h"
+#include "analysis/thread_delay.h"
 #include "analysis/thread_load.h"
 #include "base/err.h"
 #include "controlplane/search/type_variance.h"
@@ -20,26 +21,31 @@
 struct pool_facts {
 	double effect; /* of all waits for it, 0..1 */
 	double still; /* share of the waits in which its processes stand still (WAIT_STILL), 0..1 */
+	double
+	    own; /* part of the variance of the waits in which other units of the same request hold the thread, 0..1 */
 	struct thread_load load;
 };
 
 enum { POOL_JOBS_MIN = 100 };
+/* Of units that wait for others: the time that the threads are held, and the part of it in which they wait. */
+#define POOL_WAITING_LOAD_MIN 0.5
+#define POOL_WAITING_MIN 0.5
 #define POOL_ALWAYS_MIN 0.9 /* of the time its threads are held */
 #define POOL_EFFECT_MIN 0.4 /* of its waits, unless its threads are always held */
+#define POOL_OWN_MIN 0.5
 /* Of the time its threads are held; with the effect, the sum of both. */
 #define POOL_BUSY_MIN 0.7
 #define POOL_SATURATED_MIN 1.66
 #define POOL_UNEXPLAINED_MIN 4.0 /* mean wait, by the expected one ... */
 #define POOL_LONGER_MIN 1.3      /* ... of processes that stand still for ... */
 #define POOL_STILL_MIN 0.5       /* ... this part of the waits */
-/* Of waits that long units lead to: their effect; and the expected wait if no unit held a thread for long, by the expected one. */
-#define POOL_LONG_EFFECT_MIN 0.6
-#define POOL_LONG_USUAL_MAX 0.3
-/* effect + POOL_OF_CV cv - POOL_OF_LOAD utilisation; with a CV of the service times of POOL_LONG_CV_MIN some are long. */
+/* effect + POOL_OF_CV cv - POOL_OF_LOAD utilisation, alone, and with waits that long units lead to: the expected wait if no unit held a thread for
+ * long, by the expected one. With a CV of the service times of POOL_LONG_CV_MIN some are long. */
 #define POOL_OF_CV 0.1
 #define POOL_OF_LOAD 0.85
-#define POOL_LONG_ODD_MIN 0.6
-#define POOL_ODD_MIN 0.7
+#define POOL_ODD_MIN 0.6
+#define POOL_LONG_ODD_MIN 0.45
+#define POOL_LONG_USUAL_MAX 0.3
 #define POOL_LONG_CV_MIN 1.5
 
 /*
@@ -49,19 +55,23 @@ enum { POOL_JOBS_MIN = 100 };
  * at times adds much to the waits, and little to the load. The limits separate the two in random applications
  * (docs/evaluation.md).
  *
- * 1. Fewer jobs than POOL_JOBS_MIN: not known.
- * 2. The threads are held for POOL_ALWAYS_MIN of the time: saturated.
- * 3. The waits carry less than POOL_EFFECT_MIN of the variance: usual.
- * 4. The threads are held for POOL_BUSY_MIN of the time, and that with the effect is POOL_SATURATED_MIN: saturated.
- * 5. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
- *    still for POOL_STILL_MIN of them: unexplained.
- * 6. If no unit held a thread for much longer than units of its name usually do (thread_load.h), the waits would be POOL_LONG_USUAL_MAX of
- *    what the load leads to, and they carry POOL_LONG_EFFECT_MIN of the variance, or more than in a healthy pool with this load and
- *    this CV of the service times (POOL_LONG_ODD_MIN): a few long units hold the threads. Times that vary a lot from one unit
- *    to the next, as they do in healthy applications, leave more of the waits, or have less of the variance.
- * 7. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_ODD_MIN): with
- *    a CV of POOL_LONG_CV_MIN a few long units hold the threads; else unexplained.
- * 8. Usual: a consequence of the load.
+ *  1. Fewer jobs than POOL_JOBS_MIN: not known.
+ *  2. The threads are held for POOL_WAITING_LOAD_MIN of the time, and in POOL_WAITING_MIN of that their units wait for others to
+ *     end: waiting. It is no load of their own: what they wait for has to become faster, not they.
+ *  3. The threads are held for POOL_ALWAYS_MIN of the time: saturated.
+ *  4. The waits carry less than POOL_EFFECT_MIN of the variance: usual.
+ *  5. POOL_OWN_MIN of what the waits vary by goes with the time in which other units of the same request hold the thread: own units. The load
+ *     does not say how long these waits are, as such units do not come at random times.
+ *  6. The threads are held for POOL_BUSY_MIN of the time, and that with the effect is POOL_SATURATED_MIN: saturated.
+ *  7. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
+ *     still for POOL_STILL_MIN of them: unexplained.
+ *  8. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_LONG_ODD_MIN), and if no unit
+ *     held a thread for much longer than units of its name usually do (thread_load.h), the waits would be POOL_LONG_USUAL_MAX of
+ *     what the load leads to: a few long units hold the threads. Times that vary a lot from one unit
+ *     to the next, as they do in healthy applications, leave more of the waits, or have less of the variance.
+ *  9. The effect is much larger than that (POOL_ODD_MIN): with a CV of POOL_LONG_CV_MIN a few long units hold the threads; else
+ *     unexplained.
+ * 10. Usual: a consequence of the load.
  */
 enum pool_state pool_state(const struct pool_facts *f);
 
@@ -76,5 +86,20 @@ double pool_effect(const struct type_variance *t, const struct labels *labels, u
 int pool_load(struct thread_load *ret, const struct wait_list *waits,
     const struct thread_history *history, const struct labels *labels, uint32_t to, struct arena *a,
     struct err *e);
+
+/* What requests lose while they wait for these threads (analysis/thread_delay.h), wherever that is, as a part of what response times
+ * vary by, 0 to 1. Of threads of pools it is about what pool_effect() says, of those of event loops more. Cost and errors as above. */
+int pool_delay(double *ret, const struct type_variance *t, const struct path_parts *parts,
+    const struct wait_list *waits, const struct thread_history *history,
+    const struct labels *labels, uint32_t to, struct arena *a, struct err *e);
+
+/* Whether the edge, which is inside a unit, is a wait for the thread: POOL_INSIDE_MIN of what its length varies by goes with the time in which
+ * other requests hold the thread. Cost and errors as above. */
+int pool_inside(bool *ret, const struct wait_list *waits, const struct thread_history *history,
+    const struct gap *gap, struct arena *a, struct err *e);
+/* The part of what the waits in the edge vary by that goes with the time in which other units of the same request hold the thread. */
+int pool_own(double *ret, const struct wait_list *waits, const struct thread_history *history,
+    const struct gap *gap, struct arena *a, struct err *e);
+#define POOL_INSIDE_MIN 0.5
 
 #endif

@@ -9,6 +9,8 @@
 struct said {
 	const char *from, *to, *tracepoint, *key;
 	bool separates;
+	const char *
+	    holder; /* the begin of the unit of the same request that holds the thread; "": another wait, or none */
 };
 
 /* The first verdict; where no edge was kept, the result of the hypothesis that ended the run. */
@@ -22,10 +24,11 @@ said_by(const struct made *m, const struct run *r, struct said *ret)
 		return false;
 	if (v != NULL)
 		*ret = (struct said){ v->from, v->to, v->tracepoint, v->key,
-			v->kind == VERDICT_SEPARATED };
+			v->kind == VERDICT_SEPARATED,
+			v->pool == POOL_OWN && v->wait_cause == WAIT_OCCUPIED ? v->wait_unit : "" };
 	else if (h != NULL)
 		*ret = (struct said){ h->edge_from, h->edge_to, h->tracepoint, h->key,
-			h->state == HYPOTHESIS_SEPARATES };
+			h->state == HYPOTHESIS_SEPARATES, "" };
 	return v != NULL || h != NULL;
 }
 
@@ -91,6 +94,9 @@ is_right(const struct made *m, const struct cause *c, const struct said *s)
 	if (c->waits_of >= 0 && m->services[c->waits_of].loop &&
 	    ends_in(s, c->waits_of, "hone:join("))
 		return true;
+	/* A wait for the unit that has the cause: no tracepoint is in it, but it says which unit that is. */
+	if (s->holder[0] != '\0' && strcmp(s->holder, text(m, m->units[c->unit].begin)) == 0)
+		return true;
 	return judge_edge(m, c, s->from, s->to) || key_of_loop(m, c, s->key) ||
 	       (s->separates && one_of(m, s->tracepoint, c->own, c->nown));
 }
@@ -98,7 +104,7 @@ is_right(const struct made *m, const struct cause *c, const struct said *s)
 void
 judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 {
-	struct said said = { "", "", "", "", false };
+	struct said said = { "", "", "", "", false, "" };
 
 	ret->kind = m->kind;
 	ret->class = m->class;

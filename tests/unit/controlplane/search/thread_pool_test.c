@@ -33,7 +33,27 @@ step_1_of_few_jobs_nothing_is_known(void **state)
 }
 
 static void
-step_2_threads_that_are_always_held_are_saturated(void **state)
+step_2_threads_whose_units_wait_for_others_are_no_cause(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	struct verdict v = { .effect = 0.9, .pool = POOL_WAITING, .new_part = NAN };
+	(void)state;
+
+	f.effect = 0.9;
+	f.load.utilisation = 0.95;
+	f.load.joining = 0.51;
+	assert_int_equal(pool_state(&f), POOL_WAITING);
+	assert_false(verdict_worth(&v, 0.25));
+	assert_false(verdict_open(&v, 0.25));
+	f.load.joining = 0.49;
+	assert_int_equal(pool_state(&f), POOL_SATURATED);
+	f.load.joining = 0.9; /* of threads that are mostly free it does not matter */
+	f.load.utilisation = 0.2;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+}
+
+static void
+step_3_threads_that_are_always_held_are_saturated(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -47,21 +67,38 @@ step_2_threads_that_are_always_held_are_saturated(void **state)
 }
 
 static void
-step_3_waits_that_carry_little_are_usual(void **state)
+step_4_waits_that_carry_little_are_usual(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
 
 	f.effect = 0.39;
+	f.own = 1;
 	f.load.service_cv = 9;
 	f.load.wait_ns = 5e6;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
 	f.effect = 0.4;
+	f.own = 0;
 	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
 }
 
 static void
-step_4_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **state)
+step_5_waits_for_units_of_the_same_request_are_told_apart(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	struct verdict v = { .effect = 0.6, .pool = POOL_OWN, .new_part = NAN };
+	(void)state;
+
+	f.load.wait_ns = 5e6;
+	f.own = 0.6;
+	assert_int_equal(pool_state(&f), POOL_OWN);
+	assert_true(verdict_worth(&v, 0.25));
+	f.own = 0.4;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+}
+
+static void
+step_6_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -78,7 +115,7 @@ step_4_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **st
 }
 
 static void
-step_5_waits_that_the_load_does_not_explain_are_a_cause(void **state)
+step_7_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -95,26 +132,24 @@ step_5_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 }
 
 static void
-step_6_waits_that_a_few_long_units_lead_to_are_a_cause_at_any_load(void **state)
+step_8_waits_that_a_few_long_units_lead_to_are_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
 
 	f.load.usual_expected_ns = 2.9e5;
+	assert_int_equal(pool_state(&f), POOL_USUAL); /* as a healthy pool with this load */
+	f.effect = 0.85;                              /* 0.85 + 0.12 - 0.51 = 0.46 */
 	assert_int_equal(pool_state(&f), POOL_LONG);
-	f.load.utilisation = 0.69;
-	assert_int_equal(pool_state(&f), POOL_LONG);
-	f.effect = 0.59;
-	assert_int_equal(pool_state(&f), POOL_USUAL);
-	f.load.utilisation = 0.1; /* more than a healthy pool with so little load has */
-	assert_int_equal(pool_state(&f), POOL_LONG);
-	f = HEALTHY;
 	f.load.usual_expected_ns = 3.1e5;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.load.usual_expected_ns = 2.9e5;
+	f.load.utilisation = 0.69;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
 }
 
 static void
-step_7_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
+step_9_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -122,7 +157,7 @@ step_7_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 	f.load.utilisation = 0.2;
 	f.effect = 0.5;
 	assert_int_equal(pool_state(&f), POOL_USUAL);
-	f.effect = 0.76;
+	f.effect = 0.66;
 	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
 	f.load.utilisation = 0.5;
 	f.effect = 0.83;
@@ -132,7 +167,7 @@ step_7_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 }
 
 static void
-step_8_other_waits_are_what_the_load_leads_to(void **state)
+step_10_other_waits_are_what_the_load_leads_to(void **state)
 {
 	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = NAN };
 	(void)state;
@@ -203,15 +238,16 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(step_1_of_few_jobs_nothing_is_known),
-		cmocka_unit_test(step_2_threads_that_are_always_held_are_saturated),
-		cmocka_unit_test(step_3_waits_that_carry_little_are_usual),
+		cmocka_unit_test(step_2_threads_whose_units_wait_for_others_are_no_cause),
+		cmocka_unit_test(step_3_threads_that_are_always_held_are_saturated),
+		cmocka_unit_test(step_4_waits_that_carry_little_are_usual),
+		cmocka_unit_test(step_5_waits_for_units_of_the_same_request_are_told_apart),
 		cmocka_unit_test(
-		    step_4_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated),
-		cmocka_unit_test(step_5_waits_that_the_load_does_not_explain_are_a_cause),
-		cmocka_unit_test(
-		    step_6_waits_that_a_few_long_units_lead_to_are_a_cause_at_any_load),
-		cmocka_unit_test(step_7_an_effect_that_is_large_for_its_load_is_a_cause),
-		cmocka_unit_test(step_8_other_waits_are_what_the_load_leads_to),
+		    step_6_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated),
+		cmocka_unit_test(step_7_waits_that_the_load_does_not_explain_are_a_cause),
+		cmocka_unit_test(step_8_waits_that_a_few_long_units_lead_to_are_a_cause),
+		cmocka_unit_test(step_9_an_effect_that_is_large_for_its_load_is_a_cause),
+		cmocka_unit_test(step_10_other_waits_are_what_the_load_leads_to),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 	};
