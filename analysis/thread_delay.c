@@ -106,6 +106,42 @@ sort_events(struct delay_input *in, const struct thread_history *h, struct arena
 	return 0;
 }
 
+/* The threads of these waits, each once. Returns how many. */
+static uint32_t
+sort_threads(struct thread_wait *ret, const struct thread_wait *waits, uint32_t nwaits)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < nwaits; i++)
+		ret[i] = waits[i];
+	qsort(ret, nwaits, sizeof *ret, by_thread);
+	for (uint32_t i = 0; i < nwaits; i++)
+		if (i == 0 || by_thread(&ret[n - 1], &ret[i]) != 0)
+			ret[n++] = ret[i];
+	return n;
+}
+
+/* The part of the time between their events in which units hold the threads. */
+static double
+held_part(const struct delay_input *in)
+{
+	double held = 0, all = 0;
+
+	for (uint32_t i = 1; i < in->nevents; i++) {
+		const struct past_event *a = &in->events[i - 1], *b = &in->events[i];
+		const struct thread_wait key = { .to = b->process, .tid = b->tid };
+		double ns = (double)(b->time_ns - a->time_ns);
+
+		if (!same_thread(a, b->process, b->tid) ||
+		    bsearch(&key, in->threads, in->nthreads, sizeof key, by_thread) == NULL)
+			continue;
+		all += ns;
+		if (a->trace_id == b->trace_id && a->unit == b->unit && b->kind != RECORD_JOIN)
+			held += ns;
+	}
+	return all > 0 ? held / all : 0;
+}
+
 int
 thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
     const struct thread_history *history, const struct thread_wait *waits, uint32_t nwaits,
@@ -123,12 +159,7 @@ thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	if (nwaits == 0)
 		return 0;
-	for (uint32_t i = 0; i < nwaits; i++)
-		threads[i] = waits[i];
-	qsort(threads, nwaits, sizeof *threads, by_thread);
-	for (uint32_t i = 0; i < nwaits; i++)
-		if (i == 0 || by_thread(&threads[in.nthreads - 1], &threads[i]) != 0)
-			threads[in.nthreads++] = threads[i];
+	in.nthreads = sort_threads(threads, waits, nwaits);
 	path_parts_time(&from_ns, &to_ns, parts, history);
 	ret->requests = path_requests(r, parts, from_ns, to_ns, lost_ns, &in);
 	/* 2 */
@@ -146,13 +177,15 @@ thread_delay_explains(double *ret, const struct thread_history *history,
     const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e)
 {
 	struct path_request *r = arena_alloc(a, (nwaits + 1) * sizeof *r);
-	struct delay_input in = { 0 };
+	struct thread_wait *threads = arena_alloc(a, (nwaits + 1) * sizeof *threads);
+	struct delay_input in = { .threads = threads };
 	struct lost_share s;
+	double part, held;
 	uint32_t n = 0;
 	int64_t oldest_ns = INT64_MAX;
 
 	*ret = 0;
-	if (r == NULL || sort_events(&in, history, a) != 0)
+	if (r == NULL || threads == NULL || sort_events(&in, history, a) != 0)
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	for (uint32_t i = 0; i < history->nevents; i++)
 		oldest_ns = history->events[i].time_ns < oldest_ns ? history->events[i].time_ns
@@ -169,7 +202,12 @@ thread_delay_explains(double *ret, const struct thread_history *history,
 	}
 	if (n < THREAD_HISTORY_WAITS_MIN)
 		return 0;
+	/* 1 and 2 */
 	s = path_requests_share(r, n, false, 0.95);
-	*ret = fmin(1, fmax(0, fmin(1, s.slope) * s.share));
+	part = fmin(1, fmax(0, s.slope)) * s.share;
+	/* 3 */
+	in.nthreads = sort_threads(threads, waits, nwaits);
+	held = own ? 0 : held_part(&in);
+	*ret = held < 1 ? fmin(1, fmax(0, (part - held) / (1 - held))) : 0;
 	return 0;
 }
