@@ -65,7 +65,7 @@ enum {
 #define BYTES_STEP_NS (20 * INT64_C(1000)) /* for each of the field */
 #define LOOK_NS (nagents > 1000 ? 5 * MS : MS)
 #define CALM_AFTER_NS (2 * SECOND)
-#define BATCH_NS (50 * MS) /* between two batches with records, as queue.batch_time */
+#define BATCH_NS (100 * MS) /* between two batches with records, as queue.batch_time */
 
 struct fleet_agent {
 	int fd; /* -1: not connected */

@@ -2,7 +2,7 @@
 /* Keys of the batches to the controller, for the table of an agent's configuration, which has members of these names. */
 	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10,
 	    "A batch of this size is sent at once." },
-	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "50ms", 0, 10 * SECOND,
+	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "100ms", 0, 10 * SECOND,
 	    "Time between two batches while there are records; after a pause a batch is sent at once." },
 	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
 	    "Longest time between two batches, also without records." },

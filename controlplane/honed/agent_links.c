@@ -15,7 +15,9 @@
 enum {
 	ASK_FEW = 8,
 	ASK_QUICK_MS = 50,
-	ASK_MS = 500,
+	ASK_MS = 500, /* and longer where there are many: */
+	ASK_BUSY_MS =
+	    1000, /* an agent with records at most so long; two clocks drift by 0.1 ms in it */
 	ASKS_PER_S = 4000,
 	CALM_MS = 2000,
 	LEFT_OUT_MS = 1000,
@@ -390,11 +392,13 @@ agent_links_send(struct agent_links *links, bool safe)
 static int64_t
 ask_again_ms(const struct agent_links *links, const struct agent_link *a, struct mono now)
 {
-	int64_t calm_ms = (int64_t)links->connected * 1000 / ASKS_PER_S;
+	int64_t calm_ms = (int64_t)links->connected * 1000 / ASKS_PER_S, busy_ms = 2 * calm_ms;
 
 	if (a->nasked < ASK_FEW)
 		return ASK_QUICK_MS;
-	return calm_ms > ASK_MS && is_calm(links, a, now) ? calm_ms : ASK_MS;
+	if (is_calm(links, a, now))
+		return calm_ms > ASK_MS ? calm_ms : ASK_MS;
+	return busy_ms < ASK_MS ? ASK_MS : busy_ms > ASK_BUSY_MS ? ASK_BUSY_MS : busy_ms;
 }
 
 void

@@ -258,7 +258,7 @@ const me = first.session || {};
 may.diagnose = me.role === 'diagnose';
 document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);
 for (const [topic, id, data] of first.states.slice(1)) take(topic, data, id);
-inView = Math.max(4, Math.ceil(innerHeight / ROW_PX));
+inView = Math.max(4, Math.ceil(outerHeight / ROW_PX)); /* innerHeight would lay the empty page out */
 draw();
 /* What the document had is painted before more is asked for. */
 if (first.states.length > 1) requestAnimationFrame(() => setTimeout(open));
