@@ -61,6 +61,8 @@ make_folder_and_parent(const char *path, mode_t mode, struct err *e)
 
 	if ((rc = path_in(parent, e, "%s", path)) != 0)
 		return rc;
+	for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
+		parent[n - 1] = '\0';
 	if ((slash = strrchr(parent, '/')) != NULL && slash != parent) {
 		*slash = '\0';
 		if ((rc = make_folder(parent, mode, e)) != 0)

@@ -18,6 +18,7 @@ struct tls_session {
 	SSL *ssl;
 	BIO *in, *out; /* from and to the transport; owned by ssl */
 	bool dials, done, resumed, failed;
+	bool broken;        /* reading failed behind data that was handed out */
 	SSL_SESSION *last;  /* that this one is to continue; NULL: none, or it is used up */
 	SSL_SESSION *fresh; /* its ticket came; kept once the peer has said something */
 	char *host;
@@ -446,7 +447,7 @@ session_goes(struct tls_session *k, void *data, size_t size)
 static bool
 has_input(const struct tls_session *k)
 {
-	return BIO_ctrl_pending(k->in) > 0 || SSL_has_pending(k->ssl) == 1 ||
+	return k->broken || BIO_ctrl_pending(k->in) > 0 || SSL_has_pending(k->ssl) == 1 ||
 	       (SSL_get_shutdown(k->ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
 }
 
@@ -466,6 +467,7 @@ session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct e
 			break;
 	if (BIO_ctrl_pending(k->out) > TLS_OWED_MAX_BYTES)
 		return err_set(e, ERR_INPUT, "it requests key updates without end");
+	k->broken = *n > 0 && result != 1 && SSL_get_error(k->ssl, result) != SSL_ERROR_WANT_READ;
 	if (*n > 0 && k->fresh != NULL)
 		keep_fresh(k);
 	return *n > 0 ? 0 : fail_call(k, result, e);

@@ -8,5 +8,5 @@
 	    "Longest time between two batches, also without records." },
 	{ "queue", "calm", INI_TIME, AT(calm_ns), "1s", 0, 10 * SECOND,
 	    "The same on a node that had no records for 2 s. The controller waits for a node only in requests that pass it." },
-	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
+	{ "queue", "window", INI_COUNT, AT(window), "64", 16, 4096,
 	    "Batches that may be unacknowledged at a time." },

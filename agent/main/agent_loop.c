@@ -29,7 +29,7 @@
 /* The wait at the end of a turn. */
 enum { WATCHED_WAIT_MS = 5, BUSY_WAIT_MS = 10, CALM_WAIT_MS = 20, IDLE_WAIT_MS = 50 };
 /* Limits at the end: for the last batches to be acknowledged, and for the tracer. */
-enum { GOODBYE_MS = 300, TRACER_GOODBYE_MS = 1300 };
+enum { GOODBYE_MS = 1000, TRACER_GOODBYE_MS = 1300 };
 
 #define CALM_NS (SECOND / 4) /* without records: more than the usual switch timer of the tracer */
 #define CALM_RECORDS 500     /* in one turn; fewer may be fetched less often */

@@ -392,13 +392,14 @@ agent_links_send(struct agent_links *links, bool safe)
 static int64_t
 ask_again_ms(const struct agent_links *links, const struct agent_link *a, struct mono now)
 {
-	int64_t calm_ms = (int64_t)links->connected * 1000 / ASKS_PER_S, busy_ms = 2 * calm_ms;
+	int64_t share_ms = (int64_t)links->connected * 1000 / ASKS_PER_S;
+	int64_t busy_ms = 2 * share_ms < ASK_MS        ? ASK_MS
+	                  : 2 * share_ms > ASK_BUSY_MS ? ASK_BUSY_MS
+	                                               : 2 * share_ms;
 
 	if (a->nasked < ASK_FEW)
 		return ASK_QUICK_MS;
-	if (is_calm(links, a, now))
-		return calm_ms > ASK_MS ? calm_ms : ASK_MS;
-	return busy_ms < ASK_MS ? ASK_MS : busy_ms > ASK_BUSY_MS ? ASK_BUSY_MS : busy_ms;
+	return share_ms > busy_ms && is_calm(links, a, now) ? share_ms : busy_ms;
 }
 
 void

@@ -85,8 +85,8 @@ const char *agent_links_name(const struct agent_links *links, uint32_t tag);
  * of all when any desired state may have changed. */
 void agent_links_send(struct agent_links *links, bool safe);
 /*
- * Asks each agent for its clock: 8 times every 50 ms, then every 500 ms. An agent that sent no records for 2 s (it is calm) is asked less often
- * where many are connected, so that all calm ones are asked ASKS_PER_S times a second: each in 2.5 s if they are 10,000. When its
+ * Asks each agent for its clock: 8 times every 50 ms, then every 500 ms; of over 1,000 agents each up to every 1,000 ms. One that sent no records
+ * for 2 s (it is calm) is asked less often yet, so that all calm ones are asked 4,000 times a second: each in 2.5 s if they are 10,000. When its
  * records come, its clock's bound is wider by CLOCK_DRIFT_PPM of that (0.6 ms) until its next answer, for which it is asked at once.
  */
 void agent_links_ask_clocks(struct agent_links *links);

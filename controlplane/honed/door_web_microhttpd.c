@@ -194,7 +194,7 @@ refuse_stranger(struct MHD_Connection *c)
 	static const char page[] =
 	    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">"
 	    "<title>Hone: no session</title><h1>No session</h1><p>Run <code>hone web</code>, and open the link that it prints: it is "
-	    "valid once, for 60 s.</p><p>If you have just opened such a link from another page, <a href=\"\">go on</a>.</p></html>\n";
+	    "valid once, for 60 s.</p></html>\n";
 
 	return respond(c, MHD_HTTP_UNAUTHORIZED,
 	    MHD_create_response_from_buffer(
@@ -605,6 +605,8 @@ first_piece(struct web_door *d, enum web_topic topic, struct mono now)
 	return p;
 }
 
+#define MAY_NOT_LOOK "this user may not look any more\n"
+
 /* A session that a link has opened. */
 struct page_opened {
 	char place[32]; /* the path below which it is */
@@ -665,7 +667,7 @@ log_in(struct web_door *d, struct MHD_Connection *c, int port)
 	struct web_session *s = NULL;
 	struct page_opened opened;
 	struct who who = { 0 };
-	uint64_t number;
+	uint64_t number, session = 0;
 	int uid = -1;
 
 	if (token == NULL || !draw(random) || !draw(more))
@@ -677,6 +679,7 @@ log_in(struct web_door *d, struct MHD_Connection *c, int port)
 	    &d->access, token, random, (double)d->config->questions_per_second, clock_mono());
 	if (s != NULL) {
 		uid = s->grant.uid;
+		session = s->grant.number;
 		snprintf(opened.cookie, sizeof opened.cookie,
 		    "hone_%d=%s; HttpOnly; SameSite=Strict; Path=%s", port, s->grant.token,
 		    opened.place);
@@ -686,7 +689,13 @@ log_in(struct web_door *d, struct MHD_Connection *c, int port)
 		return refuse(c, MHD_HTTP_FORBIDDEN,
 		    "This link was used already, or is older than 60 s. hone web prints another one.\n");
 	roles_who(d->questions->roles, uid, -1, clock_mono(), &who);
-	return give_page(d, c, &who, &opened);
+	if (who.role >= ROLE_LOOK)
+		return give_page(d, c, &who, &opened);
+	pthread_mutex_lock(&d->lock);
+	if ((s = web_session_numbered(&d->access, session)) != NULL)
+		web_session_end(s);
+	pthread_mutex_unlock(&d->lock);
+	return refuse(c, MHD_HTTP_FORBIDDEN, MAY_NOT_LOOK);
 }
 
 /* Of a session. */
@@ -743,7 +752,7 @@ route(struct web_door *d, struct web_asked *r, const char *path, enum web_method
 		return refuse_stranger(c);
 	roles_who(d->questions->roles, uid, -1, clock_mono(), &r->who);
 	if (r->who.role < ROLE_LOOK)
-		return refuse(c, MHD_HTTP_FORBIDDEN, "this user may not look any more\n");
+		return refuse(c, MHD_HTTP_FORBIDDEN, MAY_NOT_LOOK);
 	/* 4 */
 	return serve(d, r, path, method, session);
 }

@@ -2,7 +2,7 @@
 /*
  * An address at which HTTP/1.1 is spoken (libmicrohttpd), in the caller's thread. Bounded: connections, 32 KiB for each.
  *
- * When all connections are in use, the next one takes the place of one without an open request, or whose peer was silent for HTTP_SILENT_NS: of
+ * When all connections are in use, the next one takes the place of one without an open request of which nothing is unread, or whose peer was silent for HTTP_SILENT_NS: of
  * those that never made a whole head of a request the oldest, else the one that was quiet for the longest time. The one that is displaced may be
  * open for a moment yet, so HTTP_SPARE more are accepted than `connections`. If none can be displaced, further ones wait in the kernel's queue.
  */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/listen_address.h"
@@ -63,12 +64,22 @@ list_of(struct http_daemon *d, const struct http_peer *p)
 	return p->asked ? &d->used : &d->fresh;
 }
 
+/* libmicrohttpd accepts several connections before it reads the first of them: one that has said something by then is not silent. */
+static bool
+has_unread(const struct http_peer *p)
+{
+	int n = 0;
+
+	return ioctl(p->fd, FIONREAD, &n) == 0 && n > 0;
+}
+
 static struct http_peer *
 first_to_displace(struct http_peers *list, struct mono now)
 {
 	struct http_peer *p = TAILQ_FIRST(list);
 
-	while (p != NULL && p->open && mono_since_ns(now, p->heard) < HTTP_SILENT_NS)
+	while (p != NULL && (p->open || has_unread(p)) &&
+	       mono_since_ns(now, p->heard) < HTTP_SILENT_NS)
 		p = TAILQ_NEXT(p, turn);
 	return p;
 }

@@ -15,7 +15,7 @@
 #include "otel/main/otel_services.h"
 #include "otel/main/otel_state.h"
 
-enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 300, GOODBYE_STEP_MS = 5 };
+enum { IDLE_WAIT_MS = 50, GOODBYE_MS = 1000, GOODBYE_STEP_MS = 5 };
 #define FUTURE_NS SECOND /* more than clocks of a well-kept network differ by */
 #define NAMES_BYTES (2 << 20)
 #define GATE_LEASE_NS (5 * SECOND)

@@ -235,7 +235,7 @@ without_data_it_is_small_and_loads_no_resource(void **state)
 	char *page = page_of(document);
 	(void)state;
 
-	assert_true(strlen(page) < 60 * 1024);
+	assert_true(strlen(page) < 64 * 1024);
 	assert_int_equal(times_in(page, "://"), times_in(page, "http://www.w3.org/2000/svg"));
 	assert_null(strstr(page, "innerHTML"));
 	assert_null(strstr(page, "src=\""));
