@@ -17,11 +17,6 @@ not() { ! "$@"; }
 why() { echo "--- agent"; tail -n 5 "$D/agent.log"; echo "--- controller"; tail -n 5 "$D/controller.log"; }
 
 # ---- the node -------------------------------------------------------------------
-daemon_start() {
-	lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
-	SESSIOND=$!
-	wait_for 20 lttng -n list > /dev/null 2>&1
-}
 program_start() { # NAME: a process of that name; its state is in $D/NAME.state
 	ln -sf "$O/tests/scenario/agent_program" "$D/$1"
 	rm -f "$D/$1.state"
@@ -80,7 +75,7 @@ end() {
 }
 trap end EXIT
 
-daemon_start || bail "no session daemon"
+sessiond_start || bail "no session daemon"
 program_start one
 program_start two
 controller_start
@@ -192,7 +187,7 @@ wait "$SESSIOND" 2> /dev/null
 check "kill -9 of the session daemon is reported as trouble" wait_for 20 after 'tracer down .*trouble "tracer(-silent|.*session daemon)'
 check "without a session daemon the tracepoint is disabled" is one $ON -eq 0
 controller_mark
-daemon_start
+sessiond_start
 check "the new session daemon gets a session" wait_for 30 after 'tracer ok .*trouble " "'
 check "the tracepoint is enabled in it" wait_for 30 is one $ON -eq 1
 controller_mark
@@ -345,7 +340,7 @@ check "without a session daemon the agent says what to do" wait_for 20 after 'tr
 kill -INT "$AGENT"
 wait "$AGENT"
 check "SIGINT without a session daemon: exit 0" test $? = 0
-daemon_start
+sessiond_start
 controller_mark
 mkdir -m 700 "$D/nobody" && chmod 711 "$D"
 check "without permission to trace the agent says what to do" bash -c "timeout 5 setpriv --reuid=65534 --regid=65534 --clear-groups \

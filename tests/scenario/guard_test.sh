@@ -37,11 +37,6 @@ chmod 1777 "$D/state"
 export LD_LIBRARY_PATH=$D/p/lib
 
 # ---- the node -------------------------------------------------------------------
-daemon_start() {
-	lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
-	SESSIOND=$!
-	wait_for 20 lttng -n list > /dev/null 2>&1
-}
 program_start() { # NAME USER: a process of that name; its state is in $D/state/NAME
 	cp "$D/p/bin/agent_program" "$D/p/bin/$1"
 	setpriv --reuid="$2" --regid="$2" --clear-groups "$D/p/bin/$1" "$D/state/$1" 1000 2>> "$D/$1.log" 9>&- &
@@ -106,7 +101,7 @@ end() {
 trap end EXIT
 
 : > "$D/agent.log"
-daemon_start || bail "no session daemon"
+sessiond_start || bail "no session daemon"
 program_start one 0
 program_start two $OTHER
 controller_start

@@ -17,18 +17,13 @@ mkfifo "$D/say"
 exec 9<> "$D/say"
 why() { echo "--- agent"; tail -n 8 "$D/agent.log"; echo "--- controller"; tail -n 5 "$D/controller.log"; }
 
-daemon_start() {
-	lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
-	SESSIOND=$!
-	wait_for 60 lttng -n list > /dev/null 2>&1
-}
 restart() { # programs register again 5 s later
 	local consumers
 	consumers=$(pgrep -P $SESSIOND)
 	kill $SESSIOND
 	wait_for 20 gone $SESSIOND || kill -9 $SESSIOND
 	[ -z "$consumers" ] || kill -9 $consumers 2> /dev/null
-	daemon_start
+	sessiond_start
 	mark
 }
 # The program and libhone are copied to where every user can run them.
@@ -57,7 +52,7 @@ end() {
 }
 trap end EXIT
 
-daemon_start || bail "no session daemon"
+sessiond_start || bail "no session daemon"
 program_start good 0
 program_start jam $OTHER
 program_start cut $OTHER

@@ -100,6 +100,20 @@ wait_for() {
 	rm -f "$said"
 	return $rc
 }
+# sessiond_start: starts the session daemon SESSIOND and waits until it answers. One that was killed may hold its lock for a moment: then another try.
+sessiond_run() {
+	lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
+	SESSIOND=$!
+}
+sessiond_answers() {
+	lttng -n list && return
+	! gone "$SESSIOND" || sessiond_run
+	return 1
+}
+sessiond_start() {
+	sessiond_run
+	wait_for 60 sessiond_answers > /dev/null 2>&1
+}
 has() { grep "$@" > /dev/null; }
 gone() { ! kill -0 "$1" 2> /dev/null || [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null)" = Z ]; }
 bpf_held() {
