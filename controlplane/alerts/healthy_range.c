@@ -169,13 +169,29 @@ part_of(double *values, uint32_t n, double part)
 	return select_rank(values, n, (uint32_t)quantile_rank(n, part));
 }
 
+/*
+ * Takes the mean of above[n] out of it, and returns it. What windows have in common, and how they depend on each other, is about the mean: about
+ * the median of skewed values, the mean is something that all windows seem to have in common.
+ */
+static double
+take_out_mean(double *above, uint32_t n)
+{
+	double mean = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		mean += above[k] / n;
+	for (uint32_t k = 0; k < n; k++)
+		above[k] -= mean;
+	return mean;
+}
+
 struct recent_windows { /* of those that are like windows: above[from] to above[to - 1] */
 	uint32_t from, to;
 	double sum;
 };
 
 /*
- * What a value was above its median in the RANGE_RECENT windows that end RANGE_RECENT_AFTER windows before `place`: the mean of those of
+ * What a value was above its mean in the RANGE_RECENT windows that end RANGE_RECENT_AFTER windows before `place`: the mean of those of
  * them that are like windows; 0 if they are fewer than RECENT_MIN. *r: goes on where it was with a lower place.
  */
 static double
@@ -190,7 +206,7 @@ recent_level(const struct like *like, uint32_t n, const double *above, uint32_t 
 }
 
 /*
- * A drift is slow: part of what a value was above its median lately is expected of this window, too. Takes that part out of above[n], by the
+ * A drift is slow: part of what a value was above its mean lately is expected of this window, too. Takes that part out of above[n], by the
  * least squares line through 0, and returns what is expected at `now`, the place of this window. levels: room for n.
  */
 static double
@@ -212,7 +228,7 @@ take_out_drift(const struct like *like, uint32_t n, double *above, uint32_t now,
 }
 
 /*
- * By how much further than independent windows four windows in succession stray together: the root of the variance of their mean, over that of
+ * above[n]: about their mean. By how much further than independent windows four windows in succession stray together: the root of the variance of their mean, over that of
  * independent ones, 1 + 2 sum of (1 - lag / 4) x autocorrelation. Where they depend on each other, a limit that holds for single windows is left for
  * minutes at a time. At least 1.
  */
@@ -250,16 +266,15 @@ static double
 limit_of(const struct healthy_range *h, const struct latency_window *w, const struct like *like,
     uint32_t n, unsigned i, double over_part, double *work, double *median)
 {
-	double *above = work, *levels = work + n, *copy = work + 2 * n, drift, far;
+	double *above = work, *levels = work + n, *copy = work + 2 * n, mean, drift, far;
 
 	move_to_rate(like, n, w, i, above);
 	memcpy(copy, above, n * sizeof *copy);
 	*median = part_of(copy, n, 0.5);
-	for (uint32_t k = 0; k < n; k++)
-		above[k] -= *median;
+	mean = take_out_mean(above, n);
 	drift = take_out_drift(like, n, above, h->n - 1 + RANGE_RECENT_AFTER, levels);
 	memcpy(copy, above, n * sizeof *copy);
-	far = part_of(copy, n, 1 - over_part);
+	far = mean + part_of(copy, n, 1 - over_part) - *median;
 	return *median + drift + far * (far > 0 ? dependence(like, n, above) : 1);
 }
 

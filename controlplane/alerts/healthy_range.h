@@ -11,7 +11,7 @@
  * rate.
  *
  * A mix of requests that drifts is load that the rate does not show: windows in succession stray together, and leave a limit that holds for
- * single ones for minutes at a time. A fault is a step, a drift is slow: so what a value was above its median in the RANGE_RECENT healthy
+ * single ones for minutes at a time. A fault is a step, a drift is slow: so what a value was above its mean in the RANGE_RECENT healthy
  * windows before is expected of this one, too, as far as it was so among the healthy windows; and the limit is as much further from the median
  * as the mean of RANGE_RUN windows in succession strays further than that of independent ones (the variance of the mean of a stationary
  * series: Brockwell and Davis, Time Series: Theory and Methods, 1991, section 7.1).

@@ -241,6 +241,35 @@ limits_are_further_away_where_windows_depend_on_each_other(void **state)
 	assert_true(dependent > 1.3 * independent && dependent < 2.2 * independent);
 }
 
+/* Three windows in ten are slower by `by`, whichever they are: their mean is above their median, but there is no drift, and none depends on another. */
+static void
+skewed_values_without_a_drift_keep_their_limit(void **state)
+{
+	const double by = 0.5;
+	struct healthy_range h = { 0 };
+	struct range_judgement j;
+	struct latency_window w = { .requests = 600, .per_second = 82, .mean_ns = 10 * MS };
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 11);
+	for (unsigned i = 0; i < 2000; i++) {
+		w.per_second = 50 * exp(0.5 * cos(2 * M_PI * (i - 1999.0) / 500));
+		for (unsigned q = 0; q < RANGE_VALUES; q++)
+			w.log_ns[q] = log(10 * MS) + (rng_unit(&r) < 0.3 ? by : 0);
+		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
+	}
+	w.per_second = 82;
+	for (unsigned q = 0; q < RANGE_VALUES; q++)
+		w.log_ns[q] = log(10 * MS);
+	judged(&h, &w, &j);
+	assert_true(fabs(log(j.limit_ns / (10 * MS)) / by - 1) < 0.12);
+	w.log_ns[0] = log(10 * MS) + 1.2 * by;
+	assert_int_equal(judged(&h, &w, &j), RANGE_OUTSIDE);
+	healthy_range_release(&h);
+}
+
 static void
 a_drift_is_expected_to_go_on(void **state)
 {
@@ -308,6 +337,7 @@ main(void)
 		cmocka_unit_test(like_windows_are_moved_to_the_same_rate),
 		cmocka_unit_test(a_slow_tenth_stands_out_by_its_excess),
 		cmocka_unit_test(limits_are_further_away_where_windows_depend_on_each_other),
+		cmocka_unit_test(skewed_values_without_a_drift_keep_their_limit),
 		cmocka_unit_test(a_drift_is_expected_to_go_on),
 		cmocka_unit_test(the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ),
 		cmocka_unit_test(the_newest_windows_are_kept),
