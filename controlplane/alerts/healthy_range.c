@@ -65,7 +65,7 @@ latency_window_make(struct latency_window *w, struct window_times *times, double
 struct like {
 	double log_rate;
 	const struct latency_window *window;
-	uint32_t place; /* in the order in which windows were added; 0: the oldest */
+	int64_t place; /* when it began, in windows after the judged one; before it: negative */
 };
 
 static int
@@ -92,6 +92,13 @@ log_rate(const struct latency_window *w)
 	return log(fmax(w->per_second, 1e-9));
 }
 
+/* When x began, in windows of window_ns after `w`. Windows that follow each other are 1 apart, also if they end a little late. */
+static int64_t
+place_of(const struct latency_window *x, const struct latency_window *w, int64_t window_ns)
+{
+	return llround(((double)x->begin.ns - (double)w->begin.ns) / (double)window_ns);
+}
+
 /* The least number of windows with a higher rate, of n. */
 static uint32_t
 above_min(uint32_t n)
@@ -104,15 +111,15 @@ above_min(uint32_t n)
  * lower one where fewer have a higher one; in the order of their places. Returns how many; 0: too few have a higher one.
  */
 static uint32_t
-like_windows(const struct healthy_range *h, const struct latency_window *w, struct like *all,
-    struct like **like)
+like_windows(const struct healthy_range *h, const struct latency_window *w, int64_t window_ns,
+    struct like *all, struct like **like)
 {
 	double now = log_rate(w);
 	uint32_t half = h->n / LIKE_PART / 2, below = 0, above, lower;
 
 	for (uint32_t i = 0; i < h->n; i++)
 		all[i] = (struct like){ log_rate(&h->windows[i]), &h->windows[i],
-			(i + h->n - h->next % h->n) % h->n };
+			place_of(&h->windows[i], w, window_ns) };
 	qsort(all, h->n, sizeof *all, by_rate);
 	while (below < h->n && all[below].log_rate < now)
 		below++;
@@ -192,10 +199,11 @@ struct recent_windows { /* of those that are like windows: above[from] to above[
 
 /*
  * What a value was above its mean in the RANGE_RECENT windows that end RANGE_RECENT_AFTER windows before `place`: the mean of those of
- * them that are like windows; 0 if they are fewer than RECENT_MIN. *r: goes on where it was with a lower place.
+ * them that are like windows; 0 if they are fewer than RECENT_MIN, as after a time without requests. *r: goes on where it was with a
+ * lower place.
  */
 static double
-recent_level(const struct like *like, uint32_t n, const double *above, uint32_t place,
+recent_level(const struct like *like, uint32_t n, const double *above, int64_t place,
     struct recent_windows *r)
 {
 	while (r->to < n && like[r->to].place + RANGE_RECENT_AFTER <= place)
@@ -207,12 +215,13 @@ recent_level(const struct like *like, uint32_t n, const double *above, uint32_t 
 
 /*
  * A drift is slow: part of what a value was above its mean lately is expected of this window, too. Takes that part out of above[n], by the
- * least squares line through 0, and returns what is expected at `now`, the place of this window. levels: room for n.
+ * least squares line through 0, and returns what is expected of the window that is judged. levels: room for n.
  */
 static double
-take_out_drift(const struct like *like, uint32_t n, double *above, uint32_t now, double *levels)
+take_out_drift(const struct like *like, uint32_t n, double *above, double *levels)
 {
 	struct recent_windows r = { 0 };
+	struct recent_windows now = { 0 }; /* not r: others are later if the clock was set back */
 	double products = 0, squares = 0, part, level;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -220,7 +229,7 @@ take_out_drift(const struct like *like, uint32_t n, double *above, uint32_t now,
 		products += levels[k] * above[k];
 		squares += levels[k] * levels[k];
 	}
-	level = recent_level(like, n, above, now, &r);
+	level = recent_level(like, n, above, 0, &now);
 	part = squares > 0 ? fmin(fmax(products / squares, 0), 1) : 0;
 	for (uint32_t k = 0; k < n; k++)
 		above[k] -= part * levels[k];
@@ -263,8 +272,8 @@ dependence(const struct like *like, uint32_t n, const double *above)
  * windows before it. work: room for 3 n.
  */
 static double
-limit_of(const struct healthy_range *h, const struct latency_window *w, const struct like *like,
-    uint32_t n, unsigned i, double over_part, double *work, double *median)
+limit_of(const struct latency_window *w, const struct like *like, uint32_t n, unsigned i,
+    double over_part, double *work, double *median)
 {
 	double *above = work, *levels = work + n, *copy = work + 2 * n, mean, drift, far;
 
@@ -272,7 +281,7 @@ limit_of(const struct healthy_range *h, const struct latency_window *w, const st
 	memcpy(copy, above, n * sizeof *copy);
 	*median = part_of(copy, n, 0.5);
 	mean = take_out_mean(above, n);
-	drift = take_out_drift(like, n, above, h->n - 1 + RANGE_RECENT_AFTER, levels);
+	drift = take_out_drift(like, n, above, levels);
 	memcpy(copy, above, n * sizeof *copy);
 	far = mean + part_of(copy, n, 1 - over_part) - *median;
 	return *median + drift + far * (far > 0 ? dependence(like, n, above) : 1);
@@ -280,13 +289,13 @@ limit_of(const struct healthy_range *h, const struct latency_window *w, const st
 
 /* Which values are over their limits among n like windows; notes the one that is furthest above it. */
 static void
-compare(const struct healthy_range *h, const struct latency_window *w, const struct like *like,
-    uint32_t n, double over_part, double *work, struct range_judgement *ret)
+compare(const struct latency_window *w, const struct like *like, uint32_t n, double over_part,
+    double *work, struct range_judgement *ret)
 {
 	double furthest = -INFINITY;
 
 	for (unsigned i = 0; i < RANGE_VALUES; i++) {
-		double median, limit = limit_of(h, w, like, n, i, over_part, work, &median);
+		double median, limit = limit_of(w, like, n, i, over_part, work, &median);
 		double above = w->log_ns[i] - limit;
 
 		if (above > 0)
@@ -303,18 +312,18 @@ compare(const struct healthy_range *h, const struct latency_window *w, const str
 }
 
 static void
-judge(const struct healthy_range *h, double over_part, const struct latency_window *w,
-    struct like *all, double *values, struct range_judgement *ret)
+judge(const struct healthy_range *h, const struct range_rules *rules,
+    const struct latency_window *w, struct like *all, double *values, struct range_judgement *ret)
 {
 	struct like *like;
-	uint32_t n = like_windows(h, w, all, &like);
+	uint32_t n = like_windows(h, w, rules->window_ns, all, &like);
 
 	if (n == 0) {
 		ret->answer = RANGE_RATE_UNKNOWN;
 		return;
 	}
 	ret->like = n;
-	compare(h, w, like, n, over_part, values, ret);
+	compare(w, like, n, rules->over_part, values, ret);
 	move_to_rate(like, n, w, MEAN, values);
 	ret->usual_mean_ns = exp(part_of(values, n, 0.5));
 	if (w->mean_ns > 0) {
@@ -331,26 +340,27 @@ range_over_part(uint32_t profiles)
 }
 
 int
-healthy_range_judge(const struct healthy_range *h, uint32_t windows_min, double over_part,
+healthy_range_judge(const struct healthy_range *h, const struct range_rules *rules,
     const struct latency_window *w, struct range_judgement *ret, struct err *e)
 {
 	struct like *like;
 	double *values;
 	int rc = 0;
 
+	assert(rules->window_ns > 0);
 	*ret = (struct range_judgement){ .answer = RANGE_FEW_REQUESTS };
 	/* 1. */
 	if (w->requests < RANGE_REQUESTS_MIN)
 		return 0;
 	/* 2. */
 	ret->answer = RANGE_LEARNING;
-	if (h->n < windows_min)
+	if (h->n < rules->windows_min)
 		return 0;
 	/* 3. */
 	like = calloc(h->n, sizeof *like);
 	values = calloc(3 * (size_t)h->n, sizeof *values);
 	if (like != NULL && values != NULL)
-		judge(h, over_part, w, like, values, ret);
+		judge(h, rules, w, like, values, ret);
 	else
 		rc = err_set(
 		    e, ERR_MEMORY, "out of memory for the healthy range of response times");

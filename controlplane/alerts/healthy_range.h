@@ -11,9 +11,9 @@
  * rate.
  *
  * A mix of requests that drifts is load that the rate does not show: windows in succession stray together, and leave a limit that holds for
- * single ones for minutes at a time. A fault is a step, a drift is slow: so what a value was above its mean in the RANGE_RECENT healthy
- * windows before is expected of this one, too, as far as it was so among the healthy windows; and the limit is as much further from the median
- * as the mean of RANGE_RUN windows in succession strays further than that of independent ones (the variance of the mean of a stationary
+ * single ones for minutes at a time. A fault is a step, a drift is slow: so what a value was above its mean in the healthy ones of the
+ * RANGE_RECENT windows before, by the clock, is expected of this one, too, as far as it was so among the healthy windows; and the limit is as
+ * much further from the median as the mean of RANGE_RUN windows in succession strays further than that of independent ones (the variance of the mean of a stationary
  * series: Brockwell and Davis, Time Series: Theory and Methods, 1991, section 7.1).
  */
 #ifndef CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
@@ -93,9 +93,15 @@ int latency_window_make(struct latency_window *w, struct window_times *times, do
  */
 double range_over_part(uint32_t profiles);
 
-/* windows_min: how many healthy windows are to be learned first; load follows the day, so it should be a day's. over_part: what part of
- * them is over the limit of a value. O(n log n) of the healthy windows. ERR_MEMORY. */
-int healthy_range_judge(const struct healthy_range *h, uint32_t windows_min, double over_part,
+struct range_rules {
+	/* How many healthy windows are to be learned first; load follows the day, so it should be a day's. */
+	uint32_t windows_min;
+	double over_part;  /* what part of the like windows is over the limit of a value */
+	int64_t window_ns; /* how long a window lasts; > 0 */
+};
+
+/* O(n log n) of the healthy windows. ERR_MEMORY. */
+int healthy_range_judge(const struct healthy_range *h, const struct range_rules *rules,
     const struct latency_window *w, struct range_judgement *ret, struct err *e);
 /* Adds a window that was healthy. O(1), amortised. ERR_MEMORY: it is not added. */
 int healthy_range_add(struct healthy_range *h, const struct latency_window *w, struct err *e);

@@ -11,8 +11,7 @@ latency_profile_end_window(
 	if (rc < 0)
 		return rc;
 	p->last_window = now;
-	if ((rc = healthy_range_judge(
-		 &p->healthy, w->windows_min, w->over_part, &now, &p->last, e)) < 0)
+	if ((rc = healthy_range_judge(&p->healthy, &w->rules, &now, &p->last, e)) < 0)
 		return rc;
 	alert_state_next(&p->state, &now, &p->last, w->excluded, w->cost_min, &healthy);
 	if (p->last.answer == RANGE_LEARNING && !w->excluded)

@@ -20,11 +20,10 @@ struct latency_profile {           /* all zeroes: nothing is known */
 
 struct latency_profile_window { /* what a window is judged by */
 	struct wall begin;
-	double per_second;    /* requests of the type, sampled or not: an estimate */
-	uint32_t windows_min; /* see healthy_range_judge() */
-	double over_part;     /* the same */
-	double cost_min;      /* see alert_state_next() */
-	bool excluded;        /* it never becomes healthy */
+	double per_second; /* requests of the type, sampled or not: an estimate */
+	struct range_rules rules;
+	double cost_min; /* see alert_state_next() */
+	bool excluded;   /* it never becomes healthy */
 };
 
 /* Judges the window in `times`, and adds to `healthy` the one that was. O(healthy windows x log). ERR_MEMORY. */

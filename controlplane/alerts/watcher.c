@@ -358,8 +358,8 @@ end_ranges(struct watcher *w, struct watched_type *t, bool diagnosed, double sec
 {
 	const struct latency_profile_window by = { .begin = w->begin_wall,
 		.per_second = t->offered / seconds,
-		.windows_min = windows_min(&w->settings),
-		.over_part = range_over_part(w->judged_before),
+		.rules = { windows_min(&w->settings), range_over_part(w->judged_before),
+		    w->settings.window_ns },
 		.cost_min = w->settings.cost_min,
 		.excluded = diagnosed || t->firing };
 	uint32_t room = GROUPS_ALL_MAX - w->ngroups;

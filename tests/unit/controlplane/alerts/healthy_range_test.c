@@ -15,6 +15,7 @@
 #include "controlplane/alerts/healthy_range.h"
 
 #define MS 1e6
+#define MINUTE_NS INT64_C(60000000000)
 
 /* A window whose quantiles are those of times around `ms`, spread by a few percent at random. */
 static struct latency_window
@@ -47,9 +48,10 @@ learn(struct healthy_range *h, struct rng *r)
 static enum range_answer
 judged(const struct healthy_range *h, const struct latency_window *w, struct range_judgement *j)
 {
+	const struct range_rules rules = { 60, range_over_part(1), MINUTE_NS };
 	struct err e;
 
-	assert_int_equal(healthy_range_judge(h, 60, range_over_part(1), w, j, &e), 0);
+	assert_int_equal(healthy_range_judge(h, &rules, w, j, &e), 0);
 	return j->answer;
 }
 
@@ -190,7 +192,14 @@ a_slow_tenth_stands_out_by_its_excess(void **state)
 	healthy_range_release(&h);
 }
 
-/* 2,000 windows whose rate follows a cycle, and whose values stray together by 0.1 around 10 ms: `keeps` is the part of it that the next window
+/* When the i-th of windows in succession began: a window ends up to 20 ms late. */
+static int64_t
+began(int64_t i)
+{
+	return i * (MINUTE_NS + 10000000) + i % 2 * 10000000;
+}
+
+/* 2,000 windows, one a minute, whose rate follows a cycle, and whose values stray together by 0.1 around 10 ms: `keeps` is the part of it that the next window
  * keeps. The last `last_n` of them stray by `last`. */
 static void
 learn_straying(struct healthy_range *h, double keeps, unsigned last_n, double last)
@@ -202,9 +211,10 @@ learn_straying(struct healthy_range *h, double keeps, unsigned last_n, double la
 	rng_seed(&r, 5);
 	for (unsigned i = 0; i < 2000; i++) {
 		double rate = 50 * exp(0.5 * cos(2 * M_PI * (i - 1999.0) / 500));
-		struct latency_window w = {
-			.requests = 600, .per_second = rate, .mean_ns = 10 * MS
-		};
+		struct latency_window w = { .begin = { began(i) },
+			.requests = 600,
+			.per_second = rate,
+			.mean_ns = 10 * MS };
 
 		strays = keeps * strays + 0.1 * sqrt(1 - keeps * keeps) * rng_normal(&r);
 		for (unsigned q = 0; q < RANGE_VALUES; q++)
@@ -214,20 +224,33 @@ learn_straying(struct healthy_range *h, double keeps, unsigned last_n, double la
 	}
 }
 
-/* The logarithm of how far above the median the limit is, at the rate that the last windows had. */
-static double
-limit_after(double keeps, unsigned last_n, double last)
+/* What is usual and the limit, as logarithms of their ratios to 10 ms, at the rate that the last windows had, so many windows after them. */
+struct expected {
+	double usual, limit;
+};
+
+static struct expected
+expected_after(double keeps, unsigned last_n, double last, int64_t windows_later)
 {
 	struct healthy_range h = { 0 };
 	struct range_judgement j;
-	struct latency_window w = { .requests = 600, .per_second = 82, .mean_ns = 10 * MS };
+	struct latency_window w = { .begin = { began(1999 + windows_later) },
+		.requests = 600,
+		.per_second = 82,
+		.mean_ns = 10 * MS };
 
 	learn_straying(&h, keeps, last_n, last);
 	for (unsigned q = 0; q < RANGE_VALUES; q++)
 		w.log_ns[q] = log(10 * MS);
 	judged(&h, &w, &j);
 	healthy_range_release(&h);
-	return log(j.limit_ns / (10 * MS));
+	return (struct expected){ log(j.usual_ns / (10 * MS)), log(j.limit_ns / (10 * MS)) };
+}
+
+static double
+limit_after(double keeps, unsigned last_n, double last)
+{
+	return expected_after(keeps, last_n, last, RANGE_RECENT_AFTER).limit;
 }
 
 /* 2.3 standard deviations are 1 in 100; four windows of which each keeps 0.8 of the one before stray 1.75 times as far together. */
@@ -255,11 +278,13 @@ skewed_values_without_a_drift_keep_their_limit(void **state)
 
 	rng_seed(&r, 11);
 	for (unsigned i = 0; i < 2000; i++) {
+		w.begin.ns = began(i);
 		w.per_second = 50 * exp(0.5 * cos(2 * M_PI * (i - 1999.0) / 500));
 		for (unsigned q = 0; q < RANGE_VALUES; q++)
 			w.log_ns[q] = log(10 * MS) + (rng_unit(&r) < 0.3 ? by : 0);
 		assert_int_equal(healthy_range_add(&h, &w, &e), 0);
 	}
+	w.begin.ns = began(1999 + RANGE_RECENT_AFTER);
 	w.per_second = 82;
 	for (unsigned q = 0; q < RANGE_VALUES; q++)
 		w.log_ns[q] = log(10 * MS);
@@ -279,6 +304,25 @@ a_drift_is_expected_to_go_on(void **state)
 
 	assert_true(high - low > 0.15);  /* of 0.3 */
 	assert_true(high < 0.15 + 0.35); /* a step of half as much again is seen on top of it */
+}
+
+/* After a night without requests, an alert of hours or a restart, and with a wall clock that was set back. */
+static void
+a_drift_of_long_ago_is_not_expected(void **state)
+{
+	const int64_t later[] = { RANGE_RECENT + RANGE_RECENT_AFTER, 480, 7 * 1440, -2100 };
+	struct expected low_next = expected_after(0.98, RANGE_RECENT, -0.15, RANGE_RECENT_AFTER),
+			high_next = expected_after(0.98, RANGE_RECENT, 0.15, RANGE_RECENT_AFTER);
+	(void)state;
+
+	for (unsigned i = 0; i < sizeof later / sizeof later[0]; i++) {
+		struct expected low = expected_after(0.98, RANGE_RECENT, -0.15, later[i]),
+				high = expected_after(0.98, RANGE_RECENT, 0.15, later[i]);
+
+		assert_true(fabs(high.usual) < 0.07 && fabs(low.usual) < 0.07);
+		assert_true(high.limit < high_next.limit - 0.03);
+		assert_true(low.limit > low_next.limit + 0.03);
+	}
 }
 
 /* Healthy windows differ: what a slow one takes more than usual may be chance, and what it takes less than usual may hide a fault. */
@@ -339,6 +383,7 @@ main(void)
 		cmocka_unit_test(limits_are_further_away_where_windows_depend_on_each_other),
 		cmocka_unit_test(skewed_values_without_a_drift_keep_their_limit),
 		cmocka_unit_test(a_drift_is_expected_to_go_on),
+		cmocka_unit_test(a_drift_of_long_ago_is_not_expected),
 		cmocka_unit_test(the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ),
 		cmocka_unit_test(the_newest_windows_are_kept),
 	};
