@@ -268,23 +268,23 @@ dependence(const struct like *like, uint32_t n, const double *above)
 }
 
 /*
- * The limit of value i, logarithm of ns, and its median: among n like windows, each moved to the rate of `w`, with what is expected of `w` by the
- * windows before it. work: room for 3 n.
+ * The limit of value i and what is usual, logarithms of ns: among n like windows, each moved to the rate of `w`, with what is expected of `w` by
+ * the windows before it. work: room for 3 n.
  */
 static double
 limit_of(const struct latency_window *w, const struct like *like, uint32_t n, unsigned i,
-    double over_part, double *work, double *median)
+    double over_part, double *work, double *usual)
 {
-	double *above = work, *levels = work + n, *copy = work + 2 * n, mean, drift, far;
+	double *above = work, *levels = work + n, *copy = work + 2 * n, mean, drift, median, far;
 
 	move_to_rate(like, n, w, i, above);
-	memcpy(copy, above, n * sizeof *copy);
-	*median = part_of(copy, n, 0.5);
 	mean = take_out_mean(above, n);
 	drift = take_out_drift(like, n, above, levels);
 	memcpy(copy, above, n * sizeof *copy);
-	far = mean + part_of(copy, n, 1 - over_part) - *median;
-	return *median + drift + far * (far > 0 ? dependence(like, n, above) : 1);
+	median = part_of(copy, n, 0.5);
+	far = part_of(copy, n, 1 - over_part) - median;
+	*usual = mean + drift + median;
+	return *usual + far * dependence(like, n, above);
 }
 
 /* Which values are over their limits among n like windows; notes the one that is furthest above it. */
@@ -295,7 +295,7 @@ compare(const struct latency_window *w, const struct like *like, uint32_t n, dou
 	double furthest = -INFINITY;
 
 	for (unsigned i = 0; i < RANGE_VALUES; i++) {
-		double median, limit = limit_of(w, like, n, i, over_part, work, &median);
+		double usual, limit = limit_of(w, like, n, i, over_part, work, &usual);
 		double above = w->log_ns[i] - limit;
 
 		if (above > 0)
@@ -306,7 +306,7 @@ compare(const struct latency_window *w, const struct like *like, uint32_t n, dou
 		ret->of_excess = i >= RANGE_QUANTILES;
 		ret->quantile = range_quantiles[i];
 		ret->now_ns = exp(w->log_ns[i]);
-		ret->usual_ns = exp(median);
+		ret->usual_ns = exp(usual);
 		ret->limit_ns = exp(limit);
 	}
 }

@@ -13,8 +13,8 @@
  * A mix of requests that drifts is load that the rate does not show: windows in succession stray together, and leave a limit that holds for
  * single ones for minutes at a time. A fault is a step, a drift is slow: so what a value was above its mean in the healthy ones of the
  * RANGE_RECENT windows before, by the clock, is expected of this one, too, as far as it was so among the healthy windows; and the limit is as
- * much further from the median as the mean of RANGE_RUN windows in succession strays further than that of independent ones (the variance of the mean of a stationary
- * series: Brockwell and Davis, Time Series: Theory and Methods, 1991, section 7.1).
+ * much further from what is usual as the mean of RANGE_RUN windows in succession strays further than that of independent ones (the
+ * variance of the mean of a stationary series: Brockwell and Davis, Time Series: Theory and Methods, 1991, section 7.1).
  */
 #ifndef CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
 #define CONTROLPLANE_ALERTS_HEALTHY_RANGE_H
@@ -75,7 +75,8 @@ struct range_judgement {
 	uint32_t over; /* OUTSIDE: bit i: value i is over its limit */
 	/* INSIDE and OUTSIDE: of the value that is furthest above its limit, relative to it */
 	bool of_excess; /* a quantile of excesses; else of response times */
-	double quantile, now_ns, usual_ns /* median */, limit_ns;
+	/* usual: the median, with what the windows before let expect of this one; never above the limit */
+	double quantile, now_ns, usual_ns, limit_ns;
 	double usual_mean_ns; /* median of the means of the windows with a like rate */
 	/* The part of the mean response time of this window that the usual mean does not explain; negative: it is faster. How much of it
 	 * there is at most, since healthy windows differ too: by the mean that a tenth of them are below. */

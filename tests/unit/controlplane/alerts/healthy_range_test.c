@@ -325,6 +325,20 @@ a_drift_of_long_ago_is_not_expected(void **state)
 	}
 }
 
+/* A drift that made requests faster lowers the limit, perhaps below their median: what is usual is lower, too. */
+static void
+what_is_usual_follows_a_drift_and_is_within_the_limit(void **state)
+{
+	for (int i = -3; i <= 3; i++) {
+		double last = 0.08 * i;
+		struct expected x = expected_after(0.98, RANGE_RECENT, last, RANGE_RECENT_AFTER);
+
+		assert_true(x.usual < x.limit);
+		assert_true(fabs(x.usual - last) < 0.06);
+	}
+	(void)state;
+}
+
 /* Healthy windows differ: what a slow one takes more than usual may be chance, and what it takes less than usual may hide a fault. */
 static void
 the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ(void **state)
@@ -384,6 +398,7 @@ main(void)
 		cmocka_unit_test(skewed_values_without_a_drift_keep_their_limit),
 		cmocka_unit_test(a_drift_is_expected_to_go_on),
 		cmocka_unit_test(a_drift_of_long_ago_is_not_expected),
+		cmocka_unit_test(what_is_usual_follows_a_drift_and_is_within_the_limit),
 		cmocka_unit_test(the_cost_has_a_bound_that_grows_with_what_healthy_windows_differ),
 		cmocka_unit_test(the_newest_windows_are_kept),
 	};
