@@ -26,7 +26,8 @@ struct latency_profile_window { /* what a window is judged by */
 	bool excluded;   /* it never becomes healthy */
 };
 
-/* Judges the window in `times`, and adds to `healthy` the one that was. O(healthy windows x log). ERR_MEMORY. */
+/* Judges the window in `times`, and adds to `healthy` the one that was. O(n log n) of the times in it, and what healthy_range_judge()
+ * costs. ERR_MEMORY. */
 int latency_profile_end_window(
     struct latency_profile *p, const struct latency_profile_window *w, struct err *e);
 /* Forgets what was healthy: what it does now is usual. */

@@ -101,7 +101,8 @@ int watcher_request(struct watcher *w, struct watched_type *t, const struct hash
 bool watcher_is_due(const struct watcher *w, struct mono now);
 void watcher_begin_window(struct watcher *w, struct mono now, struct wall when);
 /* Judges the type's window, and those of its groups: the type has an alert while one of them has. diagnosed: a diagnosis of it was active
- * during it. Alerts that begin have self_start UNDECIDED; the caller decides. O(healthy windows x log). ERR_MEMORY. */
+ * during it. Alerts that begin have self_start UNDECIDED; the caller decides. What latency_profile_end_window() costs, for
+ * the type and each of its groups. ERR_MEMORY. */
 int watcher_end_window(
     struct watcher *w, struct watched_type *t, bool diagnosed, struct mono now, struct err *e);
 
