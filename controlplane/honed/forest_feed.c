@@ -198,24 +198,6 @@ end_state(struct forest_feed *f, struct mono now)
 	f->stated = now;
 }
 
-static void
-begin_state(struct forest_feed *f, struct mono now)
-{
-	struct err e;
-
-	if (f->stated.ns != 0 && mono_since_ns(now, f->stated) >= STATE_EACH_NS)
-		f->due = true;
-	if (!f->due || (f->stated.ns != 0 && mono_since_ns(now, f->stated) < STATE_AGAIN_NS))
-		return;
-	if (store_snapshot_open(&f->snapshot, f->config->database, &e) != 0) {
-		limited_log(&f->kafka->log, now, LOG_ERROR,
-		    "%s; those that stand by have no full state", e.text);
-		f->stated = now;
-		return;
-	}
-	f->due = f->begun = false;
-}
-
 /* One entry of the state that is under way. */
 static void
 continue_state(struct forest_feed *f, struct mono now)
@@ -247,6 +229,26 @@ continue_state(struct forest_feed *f, struct mono now)
 	f->from = (struct forest_place){ f->term, f->kafka->epoch, f->number };
 	for (uint32_t i = 0; i < FOREST_FILES; i++)
 		f->files[i].again = true;
+}
+
+/* Its first entry is put at once: the snapshot must not lack rows that have lower numbers than that. */
+static void
+begin_state(struct forest_feed *f, struct mono now)
+{
+	struct err e;
+
+	if (f->stated.ns != 0 && mono_since_ns(now, f->stated) >= STATE_EACH_NS)
+		f->due = true;
+	if (!f->due || (f->stated.ns != 0 && mono_since_ns(now, f->stated) < STATE_AGAIN_NS))
+		return;
+	if (store_snapshot_open(&f->snapshot, f->config->database, &e) != 0) {
+		limited_log(&f->kafka->log, now, LOG_ERROR,
+		    "%s; those that stand by have no full state", e.text);
+		f->stated = now;
+		return;
+	}
+	f->due = f->begun = false;
+	continue_state(f, now);
 }
 
 /* ---- files ---- */
@@ -314,20 +316,36 @@ put_file(struct forest_feed *f, uint32_t which)
 		buf_release(&l->bytes);
 }
 
-void
-forest_feed_step(struct forest_feed *f, struct mono now)
+static bool
+has_room(const struct forest_feed *f)
+{
+	return f->put - f->delivered < WAITING_MAX;
+}
+
+/* That is being put; FOREST_FILES: none. */
+static uint32_t
+file_under_way(const struct forest_feed *f)
 {
 	uint32_t file = 0;
 
+	while (file < FOREST_FILES && f->files[file].bytes.len == 0)
+		file++;
+	return file;
+}
+
+void
+forest_feed_step(struct forest_feed *f, struct mono now)
+{
+	uint32_t file;
+
 	take_deliveries(f);
-	if (f->snapshot == NULL)
+	if (f->snapshot == NULL && has_room(f) && file_under_way(f) == FOREST_FILES)
 		begin_state(f, now);
-	for (; file < FOREST_FILES && f->snapshot == NULL && f->files[file].bytes.len == 0; file++)
+	for (file = 0; file < FOREST_FILES && f->snapshot == NULL && f->files[file].bytes.len == 0;
+	     file++)
 		look_at_file(f, file, now);
-	while (f->put - f->delivered < WAITING_MAX && mono_since_ns(clock_mono(), now) < STEP_NS) {
-		for (file = 0; file < FOREST_FILES && f->files[file].bytes.len == 0;)
-			file++;
-		if (file < FOREST_FILES) /* one after the other */
+	while (has_room(f) && mono_since_ns(clock_mono(), now) < STEP_NS) {
+		if ((file = file_under_way(f)) < FOREST_FILES) /* one after the other */
 			put_file(f, file);
 		else if (f->snapshot != NULL)
 			continue_state(f, now);

@@ -24,6 +24,7 @@ struct memory_log {
 	struct buf items[MESSAGES_MAX];
 	uint32_t n, delivered;
 	uint32_t refuses; /* the next ones */
+	bool holds;       /* no delivery is told */
 };
 
 static int
@@ -51,7 +52,7 @@ delivered(void *k, int timeout_ms, struct kafka_delivery *ret)
 
 	(void)timeout_ms;
 	*ret = (struct kafka_delivery){ .token = 1 };
-	return l->delivered < l->n && ++l->delivered;
+	return !l->holds && l->delivered < l->n && ++l->delivered;
 }
 
 static const struct kafka_calls calls = { .put = put, .delivered = delivered };
@@ -391,6 +392,38 @@ an_entry_that_finds_the_queue_full_is_followed_by_a_full_state(void **state)
 	forest_keeper_close(&two.keeper);
 }
 
+/* A state that is due waits for room. What is committed until then is in it, as its first entry is what it is as of. */
+static void
+a_state_that_had_to_wait_has_what_was_committed_meanwhile(void **state)
+{
+	struct house *h = *state;
+	struct leading one, two;
+	struct forest_copy c;
+	struct err e = { 0 };
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 4);
+	h->log.holds = true;
+	for (int i = 0; i < 16; i++)
+		diagnose(&one, "BUY");
+	forest_feed_asked(one.feed);
+	steps(h, &one, 4);
+	diagnose(&one, "LATE");
+	h->log.holds = false;
+	steps(h, &one, 4);
+	stand_by(&c, &h->two);
+	read_log(h, &c, 0, 0);
+	assert_true(c.follow.whole);
+	assert_int_equal(c.follow.states, 2);
+	forest_copy_close(&c);
+	end_lead(&one);
+	if (forest_keeper_open(&two.keeper, h->two.config.database, 0, 0, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_non_null(forest_run_latest(two.keeper.forest, "LATE"));
+	assert_int_equal(runs_of(two.keeper.forest), 17);
+	forest_keeper_close(&two.keeper);
+}
+
 /* Its own database has more than the log: nothing of it is lost. */
 static void
 a_decider_that_is_started_anew_keeps_what_the_log_has_lost(void **state)
@@ -428,6 +461,7 @@ main(void)
 		TEST(files_follow_when_they_change),
 		TEST(a_copy_that_comes_late_asks_and_gets_a_full_state),
 		TEST(an_entry_that_finds_the_queue_full_is_followed_by_a_full_state),
+		TEST(a_state_that_had_to_wait_has_what_was_committed_meanwhile),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
 	};
 
