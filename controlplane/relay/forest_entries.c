@@ -13,6 +13,17 @@ put_place(struct buf *b, const struct forest_place *p)
 	buf_uint(b, p->number);
 }
 
+static struct forest_place
+read_place(struct reader *r)
+{
+	struct forest_place p;
+
+	p.term = read_uint(r); /* one by one: initializers of a list have no order */
+	p.run = read_uint(r);
+	p.number = read_uint(r);
+	return p;
+}
+
 void
 forest_entry_encode(const struct relay_head *h, const struct forest_entry *x, struct buf *out)
 {
@@ -57,7 +68,7 @@ forest_entry_decode(
 	if (x.kind == FOREST_FILE)
 		x.which = read_u8(&r);
 	if (x.kind == FOREST_STATE && (x.flags & FOREST_FIRST) != 0)
-		x.from = (struct forest_place){ read_uint(&r), read_uint(&r), read_uint(&r) };
+		x.from = read_place(&r);
 	x.schema = (uint32_t)schema;
 	x.len = reader_left(&r);
 	x.body = read_bytes(&r, x.len);
