@@ -28,6 +28,8 @@ enum {
 };
 #define COMPARE_NS INT64_C(60000000000)
 #define READ_LOG_NS INT64_C(10000000000)
+#define ASK_END_NS INT64_C(250000000)
+#define UNMOVED_NS (2 * LEADER_SILENT_NS)
 
 static void flush_orders(struct remote_agents *r);
 
@@ -63,7 +65,10 @@ struct remote_agents {
 	struct leader leader;
 	uint64_t term; /* ours; 0: not taken */
 	bool replaced;
-	struct mono led;        /* when the leader's last message came */
+	struct mono led;        /* when the leader's last message was read */
+	int64_t orders_read;    /* the offset before which all orders were read */
+	int64_t orders_end;     /* where the topic ended when that was asked last, */
+	struct mono ended;      /* and since when it has been there */
 	struct mono told, read; /* when orders were sent, and the log was read */
 	uint64_t lost_events, unknown;
 	struct forest_copy copy; /* until we lead */
@@ -95,16 +100,36 @@ take_leader(struct remote_agents *r, const struct kafka_message *m, struct err *
 	return 0;
 }
 
-/* A term that is higher than each that was ever taken, also when none of its messages is read any more: it is over the number of messages in
- * the log, and each decider writes there before the next one asks. */
+/*
+ * Nothing of hone.orders is unread, so a leader that is silent writes nothing. While this decider writes a full state into its copy, or reads an old
+ * log of the forest, beats wait behind that. What Kafka has deleted unread does not come any more: so it is enough, too, that nobody has written
+ * anything for 10 s.
+ */
 static int
-take_term(struct remote_agents *r, struct err *e)
+orders_are_read(struct remote_agents *r, int64_t end, struct mono now, struct err *e)
+{
+	if (end != r->orders_end || r->ended.ns == 0) {
+		r->orders_end = end;
+		r->ended = now;
+	}
+	if (end <= r->orders_read || mono_since_ns(now, r->ended) >= UNMOVED_NS)
+		return 0;
+	return err_set(
+	    e, ERR_BUSY, "orders that another decider has written are still to be read");
+}
+
+/* A term that is higher than each that was ever taken, also when none of its messages is read any more: it is over the number of messages in
+ * the log, and each decider writes there before the next one asks. ERR_BUSY: read on first. */
+static int
+take_term(struct remote_agents *r, struct mono now, struct err *e)
 {
 	struct leader known = r->leader;
 	int64_t end;
 	int rc = r->kafka.calls->end(
 	    r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0, END_MS, &end, e);
 
+	if (rc == 0)
+		rc = orders_are_read(r, end, now, e);
 	/* Also if the topic of orders was made anew: the forest's terms are known by our own database. */
 	if (r->copy.follow.leader.term > known.term)
 		known.term = r->copy.follow.leader.term;
@@ -122,9 +147,10 @@ standby_take(struct remote_agents *r, int wait_ms)
 
 	if (kafka_link_next(&r->kafka, wait_ms, &m) != KAFKA_MESSAGE)
 		return;
-	if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m))
+	if (kafka_link_is(&r->kafka, TOPIC_ORDERS, &m)) {
 		take_leader(r, &m, &e);
-	else if (kafka_link_is(&r->kafka, TOPIC_FOREST, &m))
+		r->orders_read = m.offset + 1;
+	} else if (kafka_link_is(&r->kafka, TOPIC_FOREST, &m))
 		forest_copy_take(&r->copy, &m, r->term, clock_mono());
 	r->kafka.calls->release(&m);
 }
@@ -133,11 +159,11 @@ standby_take(struct remote_agents *r, int wait_ms)
 static int
 wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 {
-	struct mono began = clock_mono();
+	struct mono began = clock_mono(), asked = { 0 };
 	bool told = false;
 	int rc = ERR_PEER;
 
-	while (rc == ERR_PEER && !atomic_load(stop)) {
+	while ((rc == ERR_PEER || rc == ERR_BUSY) && !atomic_load(stop)) {
 		struct mono now = clock_mono();
 
 		standby_take(r, WAIT_MS);
@@ -150,12 +176,15 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 			    (unsigned long long)r->leader.term);
 			told = true;
 		}
-		if (mono_since_ns(now, began) >= LISTEN_NS &&
-		    (r->leader.term == 0 || mono_since_ns(now, r->led) >= LEADER_SILENT_NS) &&
-		    (rc = take_term(r, e)) == ERR_PEER)
+		if (mono_since_ns(now, began) < LISTEN_NS ||
+		    (r->leader.term != 0 && mono_since_ns(now, r->led) < LEADER_SILENT_NS) ||
+		    mono_since_ns(now, asked) < ASK_END_NS)
+			continue;
+		asked = now;
+		if ((rc = take_term(r, now, e)) == ERR_PEER)
 			limited_log(&r->kafka.log, now, LOG_WARN, "%s", e->text);
 	}
-	return rc == ERR_PEER ? 0 : rc;
+	return rc == ERR_PEER || rc == ERR_BUSY ? 0 : rc;
 }
 
 /*
@@ -218,6 +247,9 @@ remote_agents_open(
 	if ((rc = kafka_link_open(&r->kafka, c, NULL, e)) != 0 ||
 	    (rc = forest_copy_open(&r->copy, c, &r->kafka, e)) != 0 ||
 	    (rc = kafka_link_follow(&r->kafka, reads, 4, e)) != 0 ||
+	    /* After it: what was written before is not read. */
+	    (rc = r->kafka.calls->end(r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0,
+		 END_MS, &r->orders_read, e)) != 0 ||
 	    (rc = wait_for_term(r, stop, e)) != 0 ||
 	    (!atomic_load(stop) && (rc = end_copy(r, stop, e)) != 0)) {
 		remote_agents_close(r);

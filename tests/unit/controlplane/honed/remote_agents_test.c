@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A decider that begins or stands by, with topics in memory in place of Kafka: what it reads, and when it takes a term. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "controlplane/honed/remote_agents.h"
+#include "controlplane/relay/events.h"
+
+enum { MESSAGES_MAX = 256, OTHER_EPOCH = 4711 };
+
+struct message {
+	char topic[32];
+	struct buf bytes;
+	int64_t offset;
+	uint32_t slow_ms; /* to be read */
+};
+
+static struct cluster {
+	char folder[40];
+	struct config config;
+	struct message items[MESSAGES_MAX];
+	uint32_t n, at;
+	int64_t orders;       /* in the topic */
+	uint32_t orders_read; /* that were not our own */
+	uint32_t orders_put, begins_put, begins_lost;
+	bool others_term; /* another decider's term comes instead of our BEGIN */
+	atomic_bool stop;
+} k;
+
+static void
+add(const char *topic, struct buf *bytes, uint32_t slow_ms)
+{
+	struct message *m = &k.items[k.n++];
+
+	assert_true(k.n <= MESSAGES_MAX);
+	snprintf(m->topic, sizeof m->topic, "%s", topic);
+	m->offset = strcmp(topic, "hone.orders") == 0 ? k.orders++ : (int64_t)k.n;
+	m->bytes = *bytes;
+	m->slow_ms = slow_ms;
+}
+
+static void
+add_order(uint64_t term)
+{
+	const struct relay_head h = {
+		.kind = RELAY_ORDERS, .source = "other", .epoch = OTHER_EPOCH, .number = 1
+	};
+	struct orders_writer w = { 0 };
+	struct buf b = { 0 };
+	struct err e;
+
+	assert_int_equal(orders_end(&w, &h, term, NULL, 0, &b, &e), 0);
+	add("hone.orders", &b, 0);
+}
+
+static void
+add_entry(enum forest_entry_kind kind, uint64_t term, uint32_t slow_ms)
+{
+	const struct relay_head h = {
+		.kind = RELAY_FOREST, .source = "other", .epoch = OTHER_EPOCH, .number = 1
+	};
+	const struct forest_entry x = { .kind = kind, .term = term };
+	struct buf b = { 0 };
+
+	forest_entry_encode(&h, &x, &b);
+	add("hone.forest", &b, slow_ms);
+}
+
+/* ---- the door ---- */
+
+static int
+door_open(void **ret, const struct kafka_options *o, struct err *e)
+{
+	(void)o;
+	(void)e;
+	*ret = &k;
+	return 0;
+}
+
+static void
+door_close(void *c)
+{
+	(void)c;
+}
+
+static int
+partitions(void *c, const char *topic, int timeout_ms, uint32_t *ret, struct err *e)
+{
+	(void)c;
+	(void)topic;
+	(void)timeout_ms;
+	(void)e;
+	*ret = 1;
+	return 0;
+}
+
+static int
+follow(void *c, const char *const *topics, const uint32_t *partitions, const bool *oldest,
+    uint32_t n, int timeout_ms, struct err *e)
+{
+	(void)c;
+	(void)topics;
+	(void)partitions;
+	(void)oldest;
+	(void)n;
+	(void)timeout_ms;
+	(void)e;
+	return 0;
+}
+
+static int
+topic_end(
+    void *c, const char *topic, uint32_t partition, int timeout_ms, int64_t *ret, struct err *e)
+{
+	(void)c;
+	(void)topic;
+	(void)partition;
+	(void)timeout_ms;
+	(void)e;
+	*ret = k.at == 0 ? 0 : k.orders; /* nothing was read: what waits came after this */
+	return 0;
+}
+
+static enum kafka_news
+next(void *c, int timeout_ms, struct kafka_message *ret, struct err *e)
+{
+	struct message *m = &k.items[k.at];
+
+	(void)c;
+	*e = (struct err){ 0 };
+	if (k.at == k.n) {
+		usleep((useconds_t)timeout_ms * 1000);
+		if (k.orders_read > 0)
+			atomic_store(&k.stop, true);
+		return KAFKA_NOTHING;
+	}
+	k.at++;
+	usleep((useconds_t)m->slow_ms * 1000);
+	*ret = (struct kafka_message){ .topic = m->topic,
+		.offset = m->offset,
+		.data = m->bytes.data,
+		.len = m->bytes.len };
+	k.orders_read += strcmp(m->topic, "hone.orders") == 0 && k.orders_put == 0;
+	return KAFKA_MESSAGE;
+}
+
+static void
+release(struct kafka_message *m)
+{
+	(void)m;
+}
+
+static int
+put(void *c, const char *topic, uint32_t partition, const void *data, size_t len, uint64_t token,
+    struct err *e)
+{
+	struct buf b = { 0 };
+
+	(void)c;
+	(void)partition;
+	(void)token;
+	(void)e;
+	buf_bytes(&b, data, len);
+	if (strcmp(topic, "hone.orders") == 0) {
+		k.orders_put++;
+	} else if (k.others_term) {
+		buf_release(&b);
+		add_entry(FOREST_BEGIN, 99, 0);
+		return 0;
+	} else if (++k.begins_put <= k.begins_lost) {
+		buf_release(&b);
+		return 0;
+	}
+	add(topic, &b, 0);
+	return 0;
+}
+
+static bool
+delivered(void *c, int timeout_ms, struct kafka_delivery *ret)
+{
+	(void)c;
+	(void)timeout_ms;
+	(void)ret;
+	return false;
+}
+
+/* In place of kafka_load.c. */
+int
+kafka_load(const struct kafka_calls **ret, struct err *e)
+{
+	static const struct kafka_calls calls = { .open = door_open,
+		.close = door_close,
+		.partitions = partitions,
+		.follow = follow,
+		.next = next,
+		.release = release,
+		.put = put,
+		.delivered = delivered,
+		.end = topic_end };
+
+	(void)e;
+	*ret = &calls;
+	return 0;
+}
+
+static void
+set(const char *fmt, const char *folder)
+{
+	char text[160];
+	struct err e = { 0 };
+
+	snprintf(text, sizeof text, fmt, folder);
+	if (config_set(&k.config, text, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static int
+begin(void **state)
+{
+	struct err e;
+	(void)state;
+
+	k = (struct cluster){ .folder = "/tmp/hone-remote-XXXXXX" };
+	assert_non_null(mkdtemp(k.folder));
+	assert_int_equal(config_init(&k.config, &e), 0);
+	set("controller.agents=ipc://%s/agents", k.folder);
+	set("controller.operators=ipc://%s/sock", k.folder);
+	set("storage.database=%s/f.db", k.folder);
+	set("storage.space=%s/s.db", k.folder);
+	set("kafka.brokers=none:1", "");
+	set("kafka.name=d", "");
+	set("kafka.role=decider", "");
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	char command[80];
+	(void)state;
+
+	for (uint32_t i = 0; i < k.n; i++)
+		buf_release(&k.items[i].bytes);
+	config_release(&k.config);
+	snprintf(command, sizeof command, "rm -rf %s", k.folder);
+	return system(command);
+}
+
+/* ---- promises ---- */
+
+/* 2 s pass until the log of the forest is read; behind it is a beat of the leader. */
+static void
+a_leader_whose_beats_wait_unread_is_not_taken_for_silent(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	for (int i = 0; i < 20; i++)
+		add_entry(FOREST_ASK, 0, 100);
+	add_order(3);
+	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_null(r); /* it was told to end while it stood by */
+	assert_int_equal(k.orders_put, 0);
+}
+
+static void
+a_decider_that_is_alone_takes_a_term(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_non_null(r);
+	assert_int_equal(k.begins_put, 1);
+	remote_agents_close(r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_leader_whose_beats_wait_unread_is_not_taken_for_silent),
+		TEST(a_decider_that_is_alone_takes_a_term),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
