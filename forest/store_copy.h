@@ -55,7 +55,7 @@ int store_relax(struct store *s, struct err *e);
 int store_put_rows(struct store *s, const void *rows, size_t len, int schema,
     const struct store_place *at, struct err *e);
 /* All rows are replaced: begin, then rows, then end, in one transaction. The first time, what a database of no log has had is written to
- * PATH.before-log, which must not exist (ERR_STORE). After an error call store_replace_undo(). */
+ * PATH.before-log, which must not exist (ERR_STORE); until the end it is PATH.before-log.new. After an error call store_replace_undo(). */
 int store_replace_begin(struct store *s, struct err *e);
 int store_replace_rows(struct store *s, const void *rows, size_t len, int schema, struct err *e);
 int store_replace_end(struct store *s, const struct store_place *at, struct err *e);

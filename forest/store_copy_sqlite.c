@@ -197,32 +197,64 @@ store_put_rows(struct store *s, const void *rows, size_t len, int schema,
 	return store_end(s, rc, e);
 }
 
-/* Rows that came from no log are lost when the log's take their place. */
+static int
+before_log(const struct store *s, char **path, char **fresh, struct err *e)
+{
+	*fresh = NULL;
+	if (asprintf(path, "%s.before-log", s->path) < 0)
+		*path = NULL;
+	else if (asprintf(fresh, "%s.before-log.new", s->path) < 0)
+		*fresh = NULL;
+	return *fresh != NULL ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory", s->path);
+}
+
+/* Rows that came from no log are lost when the log's take their place. They get their name when these are complete (name_own()): a state that
+ * is undone must not stand in the way of the next one. */
 static int
 keep_own(struct store *s, struct err *e)
 {
 	struct store_place at;
 	int64_t rows = 0;
-	char *sql = NULL, *to = NULL;
+	char *sql = NULL, *to, *fresh;
 	int rc;
 
+	s->kept = false;
 	if ((rc = store_place(s, &at, e)) < 0 ||
 	    (rc = database_integer(s->db, s->path,
 		 "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM audit)", &rows, e)) <
 		0 ||
 	    at.term != 0 || rows == 0)
 		return rc;
-	if (asprintf(&to, "%s.before-log", s->path) < 0)
-		return err_set(e, ERR_MEMORY, "%s: out of memory", s->path);
+	if ((rc = before_log(s, &to, &fresh, e)) < 0)
+		goto out;
 	if (access(to, F_OK) == 0)
 		rc = err_set(e, ERR_STORE,
 		    "%s: has diagnoses of its own, which those of the log would replace, and %s exists already; move one of them away",
 		    s->path, to);
-	else if ((sql = sqlite3_mprintf("VACUUM INTO %Q", to)) == NULL)
+	else if (unlink(fresh) != 0 && errno != ENOENT)
+		rc = err_errno(e, "%s", fresh);
+	else if ((sql = sqlite3_mprintf("VACUUM INTO %Q", fresh)) == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", s->path);
 	else
 		rc = database_exec(s->db, s->path, sql, e);
+	s->kept = rc == 0;
+out:
 	sqlite3_free(sql);
+	free(fresh);
+	free(to);
+	return rc;
+}
+
+static int
+name_own(struct store *s, struct err *e)
+{
+	char *to, *fresh;
+	int rc = before_log(s, &to, &fresh, e);
+
+	if (rc == 0 && rename(fresh, to) != 0)
+		rc = err_errno(e, "%s", fresh);
+	s->kept = false;
+	free(fresh);
 	free(to);
 	return rc;
 }
@@ -254,8 +286,12 @@ store_replace_rows(struct store *s, const void *rows, size_t len, int schema, st
 int
 store_replace_end(struct store *s, const struct store_place *at, struct err *e)
 {
+	int rc;
+
 	s->replaces = false;
-	return store_end(s, store_write_place(s, at, e), e);
+	if ((rc = store_end(s, store_write_place(s, at, e), e)) == 0 && s->kept)
+		rc = name_own(s, e);
+	return rc;
 }
 
 void

@@ -90,6 +90,7 @@ struct store {
 	bool notes;  /* each commit notes `place`, and the table for it is there */
 	struct store_place place;
 	bool replaces; /* between store_replace_begin() and its end */
+	bool kept;     /* its rows of no log are in PATH.before-log.new until then */
 };
 
 union store_row {

@@ -25,7 +25,8 @@ must(int ok)
 static void
 forget(void)
 {
-	static const char *const endings[] = { "", "-wal", "-shm", ".lock", ".before-log" };
+	static const char *const endings[] = { "", "-wal", "-shm", ".lock", ".before-log",
+		".before-log.new" };
 	char name[96];
 
 	store_close(store);
