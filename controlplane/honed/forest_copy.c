@@ -151,12 +151,18 @@ tell(struct forest_copy *c, struct mono now)
 	c->states = f->states;
 }
 
+bool
+forest_copy_whole(const struct forest_copy *c)
+{
+	return c->follow.whole || c->follow.entries == 0;
+}
+
 void
 forest_copy_take(
     struct forest_copy *c, const struct kafka_message *m, uint64_t term, struct mono now)
 {
 	struct forest_follow *f = &c->follow;
-	bool was = f->whole || f->entries == 0;
+	bool was = forest_copy_whole(c);
 	struct err e;
 
 	if (c->own_begin) /* what follows is ours, or of nobody */

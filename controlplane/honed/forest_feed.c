@@ -107,6 +107,8 @@ take_deliveries(struct forest_feed *f)
 
 /* ---- the feed ---- */
 
+static void begin_state(struct forest_feed *f, struct mono now);
+
 int
 forest_feed_open(struct forest_feed **ret, struct kafka_link *k, const struct config *c,
     uint64_t term, const struct forest_place *from, struct err *e)
@@ -123,11 +125,13 @@ forest_feed_open(struct forest_feed **ret, struct kafka_link *k, const struct co
 		rc = forest_file_path(&f->files[i].path, c, i, e);
 		f->files[i].again = true;
 	}
-	if (rc != 0)
+	if (rc != 0) {
 		forest_feed_close(f);
-	else
-		*ret = f;
-	return rc;
+		return rc;
+	}
+	begin_state(f, clock_mono());
+	*ret = f;
+	return 0;
 }
 
 void

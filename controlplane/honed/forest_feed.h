@@ -17,7 +17,9 @@ struct forest_feed;
 
 /* Entry 1 of the term, BEGIN, before there is a feed. False: it could not be put. */
 bool forest_feed_begin(struct kafka_link *k, uint64_t term);
-/* Behind that. from: the place in the log up to which this decider's database has everything. The link and *c are borrowed. ERR_MEMORY. */
+/* Behind that. from: the place in the log up to which this decider's database has everything; zeroes: it lacks something. The first state begins
+ * here, before any rows: copies that have more than that know by its first entry that nothing is on top of them. The link and *c are borrowed.
+ * ERR_MEMORY. */
 int forest_feed_open(struct forest_feed **ret, struct kafka_link *k, const struct config *c,
     uint64_t term, const struct forest_place *from, struct err *e);
 void forest_feed_close(struct forest_feed *f); /* NULL is fine */

@@ -155,6 +155,15 @@ standby_take(struct remote_agents *r, int wait_ms)
 	r->kafka.calls->release(&m);
 }
 
+/* A copy that is not whole takes over only if no other one does: the state that it begins with takes the place of theirs. */
+static int64_t
+silence_needed_ns(const struct remote_agents *r)
+{
+	if (!forest_copy_whole(&r->copy))
+		return 2 * LEADER_SILENT_NS;
+	return r->leader.term > 0 ? LEADER_SILENT_NS : LISTEN_NS;
+}
+
 /* Until nobody leads. ERR_INPUT: there is no higher term. */
 static int
 wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
@@ -172,12 +181,12 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 			forest_copy_ask(&r->copy, now);
 		if (r->leader.term > 0 && !told) {
 			log_line(LOG_INFO,
-			    "another decider leads (term %llu): this one stands by, and takes over when it has been silent for 5 s",
+			    "another decider leads (term %llu): this one stands by, and takes over when it has been silent for 5 s, or for 10 s if the copy is not whole",
 			    (unsigned long long)r->leader.term);
 			told = true;
 		}
-		if (mono_since_ns(now, began) < LISTEN_NS ||
-		    (r->leader.term != 0 && mono_since_ns(now, r->led) < LEADER_SILENT_NS) ||
+		if (mono_since_ns(now, r->leader.term > 0 ? r->led : began) <
+			silence_needed_ns(r) ||
 		    mono_since_ns(now, asked) < ASK_END_NS)
 			continue;
 		asked = now;
@@ -220,8 +229,9 @@ end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 		    (unsigned long long)r->copy.follow.seen.number,
 		    (unsigned long long)r->copy.follow.seen.term);
 	}
-	r->from = r->copy.follow.base;
 	r->forest_whole = r->copy.whole_before;
+	if (r->forest_whole)
+		r->from = r->copy.follow.base;
 	if (!r->forest_whole && !atomic_load(stop))
 		log_line(LOG_ERROR,
 		    "the copy of the forest does not have all that the former decider wrote: diagnoses and what was learned may be missing");

@@ -22,8 +22,8 @@
 
 struct remote_agents;
 
-/* Connects, and waits while another decider leads, with a copy of its database: it returns when no beat of one has come for LEADER_SILENT_NS and
- * the copy has all that the log says before our term, or when *stop is set (*ret NULL then). The database is closed again. Errors of
+/* Connects, and waits while another decider leads, with a copy of its database: it returns when no beat of one has come for LEADER_SILENT_NS (twice that if
+ * the copy is not whole) and the copy has all that the log says before our term, or when *stop is set (*ret NULL then). The database is closed again. Errors of
  * kafka_link_open() and forest_copy_open(); ERR_PEER: another decider took over at the same time. */
 #define LEADER_SILENT_NS INT64_C(5000000000)
 int remote_agents_open(

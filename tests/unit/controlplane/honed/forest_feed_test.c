@@ -297,6 +297,25 @@ who_takes_over_has_the_diagnoses_the_space_and_the_levels(void **state)
 	file_is(h->two.levels, "debug shop-cart\n");
 }
 
+/* So a copy that has more than this decider knows before any rows that they are not on top of it. */
+static void
+what_a_decider_writes_first_is_a_state(void **state)
+{
+	struct house *h = *state;
+	struct forest_entry x;
+	struct relay_head head;
+	struct leading one;
+	struct err e;
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	diagnose(&one, "BUY");
+	end_lead(&one);
+	assert_int_equal(
+	    forest_entry_decode(&head, &x, h->log.items[1].data, h->log.items[1].len, &e), 0);
+	assert_int_equal(x.kind, FOREST_STATE);
+	assert_int_equal(x.flags & FOREST_FIRST, FOREST_FIRST);
+}
+
 static void
 files_follow_when_they_change(void **state)
 {
@@ -458,6 +477,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(who_takes_over_has_the_diagnoses_the_space_and_the_levels),
+		TEST(what_a_decider_writes_first_is_a_state),
 		TEST(files_follow_when_they_change),
 		TEST(a_copy_that_comes_late_asks_and_gets_a_full_state),
 		TEST(an_entry_that_finds_the_queue_full_is_followed_by_a_full_state),

@@ -32,6 +32,8 @@ static struct cluster {
 	uint32_t orders_read; /* that were not our own */
 	uint32_t orders_put, begins_put, begins_lost;
 	bool others_term; /* another decider's term comes instead of our BEGIN */
+	struct mono began;
+	int64_t stop_ms; /* the decider is told to end then; 0: when it has read an order */
 	atomic_bool stop;
 } k;
 
@@ -65,7 +67,7 @@ static void
 add_entry(enum forest_entry_kind kind, uint64_t term, uint32_t slow_ms)
 {
 	const struct relay_head h = {
-		.kind = RELAY_FOREST, .source = "other", .epoch = OTHER_EPOCH, .number = 1
+		.kind = RELAY_FOREST, .source = "other", .epoch = OTHER_EPOCH, .number = 1 + 8 * (kind == FOREST_ROWS)
 	};
 	const struct forest_entry x = { .kind = kind, .term = term };
 	struct buf b = { 0 };
@@ -138,7 +140,8 @@ next(void *c, int timeout_ms, struct kafka_message *ret, struct err *e)
 	*e = (struct err){ 0 };
 	if (k.at == k.n) {
 		usleep((useconds_t)timeout_ms * 1000);
-		if (k.orders_read > 0)
+		if (k.stop_ms > 0 ? mono_since_ns(clock_mono(), k.began) >= k.stop_ms * 1000000
+		                  : k.orders_read > 0)
 			atomic_store(&k.stop, true);
 		return KAFKA_NOTHING;
 	}
@@ -228,7 +231,7 @@ begin(void **state)
 	struct err e;
 	(void)state;
 
-	k = (struct cluster){ .folder = "/tmp/hone-remote-XXXXXX" };
+	k = (struct cluster){ .folder = "/tmp/hone-remote-XXXXXX", .began = clock_mono() };
 	assert_non_null(mkdtemp(k.folder));
 	assert_int_equal(config_init(&k.config, &e), 0);
 	set("controller.agents=ipc://%s/agents", k.folder);
@@ -273,6 +276,22 @@ a_leader_whose_beats_wait_unread_is_not_taken_for_silent(void **state)
 	assert_int_equal(k.orders_put, 0);
 }
 
+/* Its state would take the place of what others have that have more. It waits for 10 s in place of 1.5 s. */
+static void
+a_copy_that_is_not_whole_gives_others_time_to_take_over(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	add_entry(FOREST_ROWS, 3, 0); /* those before it are missing */
+	k.stop_ms = 2500;
+	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_null(r);
+	assert_int_equal(k.orders_put, 0);
+}
+
 static void
 a_decider_that_is_alone_takes_a_term(void **state)
 {
@@ -294,6 +313,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_leader_whose_beats_wait_unread_is_not_taken_for_silent),
+		TEST(a_copy_that_is_not_whole_gives_others_time_to_take_over),
 		TEST(a_decider_that_is_alone_takes_a_term),
 	};
 
