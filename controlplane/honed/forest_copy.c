@@ -157,6 +157,12 @@ forest_copy_whole(const struct forest_copy *c)
 	return c->follow.whole || c->follow.entries == 0;
 }
 
+uint64_t
+forest_copy_entries(const struct forest_copy *c)
+{
+	return c->follow.entries + c->follow.older + c->follow.again;
+}
+
 void
 forest_copy_take(
     struct forest_copy *c, const struct kafka_message *m, uint64_t term, struct mono now)

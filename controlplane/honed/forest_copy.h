@@ -35,6 +35,8 @@ void forest_copy_take(
     struct forest_copy *c, const struct kafka_message *m, uint64_t term, struct mono now);
 /* Whether it has all that the log has said, or the log has said nothing. */
 bool forest_copy_whole(const struct forest_copy *c);
+/* Entries that have come, also those that were dropped: for seeing whether more come. */
+uint64_t forest_copy_entries(const struct forest_copy *c);
 /* Asks the leader for a full state, if one is needed and none comes. */
 void forest_copy_ask(struct forest_copy *c, struct mono now);
 

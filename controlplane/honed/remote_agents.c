@@ -28,6 +28,8 @@ enum {
 };
 #define COMPARE_NS INT64_C(60000000000)
 #define READ_LOG_NS INT64_C(10000000000)
+#define BEGIN_AGAIN_NS INT64_C(5000000000)
+#define BEGIN_LOST_NS INT64_C(60000000000)
 #define ASK_END_NS INT64_C(250000000)
 #define UNMOVED_NS (2 * LEADER_SILENT_NS)
 
@@ -196,17 +198,32 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 	return rc == ERR_PEER || rc == ERR_BUSY ? 0 : rc;
 }
 
+/* Else nobody takes what we would write there. */
+static int
+term_is_ours(const struct remote_agents *r, struct err *e)
+{
+	const struct leader *l = &r->copy.follow.leader;
+
+	if (l->term < r->term || (l->term == r->term && l->epoch == r->kafka.epoch))
+		return 0;
+	return err_set(e, ERR_PEER,
+	    "%s has term %llu of another decider, ours is %llu: this one ends, and takes a higher one when it is started anew",
+	    r->kafka.topics[TOPIC_FOREST], (unsigned long long)l->term,
+	    (unsigned long long)r->term);
+}
+
 /*
  * Our term begins in the log of the forest: what is before it there is all that counts.
  *
  *	1. beats, until one of them has come back: then nobody else has this term, and whoever had one before it ends
- *	2. BEGIN, and all that is before it
+ *	2. BEGIN, again each 5 s as Kafka may lose it, and all that is before it
  */
 static int
 end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 {
-	struct mono told = clock_mono();
-	bool begun = false;
+	struct mono told = clock_mono(), begun = { 0 }, moved = told;
+	uint64_t entries = 0;
+	int rc;
 
 	while (!r->copy.own_begin && !atomic_load(stop)) {
 		struct mono now = clock_mono();
@@ -220,8 +237,19 @@ end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 		if (r->replaced)
 			return err_set(
 			    e, ERR_PEER, "another decider has taken over: this one ends");
-		if (!begun && r->leader.term == r->term && r->leader.epoch == r->kafka.epoch)
-			begun = forest_feed_begin(&r->kafka, r->term);
+		if ((rc = term_is_ours(r, e)) != 0)
+			return rc;
+		if (r->leader.term == r->term && r->leader.epoch == r->kafka.epoch &&
+		    (begun.ns == 0 || mono_since_ns(now, begun) >= BEGIN_AGAIN_NS) &&
+		    forest_feed_begin(&r->kafka, r->term))
+			begun = now;
+		if (begun.ns == 0 || forest_copy_entries(&r->copy) != entries) {
+			entries = forest_copy_entries(&r->copy);
+			moved = now;
+		} else if (mono_since_ns(now, moved) >= BEGIN_LOST_NS)
+			return err_set(e, ERR_PEER,
+			    "%s: what this decider writes does not come back, and nothing else has come for 60 s: it ends, so that another one may take over",
+			    r->kafka.topics[TOPIC_FOREST]);
 		if (mono_since_ns(now, told) < READ_LOG_NS)
 			continue;
 		told = now;

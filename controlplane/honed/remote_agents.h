@@ -24,7 +24,8 @@ struct remote_agents;
 
 /* Connects, and waits while another decider leads, with a copy of its database: it returns when no beat of one has come for LEADER_SILENT_NS (twice that if
  * the copy is not whole) and the copy has all that the log says before our term, or when *stop is set (*ret NULL then). The database is closed again. Errors of
- * kafka_link_open() and forest_copy_open(); ERR_PEER: another decider took over at the same time. */
+ * kafka_link_open() and forest_copy_open(); ERR_PEER: another decider took over at the same time, or has a higher term in the
+ * log of the forest, or our term does not get there. */
 #define LEADER_SILENT_NS INT64_C(5000000000)
 int remote_agents_open(
     struct remote_agents **ret, const struct config *c, const atomic_bool *stop, struct err *e);

@@ -306,6 +306,36 @@ a_decider_that_is_alone_takes_a_term(void **state)
 	remote_agents_close(r);
 }
 
+/* It would beat, and keep others from deciding, and decide nothing. */
+static void
+a_decider_that_finds_a_higher_term_in_the_log_of_the_forest_ends(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	k.others_term = true;
+	k.stop_ms = 10000;
+	assert_int_equal(remote_agents_open(&r, &k.config, &k.stop, &e), ERR_PEER);
+	assert_null(r);
+}
+
+static void
+the_begin_of_a_term_is_written_again_if_it_is_lost(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	k.begins_lost = 1;
+	k.stop_ms = 20000;
+	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_non_null(r);
+	assert_int_equal(k.begins_put, 2);
+	remote_agents_close(r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int
@@ -315,6 +345,8 @@ main(void)
 		TEST(a_leader_whose_beats_wait_unread_is_not_taken_for_silent),
 		TEST(a_copy_that_is_not_whole_gives_others_time_to_take_over),
 		TEST(a_decider_that_is_alone_takes_a_term),
+		TEST(a_decider_that_finds_a_higher_term_in_the_log_of_the_forest_ends),
+		TEST(the_begin_of_a_term_is_written_again_if_it_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
