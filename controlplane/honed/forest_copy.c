@@ -11,7 +11,9 @@
 #include "forest/store_copy.h"
 
 #define CALM_NS INT64_C(2000000000)
+#define LOST_NS INT64_C(30000000000)
 #define ASK_EACH_NS INT64_C(10000000000)
+#define ASK_EACH_MAX_NS INT64_C(3600000000000)
 
 /* ---- the calls ---- */
 
@@ -58,9 +60,13 @@ state_rows(void *ctx, const void *rows, size_t len, uint32_t schema, struct err 
 static int
 state_end(void *ctx, const struct forest_place *at, struct err *e)
 {
+	struct forest_copy *c = ctx;
 	struct store_place p = place_of(at);
+	int rc = store_replace_end(c->store, &p, e);
 
-	return store_replace_end(((struct forest_copy *)ctx)->store, &p, e);
+	if (rc == 0)
+		c->pause_ns = ASK_EACH_NS;
+	return rc;
 }
 
 static void
@@ -70,6 +76,8 @@ state_undo(void *ctx)
 
 	if (c->store != NULL)
 		store_replace_undo(c->store);
+	/* It may fail each time, as with a full disk, and each one is the leader's whole database. */
+	c->pause_ns = c->pause_ns < ASK_EACH_MAX_NS / 2 ? 2 * c->pause_ns : ASK_EACH_MAX_NS;
 }
 
 static int
@@ -95,7 +103,11 @@ forest_copy_open(
 	struct store_place at = { 0 };
 	int rc;
 
-	*c = (struct forest_copy){ .config = config, .kafka = k, .came = clock_mono() };
+	*c = (struct forest_copy){ .config = config,
+		.kafka = k,
+		.came = clock_mono(),
+		.lost = clock_mono(),
+		.pause_ns = ASK_EACH_NS };
 	for (uint32_t i = 0; i < FOREST_FILES; i++)
 		if ((rc = forest_file_path(&c->files[i], config, i, e)) != 0)
 			return rc;
@@ -176,6 +188,8 @@ forest_copy_take(
 	if (forest_follow_take(f, m->data, m->len, &e) != 0)
 		limited_log(&c->kafka->log, now, LOG_ERROR, "%s", e.text);
 	c->came = now;
+	if (f->whole)
+		c->lost = now;
 	if (term != 0 && f->seen.term == term && f->seen.run == c->kafka->epoch) {
 		c->own_begin = true;
 		c->whole_before = was;
@@ -191,8 +205,8 @@ forest_copy_ask(struct forest_copy *c, struct mono now)
 	struct buf b = { 0 };
 
 	if (c->store == NULL || c->follow.whole || c->follow.state_on ||
-	    mono_since_ns(now, c->came) < CALM_NS ||
-	    (c->asked.ns != 0 && mono_since_ns(now, c->asked) < ASK_EACH_NS))
+	    (mono_since_ns(now, c->came) < CALM_NS && mono_since_ns(now, c->lost) < LOST_NS) ||
+	    (c->asked.ns != 0 && mono_since_ns(now, c->asked) < c->pause_ns))
 		return;
 	c->asked = now;
 	memcpy(h.source, c->kafka->name, sizeof h.source);

@@ -17,7 +17,9 @@ struct forest_copy {
 	char *files[FOREST_FILES];
 	struct forest_follow follow;
 	struct mono came;  /* when the last entry came */
-	struct mono asked; /* for a full state */
+	struct mono lost;  /* when the copy was whole for the last time, or opened */
+	struct mono asked; /* for a full state, */
+	int64_t pause_ns;  /* and how long it waits until it asks again */
 	uint64_t states;   /* that were told, */
 	uint64_t gaps;     /* and gaps */
 	bool told;         /* of a gap, since the last state */
@@ -37,7 +39,8 @@ void forest_copy_take(
 bool forest_copy_whole(const struct forest_copy *c);
 /* Entries that have come, also those that were dropped: for seeing whether more come. */
 uint64_t forest_copy_entries(const struct forest_copy *c);
-/* Asks the leader for a full state, if one is needed and none comes. */
+/* Asks the leader for a full state, if one is needed and none comes: when no entry has come for 2 s, or 30 s after the copy was whole; again
+ * after 10 s, and after twice as long for each state that began and could not be taken, up to 1 h. */
 void forest_copy_ask(struct forest_copy *c, struct mono now);
 
 #endif

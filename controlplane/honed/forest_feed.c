@@ -11,13 +11,15 @@
 #define SECOND_NS INT64_C(1000000000)
 #define STATE_EACH_NS (86400 * SECOND_NS)
 #define STATE_AGAIN_NS (5 * SECOND_NS)
+#define ASKED_AGAIN_NS (60 * SECOND_NS)
 #define LOOK_NS SECOND_NS
 #define LOOK_HEALTHY_NS (600 * SECOND_NS) /* it changes all the time */
 #define STEP_NS INT64_C(10000000)
 
 enum {
 	PIECE_BYTES = 256 << 10, /* of a state or a file, in a message */
-	WAITING_MAX = 16         /* messages; more: states and files wait */
+	WAITING_MAX = 16,        /* messages; more: states and files wait */
+	REST = 10                /* a state that was asked for takes a tenth of the time */
 };
 
 struct feed_file {
@@ -40,8 +42,11 @@ struct forest_feed {
 	struct store_snapshot *snapshot; /* the state under way; NULL: none */
 	struct buf rows;                 /* of it */
 	bool begun;                      /* its first entry was put */
-	bool due;
-	struct mono stated; /* when the last one was complete, or failed */
+	bool due, asked;
+	struct mono stated;  /* when the last one was complete, or failed, */
+	int64_t took_ns;     /* and how long it took */
+	struct mono began;   /* the one that is under way */
+	struct mono granted; /* when the last one began that was asked for */
 	struct feed_file files[FOREST_FILES];
 	uint64_t put, delivered;
 	struct forest_feed_counts counts;
@@ -190,7 +195,7 @@ void
 forest_feed_asked(struct forest_feed *f)
 {
 	if (f->snapshot == NULL)
-		f->due = true;
+		f->asked = true;
 }
 
 static void
@@ -200,6 +205,7 @@ end_state(struct forest_feed *f, struct mono now)
 	f->snapshot = NULL;
 	buf_release(&f->rows);
 	f->stated = now;
+	f->took_ns = mono_since_ns(now, f->began);
 }
 
 /* One entry of the state that is under way. */
@@ -235,15 +241,27 @@ continue_state(struct forest_feed *f, struct mono now)
 		f->files[i].again = true;
 }
 
+/* Who asks may never have enough, and each state is the whole database: once a minute, and a tenth of the time, is the most. */
+static bool
+state_is_due(const struct forest_feed *f, struct mono now)
+{
+	int64_t rest_ns = mono_since_ns(now, f->stated);
+
+	if (f->stated.ns == 0)
+		return f->due;
+	if (rest_ns >= STATE_EACH_NS || (f->due && rest_ns >= STATE_AGAIN_NS))
+		return true;
+	return f->asked && rest_ns >= STATE_AGAIN_NS && rest_ns >= REST * f->took_ns &&
+	       (f->granted.ns == 0 || mono_since_ns(now, f->granted) >= ASKED_AGAIN_NS);
+}
+
 /* Its first entry is put at once: the snapshot must not lack rows that have lower numbers than that. */
 static void
 begin_state(struct forest_feed *f, struct mono now)
 {
 	struct err e;
 
-	if (f->stated.ns != 0 && mono_since_ns(now, f->stated) >= STATE_EACH_NS)
-		f->due = true;
-	if (!f->due || (f->stated.ns != 0 && mono_since_ns(now, f->stated) < STATE_AGAIN_NS))
+	if (!state_is_due(f, now))
 		return;
 	if (store_snapshot_open(&f->snapshot, f->config->database, &e) != 0) {
 		limited_log(&f->kafka->log, now, LOG_ERROR,
@@ -251,7 +269,10 @@ begin_state(struct forest_feed *f, struct mono now)
 		f->stated = now;
 		return;
 	}
-	f->due = f->begun = false;
+	if (f->asked)
+		f->granted = now;
+	f->began = now;
+	f->due = f->asked = f->begun = false;
 	continue_state(f, now);
 }
 

@@ -377,6 +377,62 @@ a_copy_that_comes_late_asks_and_gets_a_full_state(void **state)
 	end_lead(&one);
 }
 
+/* The leader commits more often than each 2 s, and entries come all the time. What cannot be taken is asked for more and more rarely. */
+static void
+a_copy_asks_also_while_entries_come_and_more_rarely_if_states_fail(void **state)
+{
+	struct house *h = *state;
+	struct leading one;
+	struct forest_copy c;
+	uint32_t cut, asks[2] = { 0 };
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	stand_by(&c, &h->two);
+	for (int fails = 0; fails < 2; fails++)
+		for (int i = 0; i < 1000; i++) {
+			struct mono now = { c.lost.ns + (fails * 1000 + i) * SECOND_NS };
+
+			c.came = now;
+			cut = h->log.n;
+			forest_copy_ask(&c, now);
+			asks[fails] += h->log.n - cut;
+			if (fails > 0 && h->log.n > cut) {
+				c.follow.calls.state_begin(c.follow.calls.ctx, &(struct err){ 0 });
+				c.follow.calls.state_undo(c.follow.calls.ctx);
+			}
+		}
+	assert_in_range(asks[0], 95, 98); /* from 30 s on each 10 s */
+	assert_in_range(asks[1], 5, 8);   /* after 20, 40, 80 ... s */
+	forest_copy_close(&c);
+	end_lead(&one);
+}
+
+static uint32_t
+states_of(const struct leading *l)
+{
+	struct forest_feed_counts counts;
+
+	forest_feed_counts(l->feed, &counts);
+	return (uint32_t)counts.states;
+}
+
+static void
+states_that_are_asked_for_come_once_a_minute_at_most(void **state)
+{
+	struct house *h = *state;
+	struct leading one;
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 4);
+	assert_int_equal(states_of(&one), 1);
+	for (int i = 0; i < 300; i++) { /* 10 min */
+		forest_feed_asked(one.feed);
+		steps(h, &one, 1);
+	}
+	assert_in_range(states_of(&one), 10, 11);
+	end_lead(&one);
+}
+
 /* The entry has a number, so the copy knows that it is missing; a full state follows by itself. */
 static void
 an_entry_that_finds_the_queue_full_is_followed_by_a_full_state(void **state)
@@ -480,6 +536,8 @@ main(void)
 		TEST(what_a_decider_writes_first_is_a_state),
 		TEST(files_follow_when_they_change),
 		TEST(a_copy_that_comes_late_asks_and_gets_a_full_state),
+		TEST(a_copy_asks_also_while_entries_come_and_more_rarely_if_states_fail),
+		TEST(states_that_are_asked_for_come_once_a_minute_at_most),
 		TEST(an_entry_that_finds_the_queue_full_is_followed_by_a_full_state),
 		TEST(a_state_that_had_to_wait_has_what_was_committed_meanwhile),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
