@@ -61,17 +61,34 @@ sync_folder(const char *path, struct err *e)
 	return rc;
 }
 
+void
+file_remove_logs(const char *path)
+{
+	static const char *const endings[] = { "-wal", "-shm", "-journal" };
+	char *name;
+
+	for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+		if (asprintf(&name, "%s%s", path, endings[i]) >= 0) {
+			unlink(name);
+			free(name);
+		}
+}
+
 int
 file_replace(const char *path, const void *data, size_t len,
-    int (*check)(const char *fresh, struct err *e), struct err *e)
+    int (*check)(const char *fresh, struct err *e), void (*before_rename)(const char *path),
+    struct err *e)
 {
 	char *fresh = NULL;
 	int rc;
 
 	if (asprintf(&fresh, "%s.new", path) < 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
+	file_remove_logs(fresh); /* of one that was not checked to its end */
 	if ((rc = write_all(fresh, data, len, e)) == 0 && check != NULL)
 		rc = check(fresh, e);
+	if (rc == 0 && before_rename != NULL)
+		before_rename(path);
 	if (rc == 0 && rename(fresh, path) != 0)
 		rc = err_errno(e, "%s", path);
 	if (rc == 0)

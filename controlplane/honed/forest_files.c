@@ -91,20 +91,6 @@ check_levels(const char *fresh, struct err *e)
 	return rc;
 }
 
-/* A write-ahead log of the file that was there must not be taken for that of the new one. */
-static void
-remove_logs(const char *path)
-{
-	static const char *const endings[] = { "-wal", "-shm", "-journal" };
-	char *name;
-
-	for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-		if (asprintf(&name, "%s%s", path, endings[i]) >= 0) {
-			unlink(name);
-			free(name);
-		}
-}
-
 int
 forest_file_write(
     const char *path, enum forest_file which, const void *data, size_t len, struct err *e)
@@ -116,7 +102,6 @@ forest_file_write(
 
 	_Static_assert(
 	    sizeof checks / sizeof checks[0] == FOREST_FILES, "one for each file of the log");
-	if (which != FOREST_FILE_LEVELS)
-		remove_logs(path);
-	return file_replace(path, data, len, checks[which], e);
+	return file_replace(path, data, len, checks[which],
+	    which != FOREST_FILE_LEVELS ? file_remove_logs : NULL, e);
 }

@@ -121,7 +121,7 @@ store(const struct levels_keeper *k, const struct level_rules *r, struct err *e)
 	for (uint32_t i = 0; i < r->n; i++)
 		buf_printf(&b, "%s %s\n", loglevel_word(r->items[i].level), r->items[i].pattern);
 	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", k->path)
-	              : file_replace(k->path, b.data, b.len, NULL, e);
+	              : file_replace(k->path, b.data, b.len, NULL, NULL, e);
 	buf_release(&b);
 	return rc;
 }

@@ -13,6 +13,7 @@
 
 #include "controlplane/honed/forest_copy.h"
 #include "controlplane/honed/forest_feed.h"
+#include "controlplane/honed/forest_files.h"
 #include "controlplane/honed/forest_keeper.h"
 #include "searchspace/space.h"
 
@@ -341,6 +342,29 @@ files_follow_when_they_change(void **state)
 	end_lead(&one);
 }
 
+/* What is in its write-ahead log belongs to the file that stays. */
+static void
+a_file_that_is_refused_leaves_the_old_one_with_its_log(void **state)
+{
+	struct house *h = *state;
+	char wal[112];
+	struct buf image = { 0 };
+	struct err e = { 0 };
+
+	save_space(h->one.space, "v1");
+	assert_int_equal(forest_file_read(&image, h->one.space, FOREST_FILE_SPACE, &e), 0);
+	snprintf(wal, sizeof wal, "%s-wal", h->two.space);
+	write_text(h->two.space, "old");
+	write_text(wal, "log");
+	assert_true(forest_file_write(h->two.space, FOREST_FILE_SPACE, "garbage", 7, &e) < 0);
+	file_is(h->two.space, "old");
+	file_is(wal, "log");
+	assert_int_equal(
+	    forest_file_write(h->two.space, FOREST_FILE_SPACE, image.data, image.len, &e), 0);
+	assert_int_equal(access(wal, F_OK), -1);
+	buf_release(&image);
+}
+
 static void
 a_copy_that_comes_late_asks_and_gets_a_full_state(void **state)
 {
@@ -535,6 +559,7 @@ main(void)
 		TEST(who_takes_over_has_the_diagnoses_the_space_and_the_levels),
 		TEST(what_a_decider_writes_first_is_a_state),
 		TEST(files_follow_when_they_change),
+		TEST(a_file_that_is_refused_leaves_the_old_one_with_its_log),
 		TEST(a_copy_that_comes_late_asks_and_gets_a_full_state),
 		TEST(a_copy_asks_also_while_entries_come_and_more_rarely_if_states_fail),
 		TEST(states_that_are_asked_for_come_once_a_minute_at_most),
