@@ -12,6 +12,7 @@
 #define STATE_EACH_NS (86400 * SECOND_NS)
 #define STATE_AGAIN_NS (5 * SECOND_NS)
 #define ASKED_AGAIN_NS (60 * SECOND_NS)
+#define STUCK_NS (60 * SECOND_NS)
 #define LOOK_NS SECOND_NS
 #define LOOK_HEALTHY_NS (600 * SECOND_NS) /* it changes all the time */
 #define STEP_NS INT64_C(10000000)
@@ -45,7 +46,8 @@ struct forest_feed {
 	bool due, asked;
 	struct mono stated;  /* when the last one was complete, or failed, */
 	int64_t took_ns;     /* and how long it took */
-	struct mono began;   /* the one that is under way */
+	struct mono began;   /* the one that is under way, */
+	struct mono piece;   /* and when a piece of it was put last */
 	struct mono granted; /* when the last one began that was asked for */
 	struct feed_file files[FOREST_FILES];
 	uint64_t put, delivered;
@@ -231,6 +233,7 @@ continue_state(struct forest_feed *f, struct mono now)
 	x.flags = (uint8_t)((f->begun ? 0 : FOREST_FIRST) | (rc == 0 ? FOREST_LAST : 0));
 	x.from = f->from;
 	f->begun = true;
+	f->piece = now;
 	put(f, &x, n);
 	if (rc > 0)
 		return;
@@ -274,6 +277,18 @@ begin_state(struct forest_feed *f, struct mono now)
 	f->began = now;
 	f->due = f->asked = f->begun = false;
 	continue_state(f, now);
+}
+
+/* While Kafka takes nothing, the snapshot keeps the database's write-ahead log from being written back, and that grows. */
+static void
+end_stuck_state(struct forest_feed *f, struct mono now)
+{
+	if (f->snapshot == NULL || mono_since_ns(now, f->piece) < STUCK_NS)
+		return;
+	limited_log(&f->kafka->log, now, LOG_WARN,
+	    "Kafka has taken nothing of a full state of the forest for 60 s: the state ends, and begins anew when Kafka does");
+	f->due = true;
+	end_state(f, now);
 }
 
 /* ---- files ---- */
@@ -364,6 +379,8 @@ forest_feed_step(struct forest_feed *f, struct mono now)
 	uint32_t file;
 
 	take_deliveries(f);
+	if (!has_room(f))
+		end_stuck_state(f, now);
 	if (f->snapshot == NULL && has_room(f) && file_under_way(f) == FOREST_FILES)
 		begin_state(f, now);
 	for (file = 0; file < FOREST_FILES && f->snapshot == NULL && f->files[file].bytes.len == 0;

@@ -5,6 +5,7 @@
  *
  * A state is due when the term begins, each day, when one that stands by asks, and when Kafka has not taken an entry; not within 5 s of the last.
  * States that were asked for begin 60 s after each other, and ten times as long after the last one as that took.
+ * One that Kafka takes nothing of for 60 s ends, and begins anew when Kafka does.
  */
 #ifndef CONTROLPLANE_HONED_FOREST_FEED_H
 #define CONTROLPLANE_HONED_FOREST_FEED_H

@@ -523,6 +523,54 @@ a_state_that_had_to_wait_has_what_was_committed_meanwhile(void **state)
 	forest_keeper_close(&two.keeper);
 }
 
+static uint32_t
+begins_of_states(const struct house *h, uint64_t term)
+{
+	struct forest_entry x;
+	struct relay_head head;
+	struct err e;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < h->log.n; i++)
+		n += forest_entry_decode(&head, &x, h->log.items[i].data, h->log.items[i].len, &e) == 0 &&
+		     x.term == term && x.kind == FOREST_STATE && (x.flags & FOREST_FIRST) != 0;
+	return n;
+}
+
+/* Its snapshot would keep the leader's write-ahead log from being written back. */
+static void
+a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew(void **state)
+{
+	struct house *h = *state;
+	struct leading one;
+	struct forest_copy c;
+	char *long_type = malloc(20001);
+
+	memset(long_type, 'x', 20000);
+	long_type[20000] = '\0';
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	for (int i = 0; i < 20; i++) /* 400 kB, of which 256 KiB are in the first piece */
+		diagnose(&one, long_type);
+	free(long_type);
+	end_lead(&one);
+	h->log.delivered = h->log.n;
+	h->log.holds = true;
+	lead(&one, &h->one, 2, &(struct forest_place){ 0 });
+	for (int i = 0; i < 40; i++)
+		diagnose(&one, "BUY");
+	steps(h, &one, 20);
+	assert_int_equal(begins_of_states(h, 2), 1);
+	steps(h, &one, 20);
+	h->log.holds = false;
+	steps(h, &one, 5);
+	assert_int_equal(begins_of_states(h, 2), 2);
+	stand_by(&c, &h->two);
+	read_log(h, &c, 0, 0);
+	assert_true(c.follow.whole);
+	forest_copy_close(&c);
+	end_lead(&one);
+}
+
 /* Its own database has more than the log: nothing of it is lost. */
 static void
 a_decider_that_is_started_anew_keeps_what_the_log_has_lost(void **state)
@@ -565,6 +613,7 @@ main(void)
 		TEST(states_that_are_asked_for_come_once_a_minute_at_most),
 		TEST(an_entry_that_finds_the_queue_full_is_followed_by_a_full_state),
 		TEST(a_state_that_had_to_wait_has_what_was_committed_meanwhile),
+		TEST(a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
 	};
 
