@@ -144,7 +144,12 @@ tell(struct forest_copy *c, struct mono now)
 {
 	struct forest_follow *f = &c->follow;
 
-	if (f->gaps != c->gaps && !c->told) /* once until a state has come, so it needs no limit */
+	if (f->gaps != c->gaps && !c->told && f->missing == 0)
+		log_line(LOG_WARN,
+		    "hone.forest: the decider of term %" PRIu64
+		    " goes on from something else than this copy has: it does not have all until a full state has come",
+		    f->seen.term);
+	else if (f->gaps != c->gaps && !c->told) /* once until a state has come, so it needs no limit */
 		log_line(LOG_WARN,
 		    "hone.forest: %" PRIu64 " entries before entry %" PRIu64 " of term %" PRIu64
 		    " are missing: this copy of the forest does not have all until a full state has come",
@@ -166,7 +171,24 @@ tell(struct forest_copy *c, struct mono now)
 bool
 forest_copy_whole(const struct forest_copy *c)
 {
-	return c->follow.whole || c->follow.entries == 0;
+	return c->store == NULL ||
+	       ((c->follow.whole || c->follow.entries == 0) && !c->follow.unread);
+}
+
+/* Another controller had this database. If it was the leader until now, the database has the last rows of the log. */
+static bool
+shared_is_whole(const struct forest_copy *c)
+{
+	const struct forest_place *rows = &c->follow.rows;
+	struct store_place at = { 0 };
+	struct store *s = NULL;
+	struct err e;
+	bool is = store_open(&s, c->config->database, &e) == 0 && store_place(s, &at, &e) == 0 &&
+	          (at.term > rows->term || (at.term == rows->term && at.run == rows->run &&
+						at.number >= rows->number));
+
+	store_close(s);
+	return is;
 }
 
 uint64_t
@@ -192,7 +214,7 @@ forest_copy_take(
 		c->lost = now;
 	if (term != 0 && f->seen.term == term && f->seen.run == c->kafka->epoch) {
 		c->own_begin = true;
-		c->whole_before = was;
+		c->whole_before = c->store != NULL ? was : shared_is_whole(c);
 	}
 	tell(c, now);
 }

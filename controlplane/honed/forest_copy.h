@@ -35,7 +35,7 @@ void forest_copy_close(struct forest_copy *c);
 /* A message of hone.forest; what went wrong is logged, once. term: ours, or 0. */
 void forest_copy_take(
     struct forest_copy *c, const struct kafka_message *m, uint64_t term, struct mono now);
-/* Whether it has all that the log has said, or the log has said nothing. */
+/* Whether it has all that the log has said, or the log has said nothing; also if another controller has its database, which is then the leader's. */
 bool forest_copy_whole(const struct forest_copy *c);
 /* Entries that have come, also those that were dropped: for seeing whether more come. */
 uint64_t forest_copy_entries(const struct forest_copy *c);

@@ -327,6 +327,7 @@ forest_follow_take(struct forest_follow *f, const void *data, size_t len, struct
 	bool begins;
 	int rc = forest_entry_decode(&h, &x, data, len, e);
 
+	f->unread = f->unread || rc != 0;
 	if (rc != 0 || x.kind == FOREST_ASK)
 		return rc;
 	/* 1. */
@@ -345,12 +346,15 @@ forest_follow_take(struct forest_follow *f, const void *data, size_t len, struct
 	/* 3. */
 	if (h.number > f->seen.number + 1)
 		take_gap(f, h.number - f->seen.number - 1);
+	if (!begins) /* what could not be read is in the gap, or was none of the leader's */
+		f->unread = false;
 	f->seen.number = h.number;
 	f->entries++;
 	/* 4. */
-	if (x.kind == FOREST_ROWS)
+	if (x.kind == FOREST_ROWS) {
+		f->rows = f->seen;
 		take_rows(f, &x);
-	else if (x.kind == FOREST_STATE)
+	} else if (x.kind == FOREST_STATE)
 		take_state(f, &x);
 	else if (x.kind == FOREST_FILE)
 		take_file(f, &x);

@@ -571,6 +571,62 @@ a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew(void **state)
 	end_lead(&one);
 }
 
+static void
+an_entry_at_the_end_that_cannot_be_read_is_not_overlooked(void **state)
+{
+	struct house *h = *state;
+	struct forest_copy c;
+	struct leading one;
+
+	stand_by(&c, &h->two);
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 2);
+	diagnose(&one, "BUY");
+	end_lead(&one);
+	h->log.items[h->log.n - 1].len--; /* cut off */
+	h->log.items[h->log.n - 1].data[0] ^= 255;
+	assert_true(forest_feed_begin(&h->two.link, 2));
+	read_log(h, &c, 0, 2);
+	assert_true(c.own_begin);
+	assert_false(c.whole_before);
+	forest_copy_close(&c);
+}
+
+/* Two of one machine. The database is what the log says, unless one of another machine has led since. */
+static void
+who_shares_the_leaders_database_has_all_that_it_has(void **state)
+{
+	struct house *h = *state;
+	struct forest_copy c;
+	struct leading one;
+	struct decider three;
+
+	for (int others = 0; others < 2; others++) {
+		uint32_t from = h->log.n;
+		uint64_t term = 10 * (uint64_t)others + 1;
+
+		h->one.link.epoch = 100 + term;
+		lead(&one, &h->one, term, &(struct forest_place){ 0 });
+		three = h->one;
+		three.link.epoch = 101 + term;
+		stand_by(&c, &three);
+		assert_null(c.store);
+		diagnose(&one, "BUY");
+		end_lead(&one);
+		if (others) {
+			lead(&one, &h->two, term + 1, &(struct forest_place){ 0 });
+			diagnose(&one, "SELL");
+			end_lead(&one);
+		}
+		assert_true(forest_feed_begin(&three.link, term + 2));
+		c.kafka = &three.link;
+		read_log(h, &c, from, term + 2);
+		assert_true(c.own_begin);
+		assert_int_equal(c.whole_before, !others);
+		forest_copy_close(&c);
+	}
+}
+
 /* Its own database has more than the log: nothing of it is lost. */
 static void
 a_decider_that_is_started_anew_keeps_what_the_log_has_lost(void **state)
@@ -614,6 +670,8 @@ main(void)
 		TEST(an_entry_that_finds_the_queue_full_is_followed_by_a_full_state),
 		TEST(a_state_that_had_to_wait_has_what_was_committed_meanwhile),
 		TEST(a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew),
+		TEST(an_entry_at_the_end_that_cannot_be_read_is_not_overlooked),
+		TEST(who_shares_the_leaders_database_has_all_that_it_has),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
 	};
 
