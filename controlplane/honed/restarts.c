@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "controlplane/engine/parts.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define PATIENCE_NS (600 * SECOND_NS)
@@ -52,6 +53,26 @@ restarts_begin(struct restarts *r, struct forest *f, struct mono now, struct wal
 	}
 }
 
+bool
+restarts_type_is_shared(const struct labels *labels, const char *type)
+{
+	const struct label *first = NULL;
+	size_t len = strlen(type);
+
+	for (uint32_t i = 0; i < labels_count(labels); i++) {
+		const struct label *l = labels_get(labels, i);
+
+		if (l->kind != RECORD_REQUEST_BEGIN || l->name_len != len ||
+		    memcmp(l->name, type, len) != 0)
+			continue;
+		if (first != NULL && (first->service_len != l->service_len ||
+					 memcmp(first->text, l->text, l->service_len) != 0))
+			return true;
+		first = l;
+	}
+	return false;
+}
+
 /* True: it is done with. */
 static bool
 restart(struct engine *g, struct forest *f, const struct run *old, bool last, struct mono now,
@@ -66,8 +87,16 @@ restart(struct engine *g, struct forest *f, const struct run *old, bool last, st
 		.healthy = old->healthy };
 	uint64_t id;
 	struct err e;
-	int rc = engine_start(g, old->type, &o, now, when, &id, &e);
+	int rc;
 
+	if (restarts_type_is_shared(engine_parts(g)->labels, old->type)) {
+		log_line(LOG_WARN,
+		    "diagnosis %" PRIu64
+		    " of %s is not begun anew: several services have this request type; start it with SERVICE/%s",
+		    old->id, old->type, old->type);
+		return true;
+	}
+	rc = engine_start(g, old->type, &o, now, when, &id, &e);
 	if (rc == ERR_MISSING && !last) /* none of its requests has come yet */
 		return false;
 	if (rc != 0) {
