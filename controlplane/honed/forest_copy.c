@@ -149,7 +149,8 @@ tell(struct forest_copy *c, struct mono now)
 		    "hone.forest: the decider of term %" PRIu64
 		    " goes on from something else than this copy has: it does not have all until a full state has come",
 		    f->seen.term);
-	else if (f->gaps != c->gaps && !c->told) /* once until a state has come, so it needs no limit */
+	else if (f->gaps != c->gaps &&
+		 !c->told) /* once until a state has come, so it needs no limit */
 		log_line(LOG_WARN,
 		    "hone.forest: %" PRIu64 " entries before entry %" PRIu64 " of term %" PRIu64
 		    " are missing: this copy of the forest does not have all until a full state has come",
@@ -184,8 +185,8 @@ shared_is_whole(const struct forest_copy *c)
 	struct store *s = NULL;
 	struct err e;
 	bool is = store_open(&s, c->config->database, &e) == 0 && store_place(s, &at, &e) == 0 &&
-	          (at.term > rows->term || (at.term == rows->term && at.run == rows->run &&
-						at.number >= rows->number));
+	          (at.term > rows->term ||
+		      (at.term == rows->term && at.run == rows->run && at.number >= rows->number));
 
 	store_close(s);
 	return is;

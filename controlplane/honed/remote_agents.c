@@ -116,8 +116,7 @@ orders_are_read(struct remote_agents *r, int64_t end, struct mono now, struct er
 	}
 	if (end <= r->orders_read || mono_since_ns(now, r->ended) >= UNMOVED_NS)
 		return 0;
-	return err_set(
-	    e, ERR_BUSY, "orders that another decider has written are still to be read");
+	return err_set(e, ERR_BUSY, "orders that another decider has written are still to be read");
 }
 
 /* A term that is higher than each that was ever taken, also when none of its messages is read any more: it is over the number of messages in
@@ -286,8 +285,8 @@ remote_agents_open(
 	    (rc = forest_copy_open(&r->copy, c, &r->kafka, e)) != 0 ||
 	    (rc = kafka_link_follow(&r->kafka, reads, 4, e)) != 0 ||
 	    /* After it: what was written before is not read. */
-	    (rc = r->kafka.calls->end(r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0,
-		 END_MS, &r->orders_read, e)) != 0 ||
+	    (rc = r->kafka.calls->end(r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0, END_MS,
+		 &r->orders_read, e)) != 0 ||
 	    (rc = wait_for_term(r, stop, e)) != 0 ||
 	    (!atomic_load(stop) && (rc = end_copy(r, stop, e)) != 0)) {
 		remote_agents_close(r);

@@ -79,7 +79,7 @@ struct forest_follow {
 	struct forest_place seen; /* the last entry that was not dropped */
 	struct forest_place base; /* the last one before the present term */
 	bool whole;               /* the copy, with what waits, has all up to `seen` */
-	bool unread;              /* an entry could not be read, and what follows has not shown yet whether it counts */
+	bool unread; /* the last entries could not be read: whether they count is not known */
 	struct forest_place rows; /* the last entry with rows, also if they were dropped */
 	bool state_on;            /* a state has begun, and has not ended */
 	bool on_top;        /* what waits is on top of the copy, not only of the state that is on */

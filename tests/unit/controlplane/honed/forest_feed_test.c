@@ -532,7 +532,8 @@ begins_of_states(const struct house *h, uint64_t term)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < h->log.n; i++)
-		n += forest_entry_decode(&head, &x, h->log.items[i].data, h->log.items[i].len, &e) == 0 &&
+		n += forest_entry_decode(
+			 &head, &x, h->log.items[i].data, h->log.items[i].len, &e) == 0 &&
 		     x.term == term && x.kind == FOREST_STATE && (x.flags & FOREST_FIRST) != 0;
 	return n;
 }

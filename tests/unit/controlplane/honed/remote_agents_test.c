@@ -66,9 +66,10 @@ add_order(uint64_t term)
 static void
 add_entry(enum forest_entry_kind kind, uint64_t term, uint32_t slow_ms)
 {
-	const struct relay_head h = {
-		.kind = RELAY_FOREST, .source = "other", .epoch = OTHER_EPOCH, .number = 1 + 8 * (kind == FOREST_ROWS)
-	};
+	const struct relay_head h = { .kind = RELAY_FOREST,
+		.source = "other",
+		.epoch = OTHER_EPOCH,
+		.number = 1 + 8 * (kind == FOREST_ROWS) };
 	const struct forest_entry x = { .kind = kind, .term = term };
 	struct buf b = { 0 };
 
@@ -141,16 +142,15 @@ next(void *c, int timeout_ms, struct kafka_message *ret, struct err *e)
 	if (k.at == k.n) {
 		usleep((useconds_t)timeout_ms * 1000);
 		if (k.stop_ms > 0 ? mono_since_ns(clock_mono(), k.began) >= k.stop_ms * 1000000
-		                  : k.orders_read > 0)
+				  : k.orders_read > 0)
 			atomic_store(&k.stop, true);
 		return KAFKA_NOTHING;
 	}
 	k.at++;
 	usleep((useconds_t)m->slow_ms * 1000);
-	*ret = (struct kafka_message){ .topic = m->topic,
-		.offset = m->offset,
-		.data = m->bytes.data,
-		.len = m->bytes.len };
+	*ret = (struct kafka_message){
+		.topic = m->topic, .offset = m->offset, .data = m->bytes.data, .len = m->bytes.len
+	};
 	k.orders_read += strcmp(m->topic, "hone.orders") == 0 && k.orders_put == 0;
 	return KAFKA_MESSAGE;
 }
