@@ -31,7 +31,6 @@ enum {
 #define BEGIN_AGAIN_NS INT64_C(5000000000)
 #define BEGIN_LOST_NS INT64_C(60000000000)
 #define ASK_END_NS INT64_C(250000000)
-#define UNMOVED_NS (2 * LEADER_SILENT_NS)
 
 static void flush_orders(struct remote_agents *r);
 
@@ -105,7 +104,7 @@ take_leader(struct remote_agents *r, const struct kafka_message *m, struct err *
 /*
  * Nothing of hone.orders is unread, so a leader that is silent writes nothing. While this decider writes a full state into its copy, or reads an old
  * log of the forest, beats wait behind that. What Kafka has deleted unread does not come any more: so it is enough, too, that nobody has written
- * anything for 10 s.
+ * anything for as long as a leader may be silent.
  */
 static int
 orders_are_read(struct remote_agents *r, int64_t end, struct mono now, struct err *e)
@@ -114,7 +113,7 @@ orders_are_read(struct remote_agents *r, int64_t end, struct mono now, struct er
 		r->orders_end = end;
 		r->ended = now;
 	}
-	if (end <= r->orders_read || mono_since_ns(now, r->ended) >= UNMOVED_NS)
+	if (end <= r->orders_read || mono_since_ns(now, r->ended) >= LEADER_SILENT_NS)
 		return 0;
 	return err_set(e, ERR_BUSY, "orders that another decider has written are still to be read");
 }

@@ -276,6 +276,24 @@ a_leader_whose_beats_wait_unread_is_not_taken_for_silent(void **state)
 	assert_int_equal(k.orders_put, 0);
 }
 
+/* They do not come any more, so it is enough that nobody writes for 5 s. */
+static void
+orders_that_kafka_deleted_unread_are_not_awaited_for_ever(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	k.orders = 7;
+	add_entry(FOREST_ASK, 0, 0);
+	k.stop_ms = 15000;
+	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_non_null(r);
+	assert_true(mono_since_ns(clock_mono(), k.began) >= INT64_C(6000000000));
+	remote_agents_close(r);
+}
+
 /* Its state would take the place of what others have that have more. It waits for 10 s in place of 1.5 s. */
 static void
 a_copy_that_is_not_whole_gives_others_time_to_take_over(void **state)
@@ -343,6 +361,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_leader_whose_beats_wait_unread_is_not_taken_for_silent),
+		TEST(orders_that_kafka_deleted_unread_are_not_awaited_for_ever),
 		TEST(a_copy_that_is_not_whole_gives_others_time_to_take_over),
 		TEST(a_decider_that_is_alone_takes_a_term),
 		TEST(a_decider_that_finds_a_higher_term_in_the_log_of_the_forest_ends),
