@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
 #include "controlplane/honed/forest_copy.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "controlplane/honed/file_replace.h"
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/forest_files.h"
 #include "forest/store_copy.h"
@@ -80,12 +84,24 @@ state_undo(void *ctx)
 	c->pause_ns = c->pause_ns < ASK_EACH_MAX_NS / 2 ? 2 * c->pause_ns : ASK_EACH_MAX_NS;
 }
 
+/* What the log has of files is as old as its last entry of them, and all of it was read before this decider led. */
+static bool
+own_is_newer(const struct forest_copy *c, uint32_t which)
+{
+	const struct forest_place *at = &c->follow.seen;
+
+	return (at->term < c->led.term || (at->term == c->led.term && at->run == c->led.epoch)) &&
+	       access(c->files[which], F_OK) == 0;
+}
+
 static int
 put_file(void *ctx, uint32_t which, const void *data, size_t len, struct err *e)
 {
 	struct forest_copy *c = ctx;
 	int rc = needs_store(c, e);
 
+	if (rc == 0 && own_is_newer(c, which))
+		return 0;
 	if (rc == 0 && (rc = forest_file_write(c->files[which], which, data, len, e)) != 0)
 		limited_log(&c->kafka->log, clock_mono(), LOG_ERROR,
 		    "%s; the copy has an older one", e->text);
@@ -93,6 +109,41 @@ put_file(void *ctx, uint32_t which, const void *data, size_t len, struct err *e)
 }
 
 /* ---- the copy ---- */
+
+/* "TERM RUN"; zeroes: it has not led yet, or nobody knows. */
+static void
+read_led(struct forest_copy *c)
+{
+	char text[48] = "", *path, *end;
+	FILE *f;
+
+	if (asprintf(&path, "%s.led", c->config->database) < 0)
+		return;
+	if ((f = fopen(path, "re")) != NULL) {
+		if (fgets(text, sizeof text, f) != NULL) {
+			c->led.term = strtoull(text, &end, 10);
+			c->led.epoch = strtoull(end, NULL, 10);
+		}
+		fclose(f);
+	}
+	free(path);
+}
+
+void
+forest_copy_lead(const struct forest_copy *c, uint64_t term)
+{
+	struct err e = { 0 };
+	char text[48], *path;
+	int n = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", term, c->kafka->epoch);
+
+	if (asprintf(&path, "%s.led", c->config->database) < 0)
+		return;
+	if (file_replace(path, text, (size_t)n, NULL, NULL, &e) != 0)
+		log_line(LOG_WARN,
+		    "%s; when this decider is started anew, its files are those of hone.forest",
+		    e.text);
+	free(path);
+}
 
 int
 forest_copy_open(
@@ -119,6 +170,8 @@ forest_copy_open(
 	else if (rc != 0 || (rc = store_place(c->store, &at, e)) != 0 ||
 		 (rc = store_relax(c->store, e)) != 0)
 		return rc;
+	if (at.term != 0) /* else the database is a new one, and the topic may be, too */
+		read_led(c);
 	forest_follow_init(
 	    &c->follow, &calls, &(struct forest_place){ at.term, at.run, at.number });
 	return 0;

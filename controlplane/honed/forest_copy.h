@@ -16,6 +16,7 @@ struct forest_copy {
 	struct store *store; /* NULL: another controller has the database; there is no copy */
 	char *files[FOREST_FILES];
 	struct forest_follow follow;
+	struct leader led; /* the last term that a decider with this database had, and its run */
 	struct mono came;  /* when the last entry came */
 	struct mono lost;  /* when the copy was whole for the last time, or opened */
 	struct mono asked; /* for a full state, */
@@ -39,6 +40,8 @@ void forest_copy_take(
 bool forest_copy_whole(const struct forest_copy *c);
 /* Entries that have come, also those that were dropped: for seeing whether more come. */
 uint64_t forest_copy_entries(const struct forest_copy *c);
+/* This decider has the term: notes it in PATH.led, as its own files are newer from here on than those that the log has of this term and before. */
+void forest_copy_lead(const struct forest_copy *c, uint64_t term);
 /* Asks the leader for a full state, if one is needed and none comes: when no entry has come for 2 s, or 30 s after the copy was whole; again
  * after 10 s, and after twice as long for each state that began and could not be taken, up to 1 h. */
 void forest_copy_ask(struct forest_copy *c, struct mono now);

@@ -261,6 +261,8 @@ end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 	if (!r->forest_whole && !atomic_load(stop))
 		log_line(LOG_ERROR,
 		    "the copy of the forest does not have all that the former decider wrote: diagnoses and what was learned may be missing");
+	if (r->copy.own_begin)
+		forest_copy_lead(&r->copy, r->term);
 	forest_copy_close(&r->copy);
 	log_line(LOG_INFO, "decides from here on (term %llu)", (unsigned long long)r->term);
 	return 0;

@@ -655,6 +655,41 @@ a_decider_that_is_started_anew_keeps_what_the_log_has_lost(void **state)
 	end_lead(&one);
 }
 
+static void
+a_decider_that_is_started_anew_keeps_files_that_are_newer_than_the_log(void **state)
+{
+	struct house *h = *state;
+	struct forest_copy c;
+	struct leading one;
+
+	for (uint64_t term = 1; term <= 3; term++) {
+		h->one.link.epoch = 30 + term;
+		stand_by(&c, &h->one);
+		assert_true(forest_feed_begin(&h->one.link, term));
+		read_log(h, &c, 0, term);
+		assert_true(c.own_begin);
+		forest_copy_lead(&c, term);
+		forest_copy_close(&c);
+		if (term > 1)
+			file_is(h->one.levels, "info shop-*\n");
+		write_text(h->one.levels, "debug shop-cart\n");
+		lead(&one, &h->one, term, &(struct forest_place){ 0 });
+		diagnose(&one, "BUY"); /* the log has the file behind this */
+		steps(h, &one, 2);
+		end_lead(&one);
+		write_text(h->one.levels, "info shop-*\n"); /* and is killed before it is put */
+	}
+	stand_by(&c, &h->two);
+	read_log(h, &c, 0, 0);
+	file_is(h->two.levels, "debug shop-cart\n");
+	forest_copy_close(&c);
+	unlink(h->one.levels); /* without an own one the log's is better than none */
+	stand_by(&c, &h->one);
+	read_log(h, &c, 0, 0);
+	file_is(h->one.levels, "debug shop-cart\n");
+	forest_copy_close(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int
@@ -673,6 +708,7 @@ main(void)
 		TEST(a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew),
 		TEST(an_entry_at_the_end_that_cannot_be_read_is_not_overlooked),
 		TEST(who_shares_the_leaders_database_has_all_that_it_has),
+		TEST(a_decider_that_is_started_anew_keeps_files_that_are_newer_than_the_log),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
 	};
 
