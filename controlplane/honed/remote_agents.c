@@ -107,13 +107,13 @@ take_leader(struct remote_agents *r, const struct kafka_message *m, struct err *
  * anything for as long as a leader may be silent.
  */
 static int
-orders_are_read(struct remote_agents *r, int64_t end, struct mono now, struct err *e)
+orders_are_read(struct remote_agents *r, int64_t end, struct mono asked, struct err *e)
 {
 	if (end != r->orders_end || r->ended.ns == 0) {
 		r->orders_end = end;
-		r->ended = now;
+		r->ended = clock_mono(); /* no earlier than the answer */
 	}
-	if (end <= r->orders_read || mono_since_ns(now, r->ended) >= LEADER_SILENT_NS)
+	if (end <= r->orders_read || mono_since_ns(asked, r->ended) >= LEADER_SILENT_NS)
 		return 0;
 	return err_set(e, ERR_BUSY, "orders that another decider has written are still to be read");
 }
@@ -121,15 +121,16 @@ orders_are_read(struct remote_agents *r, int64_t end, struct mono now, struct er
 /* A term that is higher than each that was ever taken, also when none of its messages is read any more: it is over the number of messages in
  * the log, and each decider writes there before the next one asks. ERR_BUSY: read on first. */
 static int
-take_term(struct remote_agents *r, struct mono now, struct err *e)
+take_term(struct remote_agents *r, struct err *e)
 {
 	struct leader known = r->leader;
+	struct mono asked = clock_mono();
 	int64_t end;
 	int rc = r->kafka.calls->end(
 	    r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0, END_MS, &end, e);
 
 	if (rc == 0)
-		rc = orders_are_read(r, end, now, e);
+		rc = orders_are_read(r, end, asked, e);
 	/* Also if the topic of orders was made anew: the forest's terms are known by our own database. */
 	if (r->copy.follow.leader.term > known.term)
 		known.term = r->copy.follow.leader.term;
@@ -189,8 +190,8 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 			silence_needed_ns(r) ||
 		    mono_since_ns(now, asked) < ASK_END_NS)
 			continue;
-		asked = now;
-		if ((rc = take_term(r, now, e)) == ERR_PEER)
+		asked = clock_mono();
+		if ((rc = take_term(r, e)) == ERR_PEER)
 			limited_log(&r->kafka.log, now, LOG_WARN, "%s", e->text);
 	}
 	return rc == ERR_PEER || rc == ERR_BUSY ? 0 : rc;

@@ -259,7 +259,7 @@ end(void **state)
 
 /* ---- promises ---- */
 
-/* 2 s pass until the log of the forest is read; behind it is a beat of the leader. */
+/* A full state takes long to be written, and more of the log of the forest is behind it; then there is a beat of the leader. */
 static void
 a_leader_whose_beats_wait_unread_is_not_taken_for_silent(void **state)
 {
@@ -267,8 +267,10 @@ a_leader_whose_beats_wait_unread_is_not_taken_for_silent(void **state)
 	struct err e = { 0 };
 	(void)state;
 
+	add_entry(FOREST_ASK, 0, 1600);
+	add_entry(FOREST_ASK, 0, 5500);
 	for (int i = 0; i < 20; i++)
-		add_entry(FOREST_ASK, 0, 100);
+		add_entry(FOREST_ASK, 0, 0);
 	add_order(3);
 	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
 		fail_msg("%s", e.text);
