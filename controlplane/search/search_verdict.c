@@ -531,9 +531,11 @@ find_wait(struct verdict *v, const struct search_port *port, const struct search
 }
 
 /* What the waits in an edge between two units come from, or in one inside a unit that is a wait for its thread. Its effect is that of all
- * waits for these threads. (Not of a tail, which a queue's is not: effect_of().) */
+ * waits for these threads. (Not of a tail, which a queue's is not: effect_of().) again: an edge inside a unit gets no state where
+ * nothing is known of all waits for its thread. */
 static int
-find_pool(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
+find_pool(struct verdict *v, const struct search_port *port, const struct search *s, bool again,
+    struct err *e)
 {
 	const struct diagnosis *d = s->diagnosis;
 	struct pool_facts f = { .effect = v->effect,
@@ -559,7 +561,7 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 		rc = pool_delay(&delay, &t, &d->parts, &d->waits, port->history, port->labels,
 		    s->at.gap.to, &a, e);
 	arena_release(&a);
-	if (rc != 0)
+	if (rc != 0 || (again && !v->handed_over && isnan(delay)))
 		return rc;
 	f.effect = s->still != NULL
 	               ? fmin(1, s->still->share)
@@ -583,21 +585,24 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 	const struct verdict *v = s->outcome.verdict;
 	const struct type_variance t = diagnosis_variance(port, s->diagnosis);
 	struct verdict now;
+	double now_effect = 0;
 	uint32_t edge;
 	int rc = 0;
 
 	if (v == NULL || v->pool == POOL_STILL)
 		return 0;
-	now = *v;
-	if (v->pool != POOL_NONE) {
-		now.effect = 0;
-		now.pool = POOL_NONE;
-		if ((rc = find_pool(&now, port, s, e)) != 0 || now.pool == POOL_NONE)
-			return rc;
-	} else {
+	/* what waits between two units have is in pool_effect(), an edge inside a unit is not */
+	if (v->pool == POOL_NONE || !v->handed_over) {
 		if (s->outcome.of_began <= 0 || watched_edge(s, &edge) == NULL)
 			return 0;
-		now.effect = s->outcome.of_began * began_effect(&t, s);
+		now_effect = s->outcome.of_began * began_effect(&t, s);
+	}
+	now = *v;
+	now.effect = now_effect;
+	if (v->pool != POOL_NONE) {
+		now.pool = POOL_NONE;
+		if ((rc = find_pool(&now, port, s, true, e)) != 0 || now.pool == POOL_NONE)
+			return rc;
 	}
 	forest_verdict_pool(port->forest, v, &now);
 	return 0;
@@ -723,7 +728,7 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')
 		v->kind = VERDICT_KEY;
 	fill_position(v, &x->group->shape, x->edge);
-	if ((rc = find_pool(v, port, s, e)) != 0 ||
+	if ((rc = find_pool(v, port, s, false, e)) != 0 ||
 	    (v->pool == POOL_OWN && (rc = find_wait(v, port, s, true, e)) != 0) ||
 	    (rc = find_new(v, port, s, e)) != 0)
 		return rc;

@@ -88,7 +88,8 @@ int pool_load(struct thread_load *ret, const struct wait_list *waits,
     struct err *e);
 
 /* What requests lose while they wait for these threads (analysis/thread_delay.h), wherever that is, as a part of what response times
- * vary by, 0 to 1. Of threads of pools it is about what pool_effect() says, of those of event loops more. Cost and errors as above. */
+ * vary by, 0 to 1; NAN: it is known of no request. Of threads of pools it is about what pool_effect() says, of those of event loops more. Cost
+ * and errors as above. */
 int pool_delay(double *ret, const struct type_variance *t, const struct path_parts *parts,
     const struct wait_list *waits, const struct thread_history *history,
     const struct labels *labels, uint32_t to, struct arena *a, struct err *e);

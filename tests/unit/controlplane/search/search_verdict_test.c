@@ -633,6 +633,89 @@ an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries(void **stat
 	end(&x);
 }
 
+/* A request waits for thread 3 in every 20 ms while it is held, by another request or (own) by another unit of its own one: in one of ten
+ * for 15 ms, else for 0.5 ms. All between the ends of the gap, inside a unit; what lies between two units takes 1 us. */
+static void
+add_held_thread(struct scene *x, struct thread_history *history, bool own)
+{
+	const char *other = "s/hone:request_begin(OTHER)";
+	uint32_t begin = labels_intern(
+	    x->f.paths.labels, RECORD_REQUEST_BEGIN, other, strlen(other), NULL, 0);
+	struct event events[2] = { { .label = begin, .pid = 1, .tid = 3 },
+		{ .label = x->f.paths.of['a'], .pid = 1, .tid = 3 } },
+		     its = { .pid = 1, .tid = 3, .unit = 1 }, ends[3] = { its, its, its };
+	struct unit unit = { .count = 2, .fork = TRACE_NONE };
+	struct trace t = {
+		.type = begin, .nevents = 2, .nunits = 1, .events = events, .units = &unit
+	};
+	const struct trace waits = { .nevents = 3, .events = ends };
+	struct step steps[3] = { { .label = x->f.paths.of['a'] },
+		{ .label = x->s->at.gap.from, .event = 1, .owner = LABEL_NONE },
+		{ .label = x->s->at.gap.to, .event = 2, .owner = 1 } };
+	struct critpath path = { .nsteps = 3, .steps = steps };
+
+	for (int64_t i = 1; i <= 200; i++) {
+		struct trace w = waits;
+
+		t.id = (own ? 0 : 1000) + (uint64_t)i;
+		events[0].time_ns = i * 20 * MS_NS;
+		events[1].time_ns = events[0].time_ns + (i % 10 == 0 ? 15 * MS_NS : MS_NS / 2);
+		assert_int_equal(thread_history_add(history, &t, x->f.paths.labels, NULL), 0);
+		w.id = (uint64_t)i;
+		steps[1].time_ns = events[0].time_ns;
+		steps[0].time_ns = steps[1].time_ns - 1000;
+		steps[2].time_ns = events[1].time_ns + 1000;
+		assert_int_equal(wait_list_add(&x->f.d->waits, &w, &path, &x->s->at.gap, NULL), 0);
+		assert_int_equal(wait_list_add(&x->f.d->waits, &w, &path, NULL, NULL), 0);
+	}
+}
+
+/* Requests whose paths are on another thread. */
+static void
+add_paths_elsewhere(struct scene *x)
+{
+	struct event events[2] = { { .pid = 1, .tid = 9 }, { .pid = 1, .tid = 9 } };
+	const struct trace t = { .nevents = 2, .events = events };
+	struct step steps[2] = { { .owner = 1 }, { .event = 1, .owner = 1 } };
+	const struct critpath path = { .nsteps = 2, .steps = steps };
+
+	for (int64_t i = 1; i <= 180; i++) {
+		steps[0].time_ns = i * 20 * MS_NS;
+		steps[1].time_ns = steps[0].time_ns + (1 + i % 3) * MS_NS;
+		assert_int_equal(path_parts_add(&x->f.d->parts, &t, &path, 0, NULL), 0);
+	}
+}
+
+/* What all waits for its thread have is not known (no parts of paths), or is nothing: its own edge still has all of it. */
+static void
+a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge(void **state)
+{
+	(void)state;
+
+	for (int known = 0; known < 2; known++) {
+		struct thread_history *history = thread_history_new(1000);
+		const struct verdict *v;
+		struct scene x;
+		double then;
+
+		begin(&x);
+		x.f.port.history = history;
+		add_held_thread(&x, history, false);
+		v = verdict_of(&x, VERDICT_PLACE);
+		then = v->effect;
+		assert_false(v->handed_over);
+		assert_true(then > 0.8);
+		assert_int_equal(v->pool, POOL_LONG);
+		if (known)
+			add_paths_elsewhere(&x);
+		assert_int_equal(search_effect_again(&x.f.port, x.s, NULL), 0);
+		assert_near(v->effect, then, 1e-9);
+		assert_int_equal(v->pool, POOL_LONG);
+		end(&x);
+		thread_history_free(history);
+	}
+}
+
 static void
 an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline(void **state)
 {
@@ -687,6 +770,7 @@ main(void)
 		cmocka_unit_test(from_the_preload_layer_it_goes_back_to_the_edge_above),
 		cmocka_unit_test(
 		    an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries),
+		cmocka_unit_test(a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge),
 		cmocka_unit_test(the_deadline_is_put_off_only_when_the_patience_has_passed),
 		cmocka_unit_test(
 		    an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline),
