@@ -172,6 +172,17 @@ thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
 	return 0;
 }
 
+/* How many slices of time the requests, sorted by their begins, begin in. */
+static uint32_t
+count_slices(const struct path_request *r, uint32_t n)
+{
+	uint32_t slices = n > 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		slices += r[i].begin_ns / PATH_SLICE_NS != r[i - 1].begin_ns / PATH_SLICE_NS;
+	return slices;
+}
+
 int
 thread_delay_explains(double *ret, const struct thread_history *history,
     const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e)
@@ -204,7 +215,9 @@ thread_delay_explains(double *ret, const struct thread_history *history,
 		return 0;
 	/* 1 and 2 */
 	s = path_requests_share(r, n, false, 0.95);
-	part = fmin(1, fmax(0, s.slope)) * s.share;
+	if (count_slices(r, n) < THREAD_DELAY_SLICES_MIN)
+		return 0;
+	part = fmin(1, fmax(0, s.slope)) * s.interval.low;
 	/* 3 */
 	in.nthreads = sort_threads(threads, waits, nwaits);
 	held = own ? 0 : held_part(&in);

@@ -33,16 +33,20 @@ int thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
     double confidence, struct arena *a, struct err *e);
 
 /*
- * The part of the variance of the length of these waits, which are of one edge, that goes with the time in which requests hold the thread, 0 to 1:
+ * The part of the variance of the length of these waits, which are of one edge, that at least goes with the time in which requests hold the
+ * thread, 0 to 1:
  *
  * 1. Other requests, or, `own`, other units of the same request that were between two of their events. With w the length of a wait and x this time
- *    in it, s is cov(x, w) / var(w), times the slope of the least squares of w on x where that is below 1.
+ *    in it, s is the lower end of the 95 % interval of cov(x, w) / var(w) (path_requests_share()), times the slope of the least squares of w on x
+ *    where that is below 1.
  * 2. Own: s.
  * 3. Of others it is (s - u) / (1 - u), with u the part of the time in which the thread is held at all: in a longer sleep others hold the thread for longer,
  *    too, which does not make it longer.
  *
- * 0: fewer than THREAD_HISTORY_WAITS_MIN waits, or all are equally long. Cost and errors as above.
+ * 0: fewer than THREAD_HISTORY_WAITS_MIN waits, or they begin in fewer than THREAD_DELAY_SLICES_MIN slices of time (one event may be all of
+ * them), or all are equally long. Cost and errors as above.
  */
+enum { THREAD_DELAY_SLICES_MIN = 10 }; /* of PATH_SLICE_NS */
 int thread_delay_explains(double *ret, const struct thread_history *history,
     const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e);
 

@@ -123,11 +123,11 @@ pool_delay(double *ret, const struct type_variance *t, const struct path_parts *
 	if (of == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	if ((rc = thread_delay_of(&delay, parts, history, of, n, 0.95, a, e)) != 0 ||
-	    delay.requests == 0)
+	    delay.requests < POOL_JOBS_MIN)
 		return rc;
 	for (uint32_t i = 0; i < groups_count(t->groups); i++)
 		within += groups_at(t->groups, i)->total.m2;
-	*ret = t->m2 > 0 ? fmin(1, fmax(0, delay.share * within / t->m2)) : 0;
+	*ret = t->m2 > 0 ? fmin(1, fmax(0, delay.share_low * within / t->m2)) : 0;
 	return 0;
 }
 

@@ -87,14 +87,14 @@ int pool_load(struct thread_load *ret, const struct wait_list *waits,
     const struct thread_history *history, const struct labels *labels, uint32_t to, struct arena *a,
     struct err *e);
 
-/* What requests lose while they wait for these threads (analysis/thread_delay.h), wherever that is, as a part of what response times
- * vary by, 0 to 1; NAN: it is known of no request. Of threads of pools it is about what pool_effect() says, of those of event loops more. Cost
- * and errors as above. */
+/* What requests at least lose while they wait for these threads (analysis/thread_delay.h: the lower end of the 95 % interval), wherever that is,
+ * as a part of what response times vary by, 0 to 1; NAN: it is known of fewer than POOL_JOBS_MIN requests. Of threads of pools it is less than what
+ * pool_effect() says, of those of event loops it may be more. Cost and errors as above. */
 int pool_delay(double *ret, const struct type_variance *t, const struct path_parts *parts,
     const struct wait_list *waits, const struct thread_history *history,
     const struct labels *labels, uint32_t to, struct arena *a, struct err *e);
 
-/* Whether the edge, which is inside a unit, is a wait for the thread: POOL_INSIDE_MIN of what its length varies by goes with the time in which
+/* Whether the edge, which is inside a unit, is a wait for the thread: POOL_INSIDE_MIN of what its length varies by, or more, goes with the time in which
  * other requests hold the thread. Cost and errors as above. */
 int pool_inside(bool *ret, const struct wait_list *waits, const struct thread_history *history,
     const struct gap *gap, struct arena *a, struct err *e);

@@ -249,6 +249,39 @@ a_unit_that_waits_for_another_of_its_request_is_told_apart(void **state)
 	assert_near(explains(w, w->between, false), 0, 1e-9);
 }
 
+/* 20 waits within 20 ms. */
+static void
+waits_of_one_moment_explain_nothing(void **state)
+{
+	struct world *w = *state;
+
+	add_other(w, 0, MS);
+	for (int64_t i = 0; i < 20; i++) {
+		int64_t at_ns = 1010 * MS + i * MS;
+
+		add_other(w, at_ns + MS / 5, i % 2 * MS / 2);
+		add_mine(w, at_ns, MS / 5, at_ns + MS / 5 + i % 2 * MS / 2, 0);
+	}
+	assert_near(explains(w, w->inside, false), 0, 1e-9);
+}
+
+/* Of 15 waits one is long as the loop was held, another one for another reason. */
+static void
+what_may_be_chance_explains_nothing(void **state)
+{
+	struct world *w = *state;
+
+	add_other(w, 0, MS);
+	for (int64_t i = 1; i <= 15; i++) {
+		int64_t at_ns = i * 101 * MS;
+
+		if (i == 5)
+			add_other(w, at_ns + MS / 5, 8 * MS);
+		add_mine(w, at_ns, i == 10 ? 5 * MS : MS, i == 5 ? at_ns + MS / 5 + 8 * MS : 0, 0);
+	}
+	assert_true(explains(w, w->inside, false) < 0.5);
+}
+
 static void
 few_waits_explain_nothing(void **state)
 {
@@ -278,6 +311,10 @@ main(void)
 		    what_lies_between_groups_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_unit_that_waits_for_another_of_its_request_is_told_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    waits_of_one_moment_explain_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    what_may_be_chance_explains_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(few_waits_explain_nothing, setup, teardown),
 	};
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "paths.h"
 
 #include "controlplane/search/thread_pool.h"
 
@@ -179,6 +174,72 @@ step_10_other_waits_are_what_the_load_leads_to(void **state)
 	assert_false(verdict_worth(&v, 0.7));
 }
 
+/* Response times vary by a wait for thread 3, and by as much elsewhere. */
+static double
+lost_of(struct paths *p, uint32_t requests)
+{
+	struct thread_history *history = thread_history_new(100000);
+	struct event events[3] = { { .pid = 1, .tid = 9 }, { .pid = 1, .tid = 9 },
+		{ .pid = 1, .tid = 3 } };
+	struct unit unit = { .count = 3, .fork = TRACE_NONE };
+	struct trace t = { .nevents = 3, .nunits = 1, .events = events, .units = &unit };
+	struct step steps[3] = { { .label = p->of['('], .owner = 1 },
+		{ .event = 1, .label = p->of['a'], .owner = 1 },
+		{ .event = 2, .label = p->of[')'], .owner = LABEL_NONE } };
+	const struct critpath path = { .nsteps = 3, .steps = steps };
+	struct path_parts parts = { 0 };
+	struct wait_list waits = { 0 };
+	struct type_variance all;
+	struct rng r;
+	double lost;
+
+	rng_seed(&r, 3);
+	for (uint32_t i = 1; i <= requests + 1; i++) { /* after the last one, one more second */
+		int64_t time_ns[2] = { 1000000 + (int64_t)rng_below(&r, 1000000),
+			1000000 + (int64_t)rng_below(&r, 1000000) };
+
+		events[0].time_ns = i * INT64_C(20000000) + (i > requests ? 1000000000 : 0);
+		events[1].time_ns = events[0].time_ns + time_ns[0];
+		events[2].time_ns = events[1].time_ns + time_ns[1];
+		for (uint32_t k = 0; k < 3; k++) {
+			events[k].label = steps[k].label;
+			steps[k].time_ns = events[k].time_ns;
+		}
+		t.id = i;
+		assert_int_equal(thread_history_add(history, &t, p->labels, NULL), 0);
+		if (i > requests)
+			break;
+		assert_int_equal(path_parts_add(&parts, &t, &path, 0, NULL), 0);
+		assert_int_equal(wait_list_add(&waits, &t, &path, NULL, NULL), 0);
+		paths_add(p, "(a)", time_ns);
+	}
+	all = type_variance_of(p->groups, 0, 1);
+	assert_int_equal(pool_delay(&lost, &all, &parts, &waits, history, p->labels, p->of[')'],
+			     &p->arena, NULL),
+	    0);
+	path_parts_release(&parts);
+	wait_list_release(&waits);
+	thread_history_free(history);
+	return lost;
+}
+
+static void
+what_requests_lose_is_known_of_many_and_is_the_least_that_it_may_be(void **state)
+{
+	struct paths p;
+	double lost;
+	(void)state;
+
+	paths_begin(&p, "(a)");
+	assert_true(isnan(lost_of(&p, 2)));
+	assert_true(isnan(lost_of(&p, POOL_JOBS_MIN - 1)));
+	paths_end(&p);
+	paths_begin(&p, "(a)");
+	lost = lost_of(&p, 150);
+	assert_true(lost > 0.3 && lost < 0.45); /* of half of it */
+	paths_end(&p);
+}
+
 /* With a baseline it does not matter what the waits come from. */
 static void
 what_is_new_is_worth_mending_whatever_it_waits_for(void **state)
@@ -248,6 +309,8 @@ main(void)
 		cmocka_unit_test(step_8_waits_that_a_few_long_units_lead_to_are_a_cause),
 		cmocka_unit_test(step_9_an_effect_that_is_large_for_its_load_is_a_cause),
 		cmocka_unit_test(step_10_other_waits_are_what_the_load_leads_to),
+		cmocka_unit_test(
+		    what_requests_lose_is_known_of_many_and_is_the_least_that_it_may_be),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 	};
