@@ -324,15 +324,47 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 	return &made->verdict;
 }
 
+/* The verdict of the forest, which may be changed. */
+static struct tree_verdict *
+own_verdict(struct forest *f, const struct verdict *v)
+{
+	const struct tree_run *r = find_run(f, v->run);
+
+	assert(r != NULL && v->rank > 0 && v->rank <= r->nverdicts);
+	assert(&r->verdicts[v->rank - 1]->verdict == v);
+	return r->verdicts[v->rank - 1];
+}
+
+bool
+forest_verdict_wait(struct forest *f, const struct verdict *v, const struct verdict *now)
+{
+	struct tree_verdict *its = own_verdict(f, v);
+	char *type = NULL, *unit = NULL;
+
+	if (!hypothesis_text(&type, now->wait_type) || !hypothesis_text(&unit, now->wait_unit)) {
+		free(type);
+		return false;
+	}
+	free(its->verdict.wait_type);
+	free(its->verdict.wait_unit);
+	its->verdict.wait_type = type;
+	its->verdict.wait_unit = unit;
+	its->verdict.wait_cause = now->wait_cause;
+	its->verdict.waits = now->waits;
+	its->verdict.wait_share = now->wait_share;
+	its->verdict.wait_share_low = now->wait_share_low;
+	its->verdict.wait_share_high = now->wait_share_high;
+	its->verdict.wait_from_too = now->wait_from_too;
+	touch_verdict(f, its);
+	return true;
+}
+
 void
 forest_verdict_pool(struct forest *f, const struct verdict *v, const struct verdict *now)
 {
 	struct tree_run *r = find_run(f, v->run);
-	struct tree_verdict *its;
+	struct tree_verdict *its = own_verdict(f, v);
 
-	assert(r != NULL && v->rank > 0 && v->rank <= r->nverdicts);
-	its = r->verdicts[v->rank - 1];
-	assert(&its->verdict == v);
 	its->verdict.effect = now->effect;
 	its->verdict.pool = now->pool;
 	its->verdict.pool_threads = now->pool_threads;

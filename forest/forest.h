@@ -171,6 +171,9 @@ struct run *forest_run_baseline(const struct forest *f, const char *type);
 const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);
 /* Gives a verdict of the forest the effect and the pool fields of `now`, and its rank by these. O(verdicts of the run). */
 void forest_verdict_pool(struct forest *f, const struct verdict *v, const struct verdict *now);
+/* Gives it what its requests waited for in the edge (wait_cause and what belongs to it), which is copied. False: out of memory; nothing has
+ * changed then. */
+bool forest_verdict_wait(struct forest *f, const struct verdict *v, const struct verdict *now);
 const struct verdict *forest_verdict(
     const struct forest *f, uint64_t run, uint32_t rank); /* rank from 1; NULL: none */
 

@@ -579,6 +579,18 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	return 0;
 }
 
+/* A process that stands still has threads that are stopped, or ready and without a CPU. One whose thread was seen to wait for something
+ * else most of the time had no work, or could not do it. */
+static bool
+refutes_still(const struct verdict *v)
+{
+	enum below_state top = v->below_top != NULL
+	                           ? below_state_of(v->below_top, strlen(v->below_top))
+	                           : BELOW_UNKNOWN;
+
+	return top != BELOW_UNKNOWN && top != BELOW_READY && top != BELOW_RUNNING;
+}
+
 int
 search_effect_again(struct search_port *port, struct search *s, struct err *e)
 {
@@ -604,8 +616,18 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 		if ((rc = find_pool(&now, port, s, true, e)) != 0 || now.pool == POOL_NONE)
 			return rc;
 	}
+	if ((v->pool == POOL_OWN) != (now.pool == POOL_OWN)) {
+		now.wait_cause = WAIT_UNKNOWN;
+		now.wait_type = NULL; /* the one there was is of the forest */
+		if ((rc = find_wait(&now, port, s, now.pool == POOL_OWN, e)) != 0)
+			return rc;
+		if (now.wait_cause == WAIT_STILL && refutes_still(&now))
+			now.wait_cause = WAIT_UNKNOWN;
+		rc = forest_verdict_wait(port->forest, v, &now) ? 0 : search_no_memory(s, e);
+		free(now.wait_type);
+	}
 	forest_verdict_pool(port->forest, v, &now);
-	return 0;
+	return rc;
 }
 
 /* The edge between always-on labels that the search, or the one that it is beside, began with, in the groups of always-on labels.
@@ -685,18 +707,6 @@ find_within(struct verdict *v, struct search_port *port, const struct search *s,
 	               hypothesis_text(&v->above_to, labels_get(port->labels, end)->text)
 	           ? 0
 	           : search_no_memory(s, e);
-}
-
-/* A process that stands still has threads that are stopped, or ready and without a CPU. One whose thread was seen to wait for something
- * else most of the time had no work, or could not do it. */
-static bool
-refutes_still(const struct verdict *v)
-{
-	enum below_state top = v->below_top != NULL
-	                           ? below_state_of(v->below_top, strlen(v->below_top))
-	                           : BELOW_UNKNOWN;
-
-	return top != BELOW_UNKNOWN && top != BELOW_READY && top != BELOW_RUNNING;
 }
 
 static enum verdict_ground

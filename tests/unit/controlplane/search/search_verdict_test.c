@@ -634,13 +634,14 @@ an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries(void **stat
 }
 
 /* A request waits for thread 3 in every 20 ms while it is held, by another request or (own) by another unit of its own one: in one of ten
- * for 15 ms, else for 0.5 ms. All between the ends of the gap, inside a unit; what lies between two units takes 1 us. */
+ * for 15 ms, else for 0.5 ms. All between the ends of the gap, inside a unit; what lies between two units takes 1 us. parts: also as
+ * parts of critical paths. */
 static void
-add_held_thread(struct scene *x, struct thread_history *history, bool own)
+add_held_thread(struct scene *x, struct thread_history *history, bool own, bool parts)
 {
-	const char *other = "s/hone:request_begin(OTHER)";
+	const char *name = own ? "s/hone:request_begin(OWN)" : "s/hone:request_begin(OTHER)";
 	uint32_t begin = labels_intern(
-	    x->f.paths.labels, RECORD_REQUEST_BEGIN, other, strlen(other), NULL, 0);
+	    x->f.paths.labels, RECORD_REQUEST_BEGIN, name, strlen(name), NULL, 0);
 	struct event events[2] = { { .label = begin, .pid = 1, .tid = 3 },
 		{ .label = x->f.paths.of['a'], .pid = 1, .tid = 3 } },
 		     its = { .pid = 1, .tid = 3, .unit = 1 }, ends[3] = { its, its, its };
@@ -667,6 +668,8 @@ add_held_thread(struct scene *x, struct thread_history *history, bool own)
 		steps[2].time_ns = events[1].time_ns + 1000;
 		assert_int_equal(wait_list_add(&x->f.d->waits, &w, &path, &x->s->at.gap, NULL), 0);
 		assert_int_equal(wait_list_add(&x->f.d->waits, &w, &path, NULL, NULL), 0);
+		if (parts)
+			assert_int_equal(path_parts_add(&x->f.d->parts, &w, &path, 0, NULL), 0);
 	}
 }
 
@@ -700,7 +703,7 @@ a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge(void **state)
 
 		begin(&x);
 		x.f.port.history = history;
-		add_held_thread(&x, history, false);
+		add_held_thread(&x, history, false, false);
 		v = verdict_of(&x, VERDICT_PLACE);
 		then = v->effect;
 		assert_false(v->handed_over);
@@ -714,6 +717,36 @@ a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge(void **state)
 		end(&x);
 		thread_history_free(history);
 	}
+}
+
+/* The thread, which other requests held, is held by units of the same request by now, and then by others again. */
+static void
+who_held_the_thread_changes_with_what_the_waits_come_from(void **state)
+{
+	struct thread_history *history = thread_history_new(400);
+	struct verdict *v;
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.f.port.history = history;
+	add_held_thread(&x, history, false, true);
+	v = (struct verdict *)verdict_of(&x, VERDICT_PLACE);
+	v->handed_over = true; /* inside a unit it would be a wait for other requests only */
+	for (int own = 0; own < 4; own++) {
+		x.f.d->waits.nitems = 0;
+		path_parts_release(&x.f.d->parts);
+		add_held_thread(&x, history, own % 2, true); /* the history keeps this only */
+		assert_int_equal(search_effect_again(&x.f.port, x.s, NULL), 0);
+		assert_int_equal(v->pool, own % 2 ? POOL_OWN : POOL_LONG);
+		assert_int_equal(v->wait_cause, WAIT_OCCUPIED);
+		assert_string_equal(v->wait_type, own % 2 ? "OWN" : "OTHER");
+		assert_string_equal(v->wait_unit,
+		    own % 2 ? "s/hone:request_begin(OWN)" : "s/hone:request_begin(OTHER)");
+		assert_true(v->wait_share > 0.9);
+	}
+	end(&x);
+	thread_history_free(history);
 }
 
 static void
@@ -771,6 +804,7 @@ main(void)
 		cmocka_unit_test(
 		    an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries),
 		cmocka_unit_test(a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge),
+		cmocka_unit_test(who_held_the_thread_changes_with_what_the_waits_come_from),
 		cmocka_unit_test(the_deadline_is_put_off_only_when_the_patience_has_passed),
 		cmocka_unit_test(
 		    an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline),
