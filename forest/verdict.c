@@ -103,13 +103,19 @@ is_of_load(const struct verdict *v)
 	return v->pool == POOL_USUAL || v->pool == POOL_WAITING;
 }
 
+/* Between two units, or inside one that waits for its thread. */
+static bool
+is_wait(const struct verdict *v)
+{
+	return v->handed_over || (v->pool != POOL_NONE && v->pool != POOL_STILL);
+}
+
 /* Waits for threads, of which enough is certainly new. */
 static bool
 is_new_wait(const struct verdict *v)
 {
-	return v->handed_over &&
-	       v->new_low >
-	           (is_of_load(v) || v->pool == POOL_NONE ? VERDICT_NEW_WAIT : VERDICT_NEW_ODD);
+	return is_wait(v) && v->new_low > (is_of_load(v) || v->pool == POOL_NONE ? VERDICT_NEW_WAIT
+										 : VERDICT_NEW_ODD);
 }
 
 /* Of nearly all that varies it is said where, if its parts have it together. */
@@ -125,7 +131,7 @@ verdict_sure(const struct verdict *v)
 {
 	if (v->kind == VERDICT_CAPTURED && v->tail_p > VERDICT_CAPTURED_P)
 		return false;
-	return (v->share_low > 0 || is_new_wait(v) || v->pool == POOL_STILL) &&
+	return (v->share_low > 0 || (v->handed_over && is_new_wait(v)) || v->pool == POOL_STILL) &&
 	       (v->mistake == NULL || v->mistake[0] == '\0') && !verdict_is_whole(v);
 }
 
@@ -137,7 +143,7 @@ verdict_worth(const struct verdict *v, double effect_min)
 		return false;
 	/* 1 */
 	if (!isnan(v->new_part))
-		return (v->handed_over ? is_new_wait(v) : v->new_low > 0) &&
+		return (is_wait(v) ? is_new_wait(v) : v->new_low > 0) &&
 		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
 	/* 2 */
 	if (is_spread_too_far(v, effect_min))

@@ -190,7 +190,7 @@ struct verdict {
 /* SPREAD over all of the request, from its begin to its end, and no key explains it: it names nothing that was not known before. */
 bool verdict_is_whole(const struct verdict *v);
 
-/* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads of which enough is certainly new: the edge has some of the problem; it is not whole; and no mistake of the
+/* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads between two units of which enough is certainly new: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 /* Less than the confidence of intervals asks for: what few requests say is the only evidence, and nothing contradicts it later. */
@@ -198,8 +198,8 @@ bool verdict_sure(const struct verdict *v);
 
 /*
  * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.
- * 1. Compared with a baseline: some of it is certainly new, of a wait for threads VERDICT_NEW_WAIT or VERDICT_NEW_ODD of it, and the
- *    effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
+ * 1. Compared with a baseline: some of it is certainly new, of a wait for threads (between two units, or inside one) VERDICT_NEW_WAIT or
+ *    VERDICT_NEW_ODD of all waits for them, and the effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
  * 2. Else: it is spread over parts none of which has enough, and has less than VERDICT_SPREAD_OVER times that: no. A healthy application
  *    varies like this. (Not of a slow group.)
  * 3. Its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway

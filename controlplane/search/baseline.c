@@ -74,13 +74,26 @@ baseline_pool(const struct baseline *b, const char *to)
 	return sum;
 }
 
+/* All waits for these threads, and the edge, if it is none between two units. */
+static struct carried
+waits_and_edge(const struct baseline *b, const char *from, const char *to)
+{
+	struct carried sum = baseline_pool(b, to);
+
+	for (uint32_t i = 0; i < b->nedges; i++)
+		if (!b->edges[i].handed_over && strcmp(b->edges[i].from, from) == 0 &&
+		    strcmp(b->edges[i].to, to) == 0)
+			add(&sum, &b->edges[i].carried);
+	return sum;
+}
+
 struct more
 baseline_more(const struct baseline *now, const struct baseline *before, const char *from,
-    const char *to, bool handed_over)
+    const char *to, bool waits)
 {
-	struct carried is = handed_over ? baseline_pool(now, to) : baseline_edge(now, from, to),
-		       was = handed_over ? baseline_pool(before, to)
-	                                 : baseline_edge(before, from, to);
+	struct carried is = waits ? waits_and_edge(now, from, to) : baseline_edge(now, from, to),
+		       was = waits ? waits_and_edge(before, from, to)
+	                           : baseline_edge(before, from, to);
 
 	return carried_more(&is, &was);
 }

@@ -55,9 +55,10 @@ struct carried baseline_edge(const struct baseline *b, const char *from, const c
 /* Of all waits for threads of the service of this label's text. O(edges). */
 struct carried baseline_pool(const struct baseline *b, const char *to);
 
-/* Of what such an edge carries now (handed over: what all waits for these threads do), what is more than before. */
+/* Of what such an edge carries now (waits: what all waits for the threads of the service of `to` do, and the edge itself if it is inside a unit), what is
+ * more than before. */
 struct more baseline_more(const struct baseline *now, const struct baseline *before,
-    const char *from, const char *to, bool handed_over);
+    const char *from, const char *to, bool waits);
 
 /* ---- of a diagnosis ---- */
 

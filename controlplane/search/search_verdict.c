@@ -643,13 +643,14 @@ always_on_gap(const struct search *s)
 	return watched_edge(s, &edge) != NULL ? &s->origin.gap : NULL;
 }
 
-/* What of it was not there before: in the edge that the search began with, or in all waits for these threads; else in all of the
- * response time. */
+/* What of it was not there before: in the edge that the search began with, and, if that is a wait for threads, in all waits for them; else in all of
+ * the response time. */
 static int
 find_new(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
 {
 	const struct diagnosis *d = s->diagnosis;
 	const struct gap *gap = always_on_gap(s);
+	bool inside = !v->handed_over && v->pool != POOL_NONE && v->pool != POOL_STILL;
 	struct baseline now;
 	struct more more;
 	int rc;
@@ -661,11 +662,11 @@ find_new(struct verdict *v, const struct search_port *port, const struct search 
 		 (double)mono_since_ns(port->now, d->begun) / 1e9, v->confidence, d->seed,
 		 port->scratch, e)) != 0)
 		return rc;
-	if (v->handed_over)
+	if (v->handed_over || (inside && gap == NULL))
 		more = baseline_more(&now, d->before, v->from, v->to, true);
 	else if (gap != NULL)
 		more = baseline_more(&now, d->before, labels_get(port->labels, gap->from)->text,
-		    labels_get(port->labels, gap->to)->text, false);
+		    labels_get(port->labels, gap->to)->text, inside);
 	else
 		more = carried_more(&now.variance, &d->before->variance);
 	v->new_part = more.part;

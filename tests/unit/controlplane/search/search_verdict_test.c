@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fake_port.h"
 
+#include "controlplane/search/baseline.h"
 #include "controlplane/search/search_verdict.h"
 
 /* The edge from 'b' to 'c' of "(abc)" has the problem. */
@@ -719,6 +720,38 @@ a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge(void **state)
 	}
 }
 
+/* The edge was not there before, but all waits for its thread had more. */
+static void
+inside_a_unit_all_waits_for_the_thread_are_compared_with_before(void **state)
+{
+	struct carrying_edge edge = { .from = "s/hone:fork(x)",
+		.to = "s/hone:unit_begin(x)",
+		.handed_over = true,
+		.carried = { 1e18, 1e18, 1e18 } };
+	struct baseline before = { .requests = 1000,
+		.seconds = 10,
+		.variance = edge.carried,
+		.edges = &edge,
+		.nedges = 1 };
+	(void)state;
+
+	for (int waits = 0; waits < 2; waits++) {
+		struct thread_history *history = thread_history_new(1000);
+		const struct verdict *v;
+		struct scene x;
+
+		begin(&x);
+		x.f.d->before = &before;
+		x.f.port.history = waits ? history : NULL;
+		add_held_thread(&x, history, false, false);
+		v = verdict_of(&x, VERDICT_PLACE);
+		assert_int_equal(v->pool, waits ? POOL_LONG : POOL_NONE);
+		assert_near(v->new_part, waits ? 0 : 1, 1e-3);
+		end(&x);
+		thread_history_free(history);
+	}
+}
+
 /* The thread, which other requests held, is held by units of the same request by now, and then by others again. */
 static void
 who_held_the_thread_changes_with_what_the_waits_come_from(void **state)
@@ -804,6 +837,7 @@ main(void)
 		cmocka_unit_test(
 		    an_effect_becomes_nothing_and_grows_again_with_what_its_edge_carries),
 		cmocka_unit_test(a_wait_for_a_thread_inside_a_unit_keeps_the_effect_of_its_edge),
+		cmocka_unit_test(inside_a_unit_all_waits_for_the_thread_are_compared_with_before),
 		cmocka_unit_test(who_held_the_thread_changes_with_what_the_waits_come_from),
 		cmocka_unit_test(the_deadline_is_put_off_only_when_the_patience_has_passed),
 		cmocka_unit_test(

@@ -244,19 +244,23 @@ what_requests_lose_is_known_of_many_and_is_the_least_that_it_may_be(void **state
 static void
 what_is_new_is_worth_mending_whatever_it_waits_for(void **state)
 {
-	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = 0.9, .new_low = 0.7 };
+	struct verdict v = { .effect = 0.6, .new_part = 0.9, .new_low = 0.7 };
 	(void)state;
 
-	assert_true(verdict_worth(&v, 0.25));
-	v.handed_over = true;
-	assert_true(verdict_worth(&v, 0.25));
-	v.new_low = 0.55; /* a queue may be that long for a minute */
-	assert_false(verdict_worth(&v, 0.25));
-	v.pool = POOL_LONG; /* but not for no reason */
-	assert_true(verdict_worth(&v, 0.25));
-	v.new_low = 0.45;
-	assert_false(verdict_worth(&v, 0.25));
-	v.pool = POOL_USUAL;
+	for (int between = 0; between < 2;
+	     between++) { /* or inside a unit, where units take turns */
+		v.handed_over = between;
+		v.pool = POOL_USUAL;
+		v.new_low = 0.7;
+		assert_true(verdict_worth(&v, 0.25));
+		v.new_low = 0.55; /* a queue may be that long for a minute */
+		assert_false(verdict_worth(&v, 0.25));
+		v.pool = POOL_LONG; /* but not for no reason */
+		assert_true(verdict_worth(&v, 0.25));
+		v.new_low = 0.45;
+		assert_false(verdict_worth(&v, 0.25));
+	}
+	v.pool = POOL_NONE; /* no wait for a thread */
 	v.handed_over = false;
 	assert_true(verdict_worth(&v, 0.25));
 	v.new_part = 0.2; /* of 60 %: 12 % */
@@ -266,6 +270,9 @@ what_is_new_is_worth_mending_whatever_it_waits_for(void **state)
 	assert_true(verdict_worth(&v, 0.25));
 	v.new_low = 0;
 	assert_false(verdict_worth(&v, 0.25));
+	v.pool = POOL_STILL;
+	v.new_low = 0.1;
+	assert_true(verdict_worth(&v, 0.25));
 	v.pool = POOL_SATURATED;
 	v.new_part = 0;
 	assert_false(verdict_worth(&v, 0.25));
