@@ -29,13 +29,68 @@ thread_history_free(struct thread_history *h)
 	free(h);
 }
 
+struct forked_unit { /* of a trace */
+	uint64_t link_id;
+	int64_t end_ns; /* its last event */
+};
+
+static int
+by_link(const void *x, const void *y)
+{
+	const struct forked_unit *a = x, *b = y;
+
+	return past_compare(a->link_id, b->link_id);
+}
+
+/* The units that were forked, sorted by their links, in malloc()ed memory; *n: how many. NULL: no memory. */
+static struct forked_unit *
+forked_units(const struct trace *t, uint32_t *n)
+{
+	struct forked_unit *ret = reallocarray(NULL, t->nunits + 1, sizeof *ret);
+
+	*n = 0;
+	for (uint32_t i = 0; i < t->nunits && ret != NULL; i++) {
+		const struct unit *u = &t->units[i];
+
+		if (u->fork < t->nevents && u->count > 0)
+			ret[(*n)++] = (struct forked_unit){ t->events[u->fork].link_id,
+				t->events[u->first + u->count - 1].time_ns };
+	}
+	if (ret != NULL)
+		qsort(ret, *n, sizeof *ret, by_link);
+	return ret;
+}
+
+/* How long the unit waits at this join after its event at since_ns, for the unit that ends last of those with its link. */
+static int64_t
+joined_wait_ns(
+    const struct event *join, int64_t since_ns, const struct forked_unit *units, uint32_t n)
+{
+	const struct forked_unit key = { .link_id = join->link_id },
+				 *found = bsearch(&key, units, n, sizeof *units, by_link);
+	int64_t end_ns = INT64_MIN;
+
+	if (found == NULL)
+		return join->time_ns - since_ns;
+	while (found > units && found[-1].link_id == join->link_id)
+		found--;
+	for (; found < units + n && found->link_id == join->link_id; found++)
+		end_ns = found->end_ns > end_ns ? found->end_ns : end_ns;
+	end_ns = end_ns < join->time_ns ? end_ns : join->time_ns;
+	return end_ns > since_ns ? end_ns - since_ns : 0;
+}
+
 int
 thread_history_add(
     struct thread_history *h, const struct trace *t, const struct labels *labels, struct err *e)
 {
 	const uint8_t *const *kinds = labels_kinds(labels);
+	uint32_t nforked;
+	struct forked_unit *forked = forked_units(t, &nforked);
+	const struct event *last = NULL; /* that was kept */
+	bool kept = forked != NULL;
 
-	for (uint32_t i = 0; i < t->nevents; i++) {
+	for (uint32_t i = 0; i < t->nevents && kept; i++) {
 		const struct event *x = &t->events[i];
 		uint32_t at = h->nevents;
 
@@ -46,7 +101,8 @@ thread_history_add(
 			h->next = (h->next + 1) % h->events_max;
 		} else if (!array_reserve_max(
 			       h->events, h->events_cap, h->nevents + 1, h->events_max)) {
-			return err_set(e, ERR_MEMORY, "out of memory for the history of threads");
+			kept = false;
+			continue;
 		} else {
 			h->nevents++;
 		}
@@ -60,8 +116,12 @@ thread_history_add(
 			.type = t->type,
 			.unit_begin = t->events[t->units[x->unit].first].label,
 			.kind = kind_in(kinds, x->label) };
+		if (h->events[at].kind == RECORD_JOIN && last != NULL && last->unit == x->unit)
+			h->events[at].waits_ns = joined_wait_ns(x, last->time_ns, forked, nforked);
+		last = x;
 	}
-	return 0;
+	free(forked);
+	return kept ? 0 : err_set(e, ERR_MEMORY, "out of memory for the history of threads");
 }
 
 void

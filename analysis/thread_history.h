@@ -59,12 +59,12 @@ enum { THREAD_HISTORY_WAITS_MIN = 10 };
 
 struct thread_history;
 
-/* Keeps the newest `events_max` events of all traces; 56 bytes each, allocated as they come. The
+/* Keeps the newest `events_max` events of all traces; 64 bytes each, allocated as they come. The
  * result is the caller's. NULL: out of memory. */
 struct thread_history *thread_history_new(uint32_t events_max);
 void thread_history_free(struct thread_history *h); /* NULL is fine */
 
-/* Takes all events of a trace, complete or not. The events are copied. O(events). ERR_MEMORY. */
+/* Takes all events of a trace, complete or not. The events are copied. O(events + units log units). ERR_MEMORY. */
 int thread_history_add(
     struct thread_history *h, const struct trace *t, const struct labels *labels, struct err *e);
 

@@ -7,6 +7,8 @@
 
 struct past_event {
 	int64_t time_ns;
+	int64_t
+	    waits_ns; /* JOIN: for how long of the time before it the unit waited for the other one to end */
 	uint64_t trace_id;
 	uint64_t arrival; /* number in the order of adding: events of equal time keep it */
 	struct process_id process;

@@ -64,9 +64,10 @@ add_thread(struct thread_jobs *jobs, const struct past_event *x, uint32_t n)
 	for (uint32_t i = 1; i <= n; i++) {
 		/* 1 and 2 */
 		if (i < n && same_unit(&x[i - 1], &x[i]) && !(turns && x[i].kind == RECORD_JOIN)) {
-			job_ns += (double)(x[i].time_ns - x[i - 1].time_ns);
-			if (x[i].kind == RECORD_JOIN)
-				jobs->joining_ns += (double)(x[i].time_ns - x[i - 1].time_ns);
+			double ns = (double)(x[i].time_ns - x[i - 1].time_ns);
+
+			job_ns += ns;
+			jobs->joining_ns += fmin(ns, (double)x[i].waits_ns); /* of joins */
 			continue;
 		}
 		/* 3 */

@@ -47,7 +47,7 @@ double thread_load_expected_ns(
  * 2. Where units take turns on a thread (an event loop: one event in twenty or more resumes a unit after
  *    another one had the thread), a unit that waits for a join does not hold it.
  * 3. A job is the time that a thread is held by one unit without another one between. Of that the unit waits for another one where the
- *    later event is a join.
+ *    later event is a join, until the last event of that other one. (All of this time, where the other one is not known.)
  * 4. A long job would usually take the median of those that begin with the same label.
  *
  * All zeroes: no wait, or no job. The time that counts is that of the history's events. O(n log n) with n

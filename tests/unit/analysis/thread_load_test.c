@@ -47,22 +47,29 @@ label(struct world *w, enum record_kind kind, const char *text)
 	return labels_intern(w->labels, kind, text, strlen(text), NULL, 0);
 }
 
-/* A unit that begins on the thread and ends; joins: with a join between, at joins_ns. */
+/* A unit that begins on the thread and ends; joins: with a join between, at joins_ns; child_ns: of a unit elsewhere that ends then, 0: its
+ * records are lost. */
 static void
-add_unit(struct world *w, uint32_t tid, int64_t begin_ns, int64_t joins_ns, int64_t end_ns)
+add_parent(struct world *w, uint32_t tid, int64_t begin_ns, int64_t child_ns, int64_t joins_ns,
+    int64_t end_ns)
 {
-	struct event events[4];
+	struct event events[5];
 	uint32_t n = 0;
-	struct unit unit = { .id = 1, .fork = TRACE_NONE };
-	struct trace t = { .id = ++w->traces, .nunits = 1, .events = events, .units = &unit };
+	struct unit units[2] = { { .id = 1, .fork = TRACE_NONE },
+		{ .id = 2, .fork = 1, .first = 4, .count = 1 } };
+	struct trace t = {
+		.id = ++w->traces, .nunits = child_ns > 0 ? 2 : 1, .events = events, .units = units
+	};
 
 	t.type = label(w, RECORD_REQUEST_BEGIN, "g/hone:request_begin(T)");
 	events[n++] = (struct event){ .time_ns = begin_ns,
 		.label = label(w, RECORD_UNIT_BEGIN, "p/hone:unit_begin(u)") };
 	if (joins_ns > 0) {
 		events[n++] = (struct event){ .time_ns = begin_ns + 1000,
+			.link_id = 77,
 			.label = label(w, RECORD_FORK, "p/hone:fork(v)") };
 		events[n++] = (struct event){ .time_ns = joins_ns,
+			.link_id = 77,
 			.label = label(w, RECORD_JOIN, "p/hone:join(v)") };
 	}
 	events[n++] = (struct event){ .time_ns = end_ns,
@@ -71,8 +78,20 @@ add_unit(struct world *w, uint32_t tid, int64_t begin_ns, int64_t joins_ns, int6
 		events[i].pid = POOL;
 		events[i].tid = tid;
 	}
-	t.nevents = unit.count = n;
+	units[0].count = n;
+	if (child_ns > 0)
+		events[n++] = (struct event){ .time_ns = child_ns,
+			.unit = 1,
+			.pid = GATEWAY,
+			.label = label(w, RECORD_UNIT_END, "g/hone:unit_end(v)") };
+	t.nevents = n;
 	assert_int_equal(thread_history_add(w->history, &t, w->labels, &w->e), 0);
+}
+
+static void
+add_unit(struct world *w, uint32_t tid, int64_t begin_ns, int64_t joins_ns, int64_t end_ns)
+{
+	add_parent(w, tid, begin_ns, 0, joins_ns, end_ns);
 }
 
 static void
@@ -186,6 +205,25 @@ a_unit_of_a_pool_holds_its_thread_while_it_waits(void **state)
 	assert_near(l.joining, 0.8, 0.001);
 }
 
+/* 1 us and 199 us of its own, 800 us until the join, in which the other one ends after 200 us, or after the join. */
+static void
+a_unit_that_works_until_its_join_does_not_wait(void **state)
+{
+	struct world *w = *state;
+	struct thread_load l;
+
+	for (int64_t i = 0; i < 1000; i++) {
+		int64_t at_ns = 1000000 + i * 2000000;
+
+		add_parent(
+		    w, 1, at_ns, at_ns + 201000 + i % 2 * 800000, at_ns + 801000, at_ns + 1000000);
+		add_wait(w, 1, at_ns - 100, at_ns);
+	}
+	assert_int_equal(thread_load_of(&l, w->history, w->waits, w->nwaits, &w->arena, &w->e), 0);
+	assert_near(l.utilisation, 0.5, 0.001);
+	assert_near(l.joining, 0.5, 0.001); /* 200 and 800 of 1,000 us */
+}
+
 /* One unit in ten holds the thread for 5 ms, the others for 0.4 to 0.6 ms; or all do for times that are exponential. */
 static void
 what_long_jobs_lead_to_is_told_from_what_others_do(void **state)
@@ -246,6 +284,8 @@ main(void)
 		    a_unit_of_an_event_loop_does_not_hold_it_while_it_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_unit_of_a_pool_holds_its_thread_while_it_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_unit_that_works_until_its_join_does_not_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_long_jobs_lead_to_is_told_from_what_others_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(
