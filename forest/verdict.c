@@ -123,7 +123,7 @@ static bool
 is_spread_too_far(const struct verdict *v, double effect_min)
 {
 	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE &&
-	       v->effect < VERDICT_SPREAD_OVER * effect_min;
+	       v->effect < fmin(VERDICT_SPREAD_OVER * effect_min, VERDICT_SPREAD_ALL);
 }
 
 bool
