@@ -600,7 +600,8 @@ verdict_end_put(struct buf *out, const json_t *run, const json_t *v)
 		buf_printf(out,
 		    "between two units of work no tracepoint can be inside: the request waits in a queue, "
 		    "on the network, or for a thread");
-	else if (!is_word(v, "kind", "cut") && !is_true(v, "handed_over"))
+	else if (!is_word(v, "kind", "cut") && !is_true(v, "handed_over") &&
+		 !json_is_object(json_object_get(v, "pool")))
 		buf_printf(out, "no learned tracepoint is left inside this edge: instrument there");
 }
 

@@ -40,6 +40,9 @@ reads(const char *changes, const char *expected)
 	json_decref(run);
 }
 
+#define POOL                                                                                            \
+	"{\"state\":\"usual\",\"service\":\"g\",\"threads\":4,\"utilisation\":0.62,\"service_ms\":2.5," \
+	"\"service_cv\":1.1,\"wait_ms\":0.75,\"expected_ms\":0.8}"
 #define PLACE "; no learned tracepoint is left inside this edge: instrument there"
 
 static void
@@ -267,6 +270,8 @@ each_field_has_its_text(void **state)
 	    SHARE
 	    "; 92 % (90 to 95 %) of this time in 150 requests the thread of g worked for another "
 	    "request, of type PUBLISH (g/r)");
+	reads("{\"pool\":" POOL "}", SHARE
+	    "; 4 threads of g, held 62 % of the time, 2.5 ms each time (CV 110 %); mean wait 0.75 ms, 0.8 ms expected: as expected of this load"); /* inside a unit, too */
 	reads("{\"handed_over\":true,\"waited\":{\"cause\":\"still\",\"waits\":80,\"share\":0.8,"
 	      "\"share_low\":0.7,\"share_high\":0.9,\"type\":null,\"unit\":null,\"service\":\"g\","
 	      "\"also\":\"f\"}}",
@@ -352,10 +357,6 @@ a_run_whose_largest_edge_is_no_half_says_what_would_be_enough(void **state)
 	    "the variance is spread over several edges: the largest one has 30 % of the variance of all requests T; "
 	    "40 % of one edge alone, or certainly 40 % of all that are named, are worth mending");
 }
-
-#define POOL                                                                                            \
-	"{\"state\":\"usual\",\"service\":\"g\",\"threads\":4,\"utilisation\":0.62,\"service_ms\":2.5," \
-	"\"service_cv\":1.1,\"wait_ms\":0.75,\"expected_ms\":0.8}"
 
 static void
 a_run_of_which_no_verdict_is_sure_does_not_speak_as_if_one_were(void **state)
