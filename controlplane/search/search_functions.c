@@ -11,7 +11,9 @@
 #include "controlplane/search/search_hypothesis.h"
 #include "wire/toggle.h"
 
-enum { FOUND_MAX = 8, ROWS_MAX = 512, ROUNDS = 200, ROUNDS_TREE = 19 };
+enum { FOUND_MAX = 8, ROWS_MAX = 512, ROUNDS = 800, ROUNDS_TREE = 19 };
+/* At most so often the requests of one step are looked at (timed()). */
+enum { LOOKS_MAX = (ROWS_MAX + FUNCTIONS_TIMED - 1) / FUNCTIONS_TIMED };
 
 struct tried_function {
 	uint32_t node; /* of the tree */
@@ -222,6 +224,13 @@ rows_of(const struct function_search *f, struct arena *a)
 	return rows;
 }
 
+/* All looks together are wrong by chance as seldom as one with the confidence of the settings is (Bonferroni). */
+static double
+confidence_of_look(const struct search_port *port)
+{
+	return 1 - (1 - port->settings.conditions.confidence) / LOOKS_MAX;
+}
+
 /* Which of them take over; the next ones are below the deepest of these. Slow requests are few: where the first ones leave it open, and it is
  * not late, as many again are waited for. */
 static int
@@ -238,8 +247,7 @@ timed(struct search_port *port, struct search *s, bool late, struct err *e)
 	if (rows == NULL)
 		return search_no_memory(s, e);
 	if ((rc = part_shares(shares, &total, rows, f->nrows, 1 + f->n, s->at.by_latency,
-		 port->settings.conditions.confidence, ROUNDS, s->diagnosis->seed, port->scratch,
-		 e)) != 0)
+		 confidence_of_look(port), ROUNDS, s->diagnosis->seed, port->scratch, e)) != 0)
 		return rc;
 	for (uint32_t i = 0; i < f->n; i++) {
 		nodes[i] = f->now[i].node;

@@ -9,7 +9,8 @@
  *	      '--- those below the one that takes over; the next ones, if none does
  *
  * All requests pay for these probes, so times with them say where the time goes, not how much that is: the verdict's own share remains, and
- * shares of functions are compared with that of the edge in the same requests.
+ * shares of functions are compared with that of the edge in the same requests. Where the first requests of a step leave it open, more of them are
+ * looked at; the intervals are wider for that, by the number of looks that there may be.
  */
 #ifndef CONTROLPLANE_SEARCH_SEARCH_FUNCTIONS_H
 #define CONTROLPLANE_SEARCH_SEARCH_FUNCTIONS_H

@@ -211,9 +211,9 @@ a_function_whose_ends_are_not_all_seen_is_not_told(void **state)
 	fake_end(&x.f);
 }
 
-/* Of 150 requests lookup() is slow in two; elsewhere each takes from 0 to 9 ms. */
-static void
-begin_unsure(struct scene *x)
+/* Of 150 requests lookup() is slow in so many; elsewhere each takes from 0 to 9 ms. Returns whether more are waited for. */
+static bool
+begin_slow(struct scene *x, int slow, int64_t slow_ns)
 {
 	int rc;
 
@@ -225,11 +225,30 @@ begin_unsure(struct scene *x)
 	search_enter(x->s, SEARCH_GATHERING);
 	for (int i = 0; i < FUNCTIONS_TIMED; i++) {
 		x->elsewhere_ns = (int64_t)(i * 7 % 10) * MS;
-		request(x, i == 50 || i == 100 ? 25 * MS : 0, 0, false);
+		request(
+		    x, i > 0 && i % (FUNCTIONS_TIMED / (slow + 1)) == 0 ? slow_ns : 0, 0, false);
 	}
 	x->elsewhere_ns = 0;
-	assert_int_equal(search_functions_ready(&x->f.port, x->s, NULL), 0);
+	return search_functions_ready(&x->f.port, x->s, NULL) == 0;
+}
+
+static void
+begin_unsure(struct scene *x)
+{
+	assert_true(begin_slow(x, 2, 25 * MS));
 	assert_true(wants(x, "func.s:lookup_done"));
+}
+
+/* Six slow ones would be enough if the requests were looked at once. */
+static void
+of_several_looks_each_asks_for_more(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	assert_true(begin_slow(&x, 6, 18 * MS));
+	search_functions_stop(&x.f.port, x.s);
+	fake_end(&x.f);
 }
 
 static void
@@ -348,6 +367,7 @@ main(void)
 		cmocka_unit_test(functions_are_counted_then_timed_from_the_outside_in),
 		cmocka_unit_test(requests_before_the_second_probes_are_attached_do_not_count),
 		cmocka_unit_test(a_function_whose_ends_are_not_all_seen_is_not_told),
+		cmocka_unit_test(of_several_looks_each_asks_for_more),
 		cmocka_unit_test(few_slow_requests_are_no_reason_to_end),
 		cmocka_unit_test(but_it_ends_in_time_and_what_is_unsure_is_not_told),
 		cmocka_unit_test(functions_whose_ends_are_never_seen_give_way_to_the_next_ones),
