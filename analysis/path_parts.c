@@ -95,16 +95,21 @@ path_requests(struct path_request *ret, const struct path_parts *p, int64_t from
 	while (i < p->nitems && !path_parts_at(p, i)->first)
 		i++; /* its begin is not kept any more */
 	while (i < p->nitems) {
-		const struct path_part *last = path_parts_at(p, i);
+		const struct path_part *first = path_parts_at(p, i), *last;
 		struct path_request *r = &ret[nret];
+		uint32_t from = i;
 
-		*r = (struct path_request){ .begin_ns = last->begin_ns, .group = last->group };
-		do {
+		do
 			last = path_parts_at(p, i++);
-			r->x += lost_ns(last, of);
-		} while (i < p->nitems && !path_parts_at(p, i)->first);
-		r->t = (double)(last->end_ns - r->begin_ns);
-		nret += r->begin_ns >= from_ns && last->end_ns <= to_ns;
+		while (i < p->nitems && !path_parts_at(p, i)->first);
+		if (first->begin_ns < from_ns || last->end_ns > to_ns)
+			continue;
+		*r = (struct path_request){ .begin_ns = first->begin_ns,
+			.group = first->group,
+			.t = (double)(last->end_ns - first->begin_ns) };
+		for (uint32_t k = from; k < i; k++)
+			r->x += lost_ns(path_parts_at(p, k), of);
+		nret++;
 	}
 	return nret;
 }

@@ -6,10 +6,18 @@
 
 #include "analysis/thread_history_inside.h"
 
+struct trace_event {
+	uint64_t trace_id;
+	uint32_t at; /* its number in the events by thread */
+};
+
 struct delay_input {
 	const struct past_event *events; /* all, by thread */
 	uint32_t nevents;
-	const struct thread_wait *threads; /* sorted: those that delay requests */
+	const int64_t *
+	    held_ns; /* [nevents + 1] how long units have the threads before so many of the events, pair by pair */
+	const struct trace_event *of_traces; /* [nevents] the same events, by trace */
+	const struct thread_wait *threads;   /* sorted: those that delay requests */
 	uint32_t nthreads;
 };
 
@@ -42,39 +50,90 @@ struct time_part { /* of a thread, in which a unit waits for it */
 	enum holder by;
 };
 
-/* Between these successive events of the thread such a holder has it. */
+/* Between the event before this one and this one a unit has the thread. */
 static bool
-is_held(const struct past_event *a, const struct past_event *b, const struct time_part *p)
+is_held(const struct past_event *events, uint32_t i)
 {
-	bool own = a->trace_id == p->trace_id;
+	const struct past_event *a = &events[i > 0 ? i - 1 : 0], *b = &events[i];
 
-	return a->trace_id == b->trace_id && a->unit == b->unit && b->kind != RECORD_JOIN &&
-	       (p->by == HOLDER_REQUEST  ? !own
-		   : p->by == HOLDER_OWN ? own && a->unit != p->unit
-					 : !own || a->unit != p->unit);
+	return i > 0 && same_thread(a, b->process, b->tid) && a->trace_id == b->trace_id &&
+	       a->unit == b->unit && b->kind != RECORD_JOIN;
 }
 
-/* The time of the part in which others hold the thread. */
+/* How long of the part a unit has the thread between the event before this one and this one. */
+static int64_t
+held_before_ns(const struct delay_input *in, uint32_t i, const struct time_part *p)
+{
+	int64_t from, to;
+
+	if (i >= in->nevents || !same_thread(&in->events[i], p->process, p->tid) ||
+	    !is_held(in->events, i))
+		return 0;
+	from = in->events[i - 1].time_ns > p->begin_ns ? in->events[i - 1].time_ns : p->begin_ns;
+	to = in->events[i].time_ns < p->end_ns ? in->events[i].time_ns : p->end_ns;
+	return to > from ? to - from : 0;
+}
+
+static int
+by_trace(const void *x, const void *y)
+{
+	const struct trace_event *a = x, *b = y;
+	int order = past_compare(a->trace_id, b->trace_id);
+
+	return order != 0 ? order : past_compare(a->at, b->at);
+}
+
+/* How long of the part units of its request have the thread, with its own unit or without; first and last: the events of the thread that end
+ * what lies in the part. */
+static int64_t
+held_by_request_ns(const struct delay_input *in, const struct time_part *p, uint32_t first,
+    uint32_t last, bool unit, bool others)
+{
+	const struct trace_event key = { p->trace_id, first };
+	uint32_t low = 0, high = in->nevents;
+	int64_t sum_ns = 0;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (by_trace(&in->of_traces[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < in->nevents && in->of_traces[low].trace_id == p->trace_id &&
+	       in->of_traces[low].at <= last;
+	     low++) {
+		uint32_t at = in->of_traces[low].at;
+
+		if (in->events[at].unit == p->unit ? unit : others)
+			sum_ns += held_before_ns(in, at, p);
+	}
+	return sum_ns;
+}
+
+/* The time of the part in which others hold the thread. O(log n) and the events of the request in it. */
 static double
 held_ns(const struct delay_input *in, const struct time_part *p)
 {
-	const struct past_event key = {
-		.time_ns = p->begin_ns, .process = p->process, .tid = p->tid
-	};
-	double sum_ns = 0;
+	const struct past_event begin = { .time_ns = p->begin_ns,
+		.process = p->process,
+		.tid = p->tid },
+				end = {
+					.time_ns = p->end_ns, .process = p->process, .tid = p->tid
+				};
+	uint32_t first = past_first_from(in->events, in->nevents, &begin, past_in_threads),
+		 last = past_first_from(in->events, in->nevents, &end, past_in_threads);
+	int64_t all_ns = held_before_ns(in, first, p);
 
-	for (uint32_t i = past_first_from(in->events, in->nevents, &key, past_in_threads);
-	     i < in->nevents && same_thread(&in->events[i], p->process, p->tid); i++) {
-		const struct past_event *a = &in->events[i > 0 ? i - 1 : 0], *b = &in->events[i];
-		int64_t from = a->time_ns > p->begin_ns ? a->time_ns : p->begin_ns,
-			to = b->time_ns < p->end_ns ? b->time_ns : p->end_ns;
-
-		if (same_thread(a, p->process, p->tid) && is_held(a, b, p) && to > from)
-			sum_ns += (double)(to - from);
-		if (b->time_ns >= p->end_ns)
-			break;
-	}
-	return sum_ns;
+	if (p->end_ns <= p->begin_ns)
+		return 0;
+	if (p->by == HOLDER_OWN)
+		return (double)held_by_request_ns(in, p, first, last, false, true);
+	if (last > first)
+		all_ns += in->held_ns[last] - in->held_ns[first + 1] + held_before_ns(in, last, p);
+	return (
+	    double)(all_ns - held_by_request_ns(in, p, first, last, true, p->by == HOLDER_REQUEST));
 }
 
 /* 1 */
@@ -95,13 +154,25 @@ static int
 sort_events(struct delay_input *in, const struct thread_history *h, struct arena *a)
 {
 	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
+	struct trace_event *of_traces = arena_alloc(a, (h->nevents + 1) * sizeof *of_traces);
+	int64_t *held = arena_alloc(a, (h->nevents + 1) * sizeof *held);
 
-	if (events == NULL)
+	if (events == NULL || of_traces == NULL || held == NULL)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < h->nevents; i++)
 		events[i] = h->events[i];
 	qsort(events, h->nevents, sizeof *events, past_in_threads);
+	held[0] = 0;
+	for (uint32_t i = 0; i < h->nevents; i++) {
+		of_traces[i] = (struct trace_event){ events[i].trace_id, i };
+		held[i + 1] = held[i];
+		if (is_held(events, i))
+			held[i + 1] += events[i].time_ns - events[i - 1].time_ns;
+	}
+	qsort(of_traces, h->nevents, sizeof *of_traces, by_trace);
 	in->events = events;
+	in->held_ns = held;
+	in->of_traces = of_traces;
 	in->nevents = h->nevents;
 	return 0;
 }
@@ -136,7 +207,7 @@ held_part(const struct delay_input *in)
 		    bsearch(&key, in->threads, in->nthreads, sizeof key, by_thread) == NULL)
 			continue;
 		all += ns;
-		if (a->trace_id == b->trace_id && a->unit == b->unit && b->kind != RECORD_JOIN)
+		if (is_held(in->events, i))
 			held += ns;
 	}
 	return all > 0 ? held / all : 0;

@@ -25,7 +25,8 @@ struct thread_delay {
  *    least squares of T on X is below 1), the share is multiplied by the slope: it is then what X explains of the variance of T.
  *
  * Only requests that lie between the oldest and the newest events of the history count. All zeroes: no wait, or no request. Of requests
- * that are a sample the second part of step 1 is too small. O(n log n) with n the events of the history and the parts. Uses the arena.
+ * that are a sample the second part of step 1 is too small. O(n log n) with n the events of the history and the parts: a part costs O(log n)
+ * and the events of its request that lie in it. Uses the arena.
  * ERR_MEMORY.
  */
 int thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
