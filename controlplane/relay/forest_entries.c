@@ -281,6 +281,7 @@ take_state(struct forest_follow *f, const struct forest_entry *x)
 	take_off(f);
 	f->state_on = false;
 	f->whole = true;
+	f->unread = false;
 	f->states++;
 	f->trouble.code = 0;
 }

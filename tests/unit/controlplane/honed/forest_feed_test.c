@@ -593,6 +593,23 @@ an_entry_at_the_end_that_cannot_be_read_is_not_overlooked(void **state)
 	forest_copy_close(&c);
 }
 
+static void
+a_state_makes_up_for_entries_before_it_that_could_not_be_read(void **state)
+{
+	struct house *h = *state;
+	struct forest_copy c;
+	struct leading one;
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	end_lead(&one);
+	h->log.items[0].data[0] ^= 255; /* BEGIN; the state is the first entry that is read */
+	stand_by(&c, &h->two);
+	read_log(h, &c, 0, 0);
+	assert_int_equal(c.follow.states, 1);
+	assert_true(forest_copy_whole(&c));
+	forest_copy_close(&c);
+}
+
 /* Two of one machine. The database is what the log says, unless one of another machine has led since. */
 static void
 who_shares_the_leaders_database_has_all_that_it_has(void **state)
@@ -707,6 +724,7 @@ main(void)
 		TEST(a_state_that_had_to_wait_has_what_was_committed_meanwhile),
 		TEST(a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew),
 		TEST(an_entry_at_the_end_that_cannot_be_read_is_not_overlooked),
+		TEST(a_state_makes_up_for_entries_before_it_that_could_not_be_read),
 		TEST(who_shares_the_leaders_database_has_all_that_it_has),
 		TEST(a_decider_that_is_started_anew_keeps_files_that_are_newer_than_the_log),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
