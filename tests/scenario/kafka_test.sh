@@ -51,6 +51,10 @@ report() { HONE_SOCKET=ipc://$D/$1/honed.sock hone report --json | jq -c '.types
 has_ended() { # DECIDER RUNS
 	runs "$1" | jq -e --argjson n "$2" 'map(select(. == ["BUY", "stopped", "controller-ended"])) | length == $n'
 }
+begins() {
+	HONE_SOCKET=ipc://$D/$1/honed.sock hone start BUY
+	begins_anew "$1"
+}
 begins_anew() { runs "$1" | jq -e 'map(select(.[0] == "BUY" and .[1] == "active")) | length == 1'; }
 why() { tail -n 4 "$D"/*/log; status d1 | jq -c .log; status d2 | jq -c .log; cat "$D"/*.state; }
 
@@ -92,7 +96,7 @@ check "the report has all requests" jq -e '.[2] == 750' "$D/d1.json"
 check "and says of them what one honed that works alone says" diff "$D/alone.json" "$D/d1.json"
 
 # The decider turns tracepoints on, and is stopped; the other takes over.
-HONE_SOCKET=ipc://$D/d1/honed.sock hone start BUY > /dev/null 2>&1
+check "a diagnosis begins" wait_for 20 begins d1
 HONE_SOCKET=ipc://$D/d1/honed.sock hone learn --seconds 60 > /dev/null 2>&1
 check "the decider turns tracepoints on at nodes of both gates" wait_for 20 state k '.on == 6'
 term=$(status d1 | jq .log.term)
