@@ -44,15 +44,6 @@ struct salvage {
 	struct salvaged *ret;
 };
 
-union row {
-	struct run run;
-	struct hypothesis hypothesis;
-	struct verdict verdict;
-	struct switched switched;
-	struct evidence evidence;
-	struct audit audit;
-};
-
 /* ---- the copy ---- */
 
 static int
@@ -182,7 +173,7 @@ collect_verdict(struct salvage *r, struct verdict *v, struct err *e)
 static int
 keep_row(struct salvage *r, enum store_table t, sqlite3_stmt *q, struct err *e)
 {
-	union row row;
+	union store_row row;
 	int rc;
 
 	memset(&row, 0, sizeof row);
