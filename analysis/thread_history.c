@@ -29,54 +29,59 @@ thread_history_free(struct thread_history *h)
 	free(h);
 }
 
-struct forked_unit { /* of a trace */
+struct forked_units { /* of a trace, that have one link */
 	uint64_t link_id;
-	int64_t end_ns; /* its last event */
+	int64_t end_ns; /* the last event of all of them */
 };
 
 static int
 by_link(const void *x, const void *y)
 {
-	const struct forked_unit *a = x, *b = y;
+	const struct forked_units *a = x, *b = y;
 
 	return past_compare(a->link_id, b->link_id);
 }
 
-/* The units that were forked, sorted by their links, in malloc()ed memory; *n: how many. NULL: no memory. */
-static struct forked_unit *
+/* The units that were forked, by their links, one element for each link, in malloc()ed memory; *n: how many. NULL: no
+ * memory. */
+static struct forked_units *
 forked_units(const struct trace *t, uint32_t *n)
 {
-	struct forked_unit *ret = reallocarray(NULL, t->nunits + 1, sizeof *ret);
+	struct forked_units *ret = reallocarray(NULL, t->nunits + 1, sizeof *ret);
+	uint32_t all = 0;
 
-	*n = 0;
 	for (uint32_t i = 0; i < t->nunits && ret != NULL; i++) {
 		const struct unit *u = &t->units[i];
 
 		if (u->fork < t->nevents && u->count > 0)
-			ret[(*n)++] = (struct forked_unit){ t->events[u->fork].link_id,
+			ret[all++] = (struct forked_units){ t->events[u->fork].link_id,
 				t->events[u->first + u->count - 1].time_ns };
 	}
-	if (ret != NULL)
-		qsort(ret, *n, sizeof *ret, by_link);
+	*n = 0;
+	if (ret == NULL)
+		return NULL;
+	qsort(ret, all, sizeof *ret, by_link);
+	for (uint32_t i = 0; i < all; i++)
+		if (*n == 0 || ret[*n - 1].link_id != ret[i].link_id)
+			ret[(*n)++] = ret[i];
+		else if (ret[*n - 1].end_ns < ret[i].end_ns)
+			ret[*n - 1].end_ns = ret[i].end_ns;
 	return ret;
 }
 
 /* How long the unit waits at this join after its event at since_ns, for the unit that ends last of those with its link. */
 static int64_t
 joined_wait_ns(
-    const struct event *join, int64_t since_ns, const struct forked_unit *units, uint32_t n)
+    const struct event *join, int64_t since_ns, const struct forked_units *units, uint32_t n)
 {
-	const struct forked_unit key = { .link_id = join->link_id },
-				 *found = bsearch(&key, units, n, sizeof *units, by_link);
-	int64_t end_ns = INT64_MIN;
+	const struct forked_units key = { .link_id = join->link_id },
+				  *found = bsearch(&key, units, n, sizeof *units, by_link);
+	int64_t end_ns = join->time_ns;
 
 	if (found == NULL)
 		return join->time_ns - since_ns;
-	while (found > units && found[-1].link_id == join->link_id)
-		found--;
-	for (; found < units + n && found->link_id == join->link_id; found++)
-		end_ns = found->end_ns > end_ns ? found->end_ns : end_ns;
-	end_ns = end_ns < join->time_ns ? end_ns : join->time_ns;
+	if (found->end_ns < end_ns)
+		end_ns = found->end_ns;
 	return end_ns > since_ns ? end_ns - since_ns : 0;
 }
 
@@ -86,7 +91,7 @@ thread_history_add(
 {
 	const uint8_t *const *kinds = labels_kinds(labels);
 	uint32_t nforked;
-	struct forked_unit *forked = forked_units(t, &nforked);
+	struct forked_units *forked = forked_units(t, &nforked);
 	const struct event *last = NULL; /* that was kept */
 	bool kept = forked != NULL;
 
