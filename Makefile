@@ -266,7 +266,7 @@ SIMS      := $(wildcard tests/sim/*.sim)
 # that measure processor time, clocks, or how fast queues fill run alone.
 SCENARIO_JOBS ?= 3
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
-LONG      := $(call scenario_files,kill report recovery check map below_agent agent bad_peer otel matrix budget redis otel_gate overrun \
+LONG      := $(call scenario_files,kill report recovery check map below_agent agent bad_peer otel matrix budget redis otel_gate otel_nodes overrun \
 	kernel_requests hostile probes below_sampled tls deep)
 SHOPS     := $(call scenario_files,questions demo alerts overhead)
 PAIRED    := $(call scenario_files,news soak web below states kernel_record annotate)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/group_inside.h"
+#include "analysis/trace_callers.h"
 #include "base/texts.h"
 
 enum {
@@ -23,7 +24,8 @@ is_identity(const struct label *l, const char *field)
 {
 	return l->kind != RECORD_POINT &&
 	       (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0 ||
-		   strcmp(field, "lossy") == 0 || strcmp(field, "via") == 0);
+		   strcmp(field, "lossy") == 0 || strcmp(field, "via") == 0 ||
+		   strcmp(field, PART_POINTS) == 0);
 }
 
 void

@@ -442,15 +442,16 @@ link_units(struct trace *t, struct trace_builder *b)
 
 /* Makes the parts that spans called units of those (trace_callers.h). Returns the number of records then; UINT32_MAX: out of memory. */
 static uint32_t
-call_by_spans(struct trace_builder *b, uint32_t n, struct labels *labels)
+call_by_spans(struct trace_builder *b, uint32_t n, struct labels *labels, struct arena *values,
+    bool *without_points)
 {
 	const struct record_ref *added;
 	struct record_ref *kept;
 	uint32_t nunits = number_units(b, n), nadded;
 	bool ok;
 
-	ok = trace_callers_find(
-	    b->callers, b->refs, b->units, n, nunits, labels, b->odd, &added, &nadded);
+	ok = trace_callers_find(b->callers, b->refs, b->units, n, nunits, labels, values, b->odd,
+	    &added, &nadded, without_points);
 	hash_table_clear(&b->by_unit);
 	if (!ok || nadded == 0)
 		return ok ? n : UINT32_MAX;
@@ -475,6 +476,7 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
     uint64_t *nduplicate)
 {
 	uint32_t all = count_records(p), came, n, with_below;
+	bool without_points = false;
 	struct trace *t;
 
 	hash_table_clear(&b->by_unit);
@@ -489,7 +491,7 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 	*nduplicate += came - n;
 	if (trace_callers_may(b->refs, n, labels) &&
 	    (!hash_table_reserve(&b->by_link, 3 * n) ||
-		(n = call_by_spans(b, n, labels)) == UINT32_MAX))
+		(n = call_by_spans(b, n, labels, into, &without_points)) == UINT32_MAX))
 		return false;
 	with_below = n;
 	if (p->nbelow > 0)
@@ -513,6 +515,7 @@ trace_build(struct trace_builder *b, struct trace **ret, const struct pending_tr
 		lay_out_below(t, b, n, with_below);
 	}
 	find_request(t, b->kinds, labels);
+	t->probed &= !without_points;
 	if (p->too_long)
 		t->incomplete = INCOMPLETE_TOO_LONG;
 	note_shared(t, b, p);

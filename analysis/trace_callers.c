@@ -45,15 +45,16 @@ trace_callers_free(struct trace_callers *c)
 	free(c);
 }
 
-/* As libhone writes it: a field after `probed`. 0: none. */
+/* The field `via`: libhone writes it after `probed`, an agent of OpenTelemetry first. 0: none. */
 static uint16_t
 via_of(const struct event *e, const struct label *l)
 {
-	if (e->nvalues < 2 || l->nfields < 2 || strcmp(l->fields[1], "via") != 0 ||
-	    strcmp(l->fields[0], "probed") != 0 ||
-	    (e->values[1].type != VALUE_UINT && e->values[1].type != VALUE_INT))
-		return 0;
-	return (uint16_t)e->values[1].u;
+	for (uint32_t i = 0; i < 2 && i < e->nvalues && i < l->nfields; i++)
+		if (strcmp(l->fields[i], "via") == 0)
+			return e->values[i].type == VALUE_UINT || e->values[i].type == VALUE_INT
+			           ? (uint16_t)e->values[i].u
+			           : 0;
+	return 0;
 }
 
 static uint8_t
@@ -70,8 +71,8 @@ is_part(const struct record_ref *r, const uint8_t *const *kinds, const struct la
 
 	if (e->link_id == 0)
 		return false;
-	return kind == RECORD_REQUEST_BEGIN || (kind == RECORD_UNIT_BEGIN && e->nvalues > 1 &&
-						   via_of(e, labels_get(labels, e->label)) != 0);
+	return kind == RECORD_REQUEST_BEGIN ||
+	       (kind == RECORD_UNIT_BEGIN && via_of(e, labels_get(labels, e->label)) != 0);
 }
 
 bool
@@ -173,13 +174,42 @@ make(struct trace_callers *c, const struct pending_record *from, uint64_t link)
 	return r;
 }
 
+/* What a request's begin says of the request itself. */
+static bool
+is_of_request(const char *field)
+{
+	return strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0 ||
+	       strcmp(field, "lossy") == 0 || strcmp(field, PART_POINTS) == 0;
+}
+
+/* The field of that name; nfields: none. Labels of one name mostly have the same fields, `extra` places apart. */
+static uint32_t
+field_of(const struct label *l, const char *name, uint32_t guess)
+{
+	uint32_t i = 0;
+
+	if (guess < l->nfields && strcmp(l->fields[guess], name) == 0)
+		return guess;
+	while (i < l->nfields && strcmp(l->fields[i], name) != 0)
+		i++;
+	return i;
+}
+
 /* The label of a unit in place of that of a request. LABEL_NONE: out of memory, or of labels. */
 static uint32_t
 unit_label(struct trace_callers *c, struct labels *labels, const struct label *l, bool begin)
 {
-	/* As libhone's own unit_begin has them: whichever comes first gives the label its fields. */
-	static const char *const fields[] = { "probed", "via" };
+	/* As the unit_begin of libhone has them, or of an agent of OpenTelemetry: whichever comes first gives the label its fields. */
+	const char *fields[RECORD_VALUES_MAX];
+	uint32_t n = 0;
 
+	if (begin && field_of(l, PART_POINTS, 2) == l->nfields)
+		fields[n++] = "probed";
+	if (begin)
+		fields[n++] = "via";
+	for (uint32_t i = 0; begin && i < l->nfields && n < RECORD_VALUES_MAX; i++)
+		if (!is_of_request(l->fields[i]))
+			fields[n++] = l->fields[i];
 	buf_reset(&c->text);
 	buf_bytes(&c->text, l->text, l->service_len);
 	buf_printf(&c->text, "/hone:unit_%s(", begin ? "begin" : "end");
@@ -188,12 +218,39 @@ unit_label(struct trace_callers *c, struct labels *labels, const struct label *l
 	if (c->text.failed)
 		return LABEL_NONE;
 	return labels_intern(labels, begin ? RECORD_UNIT_BEGIN : RECORD_UNIT_END,
-	    (char *)c->text.data, c->text.len, fields, begin ? 2 : 0);
+	    (char *)c->text.data, c->text.len, fields, n);
+}
+
+/* The values of `e`, of label `from`, as the fields of `to` have them. False: out of memory. */
+static bool
+move_values(struct event *e, const struct label *from, const struct label *to, struct arena *arena)
+{
+	struct value *v = arena_calloc(arena, to->nfields + 1, sizeof *v);
+	uint32_t extra = from->nfields > to->nfields ? from->nfields - to->nfields : 0;
+
+	for (uint32_t i = 0; v != NULL && i < to->nfields; i++) {
+		uint32_t at = field_of(from, to->fields[i], i + extra);
+
+		if (at < e->nvalues && !is_of_request(to->fields[i]))
+			v[i] = e->values[at];
+	}
+	e->values = v;
+	e->nvalues = to->nfields;
+	return v != NULL;
+}
+
+static bool
+is_without_points(const struct event *e, const struct label *l)
+{
+	uint32_t at = field_of(l, PART_POINTS, 2);
+
+	return at < e->nvalues && e->values[at].u == 0;
 }
 
 /* The begin or end of a part, with the link of the fork that is made for it. False: out of memory. */
 static bool
-make_end(struct trace_callers *c, struct record_ref *ref, struct labels *labels)
+make_end(struct trace_callers *c, struct record_ref *ref, struct labels *labels,
+    struct arena *values, bool *without_points)
 {
 	const struct label *l = labels_get(labels, ref->record->event.label);
 	bool begin = l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_UNIT_BEGIN;
@@ -202,11 +259,13 @@ make_end(struct trace_callers *c, struct record_ref *ref, struct labels *labels)
 
 	if (l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_REQUEST_END) {
 		label = unit_label(c, labels, l, begin);
-		r->event.nvalues = 0;
-		r->event.values = NULL;
+		if (label == LABEL_NONE)
+			return false;
+		l = labels_get(labels, r->event.label); /* it may have moved */
+		*without_points |= begin && is_without_points(&r->event, l);
+		if (!move_values(&r->event, l, labels_get(labels, label), values))
+			return false;
 	}
-	if (label == LABEL_NONE)
-		return false;
 	r->event.label = label;
 	ref->record = r;
 	return true;
@@ -250,14 +309,15 @@ add_call(struct trace_callers *c, const struct record_ref *refs, uint32_t unit, 
 
 bool
 trace_callers_find(struct trace_callers *c, struct record_ref *refs, const uint32_t *units,
-    uint32_t n, uint32_t nunits, struct labels *labels, uint64_t seed,
-    const struct record_ref **added, uint32_t *nadded)
+    uint32_t n, uint32_t nunits, struct labels *labels, struct arena *values, uint64_t seed,
+    const struct record_ref **added, uint32_t *nadded, bool *without_points)
 {
 	uint32_t fork = labels_silent(labels, RECORD_FORK),
 		 join = labels_silent(labels, RECORD_JOIN);
 	const uint8_t *const *kinds = labels_kinds(labels);
 
 	c->nmade = c->nadded = 0;
+	*without_points = false;
 	if (fork == LABEL_NONE || join == LABEL_NONE ||
 	    !survey(c, refs, units, n, nunits, kinds, seed) ||
 	    !array_reserve(c->made, c->made_cap, n + 2 * nunits) ||
@@ -272,7 +332,7 @@ trace_callers_find(struct trace_callers *c, struct record_ref *refs, const uint3
 		if (c->units[units[i]].caller != TRACE_NONE &&
 		    (kind == RECORD_REQUEST_BEGIN || kind == RECORD_REQUEST_END ||
 			kind == RECORD_UNIT_BEGIN || kind == RECORD_UNIT_END) &&
-		    !make_end(c, &refs[i], labels))
+		    !make_end(c, &refs[i], labels, values, without_points))
 			return false;
 	}
 	for (uint32_t u = 0; u < nunits; u++)

@@ -7,9 +7,11 @@
  *	unit_begin with the link of hone=, and `via`, 16 bits	the trace began with libhone, and hone= was handed on
  *	of the span's id (instrument/via.h)
  *
+ * So has an agent of OpenTelemetry of a server's span whose caller sends its spans to another node: request_begin, with the span's attributes as fields.
+ *
  * Where that span is a unit of the trace, the part becomes a unit that the span forked and joined, by silent labels and a link of its own: a
  * request that began in the span ends as a unit. Where it is not, the records stay as they are: a request begins, or the link of hone= counts (of a
- * proxy whose spans are not gathered). Of several spans with the same 16 bits the first one counts. Pure.
+ * proxy whose spans are not gathered). The unit's begin has the fields of the request's. Of several spans with the same 16 bits the first one counts. Pure.
  *
  *	the span	|-- fork --------------- join --|	fork: when the part begins, join: when it has ended; by other clocks (another
  *	the part	       |-- unit_begin .. end --|	node) right after the span's begin, and right before its end
@@ -21,6 +23,10 @@
 
 #include "analysis/pending_trace.h"
 
+/* Of a request_begin by spans: 1: all points that were on are among its records; 0: some may be missing, so a request that this is a part of counts as
+ * not probed. */
+#define PART_POINTS "hone.points"
+
 struct trace_callers; /* memory that is reused from trace to trace */
 
 struct trace_callers *trace_callers_new(void);    /* NULL: out of memory */
@@ -30,10 +36,10 @@ void trace_callers_free(struct trace_callers *c); /* NULL is fine */
 bool trace_callers_may(const struct record_ref *refs, uint32_t n, const struct labels *labels);
 
 /* Finds them in records in the order of time; units: of each, from 0 to nunits - 1. Replaces their begins and ends, and returns in *added, of *nadded, the
- * records of forks and joins, to be merged in. All that was made is valid until the next call. seed: odd, that nobody knows. False: out of memory.
- * O(n) expected. */
+ * records of forks and joins, to be merged in. *without_points: a part says so. All that was made is valid until the next call, values as long as the
+ * arena. seed: odd, that nobody knows. False: out of memory. O(n) expected. */
 bool trace_callers_find(struct trace_callers *c, struct record_ref *refs, const uint32_t *units,
-    uint32_t n, uint32_t nunits, struct labels *labels, uint64_t seed,
-    const struct record_ref **added, uint32_t *nadded);
+    uint32_t n, uint32_t nunits, struct labels *labels, struct arena *values, uint64_t seed,
+    const struct record_ref **added, uint32_t *nadded, bool *without_points);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/strata.h"
+#include "analysis/trace_callers.h"
 #include "report/document_inside.h"
 
 struct unit_path { /* what the critical path did in a unit */
@@ -125,7 +126,7 @@ is_own(const struct label *l, const char *field)
 		return strcmp(field, "via") == 0;
 	return l->kind == RECORD_REQUEST_BEGIN &&
 	       (strcmp(field, "probed") == 0 || strcmp(field, "lossy") == 0 ||
-		   strcmp(field, "trace_id_high") == 0);
+		   strcmp(field, "trace_id_high") == 0 || strcmp(field, PART_POINTS) == 0);
 }
 
 /* Adds the values of a record; a name that is there already gets the later value. */

@@ -47,11 +47,12 @@ struct otel_source {
 
 /* By a hash of the id, so that all parts of a trace are chosen alike. */
 static struct span_choice
-choose(void *ctx, struct text_view service, struct text_view type, uint64_t trace_id,
+choose(void *ctx, struct text_view service, struct text_view type, bool called, uint64_t trace_id,
     int64_t begin_ns, int64_t end_ns)
 {
 	const struct otel_source *s = ctx;
 	double draw = trace_draw(trace_id), sampled = s->want.sampled, probed = 0, most, on;
+	bool probing = s->now.ns < s->probe_until.ns;
 	struct span_choice ret;
 
 	for (uint32_t i = 0; i < s->want.nrates; i++) {
@@ -60,7 +61,7 @@ choose(void *ctx, struct text_view service, struct text_view type, uint64_t trac
 		if (strlen(r->request_type) == type.len &&
 		    memcmp(r->request_type, type.s, type.len) == 0) {
 			sampled = r->sampled;
-			probed = s->now.ns < s->probe_until.ns ? r->probed : 0;
+			probed = probing ? r->probed : 0;
 			break;
 		}
 	}
@@ -74,7 +75,7 @@ choose(void *ctx, struct text_view service, struct text_view type, uint64_t trac
 	ret.sampled = s->sampling && draw < sampled;
 	ret.probed = s->sampling && draw < fmin(probed, on);
 	ret.points = ret.probed ||
-	             (ret.sampled && draw < on && s->has_levels && s->now.ns < s->probe_until.ns);
+	             (ret.sampled && draw < on && probing && (s->has_levels || called));
 	return ret;
 }
 

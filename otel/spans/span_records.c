@@ -12,14 +12,22 @@
 #include "base/hash_table.h"
 #include "formats/reading.h"
 #include "formats/span_names.h"
+#include "instrument/via.h"
 #include "otel/spans/event_names.h"
 #include "otel/spans/span_points.h"
 
 enum { READING_BYTES = 32 << 20 }; /* of one trace's spans, and of what was seen before */
-enum { NO_SPAN = UINT32_MAX, EXTRA_FIELDS = 2 };
+enum { NO_SPAN = UINT32_MAX };
+
+/* What records that begin have before the attributes. */
+static const char *const OF_REQUEST[] = { "trace_id_high", "probed", PART_POINTS };
+static const char *const OF_UNIT[] = { "via" };
 
 /* How a label of the trace becomes one of the batch. */
 enum label_use { USE_AS_IS, USE_REQUEST, USE_ENTRY, USE_FORK, USE_JOIN };
+
+/* How the tree at hand began. */
+enum tree_begin { BEGAN_REQUEST, CALLED_BY_HONE, CALLED_BY_SPAN };
 
 struct sorted_span { /* a span of the trace at hand */
 	struct gathered_span *from;
@@ -55,8 +63,9 @@ struct span_records {
 	struct sorted_span *spans;
 	uint32_t spans_cap;
 	struct hash_table by_id;
+	enum tree_begin began;
 	const struct gathered_span
-	    *entry;         /* the tree at hand is below it; NULL: it begins a request */
+	    *entry;         /* what called the tree at hand called this span; NULL: nothing did */
 	uint32_t list, fed; /* the first span of the tree at hand; how many of it are units */
 	bool built;         /* a trace was made of them */
 	bool cut;
@@ -177,8 +186,16 @@ write_label(struct span_records *s, const struct label *service, const char *eve
 }
 
 static uint32_t
+extra_fields(enum record_kind kind)
+{
+	return kind == RECORD_REQUEST_BEGIN ? sizeof OF_REQUEST / sizeof *OF_REQUEST
+	       : kind == RECORD_UNIT_BEGIN  ? sizeof OF_UNIT / sizeof *OF_UNIT
+	                                    : 0;
+}
+
+static uint32_t
 make_label(struct span_records *s, const struct label *service, const struct label *named,
-    enum record_kind kind, bool request)
+    enum record_kind kind)
 {
 	static const char *const events[RECORD_KINDS] = { [RECORD_REQUEST_BEGIN] = "request_begin",
 		[RECORD_REQUEST_END] = "request_end",
@@ -186,11 +203,12 @@ make_label(struct span_records *s, const struct label *service, const struct lab
 		[RECORD_UNIT_BEGIN] = "unit_begin",
 		[RECORD_UNIT_END] = "unit_end",
 		[RECORD_JOIN] = "join" };
-	const char *fields[RECORD_VALUES_MAX] = { "trace_id_high", "probed" };
-	uint32_t first = request ? EXTRA_FIELDS : 0, n = first;
+	const char *fields[RECORD_VALUES_MAX];
+	uint32_t n = extra_fields(kind);
 
 	if (!write_label(s, service, events[kind], named))
 		return LABEL_NONE;
+	memcpy(fields, kind == RECORD_REQUEST_BEGIN ? OF_REQUEST : OF_UNIT, n * sizeof *fields);
 	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
 		for (uint32_t i = 0; i < named->nfields && n < RECORD_VALUES_MAX; i++)
 			fields[n++] = named->fields[i];
@@ -205,8 +223,8 @@ make_others(struct span_records *s)
 	};
 
 	for (int k = RECORD_REQUEST_BEGIN; k <= RECORD_JOIN; k++)
-		if ((s->others[k] = make_label(s, &other, &other, (enum record_kind)k,
-			 k == RECORD_REQUEST_BEGIN)) == LABEL_NONE)
+		if ((s->others[k] = make_label(s, &other, &other, (enum record_kind)k)) ==
+		    LABEL_NONE)
 			return false;
 	return follow_labels(s);
 }
@@ -224,8 +242,7 @@ label_of(struct span_records *s, uint32_t service, uint32_t named, enum label_us
 		return (uint32_t)number - 1;
 	if (labels_count(s->out) >= SPAN_LABELS_MAX)
 		return s->others[kind];
-	id = make_label(s, labels_get(s->labels, service), labels_get(s->labels, named), kind,
-	    use == USE_REQUEST);
+	id = make_label(s, labels_get(s->labels, service), labels_get(s->labels, named), kind);
 	if (id == LABEL_NONE || !follow_labels(s) ||
 	    !map_put(&s->known, key, (void *)(uintptr_t)(id + UINT64_C(1))))
 		return LABEL_NONE;
@@ -234,30 +251,42 @@ label_of(struct span_records *s, uint32_t service, uint32_t named, enum label_us
 
 /* ---- records ---- */
 
-/* The values of the record, as many as its label has fields: those of a request begin with two more. */
+struct tree_at_hand {
+	const struct trace *trace;
+	struct span_choice chosen;
+	struct hash_table by_unit; /* hash of a unit's id to its index */
+};
+
+/* By which the caller of the tree's first span is found, where that span is one of another node. 0: the caller itself is under Hone. */
+static uint16_t
+via_of(const struct span_records *s)
+{
+	const struct span *span = &s->entry->span;
+
+	return span->parent != s->entry->caller.link_id ? hone_via_of(span->parent) : 0;
+}
+
+/* The values of a record that begins, as many as its label has fields. NULL: out of memory. */
 static const struct value *
-values_of(struct span_records *s, const struct trace *t, const struct event *e, uint32_t nfields,
-    bool request, bool probed)
+values_of(struct span_records *s, const struct tree_at_hand *h, const struct event *e,
+    enum record_kind kind, uint32_t nfields)
 {
 	struct value *v = arena_calloc(&s->values, nfields > 0 ? nfields : 1, sizeof *v);
-	uint32_t first = request ? EXTRA_FIELDS : 0;
+	uint32_t first = extra_fields(kind);
 
 	if (v == NULL)
 		return NULL;
-	if (request) {
-		v[0] = (struct value){ .type = VALUE_UINT, .u = t->id_high };
-		v[1] = (struct value){ .type = VALUE_UINT, .u = probed };
+	if (kind == RECORD_REQUEST_BEGIN) {
+		v[0] = (struct value){ .type = VALUE_UINT, .u = h->trace->id_high };
+		v[1] = (struct value){ .type = VALUE_UINT, .u = h->chosen.probed };
+		v[2] = (struct value){ .type = VALUE_UINT, .u = h->chosen.points };
+	} else if (e->unit == 0 && s->began == CALLED_BY_HONE && via_of(s) != 0) {
+		v[0] = (struct value){ .type = VALUE_UINT, .u = via_of(s) };
 	}
 	for (uint32_t i = 0; i < e->nvalues && first + i < nfields; i++)
 		v[first + i] = e->values[i];
 	return v;
 }
-
-struct tree_at_hand {
-	const struct trace *trace;
-	bool probed;
-	struct hash_table by_unit; /* hash of a unit's id to its index */
-};
 
 /* ---- links ---- */
 
@@ -318,12 +347,13 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 			time_ns = end_of(t, u) - 1; /* before its last record */
 			s->stats.links++;
 		}
-	} else if (e->unit == 0 && s->entry != NULL) {
+	} else if (e->unit == 0 && s->began == CALLED_BY_HONE) {
 		kind = kind == RECORD_REQUEST_BEGIN ? RECORD_UNIT_BEGIN : RECORD_UNIT_END;
 		use = USE_ENTRY;
 		link_id = s->entry->caller.link_id;
 	} else if (kind == RECORD_REQUEST_BEGIN) {
 		use = USE_REQUEST;
+		link_id = s->began == CALLED_BY_SPAN ? s->entry->span.parent : link_id;
 	}
 	label = label_of(s, service, named, use, kind);
 	if (label == LABEL_NONE || !array_reserve(s->records, s->records_cap, s->nrecords + 1))
@@ -336,8 +366,7 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 		.label = label,
 		.tid = (uint32_t)u->id, /* each span is a thread of control */
 		.nvalues = s->batch[label].nfields };
-	if (r->nvalues > 0 &&
-	    (r->values = values_of(s, t, e, r->nvalues, use == USE_REQUEST, h->probed)) == NULL)
+	if (r->nvalues > 0 && (r->values = values_of(s, h, e, kind, r->nvalues)) == NULL)
 		return false;
 	s->nrecords++;
 	return true;
@@ -551,7 +580,7 @@ add_events(struct span_records *s, const struct tree_at_hand *h, bool with_point
 static bool
 add_records(struct span_records *s, const struct trace *t, struct span_choice chosen)
 {
-	struct tree_at_hand h = { .trace = t, .probed = chosen.probed };
+	struct tree_at_hand h = { .trace = t, .chosen = chosen };
 	uint32_t before = s->nrecords, points;
 	bool ok = hash_table_reserve(&h.by_unit, t->nunits);
 
@@ -577,14 +606,15 @@ choose(const struct span_records *s, const struct trace *t)
 {
 	const struct label *type = labels_get(s->labels, t->type);
 
-	if (s->entry != NULL) {
+	if (s->began == CALLED_BY_HONE) {
 		bool probed = s->entry->caller.probed &&
 		              s->o.whole(s->o.ctx, t->begin_ns, t->end_ns);
 
 		return (struct span_choice){ s->entry->caller.sampled, probed, probed };
 	}
 	return s->o.choose(s->o.ctx, (struct text_view){ type->text, type->service_len },
-	    (struct text_view){ type->name, type->name_len }, t->id, t->begin_ns, t->end_ns);
+	    (struct text_view){ type->name, type->name_len }, s->began == CALLED_BY_SPAN, t->id,
+	    t->begin_ns, t->end_ns);
 }
 
 /* From the reading: the trace of the spans of the tree at hand. */
@@ -615,16 +645,26 @@ take_trace(void *ctx, struct trace *t, struct err *e)
 	}
 	*k = (struct kept_trace){ t, s->traces };
 	s->traces = k;
-	*(s->entry != NULL ? &s->stats.entries : &s->stats.requests) += 1;
+	*(s->began == BEGAN_REQUEST ? &s->stats.requests : &s->stats.entries) += 1;
 	return 0;
 }
 
 /* ---- trees ---- */
 
-static bool
-is_entry(const struct sorted_span *s)
+/* A span of a server, or of a consumer, whose parent is not here: it is of another program, which may send its spans to another node. */
+static enum tree_begin
+began_by(const struct sorted_span *s)
 {
-	return s->parent == NO_SPAN && s->from->span.has_parent && s->from->caller.link_id != 0;
+	const struct span *span = &s->from->span;
+
+	if (s->parent != NO_SPAN || !span->has_parent)
+		return BEGAN_REQUEST;
+	if (s->from->caller.link_id != 0)
+		return CALLED_BY_HONE;
+	return (span->kind == SPAN_KIND_SERVER || span->kind == SPAN_KIND_CONSUMER) &&
+	               span->parent != span->id
+	           ? CALLED_BY_SPAN
+	           : BEGAN_REQUEST;
 }
 
 /* Finds the parents. */
@@ -681,7 +721,7 @@ list_trees(struct span_records *s, uint32_t n)
 	for (uint32_t i = n; i-- > 0;) {
 		uint32_t *list = &others;
 
-		if ((top = top_of(s, i, n)) != NO_SPAN && is_entry(&s->spans[top]))
+		if ((top = top_of(s, i, n)) != NO_SPAN && began_by(&s->spans[top]) != BEGAN_REQUEST)
 			list = &s->spans[top].first;
 		s->spans[i].next = *list;
 		*list = i;
@@ -797,9 +837,11 @@ span_records_add(struct span_records *s, const struct gathered_trace *t, struct 
 	for (uint32_t i = 0; i < t->nspans && rc == 0; i++)
 		if (s->spans[i].first != NO_SPAN) {
 			s->entry = s->spans[i].from;
+			s->began = began_by(&s->spans[i]);
 			rc = make_tree(s, s->spans[i].first, i, e);
 		}
 	s->entry = NULL;
+	s->began = BEGAN_REQUEST;
 	if (others != NO_SPAN && rc == 0)
 		rc = make_tree(s, others, first_caller(s, others), e);
 	return rc;

@@ -5,6 +5,8 @@
  *	a span without a parent		request_begin, request_end; its name is the request type
  *	a span with a caller under Hone	(an entry) unit_begin with the caller's link, unit_end: it belongs to a
  *					request that began elsewhere
+ *	a span of a server without its	(or of a consumer) request_begin with the parent's id as its link, request_end: where that parent is in
+ *	parent here			the trace, on another node, it is a unit that was called there (analysis/trace_callers.h)
  *	a span that Hone turned on	points in the unit above it, of probed requests (span_points.h)
  *	any other span			unit_begin, unit_end; its parent's unit forks it, and joins it as
  *					formats/tree.h says
@@ -14,7 +16,8 @@
  *
  * The unit is the span's id, the request the low half of the trace's id. Attributes are the fields of the record that
  * begins. Each entry, and what is below it, is a tree of its own; all else is one tree. If that has no span without a
- * parent, its earliest one begins the request: its caller is not under Hone.
+ * parent, its earliest one begins the request: its caller is not under Hone. Where that is a part of a request of another node, all points that were on
+ * are among its records, since the type of that request is not known here; the field PART_POINTS says so.
  *
  * What is not whole is left out: a tree in which a span's parent is missing, or a time, or one that was cut. Sampling
  * follows the rates for the request type; an entry follows its caller. Pure; one thread at a time.
@@ -22,6 +25,7 @@
 #ifndef OTEL_SPANS_SPAN_RECORDS_H
 #define OTEL_SPANS_SPAN_RECORDS_H
 
+#include "analysis/trace_callers.h"
 #include "otel/spans/span_gather.h"
 #include "wire/source_output.h"
 
@@ -39,9 +43,10 @@ struct span_choice {
 struct span_records_options {
 	size_t
 	    names_max_bytes; /* of names of spans and their fields; beyond it spans are "(other)" */
-	/* Whether a request of this type, which began in this service, of this trace id and time is sampled. Texts are valid during the call. */
+	/* Whether a request of this type, which began in this service, of this trace id and time is sampled; called: a span whose parent is not here called
+	 * it, so it may be a part of one of another type. Texts are valid during the call. */
 	struct span_choice (*choose)(void *ctx, struct text_view service, struct text_view type,
-	    uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
+	    bool called, uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
 	/* Of one whose caller has chosen it: whether all points that are on were on for it. */
 	bool (*whole)(void *ctx, int64_t begin_ns, int64_t end_ns);
 	void *ctx;

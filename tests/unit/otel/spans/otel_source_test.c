@@ -24,7 +24,8 @@ static const struct otel_source_options OPTIONS = { { 16 << 20, 1000, 2 * S, 60 
 
 struct kit {
 	struct otel_source *s;
-	struct assemble *a;
+	struct assemble *a, *to; /* to: which gets the records, of this node */
+	uint32_t node;
 	struct labels *labels;
 	struct buf body;
 	struct receipt receipt;
@@ -43,6 +44,7 @@ kit_begin(struct kit *k, const struct otel_source_options *o)
 	k->labels = labels_new();
 	assert_int_equal(assemble_new(&k->a, &a, k->labels, &k->e), 0);
 	assert_int_equal(assemble_join(k->a, 0, &k->e), 0);
+	k->to = k->a;
 	assert_int_equal(otel_source_new(&k->s, o, &k->e), 0);
 	assert_false(otel_source_clocks(
 	    k->s, (struct mono){ 0 }, (struct wall){ WALL }, (struct mono){ 0 }));
@@ -124,13 +126,13 @@ poll_all(struct kit *k, int64_t now_ms)
 		b.nlosses = out.nlosses;
 		b.losses = (struct loss *)(uintptr_t)out.losses;
 		b.labels = (struct batch_label *)(uintptr_t)otel_source_labels(k->s, &b.nlabels);
-		assert_int_equal(assemble_batch(k->a, 0, &b, &k->e), 0);
+		assert_int_equal(assemble_batch(k->to, k->node, &b, &k->e), 0);
 	} while (out.more);
 }
 
 /* The trace's path: "label@ms" of each step. NULL: no trace is complete. */
 static const char *
-next_path(struct kit *k, char out[1000], uint64_t trace)
+next_path(struct kit *k, char out[2000], uint64_t trace)
 {
 	struct trace *t = assemble_next(k->a);
 	struct arena a = { 0 };
@@ -145,7 +147,7 @@ next_path(struct kit *k, char out[1000], uint64_t trace)
 	assert_true(trace_is_evidence(t));
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &a, &k->e), 0);
 	for (uint32_t i = 0; i < p.nsteps; i++)
-		len += (size_t)snprintf(out + len, 1000 - len, "%s%s@%lld", i > 0 ? " " : "",
+		len += (size_t)snprintf(out + len, 2000 - len, "%s%s@%lld", i > 0 ? " " : "",
 		    labels_get(k->labels, p.steps[i].label)->text,
 		    (long long)(p.steps[i].time_ns / MS));
 	arena_release(&a);
@@ -166,7 +168,7 @@ stats_of(const struct kit *k)
 static void
 spans_become_a_request_with_forks_and_joins(void **state)
 {
-	char path[1000];
+	char path[2000];
 	struct kit k;
 	(void)state;
 
@@ -226,7 +228,7 @@ no_trace_is_completed_before_its_spans_came(void **state)
 
 /* nginx with libhone (simulated by records of its own) calls a program with OpenTelemetry twice. */
 static void
-a_caller_with_libhone_and_spans_are_one_trace(void **state)
+send_nginx(struct kit *k, uint32_t node)
 {
 	enum { BEGIN, FORK, JOIN, END };
 	static const char *const none[1] = { NULL };
@@ -244,15 +246,22 @@ a_caller_with_libhone_and_spans_are_one_trace(void **state)
 		{ 5, 77, 0x52, 10050 * MS, FORK }, { 5, 77, 0x52, 10090 * MS, JOIN },
 		{ 5, 77, 0, 10100 * MS, END } };
 	struct batch b = { 20000 * MS, 4, 6, 0, labels, records, NULL };
-	char path[1000];
-	struct kit k;
-	(void)state;
 
 	for (int i = 0; i < 4; i++)
 		labels[i].len = (uint32_t)strlen(labels[i].text);
+	assert_int_equal(assemble_join(k->to, node, &k->e), 0);
+	assert_int_equal(assemble_batch(k->to, node, &b, &k->e), 0);
+}
+
+static void
+a_caller_with_libhone_and_spans_are_one_trace(void **state)
+{
+	char path[2000];
+	struct kit k;
+	(void)state;
+
 	kit_begin(&k, &OPTIONS);
-	assert_int_equal(assemble_join(k.a, 1, &k.e), 0);
-	assert_int_equal(assemble_batch(k.a, 1, &b, &k.e), 0);
+	send_nginx(&k, 1);
 	/* The member is the same in all spans of a request; a proxy replaced the parent of the second. */
 	send_span(
 	    &k, "node", 5, 2, 1, "sql", 10021, 10029, "hone=0000000000000051-000000013", 10100);
@@ -291,7 +300,7 @@ a_caller_that_did_not_sample_is_followed(void **state)
 static void
 a_caller_outside_of_hone_begins_a_request(void **state)
 {
-	char path[1000];
+	char path[2000];
 	struct kit k;
 	(void)state;
 
@@ -302,6 +311,160 @@ a_caller_outside_of_hone_begins_a_request(void **state)
 	assert_string_equal(next_path(&k, path, 6),
 	    "node/hone:request_begin(GET /)@10020 node/hone:request_end(GET /)@10030");
 	kit_end(&k);
+}
+
+/* A span of a server. */
+static void
+send_served(struct kit *k, const char *service, unsigned trace, unsigned id, unsigned parent,
+    const char *name, int64_t begin_ms, int64_t end_ms, int64_t now_ms)
+{
+	char text[600];
+
+	span_text(text, trace, id, parent, name, begin_ms, end_ms, "");
+	memcpy(strstr(text, "\"kind\":1"), "\"kind\":2", 8);
+	send_spans(k, service, text, now_ms * MS);
+}
+
+/* Two nodes, each with its agent: "far" serves what "near" calls, and calls "near" in turn. */
+static void
+two_nodes_begin(struct kit *near, struct kit *far)
+{
+	kit_begin(near, &OPTIONS);
+	kit_begin(far, &OPTIONS);
+	far->to = near->a;
+	far->node = 1;
+	assert_int_equal(assemble_join(near->a, 1, &near->e), 0);
+}
+
+static void
+send_both_parts(struct kit *near, struct kit *far)
+{
+	send_span(near, "shop", 4, 1, 0, "GET /", 10000, 10100, "", 10200);
+	send_span(near, "shop", 4, 2, 1, "call", 10010, 10090, "", 10200);
+	send_served(near, "shop", 4, 5, 4, "GET /self", 10040, 10050, 10200);
+	send_served(far, "stock", 4, 3, 2, "GET /stock", 10020, 10080, 10200);
+	send_span(far, "stock", 4, 4, 3, "back", 10030, 10060, "", 10200);
+}
+
+static void
+a_span_that_another_node_called_is_a_unit_of_its_caller(void **state)
+{
+	char path[2000];
+	struct kit near, far;
+	(void)state;
+
+	two_nodes_begin(&near, &far);
+	send_both_parts(&near, &far);
+	poll_all(&near, 12300);
+	poll_all(&far, 12300);
+	poll_all(&near, 15200);
+	poll_all(&far, 15200);
+	assert_string_equal(next_path(&near, path, 4),
+	    "shop/hone:request_begin(GET /)@10000 shop/hone:fork(call)@10010 shop/hone:unit_begin(call)@10010 "
+	    "stock/hone:unit_begin(GET /stock)@10020 stock/hone:fork(back)@10030 stock/hone:unit_begin(back)@10030 "
+	    "shop/hone:unit_begin(GET /self)@10040 shop/hone:unit_end(GET /self)@10050 "
+	    "stock/hone:unit_end(back)@10060 stock/hone:join(back)@10060 stock/hone:unit_end(GET /stock)@10080 "
+	    "shop/hone:unit_end(call)@10090 shop/hone:join(call)@10090 shop/hone:request_end(GET /)@10100");
+	assert_int_equal(stats_of(&near).records.entries, 1);
+	assert_int_equal(stats_of(&far).records.entries, 1);
+	assert_int_equal(stats_of(&far).records.incomplete, 0);
+	kit_end(&far);
+	kit_end(&near);
+}
+
+/* The far node's span has the link of nginx's fork, too, which the near one hands on. */
+static void
+so_it_is_where_a_caller_with_libhone_is_before_them(void **state)
+{
+	static const char hone[] = "hone=0000000000000051-000000013";
+	char path[2000];
+	struct kit near, far;
+	(void)state;
+
+	two_nodes_begin(&near, &far);
+	send_nginx(&near, 2);
+	send_span(&near, "node", 5, 2, 1, "call", 10021, 10029, hone, 10100);
+	send_span(&near, "node", 5, 1, 0x51, "GET /", 10020, 10030, hone, 10200);
+	send_span(&far, "stock", 5, 3, 2, "GET /stock", 10022, 10028, hone, 10200);
+	send_span(&near, "node", 5, 4, 0x52, "GET /", 10060, 10080,
+	    "hone=0000000000000052-000000013", 10200);
+	poll_all(&near, 12300);
+	poll_all(&far, 12300);
+	poll_all(&near, 15200);
+	poll_all(&far, 15200);
+	assert_string_equal(next_path(&near, path, 5),
+	    "nginx/hone:request_begin(GET)@10000 nginx/hone:fork(node)@10010 node/hone:unit_begin(GET /)@10020 "
+	    "node/hone:fork(call)@10021 node/hone:unit_begin(call)@10021 stock/hone:unit_begin(GET /stock)@10022 "
+	    "stock/hone:unit_end(GET /stock)@10028 node/hone:unit_end(call)@10029 node/hone:join(call)@10029 "
+	    "node/hone:unit_end(GET /)@10030 nginx/hone:join(node)@10040 nginx/hone:fork(node)@10050 "
+	    "node/hone:unit_begin(GET /)@10060 node/hone:unit_end(GET /)@10080 nginx/hone:join(node)@10090 nginx/hone:request_end(GET)@10100");
+	kit_end(&far);
+	kit_end(&near);
+}
+
+static void
+its_attributes_stay_fields(void **state)
+{
+	struct kit near, far;
+	struct trace *t;
+	uint32_t found = 0;
+	(void)state;
+
+	two_nodes_begin(&near, &far);
+	send_both_parts(&near, &far);
+	poll_all(&near, 12300);
+	poll_all(&far, 12300);
+	poll_all(&near, 15200);
+	poll_all(&far, 15200);
+	assert_non_null(t = assemble_next(near.a));
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		const struct label *l = labels_get(near.labels, t->events[i].label);
+
+		if (strcmp(l->text, "stock/hone:unit_begin(GET /stock)") != 0)
+			continue;
+		found++;
+		assert_int_equal(l->nfields, 3);
+		assert_string_equal(l->fields[1], "failed");
+		assert_string_equal(l->fields[2], "rows");
+		assert_int_equal(t->events[i].nvalues, 3);
+		assert_int_equal(t->events[i].values[2].u, 3);
+	}
+	assert_int_equal(found, 1);
+	trace_free(t);
+	kit_end(&far);
+	kit_end(&near);
+}
+
+/* The far node knows the type of its part only, and not that of the request that is probed. */
+static void
+such_a_request_is_probed_if_all_of_its_parts_have_their_points(void **state)
+{
+	struct rate rates[] = { { "GET /", 1, 1 } };
+	struct want want = { .sampled = 1, .nrates = 1, .rates = rates };
+	(void)state;
+
+	for (int on = 0; on < 2; on++) {
+		struct kit near, far;
+		struct trace *t;
+
+		two_nodes_begin(&near, &far);
+		assert_int_equal(
+		    otel_source_want(near.s, &want, (struct mono){ 60 * S }, &near.e), 0);
+		assert_int_equal(
+		    otel_source_want(far.s, &want, (struct mono){ 60 * S }, &far.e), 0);
+		otel_source_share(far.s, on, (struct mono){ 9 * S });
+		send_both_parts(&near, &far);
+		poll_all(&near, 12300);
+		poll_all(&far, 12300);
+		poll_all(&near, 15200);
+		poll_all(&far, 15200);
+		assert_non_null(t = assemble_next(near.a));
+		assert_true(trace_is_evidence(t));
+		assert_int_equal(t->probed, on);
+		trace_free(t);
+		kit_end(&far);
+		kit_end(&near);
+	}
 }
 
 static void
@@ -712,7 +875,7 @@ names_of_events_are_bounded(void **state)
 static void
 a_link_to_a_span_that_ended_before_is_the_cause(void **state)
 {
-	char path[1000];
+	char path[2000];
 	struct kit k;
 	(void)state;
 
@@ -781,6 +944,10 @@ main(void)
 		cmocka_unit_test(a_caller_with_libhone_and_spans_are_one_trace),
 		cmocka_unit_test(a_caller_that_did_not_sample_is_followed),
 		cmocka_unit_test(a_caller_outside_of_hone_begins_a_request),
+		cmocka_unit_test(a_span_that_another_node_called_is_a_unit_of_its_caller),
+		cmocka_unit_test(so_it_is_where_a_caller_with_libhone_is_before_them),
+		cmocka_unit_test(its_attributes_stay_fields),
+		cmocka_unit_test(such_a_request_is_probed_if_all_of_its_parts_have_their_points),
 		cmocka_unit_test(a_trace_with_a_missing_parent_is_left_out_and_counted),
 		cmocka_unit_test(what_is_refused_is_told_and_its_trace_left_out),
 		cmocka_unit_test(ids_of_a_wrong_length_are_refused),
