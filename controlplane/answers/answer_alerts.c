@@ -55,9 +55,11 @@ limits_json(const struct watcher *w, const struct watched_type *t)
 static json_t *
 watched_json(const struct watcher *w, const struct watched_type *t)
 {
-	json_t *o = json_pack("{s:o, s:o, s:o, s:i, s:o, s:o}", "type", answer_text(t->name),
-	    "service", answer_text(t->service), "per_second",
-	    number_json(t->all.last_window.per_second), "objectives", (int)t->nslos, "groups",
+	const struct latency_window *last = &t->all.last_window;
+	json_t *o = json_pack("{s:o, s:o, s:o, s:I, s:o, s:i, s:o, s:o}", "type",
+	    answer_text(t->name), "service", answer_text(t->service), "window",
+	    wall_json(last->begin), "requests", (json_int_t)last->requests, "per_second",
+	    number_json(last->per_second), "objectives", (int)t->nslos, "groups",
 	    groups_json(&t->groups), "limits", limits_json(w, t));
 
 	put_profile(o, &t->all);
