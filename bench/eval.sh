@@ -8,6 +8,7 @@
 #   O=build APP=shop ROUNDS=5 bench/eval.sh [--json] [FAULT...]     writes $O/eval-APP.jsonl, .html, .log
 #   --json: prints JSON instead of the table
 #   RATE, STRATEGY, K, ONLY, LEARN_SECONDS: see examples/demo.sh. With faults named, or any of these set, the docs stay unchanged.
+#   SAVE_TO=FOLDER: each run's logs and databases, in FOLDER/FAULT-ROUND; bench/eval_time.py says from them where the time went.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 export O=${O:-$here/build} APP=${APP:-shop}
@@ -28,7 +29,7 @@ trap 'interrupted=1' INT TERM
 for round in $(seq "$rounds"); do
   for fault in "$@"; do
     echo "== $fault, round $round" >>"$out.log"
-    run=$("$here/examples/demo.sh" --json "$fault" 2>>"$out.log")
+    run=$(SAVE_TO=${SAVE_TO:+$SAVE_TO/$fault-$round} "$here/examples/demo.sh" --json "$fault" 2>>"$out.log")
     [ -z "$interrupted" ] || break 2
     jq -c --argjson round "$round" '. + {round: $round} | del(.hypotheses)' <<<"${run:-"{\"fault\": \"$fault\"}"}" >>"$out.jsonl"
     echo "round $round of $rounds: $fault: $(tail -n 1 "$out.jsonl" | jq -r '.judged.check // "the run failed, see '"$out"'.log"')" >&2

@@ -76,7 +76,7 @@ end() {
   [ $rc -eq 0 ] || { stage_logs; [ -z "$answer" ] || printf '%s\n' "$answer"; } >&2
   busy=${busy_before:-$(busy)}
   [ $rc -ne 1 ] || [ -z "$load" ] || [ -z "$busy" ] || echo "demo: other programs keep the machine busy ($busy); try again when it is quiet" >&2
-  [ -z "${SAVE_TO:-}" ] || { mkdir -p "$SAVE_TO" && cp "$stage"/*.{log,db,json} "$stage/answers" "$SAVE_TO"; } || true
+  [ -z "${SAVE_TO:-}" ] || { mkdir -p "$SAVE_TO" && cp "$stage"/*.{log,db,db-wal,json} "$stage/answers" "$SAVE_TO"; } || true
   stage_down || rc=1
   exit $rc
 }
