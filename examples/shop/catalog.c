@@ -31,7 +31,7 @@ static const char *redis_arg, *database_arg;
 static struct dbpool *pool;
 static char names[GOODS_PRODUCTS + 1][48];
 static struct fault faults[] = { { "slow_node" }, { "input_dependent" }, { "noisy_neighbour" },
-	{ 0 } };
+	{ "slow_tenth" }, { 0 } };
 
 /* ---- one record, from the cache or else the database ------------------------ */
 
@@ -247,8 +247,12 @@ pairs_of(struct term_pairs *p, const char *words)
 static void
 compare_spelling(const char *words)
 {
+	int degree = atomic_load(&faults[3].on);
+
 	if (atomic_load(&faults[1].on))
 		service_pause(0.8 * (double)strlen(words));
+	if (degree > 0 && service_random() < 0.1)
+		service_pause(20.0 * degree);
 }
 
 /* Computes as long for each query, without a tracepoint: about 8 ms of a CPU. */

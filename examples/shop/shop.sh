@@ -35,7 +35,7 @@ fault_nodes() {
   lock_contention|journal_fsync) echo cart ;;
   small_pool|slow_disk|page_cache) echo order ;;
   slow_node) echo catalog-2 ;;
-  input_dependent|noisy_neighbour) echo catalog-1 catalog-2 ;;
+  input_dependent|noisy_neighbour|slow_tenth) echo catalog-1 catalog-2 ;;
   *) fail "no fault $1; there are $(sed -n 's|^  "\([a-z_]*\)": {|\1|p' "$here/faults.json" | tr '\n' ' ')" ;;
   esac
 }
