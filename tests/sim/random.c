@@ -7,6 +7,8 @@
  *
  *	random [--kind NAME] [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
  *		[--baseline]		before its causes are there, it is said to be healthy
+ *		[--tail PCT]		the tail beyond that percentile is asked for
+ *		[--several]		only applications with two or more causes are played, of those with these seeds
  *	random --list-kinds
  *	random --kind NAME --seed N --strategy NAME --verbose	one application (same --size-max): its truth, all hypotheses,
  *							the verdict
@@ -29,7 +31,8 @@ enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10, FAULTY_S = 5 };
 
 static const char USAGE[] =
     "usage: random [--kind NAME] [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N]\n"
-    "              [--jobs N] [--effect PCT] [--causes N] [--baseline] [--verbose]\n"
+    "              [--jobs N] [--effect PCT] [--causes N] [--tail PCT] [--several]\n"
+    "              [--baseline] [--verbose]\n"
     "       random --list-kinds\n";
 
 struct options {
@@ -40,6 +43,8 @@ struct options {
 	int per_cycle;
 	double effect_min;  /* 0: that of the stage */
 	int64_t causes_max; /* the same */
+	double tail;        /* quantile; 0: the variance is searched */
+	bool several;
 	bool baseline, verbose, list, help;
 };
 struct job {
@@ -77,6 +82,11 @@ play(const struct options *o, const char *strategy, enum kind_number kind, uint6
 	const struct run *r;
 	bool quiet;
 
+	if (o->several && m->ncauses < 2) {
+		ret->skipped = true;
+		made_free(m);
+		return;
+	}
 	if (o->verbose)
 		judge_truth(m);
 	stage_open(&m->stage, &options, seed);
@@ -97,7 +107,8 @@ play(const struct options *o, const char *strategy, enum kind_number kind, uint6
 	    &(struct start_options){ .strategy = strategy,
 		.tracepoints_per_cycle = o->per_cycle,
 		.effect_min = o->effect_min,
-		.causes_max = o->causes_max },
+		.causes_max = o->causes_max,
+		.tail_quantile = o->tail },
 	    600, NULL, &quiet);
 	judge(m, r, quiet, ret);
 	claims_of(m, r, o->verbose, &ret->claims);
@@ -179,6 +190,18 @@ take(const struct options *o, struct job *jobs, uint32_t *njobs, struct result *
 	}
 }
 
+/* Returns how many are left. */
+static uint32_t
+without_skipped(struct result *results, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!results[i].skipped)
+			results[kept++] = results[i];
+	return kept;
+}
+
 static int
 play_all(const struct options *o, const char *strategy)
 {
@@ -198,6 +221,7 @@ play_all(const struct options *o, const char *strategy)
 	}
 	while (njobs > 0)
 		take(o, jobs, &njobs, results);
+	napps = without_skipped(results, napps);
 	missed = tally(results, napps, strategy, o->per_cycle, o->baseline);
 	for (uint32_t i = 0; i < napps; i++)
 		most_s = fmax(most_s, results[i].wall_s);
@@ -213,6 +237,10 @@ play_verbose(const struct options *o, const char *strategy)
 	struct result r = app_of(o, 0);
 
 	play(o, strategy, r.kind, r.seed, &r);
+	if (r.skipped) {
+		printf("%llu: skipped, it has no two causes\n", (unsigned long long)r.seed);
+		return;
+	}
 	printf(
 	    "%s: %s%s (%s); %u cycles, %u on in all, %u at once; %llu requests in %.1f s (%.1f s of ours)%s%s\n%s\n",
 	    strategy,
@@ -237,6 +265,8 @@ options_of(struct options *o, int argc, char **argv)
 		{ "size-max", required_argument, NULL, 'm' },
 		{ "effect", required_argument, NULL, 'e' },
 		{ "causes", required_argument, NULL, 'c' },
+		{ "tail", required_argument, NULL, 'p' },
+		{ "several", no_argument, NULL, 'o' },
 		{ "baseline", no_argument, NULL, 'b' },
 		{ "kind", required_argument, NULL, 'i' },
 		{ "list-kinds", no_argument, NULL, 'l' },
@@ -272,6 +302,10 @@ options_of(struct options *o, int argc, char **argv)
 			o->effect_min = strtod(optarg, NULL) / 100;
 		else if (c == 'c')
 			o->causes_max = atoi(optarg);
+		else if (c == 'p')
+			o->tail = strtod(optarg, NULL) / 100;
+		else if (c == 'o')
+			o->several = true;
 		else if (c == 'b')
 			o->baseline = true;
 		else if (c == 'l')
@@ -283,7 +317,8 @@ options_of(struct options *o, int argc, char **argv)
 		else
 			return -1;
 	return optind == argc && o->apps > 0 && o->jobs > 0 && o->jobs <= JOBS_MAX &&
-	               o->per_cycle > 0 && o->size_max > 100 && o->size_max <= 200000
+	               o->per_cycle > 0 && o->size_max > 100 && o->size_max <= 200000 &&
+	               o->tail >= 0 && o->tail < 1
 	           ? 0
 	           : -1;
 }

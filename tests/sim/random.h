@@ -421,7 +421,7 @@ struct result {
 	enum reuse reuse;
 	enum hard hard;
 	int ncauses;
-	bool crashed, ended, found, both, either, quiet, key;
+	bool skipped, crashed, ended, found, both, either, quiet, key;
 	uint32_t size, cycles, used, on_most;
 	uint64_t requests;
 	double healthy_cv, cause_cv, cause_share, seconds, wall_s;
