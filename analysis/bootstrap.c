@@ -9,6 +9,8 @@
 #include "analysis/bootstrap.h"
 #include "analysis/quantile.h"
 
+enum { TAIL_LEAST = 3 }; /* samples that an index is from */
+
 /* GSL's allocation functions end the program when out of memory, so the state of the generator
  * is in the arena. */
 int
@@ -27,16 +29,149 @@ bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
 
 /* A 32-bit number times n, shifted right by 32 bits. The bias is at most n / 2^32, far below
  * the error of a few hundred rounds. */
-void
-bootstrap_draw(struct bootstrap *b)
+static uint32_t
+draw_below(struct bootstrap *b, uint32_t n)
+{
+	return (uint32_t)((uint64_t)gsl_rng_get(&b->rng) * n >> 32);
+}
+
+static void
+draw_times(struct bootstrap *b)
 {
 	memset(b->times, 0, b->n * sizeof *b->times);
 	for (uint32_t i = 0; i < b->n; i++)
-		b->times[(uint64_t)gsl_rng_get(&b->rng) * b->n >> 32]++;
+		b->times[draw_below(b, b->n)]++;
+}
+
+void
+bootstrap_draw(struct bootstrap *b)
+{
+	draw_times(b);
 	b->ndrawn = 0;
 	for (uint32_t i = 0; i < b->n; i++) {
-		b->drawn[b->ndrawn] = (struct draw){ i, b->times[i] };
+		b->drawn[b->ndrawn] = (struct draw){ i, b->times[i], 1 };
 		b->ndrawn += b->times[i] > 0;
+	}
+}
+
+/* The mean of a Poisson distribution of which at most k are seen with probability p: by bisection. */
+static double
+poisson_mean(uint32_t k, double p)
+{
+	double low = 0, high = k + 40 + 20 * sqrt(k + 1);
+
+	for (int i = 0; i < 50; i++) {
+		double mean = (low + high) / 2, term = exp(-mean), sum = term;
+
+		for (uint32_t x = 1; x <= k; x++)
+			sum += term *= mean / x;
+		if (sum > p)
+			low = mean;
+		else
+			high = mean;
+	}
+	return low;
+}
+
+void
+rare_modes_of(struct rare_modes *ret, const double *values, uint32_t n, double confidence)
+{
+	double tail = (1 - confidence) / 2;
+
+	*ret = (struct rare_modes){ 0 };
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = ret->n;
+
+		while (at > 0 && values[i] > values[ret->at[at - 1]])
+			at--;
+		if (at >= RARE_MOST)
+			continue;
+		ret->n += ret->n < RARE_MOST;
+		memmove(&ret->at[at + 1], &ret->at[at], (ret->n - 1 - at) * sizeof *ret->at);
+		ret->at[at] = i;
+	}
+	if (ret->n > n / 3)
+		ret->n = n / 3;
+	for (uint32_t i = 0; i < ret->n; i++) {
+		double count = i + 1, low = poisson_mean(i, 1 - tail) / n,
+		       high = fmin(1, poisson_mean(i + 1, tail) / n);
+
+		ret->weights[i].rare[0] = low * n / count;
+		ret->weights[i].rare[1] = high * n / count;
+		ret->weights[i].other[0] = (1 - low) * n / (n - count);
+		ret->weights[i].other[1] = (1 - high) * n / (n - count);
+	}
+}
+
+/* Hill's index of values that are all beyond `from` (Annals of Statistics 3, 1975). */
+static double
+tail_index(const double *far, uint32_t n, double from)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += log(far[i] / from) / n;
+	return sum;
+}
+
+int
+sample_tail_of(struct sample_tail *ret, const double *values, uint32_t n, struct arena *a)
+{
+	double *sorted = arena_alloc(a, (n + 1) * sizeof *sorted), from, index;
+	uint32_t k = (uint32_t)lround(sqrt(n));
+
+	*ret = (struct sample_tail){ .has = arena_calloc(a, n + 1, sizeof *ret->has),
+		.distance = arena_calloc(a, n + 1, sizeof *ret->distance) };
+	if (sorted == NULL || ret->has == NULL || ret->distance == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < n; i++)
+		ret->centre += values[i] / n;
+	if (k < TAIL_LEAST || n < 4 * k)
+		return 0;
+	memcpy(sorted, values, n * sizeof *sorted);
+	sort_doubles(sorted, n);
+	ret->centre = 0;
+	for (uint32_t i = 0; i < n - k; i++)
+		ret->centre += sorted[i] / (n - k);
+	for (uint32_t i = 0; i < k; i++)
+		sorted[n - k + i] -= ret->centre;
+	from = sorted[n - k - 1] - ret->centre;
+	/* values that are equal to the last one before the tail are not in it */
+	if (!(from > 1e-9 * fabs(ret->centre)))
+		return 0;
+	/* the largest of k is no nearer than the one that is expected: of two modes far apart, Hill's index is no index */
+	index = fmin(tail_index(sorted + n - k, k, from), log(sorted[n - 1] / from) / log(k + 1));
+	for (uint32_t i = 0; i < n; i++) {
+		double distance = values[i] - ret->centre;
+
+		if (!(distance > from * (1 + 1e-12)))
+			continue;
+		ret->has[i] = true;
+		ret->distance[i] = distance;
+	}
+	for (uint32_t i = 0; i < TAIL_STEPS; i++) {
+		ret->radius[i] = from * pow((i + 0.5) / TAIL_STEPS, -index);
+		ret->mean += ret->radius[i] / TAIL_STEPS;
+		ret->square += ret->radius[i] * ret->radius[i] / TAIL_STEPS;
+	}
+	return 0;
+}
+
+void
+bootstrap_draw_tail(struct bootstrap *b, const struct sample_tail *t)
+{
+	draw_times(b);
+	b->ndrawn = 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (b->times[i] == 0)
+			continue;
+		if (!t->has[i]) {
+			b->drawn[b->ndrawn++] = (struct draw){ i, b->times[i], 1 };
+			continue;
+		}
+		for (uint32_t k = 0; k < b->times[i]; k++)
+			b->drawn[b->ndrawn++] = (struct draw){ i, 1,
+				t->radius[draw_below(b, TAIL_STEPS)] / t->distance[i] };
 	}
 }
 
@@ -219,17 +354,20 @@ struct spread_estimate {
  *
  * The logarithm makes the error independent of the scale: spread multiplies, it does not add.
  */
+/* Values are centred; `centre` is what was taken from them. */
 static struct spread_estimate
-estimate_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double n)
+estimate_of(
+    const double *values, double centre, const struct draw *drawn, uint32_t ndrawn, double n)
 {
 	struct spread_estimate o = { 0 };
-	double variance = 0, sum = 0;
+	double variance = 0, sum = 0, mean = 0;
 
 	for (uint32_t i = 0; i < ndrawn; i++)
-		o.mean += drawn[i].times * values[drawn[i].at];
-	o.mean /= n;
+		mean += drawn[i].times * drawn[i].factor * values[drawn[i].at];
+	mean /= n;
+	o.mean = centre + mean;
 	for (uint32_t i = 0; i < ndrawn; i++) {
-		double u = values[drawn[i].at] - o.mean;
+		double u = drawn[i].factor * values[drawn[i].at] - mean;
 
 		variance += drawn[i].times * u * u;
 	}
@@ -237,7 +375,7 @@ estimate_of(const double *values, const struct draw *drawn, uint32_t ndrawn, dou
 	if (variance <= 1e-24 * o.mean * o.mean || o.mean <= 0)
 		return o;
 	for (uint32_t i = 0; i < ndrawn; i++) {
-		double u = values[drawn[i].at] - o.mean,
+		double u = drawn[i].factor * values[drawn[i].at] - mean,
 		       f = (u * u * (1 / variance) - 1) / 2 - u * (1 / o.mean);
 
 		sum += drawn[i].times * f * f;
@@ -248,6 +386,23 @@ estimate_of(const double *values, const struct draw *drawn, uint32_t ndrawn, dou
 	return o;
 }
 
+/* Mean and log(CV) of the population that rounds draw from. */
+static void
+population_of(
+    double *mean, double *log_cv, const double *values, uint32_t n, const struct sample_tail *t)
+{
+	double sum = 0, square = 0, variance;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sum += t->has[i] ? t->mean : values[i];
+		square += t->has[i] ? t->square : values[i] * values[i];
+	}
+	sum /= n;
+	variance = square / n - sum * sum;
+	*mean = t->centre + sum;
+	*log_cv = log(variance * n / (n - 1)) / 2 - log(*mean);
+}
+
 int
 spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, uint32_t rounds,
     uint64_t seed, struct arena *a)
@@ -255,27 +410,32 @@ spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, 
 	struct unsampled u = unsampled_of(n, n_all);
 	struct bootstrap b;
 	struct spread_estimate all, o;
+	struct sample_tail t;
+	double *centred = arena_alloc(a, n * sizeof *centred), mean, log_cv;
 
 	assert(n >= 1 && n_all >= n);
-	if (bootstrap_begin(&b, n, seed, a) != 0)
+	if (centred == NULL || bootstrap_begin(&b, n, seed, a) != 0 ||
+	    sample_tail_of(&t, values, n, a) != 0)
 		return ERR_MEMORY;
+	for (uint32_t i = 0; i < n; i++)
+		centred[i] = values[i] - t.centre;
 	*ret = (struct spread){ .rounds = rounds };
 	ret->t = arena_calloc(a, rounds, sizeof *ret->t);
 	ret->mean_t = arena_calloc(a, rounds, sizeof *ret->mean_t);
 	if (ret->t == NULL || ret->mean_t == NULL)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < n; i++)
-		b.drawn[i] = (struct draw){ i, 1 };
-	all = estimate_of(values, b.drawn, n, n);
+		b.drawn[i] = (struct draw){ i, 1, 1 };
+	all = estimate_of(centred, t.centre, b.drawn, n, n);
+	population_of(&mean, &log_cv, centred, n, &t);
 	for (uint32_t i = 0; i < rounds && all.se > 0; i++) {
-		bootstrap_draw(&b);
+		bootstrap_draw_tail(&b, &t);
 		unsampled_draw(&u, &b);
-		o = estimate_of(values, b.drawn, b.ndrawn, n);
+		o = estimate_of(centred, t.centre, b.drawn, b.ndrawn, n);
 		if (o.se > 0) {
-			ret->t[i] = (u.seen * (o.log_cv - all.log_cv) +
-					u.rest * u.normal * all.se) /
+			ret->t[i] = (u.seen * (o.log_cv - log_cv) + u.rest * u.normal * all.se) /
 			            o.se;
-			ret->mean_t[i] = (u.seen * (o.mean - all.mean) +
+			ret->mean_t[i] = (u.seen * (o.mean - mean) +
 					     u.rest * u.normal * all.mean_se) /
 			                 o.mean_se;
 		}

@@ -14,20 +14,60 @@
 struct draw {
 	uint32_t at;    /* index of the sample */
 	uint32_t times; /* how often it was drawn, >= 1 */
+	double factor;  /* its distance from the usual is multiplied by that; 1: as it was seen */
+};
+
+/*
+ * The slowest samples stand for a tail of which they show a part: an interval from draws of them alone ends too soon. So
+ * rounds draw the values in it from a Pareto distribution with Hill's index of the sqrt(n) slowest (Davidson & Flachaire, J. Econometrics
+ * 141, 2007, for measures of inequality, to which the CV belongs). Values are distances from the mean of
+ * those that are not in the tail. Far beyond what is likely in 2 sqrt(n) times as many samples there are none.
+ */
+enum { TAIL_STEPS = 16 }; /* distances, each as likely as the others */
+
+struct sample_tail {
+	bool *has;                 /* [samples]: whether it is in the tail */
+	double *distance;          /* [samples], of those in the tail */
+	double radius[TAIL_STEPS]; /* distances to draw */
+	double mean, square;       /* of radius and of its square */
+	double centre;             /* mean of the values that are not in the tail */
 };
 
 struct bootstrap {
 	uint32_t n; /* number of samples */
 	uint32_t ndrawn;
-	/* Of the current round: each sample that was drawn, in ascending order. */
+	/* Of the current round: each sample that was drawn, in ascending order; up to n. */
 	struct draw *drawn;
 	uint32_t *times; /* [n], including those drawn 0 times */
 	gsl_rng rng;
 };
 
+/* The tail of n values; no value is in it if they are too few, or do not vary. In the arena. O(n log n). ERR_MEMORY. */
+int sample_tail_of(struct sample_tail *ret, const double *values, uint32_t n, struct arena *a);
+
 /* All memory is in the arena. n >= 1. ERR_MEMORY. */
 int bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a);
+/*
+ * The slowest samples may be of a mode that is rare. If that mode has the slowest `count` of n samples, its true part is
+ * in the exact interval of a Poisson count (Garwood, Biometrika 28, 1936); weights (with mean 1) of its samples and of the others at both
+ * ends of it.
+ */
+enum { RARE_MOST = 10 }; /* of more, the rounds tell as much */
+
+struct rare_modes {
+	uint32_t n;             /* modes: the slowest sample, the two slowest, ... */
+	uint32_t at[RARE_MOST]; /* samples, the slowest first */
+	struct {
+		double rare[2], other[2]; /* where it is rarer than it seems; more frequent */
+	} weights[RARE_MOST];
+};
+
+/* At most a third of n is rare. O(n). */
+void rare_modes_of(struct rare_modes *ret, const double *values, uint32_t n, double confidence);
+
 void bootstrap_draw(struct bootstrap *b); /* draws the next round; O(n) */
+/* The same, with a distance of its own for each draw of a sample in the tail. */
+void bootstrap_draw_tail(struct bootstrap *b, const struct sample_tail *t);
 
 /*
  * Estimate and standard error come from all n_all requests seen; the distribution of the error,

@@ -6,8 +6,10 @@
 
 #include <gsl/gsl_cdf.h>
 
-enum { BATCHES_LEAST = 8, BATCHES_MOST = 20 };
-static const uint32_t BATCHES[] = { BATCHES_LEAST, 12, BATCHES_MOST };
+const uint32_t BATCH_COUNT[BATCH_COUNTS] = { 4, 8, 12, 20 };
+
+/* A variance from four batches is too uncertain to be told as an effective number of requests. */
+enum { INFLATION_FROM = 1 };
 
 struct ordered_sample {
 	uint64_t order;
@@ -60,22 +62,26 @@ values_depend(const double *x, uint32_t n)
 	return n >= DEPENDENCE_MIN && neighbours * sqrt(n) > 2 * square;
 }
 
-static double
-batched(const double *x, uint32_t n, uint32_t batches, double mean, double variance)
+struct long_run
+long_run_of(const double *x, const double *y, uint32_t n, uint32_t batches)
 {
-	double between = 0, sum = 0;
+	double mean_x = mean_of(x, n), mean_y = mean_of(y, n), sum_x = 0, sum_y = 0;
+	struct long_run ret = { 0 };
 	uint32_t of = 0;
 
 	for (uint32_t i = 0, batch = 0; i < n; i++) {
-		sum += x[i] - mean;
+		sum_x += x[i] - mean_x;
+		sum_y += y[i] - mean_y;
 		of++;
 		if ((uint64_t)(i + 1) * batches / n == batch)
 			continue;
-		between += sum * sum / of;
-		sum = of = 0;
+		ret.xx += sum_x * sum_x / of / (batches - 1);
+		ret.xy += sum_x * sum_y / of / (batches - 1);
+		ret.yy += sum_y * sum_y / of / (batches - 1);
+		sum_x = sum_y = of = 0;
 		batch++;
 	}
-	return between / (batches - 1) / variance;
+	return ret;
 }
 
 double
@@ -85,9 +91,9 @@ batch_inflation(const double *x, uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++)
 		variance += (x[i] - mean) * (x[i] - mean) / n;
-	for (uint32_t i = 0; i < sizeof BATCHES / sizeof *BATCHES && variance > 0; i++)
-		if (n >= DEPENDENCE_MIN && n >= 2 * BATCHES[i])
-			most = fmax(most, batched(x, n, BATCHES[i], mean, variance));
+	for (uint32_t i = INFLATION_FROM; i < BATCH_COUNTS && variance > 0; i++)
+		if (n >= DEPENDENCE_MIN && n >= 2 * BATCH_COUNT[i])
+			most = fmax(most, long_run_of(x, x, n, BATCH_COUNT[i]).xx / variance);
 	return most;
 }
 
@@ -98,9 +104,9 @@ inflation_of_all(double inflation, uint32_t n, uint64_t n_all)
 }
 
 double
-batch_stretch(double confidence)
+batch_stretch(double confidence, uint32_t batches)
 {
 	double p = (1 + confidence) / 2;
 
-	return gsl_cdf_tdist_Pinv(p, BATCHES_LEAST - 1) / gsl_cdf_ugaussian_Pinv(p);
+	return gsl_cdf_tdist_Pinv(p, batches - 1) / gsl_cdf_ugaussian_Pinv(p);
 }

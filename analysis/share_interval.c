@@ -24,8 +24,9 @@
  * c is the quantile of |z| over its standard error in bootstrap rounds over the reservoir: the
  * symmetric bootstrap-t (Hall 1988), whose coverage error is of order n^-2, not n^-1.
  *
- * In a group that stands for requests of other times, too, where z(share) of successive requests depends on each other, n is divided by how many of them tell
- * as much as an independent one (dependence.h). That response times depend on each other does not decide: what an edge has of
+ * In a group that stands for requests of other times, too, where successive requests depend on each other, the variances of z(0) and
+ * d and their covariance are also those of batches of successive requests (dependence.h), which are as few as four: the interval contains those by
+ * each number of batches. That response times depend on each other does not decide how wide they are: what an edge has of
  * them is certain if it has it at all times.
  *
  * Shares of the mean are the same with the response time itself as u, and z(s) = v - s u.
@@ -328,28 +329,71 @@ critical(double *off, uint32_t rounds, double confidence, const struct group *g)
 }
 
 /*
- * How many successive requests tell as much of the edge's share as an independent one. They depend on
- * each other if their response times, or the edge's times, or z at the share do.
+ * Whether successive requests depend on each other: their response times, or the edge's times, or z at the share. *inflation: how many of
+ * them tell as much of the edge's share as an independent one.
  */
-static double
-edge_inflation(const struct group *g, const struct sample_columns *c, uint32_t edge,
-    const uint32_t *order, double *values)
+static bool
+edge_depends(double *inflation, const struct group *g, const struct sample_columns *c,
+    uint32_t edge, const uint32_t *order, double *values)
 {
-	bool depends = false;
-	double inflation;
+	uint32_t n = g->nsamples;
+	bool depends;
 
-	for (uint32_t i = 0; i < c->n; i++)
-		values[i] = c->u[order[i]];
-	depends |= values_depend(values, c->n);
-	for (uint32_t i = 0; i < c->n; i++)
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = (double)g->samples[order[i]].total_ns;
+	depends = values_depend(values, n);
+	for (uint32_t i = 0; i < n; i++)
 		values[i] = g->samples[order[i]].edges_ns[edge];
-	depends |= values_depend(values, c->n);
-	for (uint32_t i = 0; i < c->n; i++)
+	depends |= values_depend(values, n);
+	for (uint32_t i = 0; i < n; i++)
 		values[i] = (c->of == SHARE_OF_VARIANCE ? c->u[order[i]] : 1) *
-		            c->rest[(size_t)(edge / LANES) * c->n + order[i]][edge % LANES];
-	depends |= values_depend(values, c->n);
-	inflation = depends ? batch_inflation(values, c->n) : 1;
-	return inflation_of_all(inflation, c->n, g->total.n);
+		            c->rest[(size_t)(edge / LANES) * n + order[i]][edge % LANES];
+	depends |= values_depend(values, n);
+	*inflation = inflation_of_all(depends ? batch_inflation(values, n) : 1, n, g->total.n);
+	return depends;
+}
+
+/* z(0) and d of each request, one after the other, relative to the mean of d. */
+static void
+terms_in_order(double *z, double *d, const struct group *g, enum share_of of, uint32_t edge,
+    const uint32_t *order)
+{
+	double n = g->nsamples, t = mean_total(g), x = 0, mean = 0;
+
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		x += g->samples[i].edges_ns[edge] / n;
+	for (uint32_t i = 0; i < g->nsamples; i++) {
+		const struct sample *s = &g->samples[order[i]];
+		double u = (double)s->total_ns - t;
+
+		z[i] = of == SHARE_OF_MEAN ? s->edges_ns[edge] : u * (s->edges_ns[edge] - x);
+		d[i] = of == SHARE_OF_MEAN ? (double)s->total_ns : u * u;
+		mean += d[i] / n;
+	}
+	for (uint32_t i = 0; i < g->nsamples && mean > 0; i++) {
+		z[i] /= mean;
+		d[i] /= mean;
+	}
+}
+
+/* The interval together with those by batches of successive requests. */
+static struct interval
+with_batches(struct interval v, const struct products *p, const struct group *g, double share,
+    double limit, double confidence, const double *z, const double *d)
+{
+	struct long_run alone = long_run_of(z, d, g->nsamples, g->nsamples);
+	double part = (double)g->total.n / g->nsamples;
+
+	for (uint32_t i = 0; i < BATCH_COUNTS && g->nsamples >= 2 * BATCH_COUNT[i]; i++) {
+		struct long_run of = long_run_of(z, d, g->nsamples, BATCH_COUNT[i]);
+		const struct products q = { p->zz + (of.xx - alone.xx) * part,
+			p->zd + (of.xy - alone.xy) * part, p->dd + (of.yy - alone.yy) * part };
+		struct interval x = share_bounds(&q, share,
+		    limit * batch_stretch(confidence, BATCH_COUNT[i]), (double)g->total.n);
+
+		v = interval_with(interval_with(v, x.low), x.high);
+	}
+	return v;
 }
 
 /* The samples do not vary, but other requests did: too rare to tell how certain a share is. */
@@ -369,7 +413,7 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 	double *rests = arena_alloc(a, c.nedges * sizeof *rests);
 	const uint32_t *order;
 	struct bootstrap b;
-	double *out, *values, unit;
+	double *out, *values, *others, unit;
 
 	for (uint32_t e = 0; e < c.nedges; e++) {
 		edges[e].interval = (struct interval){ edges[e].share, edges[e].share };
@@ -384,9 +428,11 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 	c.weights = arena_alloc(a, 3 * c.n * sizeof *c.weights);
 	out = arena_alloc(a, (size_t)c.ntiles * LANES * rounds * sizeof *out);
 	values = arena_alloc(a, c.n * sizeof *values);
+	others = arena_alloc(a, c.n * sizeof *others);
 	order = samples_in_order(g, a);
 	if (rests == NULL || c.u == NULL || c.rest == NULL || c.weights == NULL || out == NULL ||
-	    values == NULL || order == NULL || bootstrap_begin(&b, c.n, seed, a) != 0)
+	    values == NULL || others == NULL || order == NULL ||
+	    bootstrap_begin(&b, c.n, seed, a) != 0)
 		return ERR_MEMORY;
 	if ((unit = scale_totals(&c, g)) <= 0)
 		return 0;
@@ -397,13 +443,15 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 	for (uint32_t e = 0; e < c.nedges; e++) {
 		struct products p = products_of(g, e, of);
 		double limit = critical(&out[(size_t)e * rounds], rounds, confidence, g);
+		struct interval v = share_bounds(&p, edges[e].share, limit, (double)g->total.n);
 
-		if (g->stands_for_more)
-			edges[e].inflation = edge_inflation(g, &c, e, order, values);
-		if (edges[e].inflation > 1)
-			limit *= batch_stretch(confidence);
-		edges[e].interval = share_bounds(
-		    &p, edges[e].share, limit, (double)g->total.n / edges[e].inflation);
+		if (g->stands_for_more &&
+		    edge_depends(&edges[e].inflation, g, &c, e, order, values)) {
+			terms_in_order(values, others, g, of, e, order);
+			v = with_batches(
+			    v, &p, g, edges[e].share, limit, confidence, values, others);
+		}
+		edges[e].interval = v;
 	}
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <gsl/gsl_cdf.h>
 
 #include "analysis/bootstrap.h"
+#include "analysis/dependence.h"
 
 static double
 ratio(double a, double b)
@@ -101,6 +102,88 @@ widen_by_reservoir(
 	}
 }
 
+/* Contains the CV also if the slowest samples are of a mode of which they show too many or too few. */
+static struct interval
+cv_with_rare(struct interval v, const double *values, uint32_t n, double confidence)
+{
+	struct rare_modes m;
+	double mean = 0, square = 0, top = 0, top_square = 0;
+
+	rare_modes_of(&m, values, n, confidence);
+	for (uint32_t i = 0; i < n; i++)
+		mean += values[i] / n;
+	for (uint32_t i = 0; i < n; i++)
+		square += (values[i] - mean) * (values[i] - mean);
+	for (uint32_t i = 0; i < m.n; i++) {
+		double u = values[m.at[i]] - mean;
+
+		top += u;
+		top_square += u * u;
+		for (int end = 0; end < 2; end++) {
+			double a = m.weights[i].rare[end], b = m.weights[i].other[end];
+			double shift = (a - b) * top / n,
+			       variance = (a * top_square + b * (square - top_square)) / n -
+			                  shift * shift;
+
+			if (variance > 0 && mean + shift > 0)
+				v = interval_with(v, sqrt(variance) / (mean + shift));
+		}
+	}
+	return v;
+}
+
+/* The influence of each request on log(CV), one after the other. */
+static void
+influences_in_order(double *f, const struct group *g, const uint32_t *order)
+{
+	double n = g->nsamples, mean = 0, variance = 0;
+
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		mean += (double)g->samples[i].total_ns / n;
+	for (uint32_t i = 0; i < g->nsamples; i++) {
+		double u = (double)g->samples[i].total_ns - mean;
+
+		variance += u * u / n;
+	}
+	for (uint32_t i = 0; i < g->nsamples; i++) {
+		double u = (double)g->samples[order[i]].total_ns - mean;
+
+		f[i] = variance > 0 && mean > 0 ? (u * u / variance - 1) / 2 - u / mean : 0;
+	}
+}
+
+/*
+ * Where what the CV rests on depends on the requests before, its standard error comes from batches of
+ * successive requests (dependence.h), of the length with which the interval is widest.
+ */
+static int
+widen_by_batches(struct judgement *j, const struct group *g, double confidence, struct arena *a)
+{
+	double *f = arena_alloc(a, g->nsamples * sizeof *f),
+	       part = (double)g->total.n / g->nsamples, square = j->all.se * j->all.se;
+	const uint32_t *order = samples_in_order(g, a);
+	bool depends;
+
+	if (f == NULL || order == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		f[i] = (double)g->samples[order[i]].total_ns;
+	depends = values_depend(f, g->nsamples);
+	influences_in_order(f, g, order);
+	if (!depends && !values_depend(f, g->nsamples))
+		return 0;
+	for (uint32_t i = 0; i < BATCH_COUNTS && g->nsamples >= 2 * BATCH_COUNT[i]; i++) {
+		double alone = long_run_of(f, f, g->nsamples, g->nsamples).xx,
+		       more = long_run_of(f, f, g->nsamples, BATCH_COUNT[i]).xx - alone;
+		struct spread s = j->all;
+
+		s.se = sqrt(fmax(0, square + more * part / (double)g->total.n));
+		j->cv = interval_union(
+		    j->cv, spread_cv(&s, confidence, batch_stretch(confidence, BATCH_COUNT[i])));
+	}
+	return 0;
+}
+
 static int
 measure_totals(struct judgement *j, const struct group *g, const struct conditions *c,
     uint32_t rounds, uint64_t seed, struct arena *a)
@@ -117,6 +200,10 @@ measure_totals(struct judgement *j, const struct group *g, const struct conditio
 		return ERR_MEMORY;
 	j->all = spread_of_all(&kept, g);
 	j->cv = spread_cv(&j->all, c->confidence, 1);
+	if (g->total.n <= g->nsamples)
+		j->cv = cv_with_rare(j->cv, totals, g->nsamples, c->confidence);
+	if (g->stands_for_more && widen_by_batches(j, g, c->confidence, a) != 0)
+		return ERR_MEMORY;
 	j->cv.high = fmin(j->cv.high, cv_most(g->total.n));
 	j->cv = interval_with(j->cv, moments_cv(&g->total));
 	j->mean = spread_mean(&j->all, c->confidence, 1);

@@ -112,6 +112,21 @@ intervals_include_tails_outside_of_the_reservoir(void **state)
 	assert_int_equal(cv.runs, 30 * FAMILIES);
 }
 
+/* A log-normal tail, of which 30 or 128 requests show little. */
+static void
+intervals_of_the_cv_hold_with_a_long_tail(void **state)
+{
+	const struct share_cell cell = { LOGNORMAL_1, LOGNORMAL_1, 0.5, 0, 1 };
+	struct covered few = { 0 }, many = { 0 };
+	(void)state;
+
+	cell_run(&cell, 30, 512, 150, ROUNDS, 8, &few);
+	cell_run(&cell, 128, 512, 150, ROUNDS, 9, &many);
+	covered_add(&many, &few);
+	assert_true(at_most(many.held, many.runs, 0.92) > 0.001);
+	assert_true(many.below < 0.05 * many.runs);
+}
+
 /*
  * One request in 500 has a miss, and misses make half of the variance. Of 4,096 requests about 8
  * have one; of the 128 in the reservoir mostly none has, and then the samples show no variation of
@@ -264,6 +279,7 @@ main(void)
 		cmocka_unit_test(intervals_contain_the_share_at_the_stated_rate),
 		cmocka_unit_test(intervals_cover_all_requests_not_only_the_reservoir),
 		cmocka_unit_test(intervals_include_tails_outside_of_the_reservoir),
+		cmocka_unit_test(intervals_of_the_cv_hold_with_a_long_tail),
 		cmocka_unit_test(intervals_include_misses_outside_of_the_reservoir),
 		cmocka_unit_test(intervals_contain_shares_of_negatively_correlated_edges),
 		cmocka_unit_test(intervals_contain_shares_of_the_latency),

@@ -85,7 +85,7 @@ intervals_from_batches_hold_where_bursts_make_values_depend(void **state)
 		se = sqrt(square / N);
 		held[0] += fabs(mean - 3 * 20.0 / 99) <= limit * se;
 		if (values_depend(x, N))
-			limit *= batch_stretch(0.95) * sqrt(batch_inflation(x, N));
+			limit *= batch_stretch(0.95, 8) * sqrt(batch_inflation(x, N));
 		held[1] += fabs(mean - 3 * 20.0 / 99) <= limit * se;
 	}
 	assert_true(held[0] < SERIES * 60 / 100);
@@ -121,13 +121,43 @@ what_was_not_kept_depends_as_well(void **state)
 	assert_true(inflation_of_all(1, 0, 0) == 1);
 }
 
+/* y follows x with a factor of 2 and noise of its own: in the long run, too. */
+static void
+variances_in_the_long_run_are_those_of_the_means(void **state)
+{
+	double x[N], y[N];
+	struct long_run sum = { 0 };
+	struct rng rng;
+	(void)state;
+
+	rng_seed(&rng, 5);
+	for (int i = 0; i < SERIES; i++) {
+		struct long_run of;
+
+		make_series(x, N, 0.6, &rng);
+		for (uint32_t k = 0; k < N; k++)
+			y[k] = 2 * x[k] + rng_normal(&rng);
+		of = long_run_of(x, y, N, 12);
+		assert_true(of.xx * of.yy >= of.xy * of.xy);
+		sum.xx += of.xx / SERIES;
+		sum.xy += of.xy / SERIES;
+		sum.yy += of.yy / SERIES;
+	}
+	/* The noise has a variance of 1, and so 1 / (1 - r)^2 in the long run. */
+	assert_true(fabs(sum.xx / 6.25 - 1) < 0.1);
+	assert_true(fabs(sum.xy / 12.5 - 1) < 0.1);
+	assert_true(fabs(sum.yy / 26 - 1) < 0.1);
+	assert_true(fabs(long_run_of(x, x, N, N).xx * (N - 1) / N - 1 / (1 - 0.36)) < 0.5);
+}
+
 static void
 a_limit_from_few_batches_is_that_of_student(void **state)
 {
 	(void)state;
 
-	assert_true(fabs(batch_stretch(0.95) - 2.3646 / 1.9600) < 1e-3);
-	assert_true(batch_stretch(0.99) > batch_stretch(0.95));
+	assert_true(fabs(batch_stretch(0.95, 8) - 2.3646 / 1.9600) < 1e-3);
+	assert_true(fabs(batch_stretch(0.95, 4) - 3.1824 / 1.9600) < 1e-3);
+	assert_true(batch_stretch(0.99, 8) > batch_stretch(0.95, 8));
 }
 
 static void
@@ -157,6 +187,7 @@ main(void)
 		cmocka_unit_test(intervals_from_batches_hold_where_bursts_make_values_depend),
 		cmocka_unit_test(few_values_and_equal_ones_say_nothing),
 		cmocka_unit_test(what_was_not_kept_depends_as_well),
+		cmocka_unit_test(variances_in_the_long_run_are_those_of_the_means),
 		cmocka_unit_test(a_limit_from_few_batches_is_that_of_student),
 		cmocka_unit_test(samples_come_in_the_order_of_the_requests),
 	};
