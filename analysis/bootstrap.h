@@ -21,7 +21,7 @@ struct draw {
  * The slowest samples stand for a tail of which they show a part: an interval from draws of them alone ends too soon. So
  * rounds draw the values in it from a Pareto distribution with Hill's index of the sqrt(n) slowest (Davidson & Flachaire, J. Econometrics
  * 141, 2007, for measures of inequality, to which the CV belongs). Values are distances from the mean of
- * those that are not in the tail. Far beyond what is likely in 2 sqrt(n) times as many samples there are none.
+ * those that are not in the tail. The largest is what one of 2 TAIL_STEPS sqrt(n) values has.
  */
 enum { TAIL_STEPS = 16 }; /* distances, each as likely as the others */
 
