@@ -244,14 +244,14 @@ $O/below/kernel/record_bpf.o: CFLAGS_ALL += -DRECORD_OBJECT='"$O/below/kernel/re
 $O/below/kernel/record_bpf.o: $O/below/kernel/record.bpf.o
 
 # The compiler does not list files that .incbin reads as dependencies.
-$O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js times.js below.js change.js page.js)
+$O/report/page.o: $(addprefix report/,page.html page.css elements.js draw.js figures.js table.js group.js times.js below.js change.js page.js)
 $O/controlplane/web/uplot.js.gz: npm/uplot/package-lock.json tools/uplot.sh $(wildcard npm/uplot/dist/*)
 	@tools/uplot.sh $(abspath $@) $(abspath $O)/controlplane/web/uplot.css.gz
 $O/controlplane/web/web_files.o: CFLAGS_ALL += -DUPLOT_JS='"$O/controlplane/web/uplot.js.gz"' -DUPLOT_CSS='"$O/controlplane/web/uplot.css.gz"'
 $O/controlplane/web/web_files.o: $O/controlplane/web/uplot.js.gz $(wildcard controlplane/web/*.js) controlplane/web/live.html controlplane/web/live.css report/page.css \
-	$(addprefix report/,draw.js figures.js group.js times.js below.js)
+	$(addprefix report/,elements.js table.js draw.js figures.js group.js times.js below.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
-$O/cli/thread_page.o: report/page.css report/draw.js cli/thread.css cli/thread.js cli/annotation.js cli/states.js
+$O/cli/thread_page.o: report/page.css report/elements.js report/draw.js cli/thread.css cli/thread.js cli/annotation.js cli/states.js
 
 include instrument/instrument.mk
 include $(wildcard tests/scenario/*.mk examples/*/*.mk instrument/*/*.mk)

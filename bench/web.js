@@ -52,6 +52,11 @@ async function navigate(cdp, url) {
   await cdp.send('Page.navigate', { url })
   await painted
 }
+// Processor time in ms of the page's thread since its navigation began, by what it was for; task_ms: all of it.
+async function processor(cdp) {
+  const of = Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map(m => [m.name, m.value * 1000]))
+  return { script_ms: of.ScriptDuration, compile_ms: of.V8CompileDuration, layout_ms: of.LayoutDuration, style_ms: of.RecalcStyleDuration, task_ms: of.TaskDuration }
+}
 async function open(browser) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
   const page = await context.newPage(), cdp = await context.newCDPSession(page)
@@ -75,7 +80,7 @@ async function open(browser) {
     const link = execFileSync(hone, ['web']).toString().trim()
     idle = await meanwhile(() => sleep(500))
     cost = await meanwhile(() => navigate(cdp, link))
-    metrics = Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map(m => [m.name, m.value * 1000]))
+    metrics = await processor(cdp)
   } finally {
     process.kill(fleet, 'SIGCONT')
   }
@@ -83,7 +88,7 @@ async function open(browser) {
   const before = sent.filter(e => e.at + toWall <= took.wall), sum = name => before.reduce((n, e) => n + e[name], 0)
   const of = name => Math.max(0, cost[name] - (idle[name] * cost.ms) / idle.ms)
   return { context, page, took: { ...took, requests: sum('requests'), bytes: sum('bytes'), honed_ms: of('main'), web_thread_ms: of('others'),
-    script_ms: metrics.ScriptDuration, layout_ms: metrics.LayoutDuration + metrics.RecalcStyleDuration, task_ms: metrics.TaskDuration } }
+    ...metrics } }
 }
 // A page that has nothing but one row.
 const blankServer = http.createServer((asked, answer) => answer.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>x</title><main><table><tr data-key="x"><td>x</td></tr></table></main>'))
@@ -91,17 +96,20 @@ async function openBlank(browser) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 } })
   const page = await context.newPage(), cdp = await context.newCDPSession(page)
   await cdp.send('Runtime.enable')
+  await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   await page.addInitScript(watch)
   process.kill(fleet, 'SIGSTOP')
+  let metrics
   try {
     await sleep(300)
     await navigate(cdp, `http://127.0.0.1:${blankServer.address().port}/`)
+    metrics = await processor(cdp)
   } finally {
     process.kill(fleet, 'SIGCONT')
   }
   const took = await page.evaluate(() => window.firstView)
   await context.close()
-  return took.painted
+  return { ...took, ...metrics }
 }
 // How long one report of the type with the most groups takes, as a page asks for it, and how long another page's questions wait meanwhile.
 async function report(page) {
@@ -164,11 +172,12 @@ async function main() {
         else await one.page.waitForTimeout(300)
         if (pictures) await one.page.screenshot({ path: `${pictures}/many-${view.split('/')[0]}.png`, fullPage: !view.startsWith('type/') })
       }
-      const all = name => took.map(t => t[name]), cpu = {}
-      for (const name of ['honed_ms', 'web_thread_ms', 'script_ms', 'layout_ms', 'task_ms']) cpu[name] = both(all(name))
+      const all = (name, of = took) => of.map(t => t[name]), cpu = {}, blankCpu = {}, ofPage = ['script_ms', 'compile_ms', 'layout_ms', 'style_ms', 'task_ms']
+      for (const name of ['honed_ms', 'web_thread_ms', ...ofPage]) cpu[name] = both(all(name))
+      for (const name of ofPage) blankCpu[name] = both(all(name, blank))
       console.log(JSON.stringify({ rounds, first_view_ms: { cold: cold.painted, ...both(all('painted')), most: Math.max(...all('painted')) },
-        there_ms: both(all('there')), blank_ms: both(blank),
-        more_ms: both(took.map((t, i) => t.painted - blank[i])), rows: took[0].rows, requests: Math.max(...all('requests')), bytes: median(all('bytes')), cpu, answer_bytes: sizes, report: r }))
+        there_ms: both(all('there')), blank_ms: both(all('painted', blank)),
+        more_ms: both(took.map((t, i) => t.painted - blank[i].painted)), rows: took[0].rows, requests: Math.max(...all('requests')), bytes: median(all('bytes')), cpu, blank_cpu: blankCpu, answer_bytes: sizes, report: r }))
     }
     await one.page.click('form[data-act=leave] button')
     await one.context.close()

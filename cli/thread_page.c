@@ -15,6 +15,7 @@
 
 EMBED(thread_style, "report/page.css");
 EMBED(thread_style_more, "cli/thread.css");
+EMBED(thread_elements, "report/elements.js");
 EMBED(thread_draw, "report/draw.js");
 EMBED(thread_script, "cli/thread.js");
 EMBED(annotation_script, "cli/annotation.js");
@@ -67,6 +68,7 @@ write_page(struct buf *out, const json_t *document, const char *title, const cha
 	    "<main id=\"main\"></main>\n<script type=\"application/json\" id=\"document\">");
 	buf_bytes(out, data.data, data.len);
 	buf_printf(out, "</script>\n<script nonce=\"%s\">\n'use strict';\ntry {\n", nonce);
+	html_lines(out, thread_elements, thread_elements_end);
 	html_lines(out, thread_draw, thread_draw_end);
 	html_lines(out, script, script_end);
 	html_put(out,

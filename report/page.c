@@ -12,8 +12,10 @@
 
 EMBED(page_html, "report/page.html");
 EMBED(page_css, "report/page.css");
+EMBED(page_elements, "report/elements.js");
 EMBED(page_draw, "report/draw.js");
 EMBED(page_figures, "report/figures.js");
+EMBED(page_table, "report/table.js");
 EMBED(page_group, "report/group.js");
 EMBED(page_times, "report/times.js");
 EMBED(page_below, "report/below.js");
@@ -233,6 +235,7 @@ put_style(struct page *p)
 static void
 put_draw(struct page *p)
 {
+	html_lines(p->out, page_elements, page_elements_end);
 	html_lines(p->out, page_draw, page_draw_end);
 }
 
@@ -245,6 +248,7 @@ put_figures(struct page *p)
 static void
 put_group(struct page *p)
 {
+	html_lines(p->out, page_table, page_table_end);
 	html_lines(p->out, page_group, page_group_end);
 }
 

@@ -6,8 +6,6 @@
  */
 
 const SERIES = 180; /* points of a series */
-const seen = new Map(); /* by name: { at: s since 1970, of: { column: values } } */
-const series = name => seen.get(name) || { at: [], of: {} };
 /* columns: { name: number, or anything else for no value } */
 function remember(name, columns) {
 	const one = seen.get(name) || { at: [], of: {} };
@@ -22,23 +20,9 @@ function remember(name, columns) {
 
 /* ---- what a view says ---- */
 
-const specs = new Map(); /* by id: { name, lines, fmt, small, least }, or { heat: columns of a type } */
 const DASHES = [null, [7, 3], [2, 3], [9, 3, 2, 3]];
 const INKS = ['--accent', '--second', '--good', '--bad'];
 const clock = at => new Date(at * 1000).toTimeString().slice(0, 8);
-const last = v => v[v.length - 1];
-function lineWords(s, l, fmt) {
-	const v = list(s.of[l[0]]).filter(known);
-	return l[1] + (v.length ? ' ' + fmt(v[0]) + ' to ' + fmt(last(v)) + ', at most ' + fmt(Math.max(...v)) : ' without a value');
-}
-/* In a row of a table, beside its number. */
-function spark(name, column, about, fmt) {
-	const id = 'spark ' + name,
-		s = series(name);
-	if (s.at.length < 2) return null;
-	specs.set(id, { name, lines: [[column, about]], fmt, small: true });
-	return h('div.chart.spark', { 'data-key': id, 'data-own': '', role: 'img', 'aria-label': lineWords(s, [column, about], fmt) });
-}
 const TABLE_ROWS = 20;
 /* lines: [[column, what it is]]; least: what the scale reaches at least */
 function chartFigure(name, title, lines, fmt, least) {

@@ -3,10 +3,7 @@
 
 let printing = false, /* group.js and page.js have one of their own */
 	doc = {};
-const live = {}, /* the newest state of each topic */
-	ids = {}, /* of these */
-	may = { diagnose: false },
-	first = JSON.parse(document.getElementById('first').textContent);
+const ids = {}; /* of the newest states */
 
 /* ---- the document follows what is new, so that focus, open parts and what was entered stay ---- */
 
@@ -45,46 +42,10 @@ function morph(to, from) {
 
 /* ---- views ---- */
 
-const link = (to, ...kids) => h('a', { href: '#' + to }, kids);
-const views = [
-	['types', 'Types', typesView],
-	['forest', 'Forest', forestView],
-	['nodes', 'Nodes', nodesView],
-	['alerts', 'Alerts', alertsView],
-	['audit', 'Audit', auditView]
-];
-const main = document.getElementById('main');
-let shown = null; /* the view that is drawn, as in the address */
-function place() {
-	const hash = location.hash.slice(1) || 'types',
-		[name, ...rest] = hash.split('/');
-	let of = rest.join('/');
-	try {
-		of = decodeURIComponent(of);
-	} catch (bad) {
-		of = '';
-	}
-	return { name, of, hash };
-}
-function menu() {
-	const { name } = place(),
-		firing = things((live.alerts || {}).alerts).filter(a => !a.ended).length,
-		active = things((live.forest || {}).runs).filter(r => r.state === 'active').length;
-	const notes = { alerts: firing, forest: active };
-	morph(
-		document.getElementById('views'),
-		h(
-			'nav',
-			{ id: 'views', 'aria-label': 'Views' },
-			views.map(v => h('a', { href: '#' + v[0], 'aria-current': v[0] === name || (v[0] === 'types' && name === 'type') ? 'page' : null }, v[1], notes[v[0]] ? h('span', { class: v[0] === 'alerts' ? 'alert' : 'active' }, ' ' + notes[v[0]]) : null)),
-			h('form.act.filter', { 'data-act': 'leave' }, h('button', { type: 'submit' }, 'End the session'))
-		)
-	);
-}
+const viewOf = { types: () => typesView(TYPES_SHOWN), forest: forestView, nodes: nodesView, alerts: alertsView, audit: auditView };
 function draw() {
 	const { name, of, hash } = place();
-	menu();
-	if (name === 'main') return main.focus();
+	morph(document.getElementById('views'), menu());
 	if (name === 'type') {
 		if (shown !== hash) typeView(main, of);
 		else typeHead();
@@ -96,7 +57,7 @@ function draw() {
 	if (shown !== v[0]) main.replaceChildren();
 	shown = v[0];
 	document.title = 'Hone: ' + v[1];
-	morph(main, put(h('main', { id: 'main', tabindex: -1 }), [v[2]()]));
+	morph(main, put(h('main', { id: 'main', tabindex: -1 }), [viewOf[v[0]]()]));
 	drawCharts();
 }
 /* States that come one after the other are drawn together. */
@@ -111,11 +72,15 @@ function soon() {
 		}), TOGETHER_MS);
 }
 addEventListener('hashchange', () => {
-	if (place().name === 'main') return main.focus();
 	draw();
 	const title = main.querySelector('h1');
 	if (title) title.focus();
 	scrollTo(0, 0);
+});
+/* The address names the view, so this link does not change it. */
+document.querySelector('.skip').addEventListener('click', ev => {
+	ev.preventDefault();
+	main.focus();
 });
 
 /* ---- asking ---- */
@@ -181,12 +146,6 @@ document.addEventListener('submit', async ev => {
 
 let stream = null,
 	over = false;
-function state(c, t) {
-	const at = document.getElementById('state');
-	if (at.textContent === t) return;
-	at.className = c;
-	at.textContent = t;
-}
 function ended() {
 	over = true;
 	if (stream) stream.close();
@@ -197,22 +156,13 @@ function forget(all, prefix, names) {
 	const now = new Set(names.map(n => prefix + n));
 	for (const k of all.keys()) if (k.startsWith(prefix) && !now.has(k)) all.delete(k);
 }
-const indexes = {}; /* by topic: its types by their names */
-const typeKey = t => text(t.service) + '/' + text(t.type);
-const indexOf = (topic, all) => (indexes[topic] = new Map(things(all).map(t => [typeKey(t), t])));
 /* The page has some states when it is opened; the stream tells them again. */
 function take(topic, data, id) {
 	if (ids[topic] === id) return;
 	ids[topic] = id;
-	live[topic] = data;
-	if (topic === 'status') {
-		indexOf(topic, data.types);
-		names = new Map();
-		for (const t of things(data.types)) names.set(text(t.type), (names.get(text(t.type)) || 0) + 1);
-	}
-	if (topic === 'alerts') indexOf(topic, data.watched);
+	know(topic, data);
 	if (topic === 'times') {
-		const types = [...indexOf(topic, data.types).keys()];
+		const types = [...indexes.times.keys()];
 		forget(columns, '', types);
 		forget(seen, 'type/', types);
 		for (const t of things(data.types)) columnOf(t, list(data.up_to_ms));
@@ -252,17 +202,9 @@ document.addEventListener('visibilitychange', () => {
 	}
 });
 
-/* The link that opened the page is used up; what the page asks for is below the place of its session. */
-if (first.place) history.replaceState(null, '', first.place + location.hash);
-const me = first.session || {};
-may.diagnose = me.role === 'diagnose';
-document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);
 for (const [topic, id, data] of first.states.slice(1)) take(topic, data, id);
-inView = Math.max(4, Math.ceil(outerHeight / ROW_PX)); /* innerHeight would lay the empty page out */
 draw();
-/* What the document had is painted before more is asked for. */
-if (first.states.length > 1) requestAnimationFrame(() => setTimeout(open));
-else open();
+open();
 let wait = 0,
 	width = innerWidth;
 addEventListener('resize', () => {

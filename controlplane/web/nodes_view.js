@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Nodes with their cost and queues, alerts, and the audit. */
 
-/* A part of 1, red beyond `limit`. */
-function fillBar(x, limit, about) {
-	const w = 80,
-		part = Math.max(0, Math.min(1, known(x) ? x : 0));
-	return s(
-		'svg',
-		{ class: 'inline', viewBox: '0 0 ' + w + ' 10', width: w, height: 10, role: 'img', 'aria-label': about },
-		rect('box', 0.5, 0.5, w - 1, 9),
-		rect(known(x) && x > limit ? 'over' : 'bar', 0.5, 0.5, part * (w - 1), 9),
-		limit < 1 ? line('limit', limit * w, 0, limit * w, 10) : null
-	);
-}
 const queueNames = [
 	['ring', 'fill_ring'],
 	['files', 'fill_files'],
@@ -20,7 +8,6 @@ const queueNames = [
 	['link', 'fill_link']
 ];
 const QUEUE_LIMIT = 0.5; /* at which nothing is enabled any more */
-const named = (name, c, ...kids) => h('td' + c, { 'data-name': name }, kids);
 function nodeRow(a) {
 	const c = a.cost || {},
 		now = c.now || {},
@@ -43,11 +30,6 @@ function nodeRow(a) {
 		named('lost', '.n', count((a.lost_ring || 0) + (a.lost_queue || 0) + (a.lost_decode || 0))),
 		named('behind', '.n', ms(a.lag_ms))
 	);
-}
-function stacked(heads, rows, about) {
-	const t = table(heads, rows, about);
-	t.querySelector('table').classList.add('stack');
-	return t;
 }
 /* Tracepoints that are on for all sampled requests, by their log level: hone levels. */
 function levelsPart(l) {
@@ -139,22 +121,6 @@ function learning(st) {
 
 /* ---- alerts ---- */
 
-/* Whether a type is as usual, and what is missing where that is not judged. */
-function watchWords(w) {
-	const al = live.alerts || {},
-		windows = Math.max(60, (al.learn_s || 0) / (al.window_s || 60));
-	if (w.alert) return 'alert';
-	return (
-		{
-			'few-requests': w.per_second > 0 ? 'too few requests are traced' : 'no request in the last whole window',
-			learning: 'learning, ' + count(w.healthy_windows) + ' of ' + count(windows) + ' windows',
-			'rate-unknown': 'not judged: such a rate of requests was not learned',
-			inside: 'as usual',
-			outside: 'one window outside the range'
-		}[w.answer] || wordOf(w.answer)
-	);
-}
-const watchState = w => (w.alert ? h('span.state.alert', watchWords(w)) : w.answer === 'inside' ? h('span.state.good', watchWords(w)) : h('span.soft.small', watchWords(w)));
 function alertWords(a) {
 	const r = a.range,
 		o = a.objective;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A verdict, from the fields of its answer (docs/questions.md): a sentence, what if, its evidence. */
 
-const wordOf = w => text(w).replace(/-/g, ' ');
 const stateOf = w => h('span', { class: 'state ' + text(w).replace(/[^a-z]/g, '-') }, text(w));
 
 /* A share as a bar, with its interval as a whisker, and in words. */

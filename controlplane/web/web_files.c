@@ -19,8 +19,13 @@ EMBED(live_charts, "controlplane/web/charts.js");
 EMBED(live_verdict, "controlplane/web/verdict.js");
 EMBED(live_forest, "controlplane/web/forest_view.js");
 EMBED(live_nodes, "controlplane/web/nodes_view.js");
-EMBED(live_traffic, "controlplane/web/traffic_view.js");
+EMBED(live_type, "controlplane/web/type_view.js");
+EMBED(live_parts, "controlplane/web/parts.js");
+EMBED(live_types, "controlplane/web/types_view.js");
+EMBED(live_first, "controlplane/web/first.js");
 EMBED(live_page_css, "report/page.css");
+EMBED(live_elements, "report/elements.js");
+EMBED(live_table, "report/table.js");
 EMBED(live_draw, "report/draw.js");
 EMBED(live_figures, "report/figures.js");
 EMBED(live_group, "report/group.js");
@@ -40,22 +45,29 @@ struct web_part {
 enum { BEST = 9, POLICY = 512, GZIP = 16 + MAX_WBITS };
 
 static const struct web_part STYLE[] = { PART(live_page_css), PART(live_css) };
-static const struct web_part SCRIPT[] = { /* they share one scope, as on the page of a report */
-	PART(live_draw), PART(live_figures), PART(live_group), PART(live_times), PART(live_below),
-	PART(live_verdict), PART(live_charts), PART(live_forest), PART(live_nodes),
-	PART(live_traffic), PART(live_js)
+/* What draws the first view, and the rest; the parts of each share one scope, as on the page of a report. */
+static const struct web_part FIRST[] = { PART(live_elements), PART(live_table), PART(live_parts),
+	PART(live_types), PART(live_first) };
+static const struct web_part REST[] = { PART(live_draw), PART(live_figures), PART(live_group),
+	PART(live_times), PART(live_below), PART(live_verdict), PART(live_charts),
+	PART(live_forest), PART(live_nodes), PART(live_type), PART(live_js) };
+enum {
+	STYLES = sizeof STYLE / sizeof STYLE[0],
+	FIRSTS = sizeof FIRST / sizeof FIRST[0],
+	RESTS = sizeof REST / sizeof REST[0]
 };
-enum { STYLES = sizeof STYLE / sizeof STYLE[0], SCRIPTS = sizeof SCRIPT / sizeof SCRIPT[0] };
 /* Where live.html has what comes from elsewhere. */
 static const char STYLE_HERE[] = "{style}", STATES_HERE[] = "{states}", SCRIPT_HERE[] = "{script}";
 
-/* Around the script, which is not a module: that would run after a first frame without the table. In a block its names are its own. */
-static const char SCOPE[] = "'use strict';\n{\n", SCOPE_END[] = "}\n";
+/* The first script is not a module: that would run after a first frame without the table. Its names are those of all scripts; those of the rest are in
+ * a block of their own, since browsers have some of them. */
+static const char STRICT[] = "'use strict';\n", SCOPE[] = "{\n", SCOPE_END[] = "}\n";
 
-static struct web_piece uplot, head, tail;
+static struct web_piece uplot, rest, head, tail;
 static char policy[POLICY];
-static const struct web_file FILES[] = { { "/uplot.js", "text/javascript; charset=utf-8",
-    &uplot } };
+static const char JAVASCRIPT[] = "text/javascript; charset=utf-8";
+static const struct web_file FILES[] = { { "/live.js", JAVASCRIPT, &rest },
+	{ "/uplot.js", JAVASCRIPT, &uplot } };
 
 /* Appends what a file by gzip has. False: it is damaged. */
 static bool
@@ -132,27 +144,36 @@ make_policy(const struct buf *style, const struct buf *script)
 	return true;
 }
 
+static void
+put_parts(struct buf *to, const struct web_part *parts, int n)
+{
+	for (int i = 0; i < n; i++)
+		html_lines(to, parts[i].at, parts[i].end);
+}
+
 int
 web_files_init(void)
 {
-	struct buf html = { 0 }, style = { 0 }, script = { 0 }, chart = { 0 };
+	struct buf html = { 0 }, style = { 0 }, script = { 0 }, others = { 0 }, chart = { 0 };
 	bool made;
 
 	html_lines(&html, live_html, live_html_end);
 	made = put_unpacked(&style, live_uplot_css, live_uplot_css_end);
-	for (int i = 0; i < STYLES; i++)
-		html_lines(&style, STYLE[i].at, STYLE[i].end);
-	buf_bytes(&script, SCOPE, sizeof SCOPE - 1);
-	for (int i = 0; i < SCRIPTS; i++)
-		html_lines(&script, SCRIPT[i].at, SCRIPT[i].end);
-	buf_bytes(&script, SCOPE_END, sizeof SCOPE_END - 1);
+	put_parts(&style, STYLE, STYLES);
+	buf_bytes(&script, STRICT, sizeof STRICT - 1);
+	put_parts(&script, FIRST, FIRSTS);
+	buf_bytes(&others, STRICT, sizeof STRICT - 1);
+	buf_bytes(&others, SCOPE, sizeof SCOPE - 1);
+	put_parts(&others, REST, RESTS);
+	buf_bytes(&others, SCOPE_END, sizeof SCOPE_END - 1);
 	made = made && !html.failed && !style.failed && !script.failed &&
 	       put_unpacked(&chart, live_uplot_js, live_uplot_js_end) &&
 	       make_page(&html, &style, &script) && make_policy(&style, &script) &&
-	       piece_of(&uplot, &chart);
+	       piece_of(&rest, &others) && piece_of(&uplot, &chart);
 	buf_release(&html);
 	buf_release(&style);
 	buf_release(&script);
+	buf_release(&others);
 	buf_release(&chart);
 	if (!made)
 		web_files_release();
@@ -190,6 +211,7 @@ void
 web_files_release(void)
 {
 	web_piece_release(&uplot);
+	web_piece_release(&rest);
 	web_piece_release(&head);
 	web_piece_release(&tail);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The live page, which is inside the program: it loads nothing from elsewhere. The page is one document, with its style, its script and what it
- * shows first, so that its first view takes one answer:
+ * The live page, which is inside the program: it loads nothing from elsewhere. What is shown first is in one document, so that it takes one answer:
  *
- *	head, style | states of topics ... | who the page belongs to | script
+ *	head, style | states of topics ... | who the page belongs to | script of the first view
  *
- * Style and script are permitted by their hashes (Content Security Policy Level 3, 6.7.2.3), nothing else inline is. uPlot, which draws what
- * changes with time, is a file of its own that the page loads later.
+ * Style and script are permitted by their hashes (Content Security Policy Level 3, 6.7.2.3), nothing else inline is. The script of the other views and of
+ * all that follows is a file of its own, which the page loads once the first view is painted; so is uPlot, which draws what changes with time.
  */
 #ifndef CONTROLPLANE_WEB_WEB_FILES_H
 #define CONTROLPLANE_WEB_WEB_FILES_H

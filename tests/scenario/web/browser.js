@@ -174,7 +174,7 @@ async function main() {
     await alone.route('**/*', r => (r.request().resourceType() === 'document' ? r.continue() : r.abort()))
     await alone.goto(home)
     await alone.waitForSelector('main tr[data-key="gated/GET /order"]')
-    const needed = urls.slice(begun).filter(u => !/(events|uplot\.js)$|^data:/.test(u))
+    const needed = urls.slice(begun).filter(u => !/(events|live\.js)$|^data:/.test(u))
     await alone.close()
     return needed.length === 1 && needed[0] === home || needed
   })

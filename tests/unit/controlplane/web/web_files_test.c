@@ -42,7 +42,7 @@ the_page_is_one_document_that_loads_nothing_from_elsewhere(void **state)
 
 	assert_non_null(find(head, "<!doctype html>"));
 	assert_non_null(find(head, "<style>"));
-	assert_non_null(find(tail, "function strip("));
+	assert_non_null(find(tail, "function typesView("));
 	assert_non_null(find(tail, "</html>"));
 	for (int i = 0; i < 2; i++) {
 		assert_null(find(i == 0 ? head : tail, "https://"));
@@ -87,6 +87,7 @@ other_paths_have_no_file(void **state)
 {
 	(void)state;
 	assert_non_null(web_file("/uplot.js"));
+	assert_non_null(find(web_file("/live.js")->text, "function strip("));
 	assert_null(web_file(""));
 	assert_null(web_file("/"));
 	assert_null(web_file("uplot.js"));
