@@ -19,7 +19,7 @@
 #define COMMAND(name)
 #endif
 
-QUESTION(status,       LOOK,     "",      "")
+QUESTION(status,       LOOK,     "",      "costs")
 QUESTION(agents,       LOOK,     "",      "")
 QUESTION(tracepoints,  LOOK,     "",      "tracepoint")
 QUESTION(start,        DIAGNOSE, "",      "type strategy k seed effort effect causes tail below healthy baseline")

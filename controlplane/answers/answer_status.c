@@ -229,7 +229,6 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	json_t *types = json_array(), *runs = json_array(), *on = json_array(), *ret;
 	uint32_t agents = 0;
 
-	(void)ask;
 	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++)
 		agents += engine_parts_of(g)->nodes.items[i].connected;
 	for (uint32_t i = 0; i < plan_count(engine_parts_of(g)->plan); i++) {
@@ -267,6 +266,8 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 		json_object_set_new(ret, "unknown", unknown_json(g, c));
 		json_object_set_new(ret, "levels", levels_json(g));
 		json_object_set_new(ret, "log", log_json(c));
+		if (json_is_false(json_object_get(ask, "costs")))
+			json_object_del(json_object_get(ret, "cost"), "nodes");
 	}
 	return ret;
 }

@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 /* TOPIC(name, every how many ms its state is made while a page is open, the question): see docs/questions.md. The events have these names. */
-#define WEB_TOPICS                                  \
-	TOPIC(status, 1000, "{\"ask\":\"status\"}") \
-	TOPIC(times, 2000, "{\"ask\":\"times\"}")   \
-	TOPIC(forest, 1000, "{\"ask\":\"forest\"}") \
-	TOPIC(agents, 2000, "{\"ask\":\"agents\"}") \
-	TOPIC(alerts, 5000, "{\"ask\":\"alerts\"}") \
+#define WEB_TOPICS                                                  \
+	TOPIC(status, 1000, "{\"ask\":\"status\",\"costs\":false}") \
+	TOPIC(times, 2000, "{\"ask\":\"times\"}")                   \
+	TOPIC(forest, 1000, "{\"ask\":\"forest\"}")                 \
+	TOPIC(agents, 2000, "{\"ask\":\"agents\"}")                 \
+	TOPIC(alerts, 5000, "{\"ask\":\"alerts\"}")                 \
 	TOPIC(audit, 3000, "{\"ask\":\"audit\",\"limit\":200}")
 
 enum web_topic {

@@ -283,6 +283,22 @@ problems_are_reported_in_fields(void **state)
 	json_decref(j);
 }
 
+/* The live page shows none of them in its types, and with a hundred nodes they are half of the answer. */
+static void
+a_status_can_leave_out_the_costs_of_nodes(void **state)
+{
+	static const char *const questions[] = { "{\"ask\":\"status\"}",
+		"{\"ask\":\"status\",\"costs\":false}" };
+
+	for (int i = 0; i < 2; i++) {
+		json_t *j = ask(*state, questions[i]), *cost = json_object_get(j, "cost");
+
+		assert_non_null(json_object_get(cost, "budget_pct"));
+		assert_int_equal(json_is_array(json_object_get(cost, "nodes")), i == 0);
+		json_decref(j);
+	}
+}
+
 /* The same desired state has the same epoch, so that sending it again renews a lease. */
 static void
 a_want_keeps_its_epoch_until_it_differs(void **state)
@@ -898,6 +914,8 @@ main(void)
 		    what_learning_turns_on_goes_off_again, build, tear_down),
 		cmocka_unit_test_setup_teardown(pausing_has_two_thresholds, build, tear_down),
 		cmocka_unit_test_setup_teardown(problems_are_reported_in_fields, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_status_can_leave_out_the_costs_of_nodes, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    a_want_keeps_its_epoch_until_it_differs, build, tear_down),
 		cmocka_unit_test_setup_teardown(
