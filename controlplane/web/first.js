@@ -75,8 +75,8 @@ may.diagnose = me.role === 'diagnose';
 document.getElementById('who').textContent = text(me.user) + (may.diagnose ? '' : ', may only look') + '; Hone ' + text(me.version);
 for (const [topic, , data] of first.states.slice(1)) know(topic, data);
 document.getElementById('views').replaceWith(menu());
-const ABOVE_PX = 140,
-	ROW_PX = 70; /* what is above the rows, and a row, are at least as high */
+const ABOVE_PX = 165,
+	ROW_PX = may.diagnose ? 58 : 50; /* what is above the rows, and a row, are at least as high */
 if (place().name === 'types' && live.status) {
 	shown = 'types';
 	document.title = 'Hone: Types';
