@@ -23,6 +23,13 @@ function remember(name, columns) {
 const DASHES = [null, [7, 3], [2, 3], [9, 3, 2, 3]];
 const INKS = ['--accent', '--second', '--good', '--bad'];
 const clock = at => new Date(at * 1000).toTimeString().slice(0, 8);
+/* A chart is a slider over its times, to which screen readers leave the arrow keys, and whose value they say. */
+const readings = new Map(); /* by id: { at: s since 1970, words } */
+function readingOf(id, s) {
+	if (uplot === 'missing') return { role: 'img' };
+	const r = readings.get(id) || { at: 0, words: 'no value is read yet' };
+	return { role: 'slider', 'aria-valuemin': Math.floor(s.at[0]), 'aria-valuemax': Math.ceil(last(s.at)), 'aria-valuenow': Math.round(Math.max(r.at, s.at[0])), 'aria-valuetext': r.words };
+}
 const TABLE_ROWS = 20;
 /* lines: [[column, what it is]]; least: what the scale reaches at least */
 function chartFigure(name, title, lines, fmt, least) {
@@ -35,8 +42,8 @@ function chartFigure(name, title, lines, fmt, least) {
 		'figure.over-time',
 		{ 'data-key': id },
 		h('figcaption', h('b', title), lines.length > 1 ? lines.map((l, i) => h('span.line' + i, l[1])) : null),
-		h('div.chart', { 'data-own': '', 'data-key': id, tabindex: 0, role: 'img', 'aria-label': title + ' in the last ' + Math.round(last(s.at) - s.at[0]) + ' s: ' + lines.map(l => lineWords(s, l, fmt)).join('; ') + '. Arrow keys read it.' }),
-		h('p.read.small', { 'data-own': '', 'data-key': 'read', 'aria-live': 'polite' }),
+		h('div.chart', { 'data-own': '', 'data-key': id, tabindex: 0, ...readingOf(id, s), 'aria-label': title + ' in the last ' + Math.round(last(s.at) - s.at[0]) + ' s: ' + lines.map(l => lineWords(s, l, fmt)).join('; ') + '. Arrow keys read it.' }),
+		h('p.read.small', { 'data-own': '', 'data-key': 'read', 'aria-hidden': 'true' }),
 		h('details.more', { 'data-key': 'table' }, h('summary', 'The same as a table'), table(['time', ...lines.map(l => '>' + l[1])], rows.slice(0, TABLE_ROWS), title))
 	);
 }
@@ -84,14 +91,19 @@ function chartOptions(el, spec, width) {
 					{ ...axis, size: 66, values: (u, v) => v.map(spec.fmt) }
 				],
 		series: [{}, ...spec.lines.map((l, i) => ({ label: l[1], stroke: ink(INKS[i % INKS.length]), width: spec.small ? 1.3 : 1.7, dash: DASHES[i % DASHES.length], points: { show: false } }))],
-		hooks: { setCursor: [u => readChart(el, spec, u.cursor.idx)] }
+		hooks: { setCursor: [u => u.cursor.event && readChart(el, spec, u.cursor.idx)] }
 	};
 }
 function readChart(el, spec, i) {
 	const out = el.parentNode && el.parentNode.querySelector('.read'),
 		s = series(spec.name);
 	if (spec.small || !out || !known(i) || !known(s.at[i])) return;
-	out.textContent = clock(s.at[i]) + ': ' + spec.lines.map(l => (spec.lines.length > 1 ? l[1] + ' ' : '') + (known(list(s.of[l[0]])[i]) ? spec.fmt(s.of[l[0]][i]) : 'no value')).join(', ');
+	const words = clock(s.at[i]) + ': ' + spec.lines.map(l => (spec.lines.length > 1 ? l[1] + ' ' : '') + (known(list(s.of[l[0]])[i]) ? spec.fmt(s.of[l[0]][i]) : 'no value')).join(', '),
+		id = el.getAttribute('data-key');
+	out.textContent = words;
+	readings.set(id, { at: s.at[i], words });
+	const now = readingOf(id, s);
+	for (const a in now) el.setAttribute(a, now[a]);
 }
 const SPARK_PX = 96,
 	widths = new Map(); /* by element, of those that are not small: asking for it would lay out the page at once */
@@ -111,8 +123,11 @@ function drawChart(el, spec) {
 	}
 	if (one && one.until === last(s.at)) return;
 	const data = [s.at, ...spec.lines.map(l => s.of[l[0]] || s.at.map(() => null))];
-	if (one) one.plot.setData(data);
-	else drawn.set(el, (one = { plot: new uPlot(chartOptions(el, spec, width), data, el), width }));
+	if (one) {
+		const read = readings.get(el.getAttribute('data-key'));
+		one.plot.setData(data);
+		if (read && !one.plot.cursor.event) one.plot.setCursor({ left: one.plot.valToPos(read.at, 'x'), top: 0 });
+	} else drawn.set(el, (one = { plot: new uPlot(chartOptions(el, spec, width), data, el), width }));
 	one.until = last(s.at);
 }
 const HEAT = { w: 200, h: 62, left: 44 };
@@ -179,7 +194,11 @@ function drawCharts() {
 		else if (uplot === 'here') drawChart(el, spec);
 		else if (uplot === 'missing' && !spec.small) el.textContent = 'This honed was built without uPlot; the table has the values.';
 	}
-	for (const key of specs.keys()) if (!used.has(key)) specs.delete(key);
+	for (const key of specs.keys()) {
+		if (used.has(key)) continue;
+		specs.delete(key);
+		readings.delete(key);
+	}
 }
 function drawAnew() {
 	inks.clear();
@@ -195,8 +214,12 @@ document.addEventListener('keydown', ev => {
 		steps = { ArrowLeft: -1, ArrowRight: 1, Home: -SERIES, End: SERIES };
 	if (!one || !one.plot || !(ev.key in steps)) return;
 	ev.preventDefault();
+	/* from the time that was read, which new values have moved */
 	const at = one.plot.data[0],
-		from = known(one.plot.cursor.idx) ? one.plot.cursor.idx : at.length,
+		read = readings.get(ev.target.getAttribute('data-key')),
+		from = read ? at.findLastIndex(a => a <= read.at) : at.length,
 		i = Math.max(0, Math.min(at.length - 1, from + steps[ev.key]));
+	one.plot.cursor.event = null; /* of the mouse, which has had its say */
 	one.plot.setCursor({ left: one.plot.valToPos(at[i], 'x'), top: 0 });
+	readChart(ev.target, specs.get(ev.target.getAttribute('data-key')), i);
 });

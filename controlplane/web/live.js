@@ -156,6 +156,20 @@ function forget(all, prefix, names) {
 	const now = new Set(names.map(n => prefix + n));
 	for (const k of all.keys()) if (k.startsWith(prefix) && !now.has(k)) all.delete(k);
 }
+/* For who listens to the page: verdicts, ends of diagnoses and alerts are said when they come, whichever view is shown. */
+const told = {}; /* by topic: what its state had, by names */
+/* all: [[name, words]]; what the first state has is not news. */
+function tell(topic, all) {
+	const before = told[topic],
+		fresh = before ? all.filter(n => !before.has(n[0])) : [];
+	told[topic] = new Set(all.map(n => n[0]));
+	if (fresh.length) document.getElementById('news').textContent = fresh.map(n => n[1]).join('. ');
+}
+const newsOfRun = r => [
+	...things(r.verdicts).map(v => [text(r.run) + ' ' + edgeWords(v.edge), 'Verdict of diagnosis ' + text(r.run) + ', ' + text(r.type) + ': ' + verdictSentence(v).textContent]),
+	[text(r.run) + ' ' + text(r.state), 'Diagnosis ' + text(r.run) + ' of ' + text(r.type) + ': ' + text(r.state)]
+];
+const newsOfAlert = a => [text(a.number) + (a.ended ? ' ended' : ''), (a.ended ? 'Alert has ended: ' : 'Alert: ') + text(a.type) + ', ' + alertWords(a)];
 /* The page has some states when it is opened; the stream tells them again. */
 function take(topic, data, id) {
 	if (ids[topic] === id) return;
@@ -167,6 +181,8 @@ function take(topic, data, id) {
 		forget(seen, 'type/', types);
 		for (const t of things(data.types)) columnOf(t, list(data.up_to_ms));
 	}
+	if (topic === 'forest') tell(topic, things(data.runs).flatMap(newsOfRun));
+	if (topic === 'alerts') tell(topic, things(data.alerts).map(newsOfAlert));
 	if (topic === 'agents') {
 		forget(seen, 'node/', things(data.agents).map(a => text(a.node)));
 		for (const a of things(data.agents)) rememberNode(a);

@@ -95,6 +95,10 @@ async function main() {
   await check('all of them can be reached and read by the keyboard', async () => {
     await page.keyboard.press('Tab')
     const first = await page.evaluate(() => document.activeElement.textContent)
+    await page.keyboard.press('Enter')
+    const main = await page.evaluate(() => [document.activeElement.id, location.hash])
+    if (main[0] !== 'main' || main[1] !== '') return main
+    await page.focus('a.skip')
     for (let i = 0; i < 4; i++) await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.waitForSelector('h1:text-is("Alerts")')
@@ -133,10 +137,11 @@ async function main() {
     const out = await figure.locator('.read').innerText()
     await page.keyboard.press('ArrowLeft')
     const before = await figure.locator('.read').innerText()
+    const told = await figure.locator('.chart').getAttribute('aria-valuetext')
     await figure.locator('summary').click()
     const row = await figure.locator('tbody tr').first().innerText()
     const shape = /^\d\d:\d\d:\d\d: p50 [\d.]+ (µs|ms), p95 /
-    return shape.test(out) && shape.test(before) && out !== before && /^\d\d:\d\d:\d\d\s+[\d.]+ (µs|ms)/.test(row) || { out, before, row }
+    return shape.test(out) && shape.test(before) && out !== before && told === before && /^\d\d:\d\d:\d\d\s+[\d.]+ (µs|ms)/.test(row) || { out, before, told, row }
   })
   const rows = () => page.locator('table[aria-label="Edges that differ"] tbody tr').first().innerText()
   await check('what differs in a range of response times is computed anew for another range', async () => {
@@ -192,6 +197,10 @@ async function main() {
     look()
   }, selector)
   const shown = p => p.waitForFunction(() => window.shown)
+  await other.evaluate(() => {
+    window.news = []
+    new MutationObserver(() => window.news.push(document.getElementById('news').textContent)).observe(document.getElementById('news'), { childList: true, characterData: true, subtree: true })
+  })
   await record(page, 'main section:has(.state.active) form[data-act=stop] button')
   await record(other, 'main li[data-key*="shop:"]')
   await page.click('form[data-act=start] button')
@@ -223,40 +232,67 @@ async function main() {
   await check('so it does in the second tab', async () => { await other.waitForSelector('article.card table[aria-label="What if"]') })
   await page.waitForSelector('main section .state.found')
   await picture(page, 'verdict')
+  await check('the verdict and the end of the diagnosis are said to who listens, whatever is shown', async () => {
+    const heard = p => p.waitForFunction(() => {
+      const said = window.news.join('; ')
+      return /Verdict of diagnosis 1, GET \/order: .*of the variance comes from voucher in gated/.test(said) && /Diagnosis 1 of GET \/order: found/.test(said)
+    })
+    await heard(other).catch(async () => { throw new Error(await other.evaluate(() => window.news.join('; '))) })
+  })
   await view('audit')
   await check('the audit has that it was started', async () => { await page.waitForSelector('main tr:has-text("start type GET /order") .state.good') })
   await picture(page, 'audit')
 
   // ---- for everybody ----
-  const named = () => page.evaluate(() => {
-    const bad = []
-    if (document.querySelectorAll('h1').length !== 1) bad.push('h1')
-    for (const e of document.querySelectorAll('button, a, input, select')) {
-      const label = e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && [...e.labels].map(l => l.textContent.trim()).join(''))
-      if (!label) bad.push(e.outerHTML)
+  // What a screen reader is told, by Chromium's accessibility tree: each control, picture and table has a name, tables have a head for each cell, and
+  // one heading, menu, content and status each is there. Gives what is wrong.
+  const ax = await context.newCDPSession(page)
+  const CONTROLS = ['link', 'button', 'textbox', 'spinbutton', 'combobox', 'checkbox', 'slider', 'option', 'DisclosureTriangle']
+  const NAMED = [...CONTROLS, 'image', 'img', 'Canvas', 'table', 'heading', 'columnheader', 'navigation', 'region']
+  const heard = async narrow => {
+    const nodes = (await ax.send('Accessibility.getFullAXTree')).nodes, byId = new Map(nodes.map(x => [x.nodeId, x])), bad = []
+    const role = x => (x.ignored ? '' : x.role.value), name = x => ((x.name || {}).value || '').trim()
+    const is = (x, property) => ((x.properties || []).find(p => p.name === property) || { value: {} }).value.value
+    const below = (x, roles) => (x.childIds || []).map(id => byId.get(id)).filter(Boolean).flatMap(k => (roles.includes(role(k)) ? [k] : below(k, roles)))
+    const one = (what, wanted) => { const of = nodes.filter(wanted); if (of.length !== 1) bad.push(`${of.length} of: ${what}`) }
+    for (const x of nodes) {
+      if (NAMED.includes(role(x)) && !name(x)) bad.push(`${role(x)} without a name`)
+      if (role(x) && is(x, 'focusable') && ![...CONTROLS, 'heading', 'main', 'RootWebArea', 'MenuListPopup', 'generic'].includes(role(x))) bad.push(`${role(x)} ${name(x)} has the focus, and is no control`)
+      if (role(x) === 'slider' && !is(x, 'valuetext')) bad.push(`slider ${name(x)} without a value`)
+      if (role(x) !== 'table') continue
+      const heads = below(x, ['columnheader']).length
+      for (const row of below(x, ['row'])) {
+        const cells = below(row, ['columnheader', 'cell', 'gridcell']).length
+        if (heads === 0 || cells > heads || (cells < heads && !narrow)) bad.push(`table ${name(x)}: ${heads} heads, ${cells} cells`)
+      }
     }
-    for (const e of document.querySelectorAll('svg')) if (e.getAttribute('aria-hidden') !== 'true' && (e.getAttribute('role') !== 'img' || !e.getAttribute('aria-label'))) bad.push(e.outerHTML.slice(0, 80))
-    for (const e of document.querySelectorAll('[role=img], canvas')) if (!e.closest('[role=img]') || !e.closest('[role=img]').getAttribute('aria-label')) bad.push(e.outerHTML.slice(0, 80))
-    for (const e of document.querySelectorAll('table')) if (!e.getAttribute('aria-label')) bad.push('table')
-    return bad
-  })
+    one('heading of level 1', x => role(x) === 'heading' && is(x, 'level') === 1)
+    one('navigation', x => role(x) === 'navigation' && name(x) === 'Views')
+    one('content', x => role(x) === 'main')
+    one('banner', x => role(x) === 'banner')
+    if (nodes.filter(x => role(x) === 'status' && is(x, 'live') === 'polite').length < 1) bad.push('no status')
+    if (nodes.filter(role).length < 40) bad.push('few nodes: ' + nodes.filter(role).length)
+    return [...new Set(bad)].slice(0, 10)
+  }
   const all = ['types', 'forest', 'nodes', 'alerts', 'audit', 'type/GET%20%2Forder']
-  await check('in each view all controls, pictures and tables have names', async () => {
+  await check('in each view a screen reader gets names of all controls, pictures and tables, and the heads of cells', async () => {
     for (const v of all) {
       await page.goto(home + '#' + v)
       await page.waitForSelector(v.startsWith('type/') ? 'details.group[open] svg' : 'main h1')
-      const bad = await named()
+      const bad = await heard()
       if (bad.length) return { v, bad }
     }
   })
   await page.setViewportSize({ width: 360, height: 740 })
   await page.emulateMedia({ colorScheme: 'dark' })
-  await check('none is wider than a narrow screen', async () => {
+  await check('none is wider than a narrow screen, where tables are tables, too, for who listens', async () => {
     for (const v of all) {
       await page.goto(home + '#' + v)
       await page.waitForSelector(v.startsWith('type/') ? 'details.group[open] svg' : 'main h1')
       const width = await page.evaluate(() => document.documentElement.scrollWidth)
       await picture(page, 'narrow-' + v.split('/')[0])
+      const bad = await heard(true)    // there cells without text are not shown
+      if (bad.length) return { v, bad }
       if (width > 360) return { v, width }
     }
   })
