@@ -321,6 +321,8 @@ keep(struct span_set *s, struct pending *p, const struct span *span, struct err 
 		.no_begin = span->no_begin,
 		.no_end = span->no_end,
 		.node_known = span->node.len > 0,
+		.client = span->kind == SPAN_KIND_CLIENT,
+		.server = span->kind == SPAN_KIND_SERVER,
 		.file = at.file,
 		.offset = at.offset };
 	k->node = reading_node(s->r, span->node.s, span->node.len);

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/hash_table.h"
+#include "formats/node_clocks.h"
 #include "formats/tree.h"
 
 enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
@@ -43,6 +44,7 @@ struct tree {
 	struct tree_mark *marks, *spare;
 	uint32_t cap;
 	struct hash_table by_id; /* spans of this trace */
+	struct node_clocks *clocks;
 };
 
 struct tree_builder {
@@ -64,7 +66,8 @@ tree_new(struct span_names *n, struct labels *l)
 	t->names = n;
 	t->fork_label = labels_silent(l, RECORD_FORK);
 	t->join_label = labels_silent(l, RECORD_JOIN);
-	if (t->fork_label != LABEL_NONE && t->join_label != LABEL_NONE)
+	t->clocks = node_clocks_new();
+	if (t->fork_label != LABEL_NONE && t->join_label != LABEL_NONE && t->clocks != NULL)
 		return t;
 	tree_free(t);
 	return NULL;
@@ -80,6 +83,7 @@ tree_free(struct tree *t)
 	free(t->marks);
 	free(t->spare);
 	hash_table_release(&t->by_id);
+	node_clocks_free(t->clocks);
 	free(t);
 }
 
@@ -358,16 +362,20 @@ add_ns(int64_t a, int64_t b)
 	return sum > TIME_MAX_NS ? TIME_MAX_NS : sum < -TIME_MAX_NS ? -TIME_MAX_NS : sum;
 }
 
-/* The least shift that moves a child on another clock into its parent; 0: none needed or possible. */
+/* The least shift that moves a child on another clock into its parent; 0: none needed or possible.
+ * ahead_ns: the most that a server's clock can be ahead of its client's; 0: they are none. */
 static int64_t
-skew_ns(const struct tree_span *p, const struct tree_span *c, bool follows)
+skew_ns(const struct tree_span *p, const struct tree_span *c, bool follows, int64_t ahead_ns)
 {
 	bool fits = c->end_ns - c->begin_ns <= p->end_ns - p->begin_ns;
+	int64_t over_ns = c->end_ns - p->end_ns;
 
 	if (c->begin_ns < p->begin_ns && (fits || follows))
 		return p->begin_ns - c->begin_ns;
 	if (c->begin_ns >= p->end_ns && c->end_ns > p->end_ns && fits && !follows)
-		return p->end_ns - c->end_ns;
+		return -over_ns;
+	if (c->begin_ns >= p->begin_ns && over_ns > 0 && over_ns <= ahead_ns && fits)
+		return -over_ns;
 	return 0;
 }
 
@@ -376,13 +384,18 @@ move(struct tree_builder *b, const struct tree_span *p, uint32_t parent, uint32_
 {
 	struct tree_span *c = &b->t->members[child];
 	const struct kept_span *ps = &b->spans[parent], *cs = &b->spans[child];
-	int64_t skew;
+	int64_t skew, ahead = 0;
 
 	c->shift_ns = p->shift_ns;
 	c->begin_ns = c->nowhere ? p->begin_ns : add_ns(cs->begin_ns, c->shift_ns);
 	c->end_ns = c->nowhere ? p->begin_ns : add_ns(cs->end_ns, c->shift_ns);
 	if (!is_timed(ps) || !is_timed(cs) || !ps->node_known || !cs->node_known ||
-	    ps->node == cs->node || (skew = skew_ns(p, c, cs->follows)) == 0)
+	    ps->node == cs->node)
+		return;
+	if (ps->client && cs->server)
+		ahead = node_clocks_note(
+		    b->t->clocks, ps->node, cs->node, c->begin_ns - p->begin_ns);
+	if ((skew = skew_ns(p, c, cs->follows, ahead)) == 0)
 		return;
 	count_span(b, child, SKIP_SKEW,
 	    " lay outside of its parent by another node's clock, and was moved");

@@ -19,7 +19,8 @@
  *    begins after the parent's end, and is not longer than the parent, is attributed to clock skew:
  *    it is moved into the parent by the least distance, with its descendants. More than the least
  *    distance would assume message delays (Jaeger centres the child, which assumes equal delays
- *    both ways).
+ *    both ways). So is a server's span that begins in its client's and ends after it, but only as far as the
+ *    node's clock can be ahead by the pairs before (node_clocks.h), and else cut: a server ends its span after its answer.
  *  - A span without a begin, or without an end, gets the closest one that its children prove: the
  *    begin of the first of them, the end of the last (of a child that follows: its begin). So its
  *    children stay where they are, and the rest of its time counts as its parent's. If they prove
@@ -43,6 +44,7 @@ struct kept_span { /* a span of a pending trace */
 	uint64_t nvalues : 8; /* at most RECORD_VALUES_MAX */
 	uint64_t has_parent : 1, follows : 1, node_known : 1;
 	uint64_t no_begin : 1, no_end : 1; /* not known */
+	uint64_t client : 1, server : 1;   /* its kind */
 };
 
 struct tree; /* working memory, reused from trace to trace */

@@ -174,6 +174,25 @@ say_left_out(struct otel *o, const struct otel_source_stats *s, struct mono now,
 	r->said_at = now;
 }
 
+/* The first time at once, then at most once a minute. */
+static void
+say_clocks(struct otel *o, const struct otel_source_stats *s, struct mono now)
+{
+	struct otel_report *r = &o->report;
+
+	if (s->hosts_ahead == r->said_ahead ||
+	    (r->said_ahead_at.ns != 0 && mono_since_ns(now, r->said_ahead_at) < SAY_EVERY_NS))
+		return;
+	if (s->hosts_ahead == 0)
+		otel_log(o, LOG_INFO, "no host's clock is ahead by more than 1 s any more");
+	else
+		otel_log(o, LOG_WARN,
+		    "the clocks of %u hosts are ahead by more than 1 s, since their spans end in the future: their requests are put earlier",
+		    s->hosts_ahead);
+	r->said_ahead = s->hosts_ahead;
+	r->said_ahead_at = now;
+}
+
 static void
 trim_memory(struct otel *o, struct mono now)
 {
@@ -196,6 +215,7 @@ otel_report_turn(struct otel *o, struct mono now)
 	otel_source_stats(o->source, &s);
 	post_status(o, &s);
 	say_left_out(o, &s, now, false);
+	say_clocks(o, &s, now);
 	trim_memory(o, now);
 }
 

@@ -43,6 +43,8 @@ struct otel_report { /* otel_report.c: what is reported, and said in the log */
 	double peak[QUEUES];
 	struct otel_source_stats said; /* as of the last line in the log */
 	uint64_t said_full, said_points, said_displaced;
+	uint32_t said_ahead; /* hosts */
+	struct mono said_ahead_at;
 };
 
 struct otel_told {                  /* otel_services.c: of which services the controller was told */

@@ -12,6 +12,7 @@
 #include "formats/otlp.h"
 #include "formats/reading.h"
 #include "otel/spans/event_names.h"
+#include "otel/spans/host_clocks.h"
 #include "otel/spans/services.h"
 #include "otel/spans/shares.h"
 #include "otel/spans/span_points.h"
@@ -29,6 +30,7 @@ struct otel_source {
 	struct labels *labels; /* that readings need; no spans become traces there */
 	struct reading *readings[SPAN_FORMATS]; /* made when the first body of that format comes */
 	struct wall_offset clock;
+	struct host_clocks *hosts;
 	struct want want; /* in the arena */
 	struct arena arena;
 	struct mono probe_until, now;
@@ -85,6 +87,16 @@ whole(void *ctx, int64_t begin_ns, int64_t end_ns)
 	const struct otel_source *s = ctx;
 
 	return shares_least(&s->shares, begin_ns, end_ns) > 0;
+}
+
+/* Less than future_ns is left as it is: the arrival of a span is no exact measure. */
+static int64_t
+ahead(void *ctx, const struct span *top)
+{
+	const struct otel_source *s = ctx;
+	int64_t ns = host_clocks_ahead_ns(s->hosts, top);
+
+	return ns > s->o.future_ns ? ns : 0;
 }
 
 void
@@ -149,7 +161,7 @@ int
 otel_source_new(struct otel_source **ret, const struct otel_source_options *o, struct err *e)
 {
 	struct otel_source *s = calloc(1, sizeof *s);
-	struct span_records_options r = { o->names_max_bytes, choose, whole, s };
+	struct span_records_options r = { o->names_max_bytes, choose, whole, ahead, s };
 	int rc = ERR_MEMORY;
 
 	if (s == NULL)
@@ -158,7 +170,7 @@ otel_source_new(struct otel_source **ret, const struct otel_source_options *o, s
 	s->watermark_ns = INT64_MIN;
 	shares_add(&s->shares, 1, INT64_MIN);
 	if ((s->labels = labels_new()) == NULL || (s->services = services_new()) == NULL ||
-	    (s->events = event_names_new()) == NULL)
+	    (s->events = event_names_new()) == NULL || (s->hosts = host_clocks_new()) == NULL)
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 	else if ((rc = gather_new(&s->gather, &o->gather, e)) == 0)
 		rc = span_records_new(&s->records, &r, e);
@@ -178,6 +190,7 @@ otel_source_free(struct otel_source *s)
 	gather_free(s->gather);
 	services_free(s->services);
 	event_names_free(s->events);
+	host_clocks_free(s->hosts);
 	span_records_free(s->records);
 	for (int i = 0; i < SPAN_FORMATS; i++)
 		reading_free(s->readings[i]);
@@ -237,7 +250,7 @@ reject(struct otel_source *s, const struct span *span, const char *why)
 {
 	s->receipt->rejected++;
 	say(s->receipt, "span %016llx: %s", (unsigned long long)span->id, why);
-	gather_cut(s->gather, span->trace);
+	gather_cut(s->gather, span->trace, s->now);
 	return 0;
 }
 
@@ -297,6 +310,7 @@ take_span(void *ctx, const struct span *from, struct err *e)
 	char point[POINT_NAME_MAX];
 	struct span span = *from;
 	struct receipt *r = s->receipt;
+	int64_t lead_ns;
 	(void)e;
 
 	s->stats.spans++;
@@ -307,8 +321,13 @@ take_span(void *ctx, const struct span *from, struct err *e)
 		return reject(s, from, "it has no begin or no end, or ends before it begins");
 	span.begin_ns = wall_offset_mono_ns(&s->clock, span.begin_ns);
 	span.end_ns = wall_offset_mono_ns(&s->clock, span.end_ns);
-	if (span.end_ns > s->now.ns + s->o.future_ns)
-		return reject(s, from, "it ends in the future: the clock of its host is off");
+	lead_ns = span.end_ns - s->now.ns;
+	if (lead_ns <= s->o.past_ns)
+		host_clocks_note(s->hosts, from, lead_ns);
+	if (lead_ns > s->o.future_ns &&
+	    lead_ns > s->o.future_ns + host_clocks_ahead_ns(s->hosts, from))
+		return reject(s, from,
+		    "it ends in the future: the clock of its host is off, which is reckoned with from the next request on");
 	if (span.end_ns < s->now.ns - s->o.past_ns || span.begin_ns < 0)
 		return reject(
 		    s, from, "it is too old: it ended, or this machine started, long ago");
@@ -426,6 +445,7 @@ read_body(struct otel_source *s, enum span_format format, const void *body, size
 	if ((rc = reading_for(s, format, &r, e)) != 0)
 		return rc;
 	rc = reading_memory(r, body, len, &why);
+	host_clocks_body(s->hosts);
 	count_skips(r, ret, &broken);
 	if (rc == ERR_MEMORY)
 		return err_set(e, rc, "%s", why.text);
@@ -476,7 +496,7 @@ otel_source_poll(
 	span_records_reset(s->records);
 	*ret = (struct source_output){ 0 };
 	while (n < POLL_RECORDS && rc == 0 && (t = gather_next(s->gather, now, all)) != NULL) {
-		n += 4 * t->nspans;
+		n += 1 + 4 * t->nspans;
 		rc = span_records_add(s->records, t, e);
 		if (rc != 0 && t->spans != NULL)
 			lose(s, LOSS_QUEUE, t->spans->span.begin_ns, t->spans->span.end_ns);
@@ -530,6 +550,7 @@ void
 otel_source_stats(const struct otel_source *s, struct otel_source_stats *ret)
 {
 	*ret = s->stats;
+	ret->hosts_ahead = host_clocks_count_ahead(s->hosts, s->o.future_ns);
 	gather_stats(s->gather, &ret->gather);
 	span_records_stats(s->records, &ret->records);
 }

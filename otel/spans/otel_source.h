@@ -32,9 +32,10 @@ struct otel_source_options {
 	struct gather_options gather;
 	size_t names_max_bytes;
 	int64_t delay_ns;
+	/* A span that ends later than this after now is refused, beyond what its host's clock is known to be ahead (host_clocks.h). */
+	int64_t future_ns;
 	int64_t
-	    future_ns; /* a span that ends this much after now is refused: its host's clock is off */
-	int64_t past_ns; /* one that ended this long ago, too */
+	    past_ns; /* one that ended this long ago, too; and no clock is believed to be further ahead */
 };
 
 /* What is switched in programs by other means than gates; functions may be NULL. */
@@ -64,6 +65,7 @@ struct otel_source_stats {
 	uint64_t rejected, lost, again;
 	uint64_t delayed; /* came later than delay_ns after their end */
 	uint64_t clock_steps;
+	uint32_t hosts_ahead; /* now, by more than future_ns: their requests are put earlier */
 };
 
 /* ERR_MEMORY. */

@@ -254,11 +254,14 @@ gather_add(struct gather *g, const struct span *s, struct mono now)
 }
 
 void
-gather_cut(struct gather *g, struct trace_id id)
+gather_cut(struct gather *g, struct trace_id id, struct mono now)
 {
 	uint64_t key;
 	struct held_trace *t = find(g, id, &key);
 
+	if (t == NULL && !lately_has(&g->traces, trace_hash(g, id)) &&
+	    g->stats.bytes + sizeof *t + CHUNK_BYTES <= g->o.bytes_max)
+		t = trace_new(g, id, key, now.ns, now);
 	if (t != NULL)
 		t->cut = true;
 }

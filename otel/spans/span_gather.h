@@ -62,8 +62,9 @@ void gather_free(struct gather *g); /* NULL is fine */
 /* Keeps the span, whose times are on any clock, packed (span_pack.h). O(length). Out of memory counts as FULL. */
 enum gathered gather_add(struct gather *g, const struct span *s, struct mono now);
 
-/* A span of this trace was left out elsewhere: the trace, if it is held, is cut. */
-void gather_cut(struct gather *g, struct trace_id id);
+/* A span of this trace was left out elsewhere: the trace is cut, also if its other spans come later. One of which none comes is handed out without
+ * spans. O(1). */
+void gather_cut(struct gather *g, struct trace_id id, struct mono now);
 
 /* The next trace that is due, until gather_trace_free(), which comes before the next call; or NULL. all: due or not, at the end of the
  * program. Out of memory: it is cut. O(its length). */

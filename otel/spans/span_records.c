@@ -76,6 +76,9 @@ struct span_records {
 	uint32_t order_cap;
 	struct point_time *points;
 	uint32_t points_cap;
+	int64_t
+	    *shifts_ns; /* of the units at hand: their times - those that their spans came with */
+	uint32_t shifts_cap;
 	struct kept_trace *traces;
 	struct arena values;
 	struct span_records_stats stats;
@@ -136,6 +139,7 @@ span_records_free(struct span_records *s)
 	free(s->batch);
 	free(s->spans);
 	free(s->points);
+	free(s->shifts_ns);
 	free(s->records);
 	free(s->sorted);
 	free(s->order);
@@ -372,6 +376,42 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
 	return true;
 }
 
+/* ---- clocks ---- */
+
+/*
+ * By how much each unit was moved from the times of its span: what is in it is moved by the same. A unit that was moved by itself fits into its parent, so
+ * it was not cut there (formats/tree.h), and its begin says it. Any other was moved with its parent; if it was cut, at its begin, its end or both,
+ *
+ *	end - end of its span <= move of its parent <= begin - begin of its span
+ *
+ * Parents are before their children. False: out of memory.
+ */
+static bool
+find_shifts(struct span_records *s, const struct trace *t)
+{
+	if (!array_reserve(s->shifts_ns, s->shifts_cap, t->nunits))
+		return false;
+	for (uint32_t i = 0; i < t->nunits; i++) {
+		const struct unit *u = &t->units[i];
+		uint32_t at = hash_table_find(&s->by_id, hash_u64(u->id));
+		const struct span *span;
+		int64_t by_begin, by_end;
+
+		assert(at != HASH_TABLE_NONE);
+		span = &s->spans[at].from->span;
+		by_begin = t->events[u->first].time_ns - span->begin_ns;
+		by_end = end_of(t, u) - span->end_ns;
+		s->shifts_ns[i] = by_begin;
+		if (u->fork != TRACE_NONE) {
+			int64_t parent = s->shifts_ns[t->events[u->fork].unit];
+
+			if (by_end <= parent && parent <= by_begin)
+				s->shifts_ns[i] = parent;
+		}
+	}
+	return true;
+}
+
 /* ---- points ---- */
 
 /* The label of a point in a unit of that service, "SERVICE/PROVIDER NAME ENDING" without the spaces; its fields are these attributes, without the
@@ -500,10 +540,14 @@ has_times(struct point_time ret[2], const struct span_records *s, const struct t
 	uint32_t unit = hash_table_find(&h->by_unit, hash_u64(above->span.id));
 	const struct unit *u = unit != HASH_TABLE_NONE ? &h->trace->units[unit] : NULL;
 	const struct event *events = h->trace->events;
+	struct span span = s->spans[point].from->span;
 
-	return u != NULL && u->count > 1 &&
-	       point_times(ret, &s->spans[point].from->span, point, events[u->first].time_ns,
-		   events[u->first + u->count - 1].time_ns);
+	if (u == NULL || u->count < 2)
+		return false;
+	span.begin_ns += s->shifts_ns[unit];
+	span.end_ns += s->shifts_ns[unit];
+	return point_times(
+	    ret, &span, point, events[u->first].time_ns, events[u->first + u->count - 1].time_ns);
 }
 
 /* The records of the points of the tree at hand. False: out of memory. O(n log n). */
@@ -541,7 +585,8 @@ add_event(
 {
 	const struct unit *u = &h->trace->units[unit];
 	int64_t first_ns = h->trace->events[u->first].time_ns,
-		last_ns = h->trace->events[u->first + u->count - 1].time_ns, ns = e->time_ns;
+		last_ns = h->trace->events[u->first + u->count - 1].time_ns,
+		ns = e->time_ns + s->shifts_ns[unit];
 	uint32_t label = LABEL_NONE;
 
 	ns = ns < last_ns ? ns : last_ns - 1;
@@ -588,6 +633,7 @@ add_records(struct span_records *s, const struct trace *t, struct span_choice ch
 		ok = hash_table_put(&h.by_unit, hash_u64(t->units[u].id), u);
 	for (uint32_t i = 0; i < t->nevents && ok; i++)
 		ok = add_record(s, &h, &t->events[i]);
+	ok = ok && find_shifts(s, t);
 	if (ok)
 		ok = add_events(s, &h, chosen.points);
 	points = s->nrecords;
@@ -769,11 +815,22 @@ leave_out(struct span_records *s, uint32_t list)
 		s->stats.incomplete_spans++;
 }
 
+/* By how much the clock of the tree's first span is ahead. begin: as below. */
+static int64_t
+ahead_of(const struct span_records *s, uint32_t first, uint32_t begin)
+{
+	for (uint32_t i = first; begin == NO_SPAN && i != NO_SPAN; i = s->spans[i].next)
+		if (!s->spans[i].from->span.has_parent)
+			begin = i;
+	return begin != NO_SPAN ? s->o.ahead_ns(s->o.ctx, &s->spans[begin].from->span) : 0;
+}
+
 /* Makes the records of the spans of a list. begin: the span that has no parent here, or NO_SPAN. */
 static int
 make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
 {
 	struct trace_id id = s->spans[first].from->span.trace;
+	int64_t ahead_ns = ahead_of(s, first, begin);
 	int rc = 0;
 
 	if (lacks_parent_of_point(s, first)) {
@@ -791,6 +848,9 @@ make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
 		span.has_parent &= i != begin;
 		if (s->spans[i].parent != NO_SPAN)
 			span.parent = s->spans[s->spans[i].parent].from->span.id;
+		/* Not before this machine started. */
+		span.begin_ns = span.begin_ns > ahead_ns ? span.begin_ns - ahead_ns : 0;
+		span.end_ns = span.end_ns > ahead_ns ? span.end_ns - ahead_ns : 0;
 		rc = reading_span(s->reading, &span, e);
 		s->fed++;
 	}

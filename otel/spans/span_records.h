@@ -49,6 +49,9 @@ struct span_records_options {
 	    bool called, uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
 	/* Of one whose caller has chosen it: whether all points that are on were on for it. */
 	bool (*whole)(void *ctx, int64_t begin_ns, int64_t end_ns);
+	/* By how much the clock of the host is ahead on which this span began a request, or an entry: the whole tree is put so much earlier. Its other
+	 * hosts' clocks are brought onto that one by formats/tree.h. */
+	int64_t (*ahead_ns)(void *ctx, const struct span *top);
 	void *ctx;
 };
 

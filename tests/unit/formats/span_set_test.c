@@ -11,6 +11,7 @@ struct row { /* a span; parent 0: none */
 	int64_t begin_ns, end_ns; /* UNKNOWN: not known */
 	const char *node;
 	bool follows;
+	enum span_kind kind;
 };
 
 static struct text_view
@@ -28,6 +29,7 @@ add(struct kit *k, uint64_t trace, const struct row *row)
 		.parent = row->parent,
 		.has_parent = row->parent != 0,
 		.follows = row->follows,
+		.kind = (uint8_t)row->kind,
 		.no_begin = row->begin_ns == UNKNOWN,
 		.no_end = row->end_ns == UNKNOWN,
 		.begin_ns = row->begin_ns,
@@ -276,6 +278,41 @@ nothing_else_is_corrected(void **state)
 	    { 4, 1, 3000, 9000, "b" }, { 5, 1, 5000, 5100, "b", true });
 	assert_int_equal(kit_skipped(&k, SKIP_SKEW), 0);
 	expect_path(&k, "s.1 1000");
+}
+
+/* A client that waits from 100 to 900, and its server. */
+static void
+add_call(struct kit *k, uint64_t trace, int64_t begin_ns, int64_t end_ns, enum span_kind kind)
+{
+	add(k, trace, &(struct row){ 1, 0, 0, 1000, "a" });
+	add(k, trace, &(struct row){ 2, 1, 100, 900, "a", false, SPAN_KIND_CLIENT });
+	add(k, trace, &(struct row){ 3, 2, begin_ns, end_ns, "b", false, kind });
+	assert_int_equal(reading_complete(k->r, (struct trace_id){ 0, trace }, &k->e), 0);
+}
+
+/* A server that ends after its client is moved as far as its clock can be ahead: as no server before began sooner after its client. */
+static void
+a_clock_that_is_ahead_by_less_than_a_call_is_corrected(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	add_call(&k, 1, 400, 1000, SPAN_KIND_SERVER);
+	assert_string_equal(unit_text(&k, k.traces[0], 2), "b300 e900");
+	assert_int_equal(kit_skipped(&k, SKIP_SKEW), 1);
+	add_call(&k, 2, 400, 1000, SPAN_KIND_INTERNAL); /* its parent may not have waited */
+	assert_string_equal(unit_text(&k, k.traces[1], 2), "b400 e900");
+	add_call(&k, 3, 170, 1000, SPAN_KIND_SERVER); /* longer than the call */
+	assert_string_equal(unit_text(&k, k.traces[2], 2), "b170 e900");
+	/* By that one the clock is ahead by 70 at most: this one was late to end, and began late. */
+	add_call(&k, 4, 400, 1000, SPAN_KIND_SERVER);
+	assert_string_equal(unit_text(&k, k.traces[3], 2), "b400 e900");
+	add_call(&k, 5, 400, 960, SPAN_KIND_SERVER);
+	assert_string_equal(unit_text(&k, k.traces[4], 2), "b340 e900");
+	for (uint32_t i = 0; i < k.ntraces; i++)
+		check_trace(&k, k.traces[i]);
+	kit_end(&k);
 }
 
 /* ---- invalid ids ---- */
@@ -786,6 +823,7 @@ main(void)
 		cmocka_unit_test(a_following_span_is_not_waited_for),
 		cmocka_unit_test(small_overlaps_are_treated_as_sequential),
 		cmocka_unit_test(another_nodes_clock_is_corrected),
+		cmocka_unit_test(a_clock_that_is_ahead_by_less_than_a_call_is_corrected),
 		cmocka_unit_test(nothing_else_is_corrected),
 		cmocka_unit_test(of_duplicates_the_first_is_kept),
 		cmocka_unit_test(circles_are_left_out),

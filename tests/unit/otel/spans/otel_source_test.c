@@ -508,9 +508,14 @@ what_is_refused_is_told_and_its_trace_left_out(void **state)
 	send_span(&k, "a", 2, 0, 1, "x", 10050, 10060, "", 10200);
 	assert_int_equal(k.receipt.rejected, 1);
 	assert_int_equal(k.receipt.taken, 0);
+	send_span(
+	    &k, "a", 3, 2, 1, "x", 10050, 10040, "", 10200); /* before all others of its trace */
+	assert_int_equal(k.receipt.rejected, 1);
+	send_span(&k, "a", 3, 1, 0, "x", 10000, 10100, "", 10200);
+	assert_int_equal(k.receipt.taken, 1);
 	poll_all(&k, 20000);
-	assert_int_equal(stats_of(&k).records.incomplete, 1);
-	assert_int_equal(stats_of(&k).rejected, 4);
+	assert_int_equal(stats_of(&k).records.incomplete, 2);
+	assert_int_equal(stats_of(&k).rejected, 5);
 	kit_end(&k);
 }
 
@@ -910,6 +915,177 @@ a_link_to_a_span_that_ended_before_is_the_cause(void **state)
 	kit_end(&k);
 }
 
+/* ---- clocks of other hosts ---- */
+
+enum { CALL_MS = 100, CALLS = 2000 }; /* a request each 100 ms */
+
+/* One span with kind and an event in its middle; times in us by the clock of its host. */
+static void
+send_from(struct kit *k, const char *host, unsigned trace, unsigned id, unsigned parent,
+    const char *name, int kind, int64_t begin_us, int64_t end_us, int64_t now_us)
+{
+	char above[40] = "";
+
+	if (parent != 0)
+		snprintf(above, sizeof above, "\"parentSpanId\":\"%016x\",", parent);
+	buf_reset(&k->body);
+	buf_printf(&k->body,
+	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"%s\"}},"
+	    "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"%s.example\"}}]},\"scopeSpans\":[{\"spans\":["
+	    "{\"traceId\":\"00000000000000aa%016x\",\"spanId\":\"%016x\",%s\"name\":\"%s\",\"kind\":%d,"
+	    "\"startTimeUnixNano\":\"%lld\",\"endTimeUnixNano\":\"%lld\",\"events\":[{\"timeUnixNano\":\"%lld\",\"name\":\"half\"}]}]}]}]}",
+	    host, host, trace, id, above, name, kind, (long long)(WALL + begin_us * 1000),
+	    (long long)(WALL + end_us * 1000), (long long)(WALL + (begin_us + end_us) / 2 * 1000));
+	assert_int_equal(otel_source_receive(k->s, SPANS_OTLP_JSON, k->body.data, k->body.len,
+			     (struct mono){ now_us * 1000 }, &k->receipt, &k->e),
+	    0);
+}
+
+struct call_times { /* of a trace, as assembled */
+	int64_t root_us, client_us, client_end_us, server_us, server_end_us, half_us;
+	uint64_t number;
+};
+
+static int64_t
+time_us(struct kit *k, const struct trace *t, const char *label)
+{
+	const struct event *e = find_event(k, t, label);
+
+	if (e == NULL)
+		fail_msg("trace %llu has no %s", (unsigned long long)t->id, label);
+	return e->time_ns / 1000;
+}
+
+static bool
+next_call(struct kit *k, struct call_times *ret)
+{
+	struct trace *t = assemble_next(k->a);
+
+	if (t == NULL)
+		return false;
+	assert_true(trace_is_evidence(t));
+	*ret = (struct call_times){ time_us(k, t, "front/hone:request_begin(GET)"),
+		time_us(k, t, "front/hone:unit_begin(call)"),
+		time_us(k, t, "front/hone:unit_end(call)"),
+		time_us(k, t, "back/hone:unit_begin(serve)"),
+		time_us(k, t, "back/hone:unit_end(serve)"), time_us(k, t, "back/event:half"),
+		t->id };
+	trace_free(t);
+	return true;
+}
+
+/*
+ * Requests of 50 ms on the host "front", of which a call takes 40 ms, of which 30 ms are on the host "back". By the clocks of the hosts, which are ahead of
+ * this machine's by what the functions say, in us. Of most of them a trace is made, in which the server is within its client, takes 30 ms, and has its event
+ * in its middle. The first ones are lost: before that nothing says what the clock is.
+ */
+static void
+take_calls(struct kit *k, int64_t (*front_us)(unsigned call), int64_t (*back_us)(unsigned call),
+    uint32_t lost_max)
+{
+	const struct otel_source_options o = { { 16 << 20, 1000, 2 * S, 60 * S }, 1 << 20, 3 * S,
+		1 * S, 600 * S };
+	struct call_times c;
+	uint32_t n = 0;
+
+	kit_begin(k, &o);
+	for (unsigned i = 1; i <= CALLS; i++) {
+		int64_t at = 10000000 + (int64_t)i * CALL_MS * 1000, f = at + front_us(i),
+			b = at + back_us(i);
+
+		send_from(k, "back", i, 3, 2, "serve", SPAN_KIND_SERVER, b + 10000, b + 40000,
+		    at + 60000);
+		send_from(
+		    k, "front", i, 2, 1, "call", SPAN_KIND_CLIENT, f + 5000, f + 45000, at + 60000);
+		send_from(k, "front", i, 1, 0, "GET", SPAN_KIND_SERVER, f, f + 50000, at + 60000);
+		poll_all(k, at / 1000 + 60);
+	}
+	poll_all(k, 10000 + CALLS * CALL_MS + 3000);
+	poll_all(k, 10000 + CALLS * CALL_MS + 9000);
+	for (; next_call(k, &c); n++) {
+		int64_t at = 10000000 + (int64_t)c.number * CALL_MS * 1000;
+
+		assert_true(c.root_us <= at + 1000000 && c.root_us >= at - 50000);
+		assert_int_equal(c.client_us, c.root_us + 5000);
+		assert_int_equal(c.client_end_us, c.root_us + 45000);
+		assert_true(c.client_us <= c.server_us && c.server_end_us <= c.client_end_us);
+		assert_int_equal(c.server_end_us - c.server_us, 30000);
+		assert_int_equal(c.half_us - c.server_us, 15000);
+	}
+	assert_true(n <= CALLS && n >= CALLS - lost_max);
+	assert_int_equal(stats_of(k).records.incomplete, CALLS - n);
+	kit_end(k);
+}
+
+static int64_t
+in_time(unsigned call)
+{
+	(void)call;
+	return 0;
+}
+
+/* By 3 s, and by 20 us more with each call: 200 ppm. */
+static int64_t
+seconds_ahead(unsigned call)
+{
+	return 3000000 + (int64_t)call * 20;
+}
+
+static int64_t
+seconds_behind(unsigned call)
+{
+	return -seconds_ahead(call);
+}
+
+/* From 10 ms behind to 50 ms ahead: 300 ppm. Between, the server's time is partly within the client's. */
+static int64_t
+drifts_through(unsigned call)
+{
+	return -10000 + (int64_t)call * 30;
+}
+
+static void
+a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	take_calls(&k, in_time, in_time, 0);
+	take_calls(&k, in_time, seconds_ahead, 1);
+	take_calls(&k, seconds_ahead, in_time, 1);
+	take_calls(&k, seconds_ahead, seconds_ahead, 1);
+	take_calls(&k, in_time, seconds_behind, 0);
+}
+
+static void
+durations_hold_while_a_clock_drifts_through_ours(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	take_calls(&k, in_time, drifts_through, 0);
+	take_calls(&k, drifts_through, in_time, 0);
+}
+
+/* A wrong time among right ones moves no other request, and is refused, as on a host that is not known. */
+static void
+one_span_with_a_wrong_time_is_refused(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	send_from(&k, "front", 1, 1, 0, "GET", SPAN_KIND_SERVER, 10000000, 10050000, 10060000);
+	send_from(&k, "front", 2, 1, 0, "GET", SPAN_KIND_SERVER, 10100000, 60150000, 10160000);
+	assert_int_equal(k.receipt.rejected, 1);
+	assert_non_null(strstr(k.receipt.why, "in the future"));
+	send_from(&k, "front", 3, 1, 0, "GET", SPAN_KIND_SERVER, 10200000, 10250000, 10260000);
+	send_from(&k, "front", 4, 1, 0, "GET", SPAN_KIND_SERVER, 10300000, 60350000, 10360000);
+	assert_int_equal(k.receipt.rejected, 1);
+	assert_int_equal(stats_of(&k).hosts_ahead, 0);
+	kit_end(&k);
+}
+
 /* Every span has a name of its own: labels are bounded, and the rest is "other". */
 static void
 labels_are_bounded(void **state)
@@ -955,6 +1131,9 @@ main(void)
 		cmocka_unit_test(
 		    a_span_that_comes_too_late_is_a_loss_and_one_that_comes_again_is_none),
 		cmocka_unit_test(a_step_of_the_wall_clock_is_a_loss),
+		cmocka_unit_test(a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first),
+		cmocka_unit_test(durations_hold_while_a_clock_drifts_through_ours),
+		cmocka_unit_test(one_span_with_a_wrong_time_is_refused),
 		cmocka_unit_test(rates_choose_by_type),
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(events_of_spans_are_points_with_keys),
