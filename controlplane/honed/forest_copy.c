@@ -280,7 +280,7 @@ forest_copy_ask(struct forest_copy *c, struct mono now)
 	const struct forest_entry x = { .kind = FOREST_ASK };
 	struct buf b = { 0 };
 
-	if (c->store == NULL || c->follow.whole || c->follow.state_on ||
+	if (c->store == NULL || (c->follow.whole && !c->follow.unread) || c->follow.state_on ||
 	    (mono_since_ns(now, c->came) < CALM_NS && mono_since_ns(now, c->lost) < LOST_NS) ||
 	    (c->asked.ns != 0 && mono_since_ns(now, c->asked) < c->pause_ns))
 		return;

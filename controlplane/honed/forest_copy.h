@@ -42,7 +42,7 @@ bool forest_copy_whole(const struct forest_copy *c);
 uint64_t forest_copy_entries(const struct forest_copy *c);
 /* This decider has the term: notes it in PATH.led, as its own files are newer from here on than those that the log has of this term and before. */
 void forest_copy_lead(const struct forest_copy *c, uint64_t term);
-/* Asks the leader for a full state, if one is needed and none comes: when no entry has come for 2 s, or 30 s after the copy was whole; again
+/* Asks the leader for a full state, if one is needed (also since the last entries could not be read) and none comes: when no entry has come for 2 s, or 30 s after the copy was whole; again
  * after 10 s, and after twice as long for each state that began and could not be taken, up to 1 h. */
 void forest_copy_ask(struct forest_copy *c, struct mono now);
 
