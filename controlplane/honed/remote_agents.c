@@ -22,6 +22,7 @@ enum {
 	END_MS = 2000,
 	TRACES_STEP = 2000,
 	READ_MS = 250,
+	STOOD_STILL_MS = 1000,
 	WAIT_MS = 20,
 	BURST_MS = 50,
 	ORDERS_BYTES = 512 << 10
@@ -385,7 +386,12 @@ remote_agents_send(struct remote_agents *r)
 {
 	struct mono now = clock_mono();
 
-	/* After a long step orders wait until the log was read. */
+	/* After a long step, as with a disk that is slow at commits, the log is read before orders and the beat: without beats, another one would take
+	 * over. */
+	if (!may_order(r, now)) {
+		remote_agents_take(r);
+		now = clock_mono();
+	}
 	if (may_order(r, now) && (r->orders.n > 0 || mono_since_ns(now, r->told) >= RELAY_BEAT_NS))
 		flush_orders(r);
 	if (r->feed != NULL)
@@ -527,6 +533,18 @@ drop_agents(struct remote_agents *r, uint32_t gate, bool refused, const char *wh
 			order(r, a, RELAY_REFUSE, why, strlen(why));
 		agent_left(r, a, why);
 	}
+}
+
+/* What a gate says while this decider stands still is heard later, so that time is not the gate's silence. */
+static void
+forgive_gates(struct remote_agents *r, struct mono now)
+{
+	int64_t still_ns = mono_since_ns(now, r->read);
+
+	if (still_ns < STOOD_STILL_MS * MS_NS)
+		return;
+	for (uint32_t i = 0; i < r->ngates; i++)
+		r->gates[i].heard.ns += still_ns;
 }
 
 static void
@@ -831,6 +849,7 @@ remote_agents_take(struct remote_agents *r)
 	struct kafka_message m;
 	bool drained = true;
 
+	forgive_gates(r, clock_mono());
 	while (kafka_link_next(&r->kafka, 0, &m) == KAFKA_MESSAGE) {
 		struct err e;
 		int rc;
