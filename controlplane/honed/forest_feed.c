@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "controlplane/honed/forest_files.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -13,6 +14,7 @@
 #define STATE_AGAIN_NS (5 * SECOND_NS)
 #define ASKED_AGAIN_NS (60 * SECOND_NS)
 #define STUCK_NS (60 * SECOND_NS)
+#define BEHIND_NS (5 * SECOND_NS)
 #define LOOK_NS SECOND_NS
 #define LOOK_HEALTHY_NS (600 * SECOND_NS) /* it changes all the time */
 #define STEP_NS INT64_C(10000000)
@@ -51,6 +53,12 @@ struct forest_feed {
 	struct mono granted; /* when the last one began that was asked for */
 	struct feed_file files[FOREST_FILES];
 	uint64_t put, delivered;
+	bool decides;         /* the commit under way has runs, switches or audit rows */
+	uint64_t decided;     /* as `put` was after the last such commit */
+	bool lacking;         /* Kafka has not taken an entry, and no full state since */
+	uint64_t lost_before; /* counts.lost when the state under way began */
+	struct mono had;      /* when Kafka had all decisions, for the last time */
+	bool told;            /* that it has not */
 	struct forest_feed_counts counts;
 };
 
@@ -92,7 +100,7 @@ put(struct forest_feed *f, struct forest_entry *x, uint64_t items)
 		f->counts.entries++;
 	} else {
 		f->counts.lost++;
-		f->due = true;
+		f->due = f->lacking = true;
 	}
 }
 
@@ -106,7 +114,7 @@ take_deliveries(struct forest_feed *f)
 		if (!d.failed)
 			continue;
 		f->counts.lost++;
-		f->due = true;
+		f->due = f->lacking = true;
 		limited_log(&f->kafka->log, clock_mono(), LOG_ERROR,
 		    "Kafka did not take an entry of the forest: %s", d.why);
 	}
@@ -128,6 +136,9 @@ forest_feed_open(struct forest_feed **ret, struct kafka_link *k, const struct co
 	*f = (struct forest_feed){
 		.kafka = k, .config = c, .term = term, .number = 1, .from = *from, .due = true
 	};
+	/* Nothing is on top of any copy before the first state is complete. */
+	f->lacking = from->term == 0;
+	f->had = clock_mono();
 	for (uint32_t i = 0; i < FOREST_FILES && rc == 0; i++) {
 		rc = forest_file_path(&f->files[i].path, c, i, e);
 		f->files[i].again = true;
@@ -167,6 +178,7 @@ forest_feed_changes(
 	int rc;
 
 	buf_reset(&f->commit);
+	f->decides = c->nruns + c->nswitched + c->naudit > 0;
 	*at = (struct store_place){ f->term, f->kafka->epoch, f->number };
 	if ((rc = changes_encode(c, &f->commit, e)) != 0)
 		return rc;
@@ -188,7 +200,42 @@ forest_feed_committed(struct forest_feed *f)
 		x.flags = done + len < f->commit.len ? FOREST_MORE : 0;
 		put(f, &x, n);
 	}
+	if (f->decides)
+		f->decided = f->put;
 	buf_reset(&f->commit);
+}
+
+uint64_t
+forest_feed_put(const struct forest_feed *f)
+{
+	return f->put;
+}
+
+bool
+forest_feed_has(const struct forest_feed *f, uint64_t put)
+{
+	return !f->lacking && f->delivered >= put;
+}
+
+bool
+forest_feed_has_decisions(const struct forest_feed *f)
+{
+	return forest_feed_has(f, f->decided);
+}
+
+static void
+tell_whether_behind(struct forest_feed *f, struct mono now)
+{
+	if (forest_feed_has_decisions(f)) {
+		if (f->told)
+			log_line(LOG_INFO, "Kafka has the log of the forest again");
+		f->told = false;
+		f->had = now;
+	} else if (!f->told && mono_since_ns(now, f->had) >= BEHIND_NS) {
+		log_line(LOG_WARN,
+		    "Kafka has not taken what was decided into the log of the forest for 5 s: no more tracepoints are enabled until it has");
+		f->told = true;
+	}
 }
 
 /* ---- states ---- */
@@ -239,6 +286,10 @@ continue_state(struct forest_feed *f, struct mono now)
 		return;
 	end_state(f, now);
 	f->counts.states++;
+	if (f->lacking && f->counts.lost == f->lost_before) {
+		f->lacking = false;
+		f->decided = f->put;
+	}
 	f->from = (struct forest_place){ f->term, f->kafka->epoch, f->number };
 	for (uint32_t i = 0; i < FOREST_FILES; i++)
 		f->files[i].again = true;
@@ -275,6 +326,7 @@ begin_state(struct forest_feed *f, struct mono now)
 	if (f->asked)
 		f->granted = now;
 	f->began = now;
+	f->lost_before = f->counts.lost;
 	f->due = f->asked = f->begun = false;
 	continue_state(f, now);
 }
@@ -379,6 +431,7 @@ forest_feed_step(struct forest_feed *f, struct mono now)
 	uint32_t file;
 
 	take_deliveries(f);
+	tell_whether_behind(f, now);
 	if (!has_room(f))
 		end_stuck_state(f, now);
 	if (f->snapshot == NULL && has_room(f) && file_under_way(f) == FOREST_FILES)

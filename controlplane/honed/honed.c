@@ -18,6 +18,7 @@
 #include "controlplane/honed/folders.h"
 #include "controlplane/honed/forest_keeper.h"
 #include "controlplane/honed/healthy_keeper.h"
+#include "controlplane/honed/held_answers.h"
 #include "controlplane/honed/levels_keeper.h"
 #include "controlplane/honed/limited_log.h"
 #include "controlplane/honed/long_answers.h"
@@ -51,11 +52,15 @@ struct honed {
 	struct restarts restarts;     /* of what the decider before this one was at */
 	struct questions questions;
 	struct long_answers long_answers;
+	struct held_answers held_answers; /* of a decider */
 	struct doors *doors;
 	struct limited_log peers; /* what peers cause to be logged */
 	struct err step_trouble;  /* the engine's; logged once */
 	struct mono trimmed;
 };
+
+static void give_held(void *of, void *peer, char *text);
+static void refuse_held(void *of, void *peer, const char *why);
 
 /* ---- opening ---- */
 
@@ -116,6 +121,7 @@ honed_open(struct honed **ret, const struct config *c, struct err *e)
 		.started = clock_mono(),
 		.long_answers = &h->long_answers };
 	h->long_answers.questions = &h->questions;
+	h->held_answers.port = (struct held_port){ h, give_held, refuse_held };
 	log_line(LOG_INFO, "honed %s: agents at %s, operators at %s, database %s", HONE_VERSION,
 	    server_url(h->server, DOOR_AGENTS), server_url(h->server, DOOR_OPERATORS), c->database);
 	if ((rc = doors_open(&h->doors, c, &h->questions, e)) < 0) {
@@ -146,6 +152,8 @@ honed_close(struct honed *h)
 	if (h == NULL)
 		return;
 	doors_close(h->doors);
+	held_answers_end(&h->held_answers,
+	    "the decider ends, and Kafka does not have what was asked for: ask the one that takes over whether it is done");
 	long_answers_forget(&h->long_answers, h);
 	entrance_close(&h->entrance);
 	healthy_keeper_close(&h->healthy);
@@ -206,6 +214,43 @@ still_waits(void *door, void *peer)
 	return server_waits(h->server, peer);
 }
 
+/* Of struct held_port. */
+static void
+give_held(void *of, void *peer, char *text)
+{
+	give(of, peer, text);
+}
+
+static void
+refuse_held(void *of, void *peer, const char *why)
+{
+	server_refuse(((struct honed *)of)->server, peer, why);
+}
+
+static uint64_t
+changes_of(struct forest *f)
+{
+	const struct forest_changes *c = forest_changes(f);
+
+	return (uint64_t)c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence +
+	       c->naudit;
+}
+
+/* What a question changes is in the audit, too, so it adds to the changes. */
+static void
+answer_short(struct honed *h, const struct mail *m)
+{
+	uint64_t before = changes_of(h->keeper.forest);
+	char *text = questions_answer(&h->questions, &m->who, (const char *)m->data, m->len);
+	struct err e;
+
+	if (text == NULL || h->keeper.feed == NULL || changes_of(h->keeper.forest) == before ||
+	    held_answers_add(&h->held_answers, m->peer, text, clock_mono(), &e) != 0)
+		give(h, m->peer, text);
+	else
+		server_defer(h->server, m->peer);
+}
+
 /* Each connection has one question at a time, so their number is bounded by that of the connections. */
 static void
 answer(struct honed *h, const struct mail *m)
@@ -217,7 +262,7 @@ answer(struct honed *h, const struct mail *m)
 	struct err e;
 
 	if (answer_length(question, m->len) == ANSWER_SHORT)
-		give(h, m->peer, questions_answer(&h->questions, &m->who, question, m->len));
+		answer_short(h, m);
 	else if (long_answers_ask(&h->long_answers, &asker, &m->who, question, m->len, &e) != 0)
 		give(h, m->peer, answer_failure(&e));
 	else
@@ -366,6 +411,31 @@ take_statuses(struct honed *h)
 
 /* ---- steps ---- */
 
+static bool
+feed_has(const void *feed, uint64_t put)
+{
+	return forest_feed_has(feed, put);
+}
+
+/* Whether Kafka, too, has what was decided. */
+static bool
+is_in_log(const struct honed *h)
+{
+	return h->keeper.feed == NULL || forest_feed_has_decisions(h->keeper.feed);
+}
+
+static void
+step_held_answers(struct honed *h, bool committed)
+{
+	const struct forest_feed *f = h->keeper.feed;
+
+	if (f == NULL)
+		return;
+	if (committed)
+		held_answers_committed(&h->held_answers, forest_feed_put(f));
+	held_answers_step(&h->held_answers, feed_has, f, clock_mono());
+}
+
 /* Returns free memory to the system: answers and diagnoses leave gaps between what stays, about half
  * of a small heap. */
 static void
@@ -408,11 +478,12 @@ step(struct honed *h)
 	audit_flush(&h->questions.book, h->keeper.forest, clock_mono(), clock_wall());
 	limited_log_flush(&h->peers, clock_mono(), "");
 	agent_links_log_left_out(&h->agents);
-	/* 4. the database, and only then the agents */
+	/* 4. the database and the log of it, and only then the agents and who has asked */
 	committed = forest_keeper_commit(&h->keeper);
-	agent_links_send(&h->agents, take_statuses(h) && committed);
+	agent_links_send(&h->agents, take_statuses(h) && committed && is_in_log(h));
 	if (h->remote != NULL)
 		remote_agents_send(h->remote);
+	step_held_answers(h, committed);
 	/* 5. housekeeping */
 	if (committed)
 		forest_keeper_prune(&h->keeper, clock_wall(), clock_mono());
@@ -437,7 +508,8 @@ wind_down(struct honed *h)
 		log_line(LOG_ERROR, "%s", e.text);
 	engine_end_levels(h->engine);
 	step(h);
-	while (!engine_quiet(h->engine) && clock_mono().ns < until_ns) {
+	while ((!engine_quiet(h->engine) || h->held_answers.first != NULL) &&
+	       clock_mono().ns < until_ns) {
 		take_mail(h);
 		step(h);
 	}

@@ -5,6 +5,7 @@
  *
  *	down N | up N		broker N; its partitions are led by the others meanwhile
  *	errors N		the next N messages are refused in a way that is to be tried again, one after the other
+ *	hold TOPIC		nobody leads the topic, which has one partition: nothing is taken or given until "up"
  *	cut TOPIC		puts 6 MB of something else into a topic with one partition: what was there before is gone
  *
  * Each answers "ok". The mock keeps 5 MB of a partition: what is older is gone.
@@ -88,6 +89,8 @@ main(int argc, char **argv)
 		} else if (sscanf(line, "errors %d", &n) == 1) {
 			for (int i = 0; i < n; i++)
 				rd_kafka_mock_push_request_errors(c, PRODUCE, 1, kinds[i % 3]);
+		} else if (sscanf(line, "hold %99s", topic) == 1) {
+			rd_kafka_mock_partition_set_leader(c, topic, 0, -1);
 		} else if (sscanf(line, "cut %99s", topic) == 1) {
 			cut(c, topic);
 		}

@@ -41,7 +41,14 @@ crash() {
 	wait "${PID[$1]}" 2> /dev/null
 	unset "PID[$1]"
 }
-mock() { [ -n "${BROKERS:-}" ] || echo "$*" >&8; }
+mock_has_said() { [ "$(wc -l < "$D/brokers")" -gt "$1" ]; }
+mock() {
+	local said
+	[ -z "${BROKERS:-}" ] || return 0
+	said=$(wc -l < "$D/brokers")
+	echo "$*" >&8
+	wait_for 20 mock_has_said "$said"
+}
 runs() { HONE_SOCKET=ipc://$D/$1/honed.sock hone history --json | jq -c '[.runs[] | [.type, .state, .reason]]'; }
 status() { HONE_SOCKET=ipc://$D/$1/honed.sock hone status --json; }
 state() { jq -e "$2" "$D/$1.state"; }
@@ -95,9 +102,24 @@ report d1 > "$D/d1.json"
 check "the report has all requests" jq -e '.[2] == 750' "$D/d1.json"
 check "and says of them what one honed that works alone says" diff "$D/alone.json" "$D/d1.json"
 
+# While Kafka does not take what is decided into the log of the forest, it is acted on by nobody: a decider that took over would not know of it.
+mock hold hone.forest
+HONE_SOCKET=ipc://$D/d1/honed.sock hone start BUY > "$D/start" 2>&1 &
+PID[start]=$!
+HONE_SOCKET=ipc://$D/d1/honed.sock hone learn --seconds 60 > "$D/learn" 2>&1 &
+PID[learn]=$!
+if [ -z "${BROKERS:-}" ]; then
+	check "a diagnosis begins" wait_for 20 begins_anew d1
+	sleep 0.5
+	check "while Kafka does not take that, nobody is told, and nothing is turned on" eval '[ ! -s "$D/start" ] && [ ! -s "$D/learn" ] && state k ".on == 0"'
+fi
+mock up 2
+check "who asked is told when Kafka has taken it, or that it has not" wait_for 20 eval 'gone "${PID[start]}" && gone "${PID[learn]}"'
+wait "${PID[start]}" "${PID[learn]}"
+unset "PID[start]" "PID[learn]"
+check "a diagnosis has begun" wait_for 20 begins d1
+
 # The decider turns tracepoints on, and is stopped; the other takes over.
-check "a diagnosis begins" wait_for 20 begins d1
-HONE_SOCKET=ipc://$D/d1/honed.sock hone learn --seconds 60 > /dev/null 2>&1
 check "the decider turns tracepoints on at nodes of both gates" wait_for 20 state k '.on == 6'
 term=$(status d1 | jq .log.term)
 kill -STOP "${PID[d1]}"
@@ -139,9 +161,14 @@ check "a decider that was killed and is started anew takes a higher term" wait_f
 check "also without a database of its own it has all diagnoses" has_ended d3 2
 HONE_SOCKET=ipc://$D/d3/honed.sock hone learn --seconds 60 > /dev/null 2>&1
 check "and it is obeyed" wait_for 20 state k '.on == 6'
+kill "${PID[d3]}"
+check "a decider that is told to end turns everything off, and all agents have confirmed it" wait_for 20 gone "${PID[d3]}"
+check "so nothing is on" state k '.on == 0'
+wait "${PID[d3]}" || FAILED=1
+unset "PID[d3]"
 stop k
 stop a
-for it in g2 s2 d3; do kill "${PID[$it]}"; done
+for it in g2 s2; do kill "${PID[$it]}"; done
 for it in g2 s2; do
 	wait "${PID[$it]}" || FAILED=1
 	unset "PID[$it]"

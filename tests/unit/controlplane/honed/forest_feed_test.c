@@ -593,6 +593,36 @@ an_entry_at_the_end_that_cannot_be_read_is_not_overlooked(void **state)
 	forest_copy_close(&c);
 }
 
+/* Nobody knows whether it counts, so the copy is not whole; it would stay so, as nothing else need come. */
+static void
+a_copy_asks_also_for_what_it_could_not_read(void **state)
+{
+	struct house *h = *state;
+	struct forest_copy c;
+	struct leading one;
+	uint32_t cut;
+
+	stand_by(&c, &h->two);
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 2);
+	read_log(h, &c, 0, 0);
+	assert_true(forest_copy_whole(&c));
+	cut = h->log.n;
+	buf_bytes(&h->log.items[h->log.n++], "else", 4);
+	h->log.delivered++; /* of no decider */
+	read_log(h, &c, cut, 0);
+	assert_false(forest_copy_whole(&c));
+	cut = h->log.n;
+	forest_copy_ask(&c, (struct mono){ c.came.ns + 3 * SECOND_NS });
+	assert_int_equal(h->log.n, cut + 1);
+	forest_feed_asked(one.feed);
+	steps(h, &one, 8);
+	read_log(h, &c, cut, 0);
+	assert_true(forest_copy_whole(&c));
+	forest_copy_close(&c);
+	end_lead(&one);
+}
+
 static void
 a_state_makes_up_for_entries_before_it_that_could_not_be_read(void **state)
 {
@@ -608,6 +638,75 @@ a_state_makes_up_for_entries_before_it_that_could_not_be_read(void **state)
 	assert_int_equal(c.follow.states, 1);
 	assert_true(forest_copy_whole(&c));
 	forest_copy_close(&c);
+}
+
+/* What was put is lost if the decider is killed before Kafka has it. */
+static void
+a_decision_is_in_the_log_when_kafka_has_taken_it(void **state)
+{
+	struct house *h = *state;
+	struct leading one;
+	struct hypothesis *v;
+	uint64_t put;
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 2);
+	assert_true(forest_feed_has_decisions(one.feed));
+	h->log.holds = true;
+	diagnose(&one, "BUY");
+	put = forest_feed_put(one.feed);
+	steps(h, &one, 2);
+	assert_false(forest_feed_has_decisions(one.feed));
+	assert_false(forest_feed_has(one.feed, put));
+	h->log.holds = false;
+	steps(h, &one, 1);
+	assert_true(forest_feed_has_decisions(one.feed));
+	assert_true(forest_feed_has(one.feed, put));
+	/* What a search measures is committed all the time; nothing waits for that. */
+	h->log.holds = true;
+	assert_non_null(v = forest_get(one.keeper.forest, 1));
+	forest_touch(one.keeper.forest, v);
+	assert_true(forest_keeper_commit(&one.keeper));
+	assert_true(forest_feed_put(one.feed) > put);
+	assert_true(forest_feed_has_decisions(one.feed));
+	assert_false(forest_feed_has(one.feed, forest_feed_put(one.feed)));
+	end_lead(&one);
+}
+
+static void
+after_an_entry_that_was_lost_a_full_state_must_be_in_the_log(void **state)
+{
+	struct house *h = *state;
+	struct leading one;
+
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 2);
+	h->log.refuses = 1;
+	diagnose(&one, "BUY");
+	diagnose(&one, "SELL"); /* Kafka has this one, and it is on top of nothing */
+	h->now.ns -= 2 * SECOND_NS;
+	steps(h, &one, 1);
+	assert_false(forest_feed_has_decisions(one.feed));
+	steps(h, &one, 6);
+	assert_true(forest_feed_has_decisions(one.feed));
+	end_lead(&one);
+}
+
+/* Of a database that follows no other one, a copy has nothing before that. */
+static void
+the_first_state_must_be_in_the_log_if_it_follows_none(void **state)
+{
+	struct house *h = *state;
+	struct leading one;
+
+	h->log.holds = true;
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	steps(h, &one, 1);
+	assert_false(forest_feed_has_decisions(one.feed));
+	end_lead(&one);
+	lead(&one, &h->one, 2, &(struct forest_place){ 1, 11, 2 });
+	assert_true(forest_feed_has_decisions(one.feed));
+	end_lead(&one);
 }
 
 /* Two of one machine. The database is what the log says, unless one of another machine has led since. */
@@ -724,7 +823,11 @@ main(void)
 		TEST(a_state_that_had_to_wait_has_what_was_committed_meanwhile),
 		TEST(a_state_that_kafka_takes_nothing_of_for_60_s_begins_anew),
 		TEST(an_entry_at_the_end_that_cannot_be_read_is_not_overlooked),
+		TEST(a_copy_asks_also_for_what_it_could_not_read),
 		TEST(a_state_makes_up_for_entries_before_it_that_could_not_be_read),
+		TEST(a_decision_is_in_the_log_when_kafka_has_taken_it),
+		TEST(after_an_entry_that_was_lost_a_full_state_must_be_in_the_log),
+		TEST(the_first_state_must_be_in_the_log_if_it_follows_none),
 		TEST(who_shares_the_leaders_database_has_all_that_it_has),
 		TEST(a_decider_that_is_started_anew_keeps_files_that_are_newer_than_the_log),
 		TEST(a_decider_that_is_started_anew_keeps_what_the_log_has_lost),
