@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A decider that begins or stands by, with topics in memory in place of Kafka: what it reads, and when it takes a term. */
+/* A decider that begins or stands by, with topics in memory in place of Kafka: what it reads, when it takes a term, and when it answers. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,11 @@
 
 #include <cmocka.h>
 
+#include "base/stream.h"
+#include "controlplane/honed/honed.h"
 #include "controlplane/honed/remote_agents.h"
 #include "controlplane/relay/events.h"
+#include "wire/frame.h"
 
 enum { MESSAGES_MAX = 256, OTHER_EPOCH = 4711 };
 
@@ -31,7 +35,9 @@ static struct cluster {
 	int64_t orders;       /* in the topic */
 	uint32_t orders_read; /* that were not our own */
 	uint32_t orders_put, begins_put, begins_lost;
-	bool others_term; /* another decider's term comes instead of our BEGIN */
+	uint32_t undelivered; /* entries that were put with a token */
+	atomic_bool holds;    /* no delivery is told */
+	bool others_term;     /* another decider's term comes instead of our BEGIN */
 	struct mono began;
 	int64_t stop_ms; /* the decider is told to end then; 0: when it has read an order */
 	atomic_bool stop;
@@ -169,8 +175,8 @@ put(void *c, const char *topic, uint32_t partition, const void *data, size_t len
 
 	(void)c;
 	(void)partition;
-	(void)token;
 	(void)e;
+	k.undelivered += token != 0;
 	buf_bytes(&b, data, len);
 	if (strcmp(topic, "hone.orders") == 0) {
 		k.orders_put++;
@@ -191,8 +197,11 @@ delivered(void *c, int timeout_ms, struct kafka_delivery *ret)
 {
 	(void)c;
 	(void)timeout_ms;
-	(void)ret;
-	return false;
+	if (k.undelivered == 0 || atomic_load(&k.holds))
+		return false;
+	k.undelivered--;
+	*ret = (struct kafka_delivery){ .token = 1 };
+	return true;
 }
 
 /* In place of kafka_load.c. */
@@ -241,6 +250,7 @@ begin(void **state)
 	set("kafka.brokers=none:1", "");
 	set("kafka.name=d", "");
 	set("kafka.role=decider", "");
+	set("web.listen=", "");
 	return 0;
 }
 
@@ -356,6 +366,117 @@ the_begin_of_a_term_is_written_again_if_it_is_lost(void **state)
 	remote_agents_close(r);
 }
 
+/* ---- one that leads ---- */
+
+struct leading {
+	struct remote_agents *remote;
+	struct honed *honed;
+	pthread_t thread;
+	atomic_bool stop;
+};
+
+static void *
+run(void *arg)
+{
+	struct leading *l = arg;
+
+	honed_run(l->honed, &l->stop);
+	return NULL;
+}
+
+static void
+lead(struct leading *l)
+{
+	struct err e = { 0 };
+
+	*l = (struct leading){ 0 };
+	k.stop_ms = 60000;
+	if (remote_agents_open(&l->remote, &k.config, &k.stop, &e) != 0 ||
+	    honed_open(&l->honed, &k.config, &e) != 0 || honed_decide(l->honed, l->remote, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(pthread_create(&l->thread, NULL, run, l), 0);
+}
+
+static void
+end_lead(struct leading *l)
+{
+	atomic_store(&l->stop, true);
+	pthread_join(l->thread, NULL);
+	honed_close(l->honed);
+	remote_agents_close(l->remote);
+}
+
+static struct stream *
+ask(const char *question)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct stream *s;
+	struct err e;
+	char url[80];
+
+	snprintf(url, sizeof url, "ipc://%s/sock", k.folder);
+	frame_seal(header, FRAME_ASK, 0, question, strlen(question));
+	if (stream_dial(&s, url, 10000, &e) != 0 ||
+	    stream_write(s, header, sizeof header, 10000, &e) != 0 ||
+	    stream_write(s, question, strlen(question), 10000, &e) != 0)
+		fail_msg("%s", e.text);
+	return s;
+}
+
+/* The kind of the frame that has come within the time; 0: none. */
+static uint32_t
+answered(struct stream *s, int within_ms)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct frame f;
+	struct err e;
+
+	if (stream_read(s, header, sizeof header, within_ms, &e) != 0)
+		return 0;
+	assert_int_equal(frame_open(&f, header, &e), 0);
+	return f.kind;
+}
+
+/* What is asked is in the audit, so it changes the forest. */
+static void
+who_asks_for_a_change_is_told_when_kafka_has_it(void **state)
+{
+	static const char change[] = "{\"ask\":\"stop\"}", look[] = "{\"ask\":\"status\"}";
+	struct stream *changes, *looks;
+	struct leading l;
+	(void)state;
+
+	lead(&l);
+	changes = ask(change);
+	assert_int_equal(answered(changes, 10000), FRAME_ANSWER);
+	stream_close(changes);
+	atomic_store(&k.holds, true);
+	changes = ask(change);
+	looks = ask(look);
+	assert_int_equal(answered(looks, 10000), FRAME_ANSWER); /* it waits for nothing */
+	assert_int_equal(answered(changes, 300), 0);
+	stream_close(looks);
+	atomic_store(&k.holds, false);
+	assert_int_equal(answered(changes, 10000), FRAME_ANSWER);
+	stream_close(changes);
+	end_lead(&l);
+}
+
+static void
+who_asks_for_a_change_is_told_that_kafka_does_not_take_it(void **state)
+{
+	struct stream *changes;
+	struct leading l;
+	(void)state;
+
+	lead(&l);
+	atomic_store(&k.holds, true);
+	changes = ask("{\"ask\":\"stop\"}");
+	assert_int_equal(answered(changes, 20000), FRAME_REFUSE);
+	stream_close(changes);
+	end_lead(&l);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int
@@ -368,6 +489,8 @@ main(void)
 		TEST(a_decider_that_is_alone_takes_a_term),
 		TEST(a_decider_that_finds_a_higher_term_in_the_log_of_the_forest_ends),
 		TEST(the_begin_of_a_term_is_written_again_if_it_is_lost),
+		TEST(who_asks_for_a_change_is_told_when_kafka_has_it),
+		TEST(who_asks_for_a_change_is_told_that_kafka_does_not_take_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
