@@ -6,7 +6,8 @@
  * Buffers grow by doubling and keep their capacity, so rare maxima still raise the total, less each hour:
  * in 14 hours 4.780, 4.799, 4.807, 4.814, 4.818, 4.824, 4.831, 4.833, ... and 4.840 MB at the end. A leak
  * grows by the same each hour. The third hour adds 8 to 17 kB (it differs from run to run, as malloc rounds
- * blocks up by what lies beside them), the fourth 6 to 11 kB, once over 16. MORE_MAX is what the last hour may add.
+ * blocks up by what lies beside them), the fourth 6 to 11 kB as a rule, and now and then over 24 when two large
+ * buffers grow in it. So an hour after the third one has to add at most MORE_MAX, of up to HOURS_MAX: with a leak none does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +25,12 @@
 #include "tests/sim/stage.h"
 #include "tests/unit/sanitized.h"
 
-enum { NODES = 2, POINTS = 8, SLOW = 4, RATE = 40, RUNS_KEPT = 20, MORE_MAX = 24 << 10 };
-enum { HOURS = 4, MINUTES = SANITIZED ? 3 : 60 };     /* short "hours" where an hour is slow */
+enum { NODES = 2, POINTS = 8, SLOW = 4, RATE = 40, RUNS_KEPT = 20, MORE_MAX = 16 << 10 };
+enum {
+	HOURS = 4,
+	HOURS_MAX = 7,
+	MINUTES = SANITIZED ? 3 : 60
+};                                                    /* short "hours" where an hour is slow */
 size_t __sanitizer_get_current_allocated_bytes(void); /* sanitizer/allocator_interface.h */
 
 #define STOP "{\"ask\":\"stop\"}"
@@ -213,26 +218,27 @@ round_of_work(struct world *w, int i)
 }
 
 static void
-the_last_hour_takes_no_more_memory_than_the_one_before(void **state)
+an_hour_comes_that_takes_no_more_memory_than_the_one_before(void **state)
 {
-	size_t before = 0;
 	struct world *w = calloc(1, sizeof *w);
+	bool steady = false;
+	size_t before = 0;
 	int i = 0;
 	(void)state;
 
 	assert_non_null(w);
 	open_world(w);
 	play(w, 5000); /* the type is known */
-	for (int hour = 1; hour <= HOURS; hour++) {
+	for (int hour = 1; hour <= HOURS_MAX && !steady; hour++) {
 		for (w->most = 0;
 		     w->stage.now_ns < START_NS + hour * MINUTES * INT64_C(60000000000);)
 			round_of_work(w, ++i);
 		print_message("# hour %d: %zu bytes at most\n", hour, w->most);
-		if (hour == HOURS - 1)
-			before = w->most;
+		steady = hour >= HOURS && w->most <= before + MORE_MAX;
+		before = w->most;
 	}
 	assert_true(w->runs > 5 * MINUTES * HOURS);
-	assert_true(w->most <= before + MORE_MAX);
+	assert_true(steady);
 	stage_close(&w->stage);
 	stage_release(&w->stage);
 	free(w);
@@ -242,7 +248,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_hour_takes_no_more_memory_than_the_one_before),
+		cmocka_unit_test(an_hour_comes_that_takes_no_more_memory_than_the_one_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
