@@ -1013,7 +1013,8 @@ take_calls(struct kit *k, int64_t (*front_us)(unsigned call), int64_t (*back_us)
 		assert_int_equal(c.half_us - c.server_us, 15000);
 	}
 	assert_true(n <= CALLS && n >= CALLS - lost_max);
-	assert_int_equal(stats_of(k).records.incomplete, CALLS - n);
+	/* Where the client is lost, the server's part is a tree of its own. */
+	assert_in_range(stats_of(k).records.incomplete, CALLS - n, 2 * (CALLS - n));
 	kit_end(k);
 }
 
