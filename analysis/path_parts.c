@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "analysis/path_parts.h"
 
-#include <assert.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,21 +15,6 @@ path_parts_release(struct path_parts *p)
 	*p = (struct path_parts){ 0 };
 }
 
-static bool
-put(struct path_parts *p, const struct path_part *x)
-{
-	if (p->nitems == PATH_PARTS_MAX) {
-		p->items[p->next] = *x;
-		p->next = (p->next + 1) % PATH_PARTS_MAX;
-		return true;
-	}
-	assert(p->next == 0);
-	if (!array_reserve_max(p->items, p->items_cap, p->nitems + 1, PATH_PARTS_MAX))
-		return false;
-	p->items[p->nitems++] = *x;
-	return true;
-}
-
 int
 path_parts_add(struct path_parts *p, const struct trace *t, const struct critpath *path,
     uint64_t group, struct err *e)
@@ -38,7 +22,12 @@ path_parts_add(struct path_parts *p, const struct trace *t, const struct critpat
 	for (uint32_t i = 1; i < path->nsteps; i++) {
 		const struct step *a = &path->steps[i - 1], *b = &path->steps[i];
 		const struct event *to = &t->events[b->event];
-		const struct path_part x = { .begin_ns = a->time_ns,
+		struct path_part *x = array_newest(
+		    p->items, p->items_cap, p->nitems, p->next, PATH_PARTS_MAX);
+
+		if (x == NULL)
+			return err_set(e, ERR_MEMORY, "out of memory for parts of paths");
+		*x = (struct path_part){ .begin_ns = a->time_ns,
 			.end_ns = b->time_ns,
 			.trace_id = t->id,
 			.group = group,
@@ -49,9 +38,6 @@ path_parts_add(struct path_parts *p, const struct trace *t, const struct critpat
 			.to = b->label,
 			.between = b->owner == LABEL_NONE,
 			.first = i == 1 };
-
-		if (!put(p, &x))
-			return err_set(e, ERR_MEMORY, "out of memory for parts of paths");
 	}
 	return 0;
 }

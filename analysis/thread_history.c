@@ -97,21 +97,16 @@ thread_history_add(
 
 	for (uint32_t i = 0; i < t->nevents && kept; i++) {
 		const struct event *x = &t->events[i];
-		uint32_t at = h->nevents;
+		struct past_event *to;
 
 		if (kind_in(kinds, x->label) & KIND_SILENT)
 			continue;
-		if (h->nevents == h->events_max) {
-			at = h->next;
-			h->next = (h->next + 1) % h->events_max;
-		} else if (!array_reserve_max(
-			       h->events, h->events_cap, h->nevents + 1, h->events_max)) {
+		to = array_newest(h->events, h->events_cap, h->nevents, h->next, h->events_max);
+		if (to == NULL) {
 			kept = false;
 			continue;
-		} else {
-			h->nevents++;
 		}
-		h->events[at] = (struct past_event){ .time_ns = x->time_ns,
+		*to = (struct past_event){ .time_ns = x->time_ns,
 			.trace_id = t->id,
 			.arrival = h->arrivals++,
 			.process = { x->node, x->pid },
@@ -121,8 +116,8 @@ thread_history_add(
 			.type = t->type,
 			.unit_begin = t->events[t->units[x->unit].first].label,
 			.kind = kind_in(kinds, x->label) };
-		if (h->events[at].kind == RECORD_JOIN && last != NULL && last->unit == x->unit)
-			h->events[at].waits_ns = joined_wait_ns(x, last->time_ns, forked, nforked);
+		if (to->kind == RECORD_JOIN && last != NULL && last->unit == x->unit)
+			to->waits_ns = joined_wait_ns(x, last->time_ns, forked, nforked);
 		last = x;
 	}
 	free(forked);

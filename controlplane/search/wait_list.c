@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/search/wait_list.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -16,16 +15,11 @@ wait_list_release(struct wait_list *l)
 static bool
 put(struct wait_list *l, const struct listed_wait *x)
 {
-	if (l->nitems == WAITS_MAX) {
-		l->items[l->next] = *x;
-		l->next = (l->next + 1) % WAITS_MAX;
-		return true;
-	}
-	assert(l->next == 0);
-	if (!array_reserve_max(l->items, l->items_cap, l->nitems + 1, WAITS_MAX))
-		return false;
-	l->items[l->nitems++] = *x;
-	return true;
+	struct listed_wait *at = array_newest(l->items, l->items_cap, l->nitems, l->next, WAITS_MAX);
+
+	if (at != NULL)
+		*at = *x;
+	return at != NULL;
 }
 
 int

@@ -108,6 +108,48 @@ without_memory_everything_is_unchanged(void **state)
 	assert_int_equal(wide_cap, 0);
 }
 
+static void
+a_ring_has_the_newest_items_in_their_order(void **state)
+{
+	uint64_t *items = NULL, *at;
+	uint32_t n = 0, cap = 0, next = 0;
+	(void)state;
+
+	for (uint64_t i = 1; i <= 250; i++) {
+		uint64_t oldest = i > 100 ? i - 99 : 1;
+
+		assert_non_null(at = array_newest(items, cap, n, next, 100));
+		*at = i;
+		assert_int_equal(n, i - oldest + 1);
+		assert_true(n == 100 || next == 0);
+		for (uint32_t k = 0; k < n; k++)
+			assert_int_equal(items[(next + k) % n], oldest + k);
+	}
+	assert_int_equal(cap, 100);
+	free(items);
+}
+
+static void
+a_ring_without_memory_is_unchanged(void **state)
+{
+	uint64_t *items = NULL, *at;
+	uint32_t n = 0, cap = 0, next = 0;
+	(void)state;
+
+	while (n < 16) {
+		assert_non_null(at = array_newest(items, cap, n, next, 17));
+		*at = n;
+	}
+	no_memory = true;
+	assert_null(array_newest(items, cap, n, next, 17));
+	no_memory = false;
+	assert_int_equal(n, 16);
+	assert_int_equal(cap, 16);
+	assert_int_equal(next, 0);
+	assert_int_equal(items[15], 16);
+	free(items);
+}
+
 int
 main(void)
 {
@@ -116,6 +158,8 @@ main(void)
 		cmocka_unit_test(any_sequence_of_sizes_can_be_reserved),
 		cmocka_unit_test(the_capacity_stays_within_the_maximum),
 		cmocka_unit_test(without_memory_everything_is_unchanged),
+		cmocka_unit_test(a_ring_has_the_newest_items_in_their_order),
+		cmocka_unit_test(a_ring_without_memory_is_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
