@@ -366,7 +366,7 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
 		threads[i] = processes[i] = history->events[i];
-	qsort(threads, n, sizeof *threads, past_in_threads);
+	past_sort_by_thread(threads, n);
 	qsort(processes, n, sizeof *processes, past_in_processes);
 	path_parts_time(&in.from_ns, &in.to_ns, parts, history);
 	if (find_stills(&stills, &nstills, &in, a) != 0)

@@ -132,6 +132,52 @@ thread_history_partial(struct thread_history *h)
 
 /* ---- order ---- */
 
+static bool
+is_of_same_unit(const struct past_event *a, const struct past_event *b)
+{
+	return a->trace_id == b->trace_id && a->unit == b->unit;
+}
+
+static bool
+begins_unit(const struct past_event *x)
+{
+	return x->kind == RECORD_UNIT_BEGIN || x->kind == RECORD_REQUEST_BEGIN;
+}
+
+/* Where the unit that ends at event i has to end: before the next one on the thread that seems to have begun by then. i: nowhere else. */
+static uint32_t
+hand_over(const struct past_event *events, uint32_t i)
+{
+	const struct past_event *end = &events[i];
+	uint32_t at = i;
+
+	while (at > 0 && i - at < PAST_HAND_OVER_EVENTS &&
+	       past_by_process(events[at - 1].process, end->process) == 0 &&
+	       events[at - 1].tid == end->tid && !is_of_same_unit(&events[at - 1], end) &&
+	       is_of_same_unit(&events[at - 1], &events[i - 1]) &&
+	       end->time_ns - events[at - 1].time_ns <= PAST_HAND_OVER_NS)
+		at--;
+	return at < i && begins_unit(&events[at]) ? at : i;
+}
+
+void
+past_sort_by_thread(struct past_event *events, uint32_t n)
+{
+	qsort(events, n, sizeof *events, past_in_threads);
+	for (uint32_t i = 1; i < n; i++) {
+		struct past_event x = events[i];
+		uint32_t at = i;
+
+		if (x.kind == RECORD_UNIT_END || x.kind == RECORD_REQUEST_END)
+			at = hand_over(events, i);
+		if (at == i)
+			continue;
+		x.time_ns = events[at].time_ns;
+		memmove(&events[at + 1], &events[at], (i - at) * sizeof *events);
+		events[at] = x;
+	}
+}
+
 uint32_t
 past_first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
     int (*order)(const void *, const void *))
@@ -454,7 +500,7 @@ thread_history_cause(struct wait_finding *ret, const struct thread_history *h,
 		threads[i] = processes[i] = h->events[i];
 		oldest_ns = h->events[i].time_ns < oldest_ns ? h->events[i].time_ns : oldest_ns;
 	}
-	qsort(threads, h->nevents, sizeof *threads, past_in_threads);
+	past_sort_by_thread(threads, h->nevents);
 	qsort(processes, h->nevents, sizeof *processes, past_in_processes);
 	/* 1, 2, 3 */
 	for (uint32_t i = 0; i < nwaits; i++)

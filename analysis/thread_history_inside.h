@@ -67,6 +67,15 @@ past_in_threads(const void *x, const void *y)
 	return order != 0 ? order : past_by_time(a, b);
 }
 
+/*
+ * Sorts by process, thread and time. Each trace is on the clock of its own root's node, to within an error (clocks_trace()), so a unit may seem to end
+ * after the next one on its thread has begun, which would leave both without the time that they have the thread. An end that
+ * comes at most PAST_HAND_OVER_NS after the begin of another unit, and behind nothing but PAST_HAND_OVER_EVENTS events of that one at most, is put
+ * before it, with its time. Those of equal time are then not in the order of their arrival. O(n log n).
+ */
+enum { PAST_HAND_OVER_NS = 200000, PAST_HAND_OVER_EVENTS = 8 };
+void past_sort_by_thread(struct past_event *events, uint32_t n);
+
 /* The first of n events that are sorted by this order that is not before `key`. O(log n). */
 uint32_t past_first_from(const struct past_event *events, uint32_t n, const struct past_event *key,
     int (*order)(const void *, const void *));

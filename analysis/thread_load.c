@@ -219,7 +219,7 @@ thread_load_of(struct thread_load *ret, const struct thread_history *h,
 		events[i] = h->events[i];
 	for (uint32_t i = 0; i < nwaits; i++)
 		sorted[i] = waits[i];
-	qsort(events, h->nevents, sizeof *events, past_in_threads);
+	past_sort_by_thread(events, h->nevents);
 	qsort(sorted, nwaits, sizeof *sorted, by_thread);
 	count_threads(&l, sorted, nwaits);
 	add_threads(&l, &jobs, events, h->nevents, sorted, nwaits);

@@ -260,6 +260,27 @@ times_that_vary_from_unit_to_unit_are_not_long(void **state)
 	assert_true(l.usual_utilisation < l.utilisation);
 }
 
+/* Units follow each other at once, and the clock of each trace is wrong by up to 50 us. */
+static void
+a_unit_that_seems_to_begin_before_the_last_one_ends_comes_after_it(void **state)
+{
+	struct world *w = *state;
+	struct thread_load l;
+	struct rng r;
+
+	rng_seed(&r, 3);
+	for (int64_t i = 1; i <= 1000; i++) {
+		int64_t at_ns = i * 1000000 + (int64_t)rng_below(&r, 100000);
+
+		add_unit(w, 1, at_ns, 0, at_ns + 1000000);
+		add_wait(w, 1, at_ns - 100, at_ns);
+	}
+	assert_int_equal(thread_load_of(&l, w->history, w->waits, w->nwaits, &w->arena, &w->e), 0);
+	assert_int_equal(l.jobs, 1000);
+	assert_true(l.utilisation > 0.97);
+	assert_near(l.service_ns / 1e6, 1, 0.02);
+}
+
 static void
 without_waits_there_is_no_load(void **state)
 {
@@ -290,6 +311,9 @@ main(void)
 		    what_long_jobs_lead_to_is_told_from_what_others_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    times_that_vary_from_unit_to_unit_are_not_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_unit_that_seems_to_begin_before_the_last_one_ends_comes_after_it, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(without_waits_there_is_no_load, setup, teardown),
 	};
 
