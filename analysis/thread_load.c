@@ -87,6 +87,22 @@ by_label_and_time(const void *x, const void *y)
 	return order != 0 ? order : (a->ns > b->ns) - (a->ns < b->ns);
 }
 
+/* Whether few of these jobs, sorted by their time, are a little longer than their median, and more are much longer: some units are of another kind. Where
+ * each takes another time, as in healthy applications, it is the other way round. */
+static bool
+are_apart(const struct thread_job *x, uint32_t n, double median)
+{
+	uint32_t between = 0, beyond = 0;
+
+	for (uint32_t i = n; i-- > 0 && x[i].ns >= THREAD_JOB_BETWEEN * median;) {
+		bool is_long = x[i].ns >= THREAD_JOB_LONG * median;
+
+		beyond += is_long;
+		between += !is_long;
+	}
+	return beyond > between;
+}
+
 /* Long jobs of those that begin with the same label get their median. */
 static void
 make_usual(struct thread_jobs *jobs)
@@ -99,6 +115,8 @@ make_usual(struct thread_jobs *jobs)
 		     end++)
 			;
 		median = jobs->items[i + (end - i) / 2].ns;
+		if (!are_apart(&jobs->items[i], end - i, median))
+			continue;
 		for (uint32_t k = i; k < end; k++)
 			if (jobs->items[k].ns >= THREAD_JOB_LONG * median)
 				jobs->items[k].ns = median;

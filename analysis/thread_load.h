@@ -25,6 +25,7 @@ struct thread_load {
 };
 
 #define THREAD_JOB_LONG 4
+#define THREAD_JOB_BETWEEN 2
 
 /*
  * The mean time that a job waits for one of `threads` threads, by the approximation of Allen and
@@ -48,7 +49,8 @@ double thread_load_expected_ns(
  *    another one had the thread), a unit that waits for a join does not hold it.
  * 3. A job is the time that a thread is held by one unit without another one between. Of that the unit waits for another one where the
  *    later event is a join, until the last event of that other one. (All of this time, where the other one is not known.)
- * 4. A long job would usually take the median of those that begin with the same label.
+ * 4. A long job would usually take the median of those that begin with the same label, if more of these are long than take THREAD_JOB_BETWEEN times the
+ *    median and are not long. Else their times vary from one to the next, and none is of another kind.
  *
  * All zeroes: no wait, or no job. The time that counts is that of the history's events. O(n log n) with n
  * the events of the history. Uses the arena. ERR_MEMORY.
