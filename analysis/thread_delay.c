@@ -16,6 +16,8 @@ struct delay_input {
 	uint32_t nevents;
 	const int64_t *
 	    held_ns; /* [nevents + 1] how long units have the threads before so many of the events, pair by pair */
+	const int64_t *
+	    since_ns; /* [nevents] since when units have the thread without a break at this event */
 	const struct trace_event *of_traces; /* [nevents] the same events, by trace */
 	const struct thread_wait *threads;   /* sorted: those that delay requests */
 	uint32_t nthreads;
@@ -136,6 +138,47 @@ held_ns(const struct delay_input *in, const struct time_part *p)
 	    double)(all_ns - held_by_request_ns(in, p, first, last, true, p->by == HOLDER_REQUEST));
 }
 
+/* Less than that between two units is no break: a tenth of the time for which they had the thread before it, or what a loop needs to
+ * get from one to the next. */
+static const double BREAK_PART = 0.1;
+enum { BREAK_NS = 50000 };
+
+static bool
+is_break(const struct past_event *a, const struct past_event *b, int64_t since_ns)
+{
+	double most_ns = fmax(BREAK_NS, BREAK_PART * (double)(a->time_ns - since_ns));
+
+	return (double)(b->time_ns - a->time_ns) > most_ns;
+}
+
+static bool
+is_of_unit(const struct past_event *x, const struct time_part *p)
+{
+	return x->trace_id == p->trace_id && x->unit == p->unit;
+}
+
+/* For how long others have the thread in the part, without a break, before the unit goes on. The unit may hold it between the last
+ * event of others and the end of the part. O(log n) and the events of the request in it. */
+static double
+last_held_ns(const struct delay_input *in, struct time_part p)
+{
+	const struct past_event key = { .time_ns = p.end_ns, .process = p.process, .tid = p.tid };
+	uint32_t end = past_first_from(in->events, in->nevents, &key, past_in_threads);
+	const struct past_event *last;
+
+	while (end < in->nevents && in->events[end].time_ns == p.end_ns &&
+	       same_thread(&in->events[end], p.process, p.tid) && !is_of_unit(&in->events[end], &p))
+		end++; /* at the same time, before its own */
+	last = end > 0 ? &in->events[end - 1] : NULL;
+	if (last == NULL || !same_thread(last, p.process, p.tid) || last->time_ns <= p.begin_ns ||
+	    is_of_unit(last, &p))
+		return 0;
+	p.end_ns = last->time_ns;
+	if (p.begin_ns < in->since_ns[end - 1])
+		p.begin_ns = in->since_ns[end - 1];
+	return held_ns(in, &p);
+}
+
 /* 1 */
 static double
 lost_ns(const struct path_part *p, const void *of)
@@ -146,8 +189,8 @@ lost_ns(const struct path_part *p, const void *of)
 	if (bsearch(&key, in->threads, in->nthreads, sizeof key, by_thread) == NULL)
 		return 0;
 	return p->between ? (double)(p->end_ns - p->begin_ns)
-	                  : held_ns(in, &(struct time_part){ p->process, p->tid, p->begin_ns,
-					    p->end_ns, p->trace_id, p->unit, HOLDER_UNIT });
+	                  : last_held_ns(in, (struct time_part){ p->process, p->tid, p->begin_ns,
+						 p->end_ns, p->trace_id, p->unit, HOLDER_UNIT });
 }
 
 static int
@@ -155,23 +198,29 @@ sort_events(struct delay_input *in, const struct thread_history *h, struct arena
 {
 	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
 	struct trace_event *of_traces = arena_alloc(a, (h->nevents + 1) * sizeof *of_traces);
-	int64_t *held = arena_alloc(a, (h->nevents + 1) * sizeof *held);
+	int64_t *held = arena_alloc(a, (h->nevents + 1) * sizeof *held),
+		*since = arena_alloc(a, (h->nevents + 1) * sizeof *since);
 
-	if (events == NULL || of_traces == NULL || held == NULL)
+	if (events == NULL || of_traces == NULL || held == NULL || since == NULL)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < h->nevents; i++)
 		events[i] = h->events[i];
-	qsort(events, h->nevents, sizeof *events, past_in_threads);
+	past_sort_by_thread(events, h->nevents);
 	held[0] = 0;
 	for (uint32_t i = 0; i < h->nevents; i++) {
 		of_traces[i] = (struct trace_event){ events[i].trace_id, i };
 		held[i + 1] = held[i];
+		since[i] = events[i].time_ns;
 		if (is_held(events, i))
 			held[i + 1] += events[i].time_ns - events[i - 1].time_ns;
+		if (i > 0 && same_thread(&events[i - 1], events[i].process, events[i].tid) &&
+		    (is_held(events, i) || !is_break(&events[i - 1], &events[i], since[i - 1])))
+			since[i] = since[i - 1];
 	}
 	qsort(of_traces, h->nevents, sizeof *of_traces, by_trace);
 	in->events = events;
 	in->held_ns = held;
+	in->since_ns = since;
 	in->of_traces = of_traces;
 	in->nevents = h->nevents;
 	return 0;
@@ -190,27 +239,6 @@ sort_threads(struct thread_wait *ret, const struct thread_wait *waits, uint32_t 
 		if (i == 0 || by_thread(&ret[n - 1], &ret[i]) != 0)
 			ret[n++] = ret[i];
 	return n;
-}
-
-/* The part of the time between their events in which units hold the threads. */
-static double
-held_part(const struct delay_input *in)
-{
-	double held = 0, all = 0;
-
-	for (uint32_t i = 1; i < in->nevents; i++) {
-		const struct past_event *a = &in->events[i - 1], *b = &in->events[i];
-		const struct thread_wait key = { .to = b->process, .tid = b->tid };
-		double ns = (double)(b->time_ns - a->time_ns);
-
-		if (!same_thread(a, b->process, b->tid) ||
-		    bsearch(&key, in->threads, in->nthreads, sizeof key, by_thread) == NULL)
-			continue;
-		all += ns;
-		if (is_held(in->events, i))
-			held += ns;
-	}
-	return all > 0 ? held / all : 0;
 }
 
 int
@@ -259,28 +287,26 @@ thread_delay_explains(double *ret, const struct thread_history *history,
     const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e)
 {
 	struct path_request *r = arena_alloc(a, (nwaits + 1) * sizeof *r);
-	struct thread_wait *threads = arena_alloc(a, (nwaits + 1) * sizeof *threads);
-	struct delay_input in = { .threads = threads };
+	struct delay_input in = { 0 };
 	struct lost_share s;
-	double part, held;
 	uint32_t n = 0;
 	int64_t oldest_ns = INT64_MAX;
 
 	*ret = 0;
-	if (r == NULL || threads == NULL || sort_events(&in, history, a) != 0)
+	if (r == NULL || sort_events(&in, history, a) != 0)
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	for (uint32_t i = 0; i < history->nevents; i++)
 		oldest_ns = history->events[i].time_ns < oldest_ns ? history->events[i].time_ns
 		                                                   : oldest_ns;
 	for (uint32_t i = 0; i < nwaits; i++) {
 		const struct thread_wait *w = &waits[i];
+		const struct time_part p = { w->to, w->tid, w->begin_ns, w->end_ns, w->trace_id,
+			w->unit, own ? HOLDER_OWN : HOLDER_REQUEST };
 
 		if (w->begin_ns >= oldest_ns)
 			r[n++] = (struct path_request){ .begin_ns = w->begin_ns,
 				.t = (double)(w->end_ns - w->begin_ns),
-				.x = held_ns(&in, &(struct time_part){ w->to, w->tid, w->begin_ns,
-						      w->end_ns, w->trace_id, w->unit,
-						      own ? HOLDER_OWN : HOLDER_REQUEST }) };
+				.x = own ? held_ns(&in, &p) : last_held_ns(&in, p) };
 	}
 	if (n < THREAD_HISTORY_WAITS_MIN)
 		return 0;
@@ -288,10 +314,6 @@ thread_delay_explains(double *ret, const struct thread_history *history,
 	s = path_requests_share(r, n, false, 0.95);
 	if (count_slices(r, n) < THREAD_DELAY_SLICES_MIN)
 		return 0;
-	part = fmin(1, fmax(0, s.slope)) * s.interval.low;
-	/* 3 */
-	in.nthreads = sort_threads(threads, waits, nwaits);
-	held = own ? 0 : held_part(&in);
-	*ret = held < 1 ? fmin(1, fmax(0, (part - held) / (1 - held))) : 0;
+	*ret = fmin(1, fmin(1, fmax(0, s.slope)) * fmax(0, s.interval.low));
 	return 0;
 }

@@ -19,7 +19,8 @@ struct thread_delay {
  * Of the threads that ended these waits.
  *
  * 1. X of a request is the time that it waits between two units for one of the threads, and, inside a unit on such a thread, the
- *    time that the thread is held by other units.
+ *    time for which other units had the thread last, without a break until the unit went on. What they did before a break, in which the thread was
+ *    free, delayed nothing: the unit slept.
  * 2. The share is cov(X, T) / var(T), with T the response time (path_requests_share()).
  * 3. A unit that sleeps does not need the thread that others hold meanwhile. Where requests take less than X longer (the slope of the
  *    least squares of T on X is below 1), the share is multiplied by the slope: it is then what X explains of the variance of T.
@@ -37,12 +38,10 @@ int thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
  * The part of the variance of the length of these waits, which are of one edge, that at least goes with the time in which requests hold the
  * thread, 0 to 1:
  *
- * 1. Other requests, or, `own`, other units of the same request that were between two of their events. With w the length of a wait and x this time
- *    in it, s is the lower end of the 95 % interval of cov(x, w) / var(w) (path_requests_share()), times the slope of the least squares of w on x
+ * 1. w is the length of a wait, x the time for which other requests had the thread last in it, as above; `own`: all of the time in it for which other
+ *    units of the same request had the thread between two of their events.
+ * 2. The result is the lower end of the 95 % interval of cov(x, w) / var(w) (path_requests_share()), times the slope of the least squares of w on x
  *    where that is below 1.
- * 2. Own: s.
- * 3. Of others it is (s - u) / (1 - u), with u the part of the time in which the thread is held at all: in a longer sleep others hold the thread for longer,
- *    too, which does not make it longer.
  *
  * 0: fewer than THREAD_HISTORY_WAITS_MIN waits, or they begin in fewer than THREAD_DELAY_SLICES_MIN slices of time (one event may be all of
  * them), or all are equally long. Cost and errors as above.

@@ -206,6 +206,43 @@ a_longer_sleep_in_which_others_work_for_longer_is_no_wait(void **state)
 	assert_true(explains(w, w->inside, false) < 0.2);
 }
 
+/* A throttle sleeps for longer when the loop has much to do. */
+static void
+a_sleep_that_ends_when_the_loop_is_free_is_no_wait(void **state)
+{
+	struct world *w = *state;
+
+	for (int64_t i = 3; i < REQUESTS + 3; i++) {
+		int64_t at_ns = i * 4 * PERIOD_MS * MS;
+		bool busy = i % 4 == 0;
+
+		for (int64_t k = 0; k < 20 && busy; k++)
+			add_other(w, at_ns + k * MS + MS / 4, 6 * MS / 10);
+		add_mine(w, at_ns, busy ? 19 * MS + (int64_t)rng_below(&w->rng, MS) : 2 * MS, 0, 0);
+	}
+	assert_true(explains(w, w->inside, false) < 0.1);
+	assert_true(delay(w).share < 0.1);
+}
+
+/* Its next event comes after 1 or 2 ms of work. */
+static void
+what_a_unit_does_after_the_wait_changes_nothing(void **state)
+{
+	struct world *w = *state;
+
+	for (int64_t i = 3; i < REQUESTS + 3; i++) {
+		int64_t at_ns = i * 2 * PERIOD_MS * MS, free_ns = at_ns + 2 * MS;
+
+		if (i % 10 == 0) {
+			add_other(w, at_ns + MS, 4 * MS);
+			add_other(w, at_ns + 5 * MS + MS / 50, 4 * MS);
+			free_ns = at_ns + 9 * MS + MS / 50;
+		}
+		add_mine(w, at_ns, 0, free_ns + MS + (int64_t)rng_below(&w->rng, MS), 0);
+	}
+	assert_true(explains(w, w->inside, false) > 0.8);
+}
+
 static void
 what_lies_between_groups_does_not_count(void **state)
 {
@@ -307,6 +344,10 @@ main(void)
 		    a_loop_that_others_use_while_a_unit_sleeps_delays_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_longer_sleep_in_which_others_work_for_longer_is_no_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_sleep_that_ends_when_the_loop_is_free_is_no_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    what_a_unit_does_after_the_wait_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_lies_between_groups_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(
