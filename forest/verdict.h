@@ -231,7 +231,7 @@ enum { VERDICT_MANY = 1000 };
  * one edge alone has, what it certainly has, or what all certainly have together. */
 #define VERDICT_ALONE 1.6
 #define VERDICT_CERTAIN 1.28
-#define VERDICT_TOGETHER 1.6
+#define VERDICT_TOGETHER 2.0
 #define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */
 
 /* Copies with its texts. False: out of memory; *to is then empty. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "controlplane/search/baseline.h"
 #include "controlplane/search/enabled.h"
@@ -424,6 +425,19 @@ end_without(struct search_port *port, struct diagnosis *d)
 	    port->when);
 }
 
+/* A verdict of a better rank is about the same edge: a second search of the group came to it, too. */
+static bool
+is_named_before(const struct forest *forest, const struct run *run, const struct verdict *v)
+{
+	const struct verdict *x;
+
+	for (uint32_t rank = 1;
+	     rank < v->rank && (x = forest_verdict(forest, run->id, rank)) != NULL; rank++)
+		if (verdict_sure(x) && strcmp(x->from, v->from) == 0 && strcmp(x->to, v->to) == 0)
+			return true;
+	return false;
+}
+
 static struct worth_facts
 worth_facts_of(const struct forest *forest, const struct run *run)
 {
@@ -439,7 +453,8 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 			continue;
 		}
 		f.sure++;
-		if (v->pool == POOL_NONE && v->effect >= VERDICT_COUNTS * run->effect_min)
+		if (v->pool == POOL_NONE && v->effect >= VERDICT_COUNTS * run->effect_min &&
+		    !is_named_before(forest, run, v))
 			f.together += certain;
 		if (!verdict_worth(v, run->effect_min))
 			continue;

@@ -52,7 +52,7 @@ struct worth_facts {
 	    certain; /* of these: the largest effect, and the largest lower bound of an effect */
 	double
 	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool,
-	                  * and have VERDICT_COUNTS of the least effect */
+	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
 };
 
 /*

@@ -140,7 +140,7 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 
 	f.most = 0.39;
 	f.certain = 0.31;
-	f.together = 0.39;
+	f.together = 0.49;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.41;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
@@ -148,9 +148,9 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	f.certain = 0.33;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.certain = 0.31;
-	f.together = 0.41;
+	f.together = 0.51;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.together = 0.39;
+	f.together = 0.49;
 	f.apart = true;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 }
