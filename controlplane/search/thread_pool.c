@@ -26,7 +26,7 @@ pool_state(const struct pool_facts *f)
 	if (f->own >= POOL_OWN_MIN)
 		return POOL_OWN;
 	/* 6 */
-	if (f->load.utilisation >= POOL_BUSY_MIN &&
+	if (f->load.utilisation >= POOL_BUSY_MIN && f->load.service_cv < POOL_LONG_CV_MIN &&
 	    f->load.utilisation + f->effect >= POOL_SATURATED_MIN)
 		return POOL_SATURATED;
 	/* 7 */

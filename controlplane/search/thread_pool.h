@@ -30,8 +30,8 @@ enum { POOL_JOBS_MIN = 100 };
 /* Of units that wait for others: the time that the threads are held, and the part of it in which they wait. */
 #define POOL_WAITING_LOAD_MIN 0.5
 #define POOL_WAITING_MIN 0.5
-#define POOL_ALWAYS_MIN 0.9 /* of the time its threads are held */
-#define POOL_EFFECT_MIN 0.4 /* of its waits, unless its threads are always held */
+#define POOL_ALWAYS_MIN 0.85 /* of the time its threads are held */
+#define POOL_EFFECT_MIN 0.4  /* of its waits, unless its threads are always held */
 #define POOL_OWN_MIN 0.5
 /* Of the time its threads are held; with the effect, the sum of both. */
 #define POOL_BUSY_MIN 0.7
@@ -62,7 +62,8 @@ enum { POOL_JOBS_MIN = 100 };
  *  4. The waits carry less than POOL_EFFECT_MIN of the variance: usual.
  *  5. POOL_OWN_MIN of what the waits vary by goes with the time in which other units of the same request hold the thread: own units. The load
  *     does not say how long these waits are, as such units do not come at random times.
- *  6. The threads are held for POOL_BUSY_MIN of the time, and that with the effect is POOL_SATURATED_MIN: saturated.
+ *  6. The threads are held for POOL_BUSY_MIN of the time, that with the effect is POOL_SATURATED_MIN, and the CV of the service times is below
+ *     POOL_LONG_CV_MIN: saturated. With a larger one it is how unequally long units hold the threads that the waits come from, not the load.
  *  7. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
  *     still for POOL_STILL_MIN of them: unexplained.
  *  8. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_LONG_ODD_MIN), and if no unit

@@ -53,7 +53,7 @@ step_3_threads_that_are_always_held_are_saturated(void **state)
 	struct pool_facts f = HEALTHY;
 	(void)state;
 
-	f.load.utilisation = 0.9;
+	f.load.utilisation = 0.85;
 	f.effect = 0.1;
 	assert_int_equal(pool_state(&f), POOL_SATURATED);
 	f.load.expected_ns = INFINITY;
@@ -107,6 +107,8 @@ step_6_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **st
 	assert_int_equal(pool_state(&f), POOL_USUAL);
 	f.effect = 0.96;
 	assert_int_equal(pool_state(&f), POOL_SATURATED);
+	f.load.service_cv = 1.6; /* 0.96 + 0.16 - 0.6 = 0.52 */
+	assert_int_equal(pool_state(&f), POOL_USUAL);
 }
 
 static void
