@@ -14,6 +14,7 @@
 #include "controlplane/search/search_end.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "controlplane/search/search_list.h"
+#include "controlplane/search/search_pools.h"
 #include "controlplane/search/search_rest.h"
 #include "controlplane/search/search_still.h"
 #include "controlplane/search/search_verdict.h"
@@ -680,6 +681,8 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	looks = ended && looks_on(port, d, late);
 	d->looks_on = looks || (ended && waited_ns < LATE_LOOKS * port->settings.cycle_max_ns &&
 				   !found_so_far(port, d));
+	if (d->looks_on && (rc = search_pools(port, d, e)) != 0)
+		return rc;
 	if ((rc = watch(port, d, late, ended, e)) != 0)
 		return rc;
 	ended = d->nsearches == 0 ? late && !is_open(port, d, waited_ns) : !looks && all_ended(d);

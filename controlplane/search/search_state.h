@@ -25,6 +25,7 @@
  *	search_end.c, search_verdict.c   the end of a search, without a verdict and with one
  *	search_rest.c               what a verdict leaves of the problem
  *	search_still.c              processes that stand still
+ *	search_pools.c              threads that requests wait for in many places
  *	search.c                    a search's cycle
  *	captured.c, search_captures.c   outliers that are too rare to cut
  *	watch.c, diagnose.c         which groups have a problem; a diagnosis
@@ -271,9 +272,11 @@ struct diagnosis {
 	    still;          /* a process that stands still, when that was certain; stills 0: none */
 	struct mono judged; /* when waits for threads were judged again */
 	struct mono still_looked; /* when that was looked at */
-	struct baseline *before;  /* what it is compared with; NULL: nothing */
-	struct arena kept;        /* has that */
-	struct watched *watched;  /* see watch.h */
+	struct mono
+	    pools_looked; /* when threads that requests wait for in many places were looked for */
+	struct baseline *before; /* what it is compared with; NULL: nothing */
+	struct arena kept;       /* has that */
+	struct watched *watched; /* see watch.h */
 	struct tail_state tail;
 	struct rare_state rare;
 	bool below; /* its searches go on below the tracepoints */

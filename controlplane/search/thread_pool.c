@@ -45,8 +45,8 @@ pool_state(const struct pool_facts *f)
 	return POOL_USUAL;
 }
 
-static bool
-same_service(const struct labels *labels, uint32_t a, uint32_t b)
+bool
+pool_same_service(const struct labels *labels, uint32_t a, uint32_t b)
 {
 	const struct label *x = labels_get(labels, a), *y = labels_get(labels, b);
 
@@ -64,7 +64,7 @@ is_wait_for(const struct shape *s, uint32_t edge, const void *of)
 	const struct waits_for *w = of;
 
 	return s->edges[edge].owner == LABEL_NONE &&
-	       same_service(w->labels, s->edges[edge].to, w->to);
+	       pool_same_service(w->labels, s->edges[edge].to, w->to);
 }
 
 double
@@ -89,7 +89,7 @@ waits_for(const struct wait_list *waits, const struct labels *labels, uint32_t t
 		const struct listed_wait *w = &waits->items[i];
 
 		if (w->between && (any || labels_get(labels, w->gap.to)->kind == kind) &&
-		    same_service(labels, w->gap.to, to))
+		    pool_same_service(labels, w->gap.to, to))
 			of[(*n)++] = w->wait;
 	}
 	return of;

@@ -78,6 +78,8 @@ enum pool_state pool_state(const struct pool_facts *f);
 
 /* ---- of a diagnosis ---- */
 
+bool pool_same_service(const struct labels *labels, uint32_t a, uint32_t b); /* of two labels */
+
 /* The part of what response times vary by (type_variance.h) that waits between two units, for the service of label `to`,
  * carry over all groups, 0 to 1. The groups are of always-on labels. O(groups x edges). */
 double pool_effect(const struct type_variance *t, const struct labels *labels, uint32_t to);
