@@ -50,15 +50,15 @@
  * them, it is the place of the oldest one, items[next], and the ring begins behind it; `next`, which the caller has beside the others, is
  * 0 until then. So number i, from the oldest one on, is items[(next + i) % n]. NULL, and everything unchanged: out of memory. Amortised O(1).
  */
-#define array_newest(items, cap, n, next, max)                                \
-	__extension__({                                                       \
-		__typeof__(items) array_at_ = NULL;                           \
-		if ((n) == (max)) {                                           \
-			array_at_ = &(items)[next];                           \
-			(next) = ((next) + 1) % (max);                        \
+#define array_newest(items, cap, n, next, max)                          \
+	__extension__({                                                 \
+		__typeof__(items) array_at_ = NULL;                     \
+		if ((n) == (max)) {                                     \
+			array_at_ = &(items)[next];                     \
+			(next) = ((next) + 1) % (max);                  \
 		} else if (array_reserve_max(items, cap, (n) + 1, max)) \
-			array_at_ = &(items)[(n)++];                          \
-		array_at_;                                                    \
+			array_at_ = &(items)[(n)++];                    \
+		array_at_;                                              \
 	})
 
 /* For the macros. The array, moved, with room for n or more items, n > *cap; NULL: n > max, or out

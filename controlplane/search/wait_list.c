@@ -15,7 +15,8 @@ wait_list_release(struct wait_list *l)
 static bool
 put(struct wait_list *l, const struct listed_wait *x)
 {
-	struct listed_wait *at = array_newest(l->items, l->items_cap, l->nitems, l->next, WAITS_MAX);
+	struct listed_wait *at = array_newest(
+	    l->items, l->items_cap, l->nitems, l->next, WAITS_MAX);
 
 	if (at != NULL)
 		*at = *x;
