@@ -129,7 +129,7 @@ done
 # Packages of npm for the tests of hone-otel, of hone export and of the live page; without them those scenarios are skipped.
 clients() {
   [ "$1" = tests ] || return 0
-  for of in otel otel3 export web; do
+  for of in otel otel3 elastic export web; do
     "$(dirname "$0")/otel_clients.sh" "$(dirname "$0")/../tests/scenario/$of" >/dev/null || true
   done
 }

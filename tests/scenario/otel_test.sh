@@ -9,7 +9,7 @@ ahead_of_others
 HONE_OTEL_MODULES=$(tools/otel_clients.sh) || skip "needs the packages of tests/scenario/otel/package-lock.json"
 export HONE_OTEL_MODULES
 D=$(mktemp -d)
-export HONE_SOCKET="ipc://$D/honed.sock" PATH="$O/bin:$PATH"
+export HONE_SOCKET="ipc://$D/honed.sock" PATH="$O/bin:$PATH" XDG_DATA_HOME=$D/home
 honed= otel= load=
 end() {
   local p
@@ -52,7 +52,7 @@ call() { # CODE METHOD FILE CURL'S ARGUMENTS: a call by gRPC of this method of O
   grep -qi "^grpc-status: $1" "$D/head"
 }
 
-echo 1..56
+echo 1..58
 honed -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" -o storage.database="$D/forest.db" \
   -o storage.space="$D/space.db" "${ALL_TRACED[@]}" 2> "$D/honed.log" &
 honed=$!
@@ -93,6 +93,10 @@ check "the planted fault is the first edge: the slow statement" jq -e '.types[] 
 check "and its attribute explains it" jq -e '.types[] | select(.type == "GET /basket") | [.groups[].keys[]] |
   any(.name | test("SELECT stock\\)\\.rows$"))' "$D/report.json"
 [ -z "${KEEP:-}" ] || cp "$D/report.json" "$KEEP"
+compared() { hone baseline save spans && hone report --baseline spans --json | jq -e '.baseline.name == "spans" and .baseline.types_vanished == []'; }
+check "the report is a baseline, with which later ones are compared" compared
+analyzed() { hone export --all --format otlp --output "$D/spans.json" && hone analyze "$D/spans.json" --json | jq -e '[.types[].type] | sort == ["GET /basket", "GET /ping"]'; }
+check "hone export gives requests, which hone analyze reads" analyzed
 
 # ---- requests by hand ----------------------------------------------------------
 now=$(date +%s%N)

@@ -2,7 +2,8 @@
 // A service with OpenTelemetry's SDK and hone-otel-gate: requests of which the inner spans are off by default, until it is ended. Half of
 // the requests are slow, in the span "voucher": the planted fault. NODE_PATH: the packages.
 //
-//	node gated.js ON_FILE		ON_FILE: the names of the spans that are on now, each on a line, as the service itself knows them
+//	node gated.js ON_FILE [EVERY_MS]	ON_FILE: the names of the spans that are on now, each on a line, as the service itself knows them;
+//					ON_FILE.made: how many requests there were, and spans that were on. EVERY_MS: between two requests, 20
 'use strict'
 const fs = require('fs')
 const { install } = require('../../../npm/hone-otel-gate')
@@ -45,5 +46,9 @@ setInterval(() => {
   }
 }, 20)
 let n = 0
-setInterval(() => request(n++), 20)
+setInterval(() => request(n++), Number(process.argv[3] ?? 20))
+setInterval(() => {
+  fs.writeFileSync(process.argv[2] + '.made.new', `${n} ${gate.spans}\n`)
+  fs.renameSync(process.argv[2] + '.made.new', process.argv[2] + '.made')
+}, 100)
 process.on('SIGTERM', () => process.exit(0))
