@@ -235,7 +235,7 @@ function exemplars(g) {
 			.filter(k => e[k] && e[k].trace)
 			.map(k => [k, h('td', copyable(e[k].trace)), ms(e[k].total_ms)]);
 	return rows.length
-		? [h('h3', 'Traces to look at'), table(['', 'trace', '>took'], rows, 'Exemplars')]
+		? [h('h3', 'Traces to look at'), table(['which', 'trace', '>took'], rows, 'Exemplars')]
 		: null;
 }
 function pathList(g) {

@@ -127,7 +127,10 @@ function drawChart(el, spec) {
 		const read = readings.get(el.getAttribute('data-key'));
 		one.plot.setData(data);
 		if (read && !one.plot.cursor.event) one.plot.setCursor({ left: one.plot.valToPos(read.at, 'x'), top: 0 });
-	} else drawn.set(el, (one = { plot: new uPlot(chartOptions(el, spec, width), data, el), width }));
+	} else {
+		drawn.set(el, (one = { plot: new uPlot(chartOptions(el, spec, width), data, el), width }));
+		one.plot.root.setAttribute('aria-hidden', 'true'); // the element around it has the words
+	}
 	one.until = last(s.at);
 }
 const HEAT = { w: 200, h: 62, left: 44 };
@@ -137,7 +140,7 @@ function drawHeat(el, one) {
 		{ w, h: H, left } = HEAT,
 		scale = devicePixelRatio || 1;
 	if ((was && was.until === one.version) || !one.extent) return;
-	const canvas = was ? was.canvas : h('canvas', { width: Math.round(w * scale), height: Math.round(H * scale) }),
+	const canvas = was ? was.canvas : h('canvas', { 'aria-hidden': 'true', width: Math.round(w * scale), height: Math.round(H * scale) }),
 		c = canvas.getContext('2d'),
 		{ low, high, most } = one.extent,
 		cw = (w - left) / COLUMNS,

@@ -49,7 +49,7 @@ seen() { hone status --json | jq -e 'any(.types[]; .type == "GET /order" and .tr
 
 echo 1..29
 hone keys init --host localhost --dir "$D/keys" > "$D/keys.log" && hone keys agent n1 --dir "$D/keys" >> "$D/keys.log" || bail "no keys"
-honed_up -o levels.budget=0.001% -o search.budget=0.03%
+honed_up -o levels.budget=0.001% -o search.budget=0.08%
 otel_up
 node tests/scenario/otel/gated.js "$D/on" 10 2> "$D/service.log" &
 service=$!
@@ -82,13 +82,13 @@ check "over the budget it is refused, with the budget" eval '! hone levels gated
 
 # ---- leases ---------------------------------------------------------------------------
 kill -9 $honed && wait $honed 2> /dev/null
-honed_up -o levels.budget=50% -o search.budget=0.03%
+honed_up -o levels.budget=50% -o search.budget=0.08%
 check "within the budget the level is set" wait_for 20 hone levels gated err
 check "and its spans are on" wait_for 20 on 1
 check "they are those of the level" grep -qx shop:tax "$D/on"
 kill -9 $honed && wait $honed 2> /dev/null
 check "honed is killed: they are off with the lease" wait_for 10 on 0
-honed_up -o levels.budget=50% -o search.budget=0.03%
+honed_up -o levels.budget=50% -o search.budget=0.08%
 check "the next one has them on again" wait_for 20 on 1
 kill -9 $otel && wait $otel 2> /dev/null
 check "hone-otel is killed: they are off with the lease" wait_for 10 on 0
