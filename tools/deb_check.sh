@@ -5,10 +5,11 @@
 #   1. builds them twice, at two places and under two time zones, locales and file modes, and compares the packages byte by byte;
 #   2. makes a clean root (debootstrap, Debian 12) and installs them there with apt, which gets what they depend on, and nothing else;
 #   3. looks whether what they installed is whole: programs, manual pages, completions, users, modules that their servers load;
-#   4. runs their test (debian/tests) in it, with nothing of this machine: a program is built against libhone-dev, traced and diagnosed;
+#   4. runs their tests (debian/tests) in it, with nothing of this machine: a program is built against libhone-dev, traced and diagnosed;
+#      and the demo, whose shop is built from their source, with their programs and modules;
 #   5. removes them, and looks what is left.
 #
-# For root. It needs the network for Debian's mirror (HONE_MIRROR), some 20 minutes, and 2 GB in TMPDIR. This machine stays as it is.
+# For root. It needs the network for Debian's mirror (HONE_MIRROR), some 15 minutes, and 2 GB in TMPDIR. This machine stays as it is.
 # HONE_BASE: a folder with the root that debootstrap has made before, which is copied.
 #
 #   tools/deb_check.sh FOLDER [built]		built: the packages are in FOLDER/one and FOLDER/two already
@@ -54,7 +55,9 @@ else
 	debootstrap --variant=minbase bookworm "$R" "${HONE_MIRROR:-http://deb.debian.org/debian}" >"$out/debootstrap.log" 2>&1 ||
 		{ tail -n 20 "$out/debootstrap.log"; exit 1; }
 fi
+mount --bind "$R" "$R"	# nodes of the demo need a mount at /
 mount -t proc proc "$R/proc"
+mount -t sysfs -o ro sysfs "$R/sys"
 for at in dev run tmp; do mount -t tmpfs -o mode=1777 tmpfs "$R/$at"; done
 mkdir "$R/dev/shm" "$R/run/lock"
 mount -t tmpfs -o mode=1777 tmpfs "$R/dev/shm"
@@ -67,7 +70,7 @@ chmod 755 "$R/usr/sbin/policy-rc.d"
 mkdir "$R/var/tmp/deb"
 cp "$out"/one/*.deb "$R/var/tmp/deb"
 rm -f "$R"/var/tmp/deb/*dbgsym*
-cp -r "$out"/one/hone-*/debian/tests "$R/var/tmp/deb/tests"
+dpkg-source --no-check -x "$out"/one/hone_*.dsc "$R/var/tmp/source" >"$out/source.log" 2>&1 || { cat "$out/source.log"; exit 1; }
 in_root() { chroot "$R" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 said() {	# WHAT COMMAND...: shows what the command said only if it fails
 	local what=$1
@@ -104,12 +107,12 @@ checked "nginx loads its module" 'nginx -t -g "load_module /usr/lib/hone/ngx_htt
 checked "configurations are as the daemons read them" 'honed -n && hone-agent -n'
 
 # ---- what it does: as autopkgtest would, the tests of debian/tests/control ------------
-tests=$(sed -n 's/^Tests: *//p' "$R/var/tmp/deb/tests/control")
-needs=$(sed -n 's/^Depends: *//p' "$R/var/tmp/deb/tests/control" | tr -d ' ' | tr , ' ')
+tests=$(sed -n 's/^Tests: *//p' "$R/var/tmp/source/debian/tests/control")
+needs=$(sed -n 's/^Depends: *//p' "$R/var/tmp/source/debian/tests/control" | tr -d ' ' | tr , ' ')
 checked "apt installs what the tests need" "apt-get install -qy --no-install-recommends $needs"
 for t in $tests; do
 	said "the test \"$t\"" unshare --net sh -c 'ip link set lo up 2>/dev/null; exec "$@"' - \
-		chroot "$R" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh -c "cd /var/tmp/deb && tests/$t"
+		chroot "$R" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh -c "cd /var/tmp/source && debian/tests/$t"
 	sed -n '$s/^/    /p' "$out/said.log"
 done
 
