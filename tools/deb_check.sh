@@ -7,7 +7,7 @@
 #   3. looks whether what they installed is whole: programs, manual pages, completions, users, modules that their servers load;
 #   4. runs their tests (debian/tests) in it, with nothing of this machine: a program is built against libhone-dev, traced and diagnosed;
 #      and the demo, whose shop is built from their source, with their programs and modules;
-#   5. removes them, and looks what is left.
+#   5. upgrades them to packages with a later version, purges them, and looks what is left.
 #
 # For root. It needs the network for Debian's mirror (HONE_MIRROR), some 15 minutes, and 2 GB in TMPDIR. This machine stays as it is.
 # HONE_BASE: a folder with the root that debootstrap has made before, which is copied.
@@ -63,6 +63,7 @@ mkdir "$R/dev/shm" "$R/run/lock"
 mount -t tmpfs -o mode=1777 tmpfs "$R/dev/shm"
 for at in null zero full random urandom tty; do touch "$R/dev/$at"; mount --bind "/dev/$at" "$R/dev/$at"; done
 ln -s /proc/self/fd "$R/dev/fd"
+ln -s fd/0 "$R/dev/stdin" && ln -s fd/1 "$R/dev/stdout" && ln -s fd/2 "$R/dev/stderr"
 cp /etc/resolv.conf "$R/etc/resolv.conf"
 for conf in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do [ ! -f "$conf" ] || cp "$conf" "$R$conf"; done
 printf '#!/bin/sh\nexit 101\n' >"$R/usr/sbin/policy-rc.d"	# no package starts a service here
@@ -88,7 +89,7 @@ in_root dpkg-query -W -f '${Package}\n' | sort | comm -13 "$out/before.txt" - >"
 echo "    $(wc -l <"$out/installed.txt") packages, of which Hone's are: $(cd "$R/var/tmp/deb" && for d in *.deb; do printf '%s ' "${d%%_*}"; done)"
 
 # ---- what is installed --------------------------------------------------------------
-checked "no file differs from its package" 'dpkg --verify $(dpkg-query -W -f "\${Package}\n" | grep hone)'
+checked "no file differs from its package" 'test -z "$(dpkg --verify $(dpkg-query -W -f "\${Package}\n" | grep hone) | tee /dev/stderr)"'
 checked "each program starts, and knows its version" '
 	for p in hone honed hone-agent hone-otel; do $p --version 2>/dev/null || $p -V; done'
 checked "no library is missing" '
@@ -105,6 +106,9 @@ checked "the completions of bash and zsh are where both look" '
 checked "the daemons have their users" 'getent passwd hone hone-below honed'
 checked "nginx loads its module" 'nginx -t -g "load_module /usr/lib/hone/ngx_http_hone_module.so;"'
 checked "configurations are as the daemons read them" 'honed -n && hone-agent -n'
+checked "systemd finds no fault with their units" '
+	said=$(systemd-analyze verify --man=no honed.service hone-agent.service hone-otel.service 2>&1)
+	echo "$said"; test -z "$said"'
 
 # ---- what it does: as autopkgtest would, the tests of debian/tests/control ------------
 tests=$(sed -n 's/^Tests: *//p' "$R/var/tmp/source/debian/tests/control")
@@ -116,8 +120,26 @@ for t in $tests; do
 	sed -n '$s/^/    /p' "$out/said.log"
 done
 
-# ---- what is left --------------------------------------------------------------------
-checked "apt removes them" 'apt-get purge -qy $(dpkg-query -W -f "\${Package}\n" | grep hone)'
-checked "nothing of them is left but their users, and their data in /var/lib/hone" '
-	left=$(find / -xdev \( -path /proc -o -path /var/tmp -o -path /var/log -o -path /var/lib/dpkg -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/hone \) -prune -o -name "*hone*" ! -name "*phone*" -print)
+# ---- a later version, and what is left -----------------------------------------------
+mkdir "$R/var/tmp/later"
+later() {	# the same packages with a later version
+	local deb to=$HONE_ROOT/later version
+	version=$(dpkg-deb -f "$out"/one/hone_*.deb Version)
+	for deb in "$R"/var/tmp/deb/*.deb; do
+		rm -rf "$to"
+		dpkg-deb -R "$deb" "$to" && sed -i "/^Version:/s/\$/+later/; s/(= $version)/(= $version+later)/g" "$to/DEBIAN/control" &&
+			dpkg-deb -Znone -b "$to" "$R/var/tmp/later" || return 1
+	done
+}
+said "the packages are made again with a later version" later
+checked "apt upgrades them to it; data of honed stay" '
+	echo data > /var/lib/hone/forest.db
+	apt-get install -qy --no-install-recommends /var/tmp/later/*.deb
+	for p in $(dpkg-query -W -f "\${Package}\n" | grep hone); do dpkg-query -W -f "\${Version} \${db:Status-Abbrev}\n" $p | grep "+later ii "; done
+	grep -x data /var/lib/hone/forest.db && nginx -t -g "load_module /usr/lib/hone/ngx_http_hone_module.so;" && honed -n && hone-agent -n'
+checked "apt removes them; data of honed stay" 'apt-get remove -qy $(dpkg-query -W -f "\${Package}\n" | grep hone); grep -x data /var/lib/hone/forest.db'
+checked "apt purges them" 'apt-get purge -qy $(dpkg-query -W -f "\${Package}\n" | grep hone)'
+checked "nothing of them is left but their users" '
+	test -z "$(dpkg-query -W -f "\${Package} \${Status}\n" | grep hone | tee /dev/stderr)"
+	left=$(find / /run /tmp /dev/shm -xdev \( -path /var/tmp/deb -o -path /var/tmp/later -o -path /var/tmp/source -o -path /var/tmp/man -o -path /var/log \) -prune -o -name "*hone*" ! -name "*phone*" -print)
 	echo "$left"; test -z "$left"'
