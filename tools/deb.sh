@@ -15,7 +15,7 @@ git ls-files -z -- . ':!tests/fuzz/corpus' | xargs -0 cp -p --parents -t "$out/h
 # packages are built without a network
 tools/uplot.sh "$out/hone-$version/npm/uplot/dist" || echo "deb: without uPlot, so the live page has time series as tables alone" >&2
 cd "$out"
-tar --sort=name --mtime="@$(git -C "$OLDPWD" log -1 --format=%ct)" --owner=0 --group=0 --exclude="hone-$version/debian" \
+tar --sort=name --mtime="@$(git -C "$OLDPWD" log -1 --format=%ct)" --owner=0 --group=0 --mode=u=rwX,go=rX --exclude="hone-$version/debian" \
   -czf "hone_$version.orig.tar.gz" "hone-$version"
 cd "hone-$version"
 if ! dpkg-buildpackage -us -uc >"$out/build.log" 2>&1; then

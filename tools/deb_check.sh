@@ -28,7 +28,10 @@ if [ -z "${HONE_ROOT:-}" ]; then
 		cmp "$deb" "$out/two/$(basename "$deb")" || { echo "deb-check: $(basename "$deb") is not reproducible"; exit 1; }
 		n=$((n + 1))
 	done
-	echo "ok: $n packages are the same byte by byte when they are built again"
+	for source in "$out"/one/hone_*.orig.tar.gz "$out"/one/hone_*.debian.tar.xz; do
+		cmp "$source" "$out/two/$(basename "$source")" || { echo "deb-check: $(basename "$source") is not reproducible"; exit 1; }
+	done
+	echo "ok: $n packages and their source are the same byte by byte when they are built again"
 	[ -n "$(zcat "$out"/one/hone-*/build/controlplane/web/uplot.js.gz)" ] || { echo "deb-check: the live page has no uPlot, which npm brings"; exit 1; }
 	echo "ok: the live page of the packages has uPlot"
 	n=0
@@ -107,8 +110,13 @@ checked "the daemons have their users" 'getent passwd hone hone-below honed'
 checked "nginx loads its module" 'nginx -t -g "load_module /usr/lib/hone/ngx_http_hone_module.so;"'
 checked "configurations are as the daemons read them" 'honed -n && hone-agent -n'
 checked "systemd finds no fault with their units" '
-	said=$(systemd-analyze verify --man=no honed.service hone-agent.service hone-otel.service 2>&1)
+	said=$(systemd-analyze verify --man=no honed.service hone-agent.service hone-otel.service 2>&1) || echo "it ended with $?"
 	echo "$said"; test -z "$said"'
+checked "a daemon is stopped when its package is removed, and restarted by an upgrade" '
+	for p in hone-controller:honed hone-agent:hone-agent hone-otel:hone-otel; do
+		grep -q "deb-systemd-invoke stop .*${p#*:}.service" "/var/lib/dpkg/info/${p%:*}.prerm"
+		grep -q "_dh_action=restart" "/var/lib/dpkg/info/${p%:*}.postinst"
+	done'
 
 # ---- what it does: as autopkgtest would, the tests of debian/tests/control ------------
 tests=$(sed -n 's/^Tests: *//p' "$R/var/tmp/source/debian/tests/control")
