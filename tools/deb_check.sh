@@ -120,7 +120,7 @@ checked "a daemon is stopped when its package is removed, and restarted by an up
 
 # ---- what it does: as autopkgtest would, the tests of debian/tests/control ------------
 tests=$(sed -n 's/^Tests: *//p' "$R/var/tmp/source/debian/tests/control")
-needs=$(sed -n 's/^Depends: *//p' "$R/var/tmp/source/debian/tests/control" | tr -d ' ' | tr , ' ')
+needs=$(sed -n 's/^Depends: *//p' "$R/var/tmp/source/debian/tests/control" | tr ',\n' '  ')
 checked "apt installs what the tests need" "apt-get install -qy --no-install-recommends $needs"
 for t in $tests; do
 	said "the test \"$t\"" unshare --net sh -c 'ip link set lo up 2>/dev/null; exec "$@"' - \
