@@ -39,8 +39,9 @@ stage_app() {
   nodes=$(app nodes "$stage/$APP")
 }
 
+# Where the packages are installed there are users that the daemons would become, and that may not use this folder.
 stage_honed() {
-  "$O/bin/honed" -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" \
+  "$O/bin/honed" -o controller.user=root -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" \
     -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" "$@" >>"$stage/honed.log" 2>&1 &
   honed=$!
   until_true 30 "honed answers" hone status --json
@@ -57,7 +58,7 @@ stage_node_agents() {
   local node
   for node in $nodes; do
     "$here/node.sh" exec "$stage/$APP" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
-      -o controller.url="ipc://$stage/agents.sock" -o agent.run_dir=/dev/shm/hone-agent \
+      -o controller.url="ipc://$stage/agents.sock" -o agent.user=root -o agent.run_dir=/dev/shm/hone-agent \
       >>"$stage/agent-$node.log" 2>&1 &
     stage_agent_pids+=($!)
   done
