@@ -75,6 +75,7 @@ mkdir "$R/var/tmp/deb"
 cp "$out"/one/*.deb "$R/var/tmp/deb"
 rm -f "$R"/var/tmp/deb/*dbgsym*
 dpkg-source --no-check -x "$out"/one/hone_*.dsc "$R/var/tmp/source" >"$out/source.log" 2>&1 || { cat "$out/source.log"; exit 1; }
+rm -f "$R"/var/tmp/hone_*	# a copy of the archive
 in_root() { chroot "$R" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 said() {	# WHAT COMMAND...: shows what the command said only if it fails
 	local what=$1
