@@ -60,25 +60,48 @@ has_toggle(const struct want *was, const struct toggle *t)
 	return same != NULL && (same->sampled || !t->sampled);
 }
 
-/* Whether each tracepoint in w, and each program to look below, is also in the WANT that was sent last. */
+/* Whether each tracepoint in w, each program to look below and each name for the recorder is also in `was`, whose toggles are sorted. O(n log n). */
 static bool
-adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
+is_within(const struct want *w, const struct want *was)
 {
-	struct want was = { 0 };
-
-	if (w->ntoggles == 0 && w->nbelow == 0 && w->nrecorder == 0)
-		return true;
-	if (!s->any || want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 ||
-	    (w->ntoggles > 0 && was.ntoggles == 0) || !looks_no_further(&was, w) ||
-	    !records_no_more(&was, w))
+	if ((w->ntoggles > 0 && was->ntoggles == 0) || !looks_no_further(was, w) ||
+	    !records_no_more(was, w))
 		return false;
-	if (w->ntoggles == 0)
-		return true;
-	qsort(was.toggles, was.ntoggles, sizeof *was.toggles, by_name);
 	for (uint32_t i = 0; i < w->ntoggles; i++)
-		if (!has_toggle(&was, &w->toggles[i]))
+		if (!has_toggle(was, &w->toggles[i]))
 			return false;
 	return true;
+}
+
+/* With its toggles sorted, in the arena. False: out of memory. */
+static bool
+sort_toggles(struct want *w, struct arena *a)
+{
+	if (w->ntoggles == 0)
+		return true;
+	if ((w->toggles = arena_copy(a, w->toggles, w->ntoggles * sizeof *w->toggles)) == NULL)
+		return false;
+	qsort(w->toggles, w->ntoggles, sizeof *w->toggles, by_name);
+	return true;
+}
+
+/* How w differs from the WANT that was sent last. What cannot be compared counts as both. */
+static void
+compare(const struct sent *s, const struct want *w, struct arena *a, bool *adds, bool *removes)
+{
+	struct want was = { 0 }, now = *w;
+
+	*adds = w->ntoggles > 0 || w->nbelow > 0 || w->nrecorder > 0;
+	*removes = false;
+	if (!s->any)
+		return;
+	if (want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 ||
+	    !sort_toggles(&was, a) || !sort_toggles(&now, a)) {
+		*removes = true;
+		return;
+	}
+	*adds = !is_within(w, &was);
+	*removes = !is_within(&was, &now);
 }
 
 /* Makes w the payload. False: out of memory, and the payload is unchanged. */
@@ -120,12 +143,13 @@ const struct buf *
 sent_due(struct sent *s, const struct want *w, bool safe, uint64_t confirmed, struct mono now,
     struct arena *scratch)
 {
-	bool changed = !s->any || s->epoch != w->epoch;
+	bool changed = !s->any || s->epoch != w->epoch, adds = false, removes = false;
 
-	if (changed && (safe || adds_nothing(s, w, scratch)))
-		changed = encode(s, w);
-	else
-		changed = false;
+	if (changed && !safe)
+		compare(s, w, scratch, &adds, &removes);
+	if (adds && removes)
+		return NULL; /* what is not wanted any more ends with its lease */
+	changed = changed && !adds && encode(s, w);
 	if (!s->any || (!changed && mono_since_ns(now, s->at) < RENEW_NS))
 		return NULL;
 	s->at = now;

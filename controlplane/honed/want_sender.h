@@ -25,7 +25,8 @@ struct sent {               /* all zeroes: none was sent */
  *	new epoch, safe		sent at once. safe: the desired state is in the database, and no queue
  *				is full
  *	new epoch, not safe	sent at once only if it enables no further tracepoint, so that a full
- *				disk does not keep tracepoints enabled that are no longer needed
+ *				disk does not keep tracepoints enabled that are no longer needed. One that enables some and disables others is not
+ *				sent, and the last one is not renewed: all of it is off when its lease ends, also on a node that connects again
  *	else			the lease is renewed after 0.9 s: by epoch and lease alone if the agent has reported DONE for it on
  *				this connection (confirmed: the epoch of its last DONE, 0: none), else the last one is sent again
  *

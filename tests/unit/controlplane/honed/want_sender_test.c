@@ -151,6 +151,30 @@ tracepoints_are_disabled_without_a_store(void **state)
 }
 
 static void
+what_is_replaced_is_not_renewed_without_a_store(void **state)
+{
+	struct sent s = { 0 };
+	struct toggle first[] = { { "a:one" } }, other[] = { { "a:three" } },
+		      both[] = { { "a:three" }, { "a:one" } };
+	struct want on = want_of(1, 1, first), swapped = want_of(2, 1, other),
+		    more = want_of(3, 2, both);
+	(void)state;
+
+	assert_true(due(&s, &on, true, 10000));
+	assert_false(due(&s, &swapped, false, 11000));
+	assert_false(due(&s, &swapped, false, 15000));
+	s.told = false; /* the agent has connected again */
+	s.at = (struct mono){ 0 };
+	assert_false(due(&s, &swapped, false, 15100));
+	/* What is only added to does go on. */
+	assert_true(due(&s, &more, false, 16000));
+	assert_sent(&s, 1, 1);
+	assert_true(due(&s, &swapped, true, 16100));
+	assert_sent(&s, 2, 1);
+	sent_release(&s);
+}
+
+static void
 a_tracepoint_for_more_requests_waits_for_the_database(void **state)
 {
 	struct sent s = { 0 };
@@ -215,6 +239,7 @@ main(void)
 		cmocka_unit_test(what_the_agent_has_reported_is_renewed_by_its_epoch),
 		cmocka_unit_test(tracepoints_are_enabled_only_after_they_are_stored),
 		cmocka_unit_test(tracepoints_are_disabled_without_a_store),
+		cmocka_unit_test(what_is_replaced_is_not_renewed_without_a_store),
 		cmocka_unit_test(a_tracepoint_for_more_requests_waits_for_the_database),
 		cmocka_unit_test(an_agent_without_a_want_gets_no_new_one_before_it_is_stored),
 	};
