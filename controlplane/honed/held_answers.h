@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Answers of a decider that say that something was begun, changed or ended: each is held until that is in the database and Kafka has it in the log of
- * the forest. So whoever takes over knows of all that an operator was told, and who asks while a decider is killed is not told that it is done.
+ * the forest. So whoever takes over knows of all in the forest that an operator was told, and who asks while a decider is killed is not told that it is
+ * done. Files beside the forest (docs/scale.md) are in the log a second later, or more. A question that was refused is answered at once.
  *
  * What Kafka does not take within ANSWER_HELD_NS is not taken back: the asker is told that it is done here alone.
  */

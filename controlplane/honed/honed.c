@@ -245,6 +245,7 @@ answer_short(struct honed *h, const struct mail *m)
 	struct err e;
 
 	if (text == NULL || h->keeper.feed == NULL || changes_of(h->keeper.forest) == before ||
+	    !answer_is_ok(text) || /* what was refused is in the audit, too */
 	    held_answers_add(&h->held_answers, m->peer, text, clock_mono(), &e) != 0)
 		give(h, m->peer, text);
 	else

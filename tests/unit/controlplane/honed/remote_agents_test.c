@@ -437,24 +437,31 @@ answered(struct stream *s, int within_ms)
 	return f.kind;
 }
 
-/* What is asked is in the audit, so it changes the forest. */
+/* A change that is done without agents. What is asked is in the audit, so it changes the forest. */
+#define LEVEL(word)                                                  \
+	"{\"ask\":\"levels\",\"service\":\"shop\",\"level\":\"" word \
+	"\",\"set\":true,\"force\":true}"
+
 static void
 who_asks_for_a_change_is_told_when_kafka_has_it(void **state)
 {
-	static const char change[] = "{\"ask\":\"stop\"}", look[] = "{\"ask\":\"status\"}";
+	static const char look[] = "{\"ask\":\"status\"}";
 	struct stream *changes, *looks;
 	struct leading l;
 	(void)state;
 
 	lead(&l);
-	changes = ask(change);
+	changes = ask(LEVEL("info"));
 	assert_int_equal(answered(changes, 10000), FRAME_ANSWER);
 	stream_close(changes);
 	atomic_store(&k.holds, true);
-	changes = ask(change);
+	changes = ask(LEVEL("debug"));
 	looks = ask(look);
 	assert_int_equal(answered(looks, 10000), FRAME_ANSWER); /* it waits for nothing */
 	assert_int_equal(answered(changes, 300), 0);
+	stream_close(looks);
+	looks = ask("{\"ask\":\"stop\",\"type\":\"NONE\"}");
+	assert_int_equal(answered(looks, 10000), FRAME_ANSWER); /* so does what is refused */
 	stream_close(looks);
 	atomic_store(&k.holds, false);
 	assert_int_equal(answered(changes, 10000), FRAME_ANSWER);
@@ -471,7 +478,7 @@ who_asks_for_a_change_is_told_that_kafka_does_not_take_it(void **state)
 
 	lead(&l);
 	atomic_store(&k.holds, true);
-	changes = ask("{\"ask\":\"stop\"}");
+	changes = ask(LEVEL("info"));
 	assert_int_equal(answered(changes, 20000), FRAME_REFUSE);
 	stream_close(changes);
 	end_lead(&l);
