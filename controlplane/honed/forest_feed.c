@@ -53,9 +53,10 @@ struct forest_feed {
 	struct mono granted; /* when the last one began that was asked for */
 	struct feed_file files[FOREST_FILES];
 	uint64_t put, delivered;
-	bool decides;         /* the commit under way has runs, switches or audit rows */
-	uint64_t decided;     /* as `put` was after the last such commit */
-	bool lacking;         /* Kafka has not taken an entry, and no full state since */
+	uint64_t whole;   /* with so many entries the log has all again, after one that was lost */
+	bool decides;     /* the commit under way has runs, switches or audit rows */
+	uint64_t decided; /* as `put` was after the last such commit */
+	bool lacking;     /* Kafka has not taken an entry, and no full state since */
 	uint64_t lost_before; /* counts.lost when the state under way began */
 	struct mono had;      /* when Kafka had all decisions, for the last time */
 	bool told;            /* that it has not */
@@ -214,6 +215,7 @@ forest_feed_put(const struct forest_feed *f)
 bool
 forest_feed_has(const struct forest_feed *f, uint64_t put)
 {
+	put = put > f->whole ? put : f->whole;
 	return !f->lacking && f->delivered >= put;
 }
 
@@ -288,7 +290,7 @@ continue_state(struct forest_feed *f, struct mono now)
 	f->counts.states++;
 	if (f->lacking && f->counts.lost == f->lost_before) {
 		f->lacking = false;
-		f->decided = f->put;
+		f->whole = f->put;
 	}
 	f->from = (struct forest_place){ f->term, f->kafka->epoch, f->number };
 	for (uint32_t i = 0; i < FOREST_FILES; i++)
