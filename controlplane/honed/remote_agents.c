@@ -41,6 +41,7 @@ struct remote_gate {
 	uint64_t epoch;
 	int64_t beat_ns;
 	struct mono heard;
+	int64_t forgiven_ns; /* of the time since then */
 	uint64_t records, bytes;
 	struct gate_clock clock;
 };
@@ -535,7 +536,8 @@ drop_agents(struct remote_agents *r, uint32_t gate, bool refused, const char *wh
 	}
 }
 
-/* What a gate says while this decider stands still is heard later, so that time is not the gate's silence. */
+/* What a gate says while this decider stands still is heard later, so that time is not the gate's silence; of each silence silent_ns at most, so
+ * that a gate which is dead is found by a decider whose steps are always slow. */
 static void
 forgive_gates(struct remote_agents *r, struct mono now)
 {
@@ -543,8 +545,14 @@ forgive_gates(struct remote_agents *r, struct mono now)
 
 	if (still_ns < STOOD_STILL_MS * MS_NS)
 		return;
-	for (uint32_t i = 0; i < r->ngates; i++)
-		r->gates[i].heard.ns += still_ns;
+	for (uint32_t i = 0; i < r->ngates; i++) {
+		struct remote_gate *g = &r->gates[i];
+		int64_t left_ns = r->silent_ns - g->forgiven_ns,
+			ns = still_ns < left_ns ? still_ns : left_ns;
+
+		g->heard.ns += ns;
+		g->forgiven_ns += ns;
+	}
 }
 
 static void
@@ -786,6 +794,7 @@ take_events(struct remote_agents *r, const struct kafka_message *m, struct err *
 	g->epoch = h.epoch;
 	g->beat_ns = events.beat_ns;
 	g->heard = clock_mono();
+	g->forgiven_ns = 0;
 	g->records = events.records;
 	g->bytes = events.bytes;
 	for (uint32_t i = 0; i < events.n; i++) {
