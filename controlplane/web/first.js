@@ -13,6 +13,7 @@ const first = JSON.parse(document.getElementById('first').textContent),
 		['alerts', 'Alerts'],
 		['audit', 'Audit']
 	];
+const ENDED = 'the session has ended: run hone web, and open the link that it prints';
 let shown = null; /* the view that is drawn, as in the address */
 function place() {
 	const hash = location.hash.slice(1) || 'types',
@@ -60,8 +61,10 @@ function loadRest() {
 	if (first.place) history.replaceState(null, '', first.place + location.hash);
 	delete first.place;
 	const script = h('script', { src: 'live.js' });
-	script.onerror = () => {
+	script.onerror = async () => {
 		script.remove();
+		const r = await fetch('session').catch(() => null);
+		if (r && (r.status === 401 || r.status === 403)) return state('off', ENDED);
 		state('off', 'honed was not reached; it is tried again');
 		setTimeout(loadRest, 2000);
 	};
@@ -81,7 +84,9 @@ if (place().name === 'types' && live.status) {
 	shown = 'types';
 	document.title = 'Hone: Types';
 	put(main, typesView(Math.min(TYPES_SHOWN, Math.max(4, Math.ceil((outerHeight - ABOVE_PX) / ROW_PX))))); /* innerHeight would lay the empty page out */
-	requestAnimationFrame(() => requestAnimationFrame(loadRest)); /* in the second frame the first one is painted */
+	/* In the second frame the first one is painted. A tab that nobody sees has no frames. */
+	if (document.hidden) loadRest();
+	else requestAnimationFrame(() => requestAnimationFrame(loadRest));
 } else {
 	loadRest();
 }

@@ -149,7 +149,7 @@ let stream = null,
 function ended() {
 	over = true;
 	if (stream) stream.close();
-	state('off', 'the session has ended: run hone web, and open the link that it prints');
+	state('off', ENDED);
 }
 /* Types and nodes come and go: what is not in the newest state is forgotten. */
 function forget(all, prefix, names) {
