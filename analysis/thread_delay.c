@@ -138,17 +138,14 @@ held_ns(const struct delay_input *in, const struct time_part *p)
 	    double)(all_ns - held_by_request_ns(in, p, first, last, true, p->by == HOLDER_REQUEST));
 }
 
-/* Less than that between two units is no break: a tenth of the time for which they had the thread before it, or what a loop needs to
- * get from one to the next. */
-static const double BREAK_PART = 0.1;
+/* Less than that between two units is no break: what a loop needs to get from one to the next. It is not a part of the time for which they had
+ * the thread before it: a run that has once become long would then never end. */
 enum { BREAK_NS = 50000 };
 
 static bool
-is_break(const struct past_event *a, const struct past_event *b, int64_t since_ns)
+is_break(const struct past_event *a, const struct past_event *b)
 {
-	double most_ns = fmax(BREAK_NS, BREAK_PART * (double)(a->time_ns - since_ns));
-
-	return (double)(b->time_ns - a->time_ns) > most_ns;
+	return b->time_ns - a->time_ns > BREAK_NS;
 }
 
 static bool
@@ -214,7 +211,7 @@ sort_events(struct delay_input *in, const struct thread_history *h, struct arena
 		if (is_held(events, i))
 			held[i + 1] += events[i].time_ns - events[i - 1].time_ns;
 		if (i > 0 && same_thread(&events[i - 1], events[i].process, events[i].tid) &&
-		    (is_held(events, i) || !is_break(&events[i - 1], &events[i], since[i - 1])))
+		    (is_held(events, i) || !is_break(&events[i - 1], &events[i])))
 			since[i] = since[i - 1];
 	}
 	qsort(of_traces, h->nevents, sizeof *of_traces, by_trace);

@@ -19,7 +19,7 @@ struct thread_delay {
  * Of the threads that ended these waits.
  *
  * 1. X of a request is the time that it waits between two units for one of the threads, and, inside a unit on such a thread, the
- *    time for which other units had the thread last, without a break until the unit went on. What they did before a break, in which the thread was
+ *    time for which other units had the thread last, without a break of more than 50 us until the unit went on. What they did before a break, in which the thread was
  *    free, delayed nothing: the unit slept.
  * 2. The share is cov(X, T) / var(T), with T the response time (path_requests_share()).
  * 3. A unit that sleeps does not need the thread that others hold meanwhile. Where requests take less than X longer (the slope of the
