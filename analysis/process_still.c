@@ -28,14 +28,14 @@ is_examined(const struct still_input *in, const struct path_part *p)
 	return p->between && p->begin_ns >= in->from_ns && p->end_ns <= in->to_ns;
 }
 
-/* The event's thread had nothing to do before: its last event ended a unit. */
+/* The event's thread had nothing to do before: its last event ended a unit, and was not put there because this one seems to come before it. */
 static bool
 was_free(const struct still_input *in, const struct past_event *x)
 {
 	uint32_t i = past_first_from(in->threads, in->nevents, x, past_in_threads);
 	const struct past_event *before = i > 0 ? &in->threads[i - 1] : NULL;
 
-	return before != NULL && before->tid == x->tid &&
+	return before != NULL && before->tid == x->tid && before->time_ns < x->time_ns &&
 	       past_by_process(before->process, x->process) == 0 &&
 	       (before->kind == RECORD_UNIT_END || before->kind == RECORD_REQUEST_END);
 }
