@@ -155,7 +155,7 @@ is_of_unit(const struct past_event *x, const struct time_part *p)
 }
 
 /* For how long others have the thread in the part, without a break, before the unit goes on. The unit may hold it between the last
- * event of others and the end of the part. O(log n) and the events of the request in it. */
+ * event of others and the end of the part, and pass added tracepoints there. O(log n) and the events of the request in it. */
 static double
 last_held_ns(const struct delay_input *in, struct time_part p)
 {
@@ -166,6 +166,10 @@ last_held_ns(const struct delay_input *in, struct time_part p)
 	while (end < in->nevents && in->events[end].time_ns == p.end_ns &&
 	       same_thread(&in->events[end], p.process, p.tid) && !is_of_unit(&in->events[end], &p))
 		end++; /* at the same time, before its own */
+	while (end > 0 && is_of_unit(&in->events[end - 1], &p) &&
+	       same_thread(&in->events[end - 1], p.process, p.tid) &&
+	       in->events[end - 1].time_ns > p.begin_ns)
+		end--; /* its own in the part, of added tracepoints */
 	last = end > 0 ? &in->events[end - 1] : NULL;
 	if (last == NULL || !same_thread(last, p.process, p.tid) || last->time_ns <= p.begin_ns ||
 	    is_of_unit(last, &p))

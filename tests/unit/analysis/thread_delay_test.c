@@ -291,6 +291,39 @@ what_a_unit_does_after_the_wait_changes_nothing(void **state)
 	assert_true(explains(w, w->inside, false) > 0.8);
 }
 
+/* After it has the loop again, and before it ends, it passes an added tracepoint. */
+static void
+a_tracepoint_after_the_wait_changes_nothing(void **state)
+{
+	struct world *w = *state;
+
+	for (int64_t i = 3; i < REQUESTS + 3; i++) {
+		int64_t at_ns = i * PERIOD_MS * MS, begin_ns = at_ns + MS / 10,
+			back_ns = begin_ns + 2 * MS + (int64_t)rng_below(&w->rng, MS / 2);
+		struct event events[3];
+
+		if (i % 10 == 0) {
+			add_other(w, at_ns + MS, 6 * MS);
+			back_ns = at_ns + 7 * MS;
+		}
+		w->inside[w->n] = (struct thread_wait){ .begin_ns = begin_ns,
+			.end_ns = back_ns + MS / 5,
+			.from = { 0, LOOP },
+			.to = { 0, LOOP },
+			.tid = 1 };
+		w->inside[w->n++].trace_id =
+		    add_trace(w,
+			(struct made[]){
+			    { RECORD_REQUEST_BEGIN, "l/hone:request_begin(GET)", LOOP, 0, begin_ns },
+			    { RECORD_POINT, "l/app:back", LOOP, 0, back_ns + MS / 10 },
+			    { RECORD_REQUEST_END, "l/hone:request_end(GET)", LOOP, 0,
+				back_ns + MS / 5 } },
+			3, events, 0, false)
+			.id;
+	}
+	assert_true(explains(w, w->inside, false) > 0.8);
+}
+
 static void
 what_lies_between_groups_does_not_count(void **state)
 {
@@ -401,6 +434,8 @@ main(void)
 		    nor_for_one_that_is_held_four_fifths_of_the_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_a_unit_does_after_the_wait_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_tracepoint_after_the_wait_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_lies_between_groups_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(
