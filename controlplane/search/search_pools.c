@@ -23,16 +23,26 @@ carried_of(const struct pool_edge *x)
 	return x->group->edges[x->edge].c_xy;
 }
 
+/* It began with a wait between two units. These may have one label: the edge says it. */
+static bool
+began_with_wait(const struct diagnosis *d, const struct search *s)
+{
+	const struct gap *gap = &s->origin.gap;
+	const struct group *g = groups_find(d->groups, s->origin.group_id);
+	uint32_t edge = g != NULL ? gap_edge(&g->shape, gap) : UINT32_MAX;
+
+	return gap->from_unit != gap->to_unit ||
+	       (edge != UINT32_MAX && g->shape.edges[edge].owner == LABEL_NONE);
+}
+
 /* 2 */
 static bool
 is_searched(const struct search_port *port, const struct diagnosis *d, uint32_t to)
 {
-	for (uint32_t i = 0; i < d->nsearches; i++) {
-		const struct gap *gap = &d->searches[i]->origin.gap;
-
-		if (gap->from_unit != gap->to_unit && pool_same_service(port->labels, gap->to, to))
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (pool_same_service(port->labels, d->searches[i]->origin.gap.to, to) &&
+		    began_with_wait(d, d->searches[i]))
 			return true;
-	}
 	return false;
 }
 

@@ -5,14 +5,14 @@
 
 enum { REQUESTS = 300 };
 
-/* Requests that work in a unit, and then wait for thread 3 until another unit begins; either takes up to so much more than 1 ms. */
+/* Requests that work in a unit, and then wait for thread 3 until another one of label `to_unit` begins; either takes up to so much more than 1 ms. */
 struct scene {
 	struct fake f;
 	struct thread_history *history;
 };
 
 static void
-begin(struct scene *x, int64_t works_ns, int64_t waits_ns)
+begin(struct scene *x, char to_unit, int64_t works_ns, int64_t waits_ns)
 {
 	static const char *const NODES[] = { "alpha" };
 	struct event events[3] = { { .pid = 1, .tid = 9 }, { .pid = 1, .tid = 9 },
@@ -27,7 +27,7 @@ begin(struct scene *x, int64_t works_ns, int64_t waits_ns)
 	x->f.d->groups = p->groups;
 	x->f.port.history = x->history = thread_history_new(10000);
 	for (uint32_t i = 0; i < 3; i++) {
-		uint32_t label = p->of[(int)"(a)"[i]], its = p->of[i < 2 ? '(' : 'b'];
+		uint32_t label = p->of[(int)"(a)"[i]], its = p->of[(int)(i < 2 ? '(' : to_unit)];
 
 		events[i].label = label;
 		steps[i] = (struct step){ 0, i, label, its, i < 2 ? its : LABEL_NONE, BIN_NONE };
@@ -74,7 +74,7 @@ threads_whose_waits_certainly_carry_most_are_searched_once(void **state)
 	struct scene x;
 	(void)state;
 
-	begin(&x, MS_NS / 2, 2 * MS_NS);
+	begin(&x, 'b', MS_NS / 2, 2 * MS_NS);
 	look(&x);
 	assert_int_equal(x.f.d->nsearches, 1);
 	s = x.f.d->searches[0];
@@ -87,13 +87,29 @@ threads_whose_waits_certainly_carry_most_are_searched_once(void **state)
 	end(&x);
 }
 
+/* As where a unit hands work to a further one of its own kind. */
+static void
+nor_are_they_again_if_the_units_have_one_label(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x, '(', MS_NS / 2, 2 * MS_NS);
+	for (int i = 0; i < 3; i++)
+		look(&x);
+	assert_int_equal(x.f.d->nsearches, 1);
+	assert_int_equal(x.f.d->searches[0]->origin.gap.from_unit, x.f.paths.of['(']);
+	assert_int_equal(x.f.d->searches[0]->origin.gap.to_unit, x.f.paths.of['(']);
+	end(&x);
+}
+
 static void
 waits_that_carry_little_are_not(void **state)
 {
 	struct scene x;
 	(void)state;
 
-	begin(&x, 2 * MS_NS, MS_NS);
+	begin(&x, 'b', 2 * MS_NS, MS_NS);
 	look(&x);
 	assert_int_equal(x.f.d->nsearches, 0);
 	end(&x);
@@ -105,7 +121,7 @@ it_is_not_looked_all_the_time_nor_for_a_tail(void **state)
 	struct scene x;
 	(void)state;
 
-	begin(&x, MS_NS / 2, 2 * MS_NS);
+	begin(&x, 'b', MS_NS / 2, 2 * MS_NS);
 	x.f.d->pools_looked = x.f.port.now;
 	look(&x);
 	assert_int_equal(x.f.d->nsearches, 0);
@@ -123,6 +139,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_whose_waits_certainly_carry_most_are_searched_once),
+		cmocka_unit_test(nor_are_they_again_if_the_units_have_one_label),
 		cmocka_unit_test(waits_that_carry_little_are_not),
 		cmocka_unit_test(it_is_not_looked_all_the_time_nor_for_a_tail),
 	};
