@@ -9,6 +9,7 @@
 
 #include "controlplane/search/baseline.h"
 #include "controlplane/search/enabled.h"
+#include "controlplane/search/gap.h"
 #include "controlplane/search/search.h"
 #include "controlplane/search/search_captures.h"
 #include "controlplane/search/search_end.h"
@@ -426,22 +427,48 @@ end_without(struct search_port *port, struct diagnosis *d)
 	    port->when);
 }
 
+/* NULL: it is about captured requests. */
+static const struct search *
+search_of(const struct diagnosis *d, const struct verdict *v)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (d->searches[i]->outcome.verdict == v)
+			return d->searches[i];
+	return NULL;
+}
+
+/* Two searches came to one edge, or to one of two positions of it and began with these: the effect of what a search began with is that of all
+ * positions. Labels alone do not say it: units of different kinds may pass the same ones. */
+static bool
+same_edge(const struct search *a, const struct search *b)
+{
+	return gap_same(&a->at.gap, &b->at.gap) ||
+	       (gap_same_ends(&a->at.gap, &b->at.gap) &&
+		   gap_same_ends(&a->origin.gap, &b->origin.gap) &&
+		   !gap_same(&a->origin.gap, &b->origin.gap));
+}
+
 /* A verdict of a better rank is about the same edge: a second search of the group came to it, too. */
 static bool
-is_named_before(const struct forest *forest, const struct run *run, const struct verdict *v)
+is_named_before(const struct forest *forest, const struct diagnosis *d, const struct verdict *v)
 {
+	const struct search *s = search_of(d, v), *its;
 	const struct verdict *x;
 
 	for (uint32_t rank = 1;
-	     rank < v->rank && (x = forest_verdict(forest, run->id, rank)) != NULL; rank++)
-		if (verdict_sure(x) && strcmp(x->from, v->from) == 0 && strcmp(x->to, v->to) == 0)
+	     rank < v->rank && (x = forest_verdict(forest, d->run->id, rank)) != NULL; rank++) {
+		its = search_of(d, x);
+		if (verdict_sure(x) && strcmp(x->from, v->from) == 0 && strcmp(x->to, v->to) == 0 &&
+		    (s == NULL || its == NULL || same_edge(s, its)))
 			return true;
+	}
 	return false;
 }
 
 static struct worth_facts
-worth_facts_of(const struct forest *forest, const struct run *run)
+worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 {
+	const struct run *run = d->run;
 	struct worth_facts f = { .effect_min = run->effect_min };
 	const struct verdict *v;
 
@@ -455,7 +482,7 @@ worth_facts_of(const struct forest *forest, const struct run *run)
 		}
 		f.sure++;
 		if (v->pool == POOL_NONE && v->effect >= VERDICT_COUNTS * run->effect_min &&
-		    !is_named_before(forest, run, v))
+		    !is_named_before(forest, d, v))
 			f.together += certain;
 		if (!verdict_worth(v, run->effect_min))
 			continue;
@@ -520,7 +547,7 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 {
 	const struct presence_state p = presence_look(
 	    &d->presence, mono_since_ns(port->now, d->begun));
-	const struct worth_facts w = worth_facts_of(port->forest, d->run);
+	const struct worth_facts w = worth_facts_of(port->forest, d);
 	int64_t watched_ns = mono_since_ns(port->now, d->begun);
 	struct look_facts f = { .late = late,
 		.latest = watched_ns >= LATE_LOOKS * port->settings.cycle_max_ns,
@@ -541,7 +568,7 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 static bool
 found_so_far(const struct search_port *port, const struct diagnosis *d)
 {
-	const struct worth_facts w = worth_facts_of(port->forest, d->run);
+	const struct worth_facts w = worth_facts_of(port->forest, d);
 
 	return worth_state(&w) == RUN_FOUND;
 }
@@ -551,7 +578,7 @@ found_so_far(const struct search_port *port, const struct diagnosis *d)
 static void
 end_found(struct search_port *port, struct diagnosis *d)
 {
-	const struct worth_facts f = worth_facts_of(port->forest, d->run);
+	const struct worth_facts f = worth_facts_of(port->forest, d);
 	const struct presence_state p = presence_look(
 	    &d->presence, mono_since_ns(port->now, d->begun));
 	const struct verdict *first = forest_verdict(port->forest, d->run->id, 1);
@@ -570,7 +597,7 @@ end_found(struct search_port *port, struct diagnosis *d)
 static void
 end_captured(struct search_port *port, struct diagnosis *d)
 {
-	const struct worth_facts f = worth_facts_of(port->forest, d->run);
+	const struct worth_facts f = worth_facts_of(port->forest, d);
 	struct presence_state p = presence_look(&d->presence, mono_since_ns(port->now, d->begun));
 	double silent_ns = (double)(mono_since_ns(port->now, d->begun) - d->rare.to_ns);
 	bool gone = rare_is_gone(d->rare.n, (double)(d->rare.to_ns - d->rare.from_ns), silent_ns);

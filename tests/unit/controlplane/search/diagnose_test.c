@@ -173,6 +173,71 @@ verdicts_are_judged_again_every_2_s_until_the_end(void **state)
 	fake_end(&f);
 }
 
+/* Of the edge from a to b, in which 30 % of the variance are certain. */
+static void
+give_verdict(struct fake *f, struct search *s)
+{
+	char text[] = "";
+	const struct verdict v = { .run = f->d->run->id,
+		.hypothesis = s->at.hypothesis->id,
+		.kind = VERDICT_PLACE,
+		.problem = PROBLEM_UNPREDICTABLE,
+		.from = (char *)labels_get(f->port.labels, f->paths.of['a'])->text,
+		.to = (char *)labels_get(f->port.labels, f->paths.of['b'])->text,
+		.path = text,
+		.traces = 1000,
+		.effect = 0.3,
+		.share = 0.3,
+		.share_low = 0.3,
+		.share_high = 0.3,
+		.cost_ns = 1,
+		.new_part = NAN,
+		.new_low = NAN };
+
+	assert_non_null(s->outcome.verdict = forest_verdict_new(f->port.forest, &v));
+	s->phase = SEARCH_ENDED;
+}
+
+/* Two verdicts of edges with these labels: position or unit differ, or not. */
+static enum run_state
+state_with(uint32_t nth, uint32_t origin_nth, char unit)
+{
+	enum run_state state;
+	struct search *x;
+	struct fake f;
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
+	f.d->run->effect_min = 0.25;
+	f.d->presence.n = 0;
+	give_verdict(&f, add_waiting(&f, 'a', 'b'));
+	x = add_waiting(&f, 'a', 'b');
+	x->at.gap.nth = nth;
+	x->origin.gap.nth = origin_nth;
+	x->at.gap.from_unit = x->at.gap.to_unit = f.paths.of[(int)unit];
+	give_verdict(&f, x);
+	f.port.now.ns = f.d->begun.ns + 4 * f.port.settings.cycle_max_ns;
+	fake_step(&f);
+	assert_int_equal(f.d->phase, PHASE_ENDED);
+	state = f.d->run->state;
+	fake_end(&f);
+	return state;
+}
+
+static void
+what_verdicts_have_together_counts_each_edge_once_and_not_each_pair_of_labels(void **state)
+{
+	(void)state;
+
+	assert_int_equal(state_with(0, 0, '('), RUN_NOTHING);
+	/* two positions inside what both began with, or a unit of another kind */
+	assert_int_equal(state_with(1, 0, '('), RUN_FOUND);
+	assert_int_equal(state_with(0, 0, 'h'), RUN_FOUND);
+	/* each began with its position, and has the effect of both */
+	assert_int_equal(state_with(1, 1, '('), RUN_NOTHING);
+}
+
 static void
 what_is_stopped_ends_all_searches_and_tells_the_owner_once(void **state)
 {
@@ -365,6 +430,8 @@ main(void)
 		cmocka_unit_test(
 		    without_a_verdict_it_watches_on_and_ends_at_the_deadline_with_the_reason_of_its_last_search),
 		cmocka_unit_test(verdicts_are_judged_again_every_2_s_until_the_end),
+		cmocka_unit_test(
+		    what_verdicts_have_together_counts_each_edge_once_and_not_each_pair_of_labels),
 		cmocka_unit_test(what_is_stopped_ends_all_searches_and_tells_the_owner_once),
 		cmocka_unit_test(while_paused_no_search_begins),
 		cmocka_unit_test(no_traces_count_before_agents_have_confirmed),
