@@ -85,15 +85,12 @@ by_trace(const void *x, const void *y)
 	return order != 0 ? order : past_compare(a->at, b->at);
 }
 
-/* How long of the part units of its request have the thread, with its own unit or without; first and last: the events of the thread that end
- * what lies in the part. */
-static int64_t
-held_by_request_ns(const struct delay_input *in, const struct time_part *p, uint32_t first,
-    uint32_t last, bool unit, bool others)
+/* Of the events by trace, the first one of this trace that is not before this event by thread. O(log n). */
+static uint32_t
+first_of_trace(const struct delay_input *in, uint64_t trace_id, uint32_t at)
 {
-	const struct trace_event key = { p->trace_id, first };
+	const struct trace_event key = { trace_id, at };
 	uint32_t low = 0, high = in->nevents;
-	int64_t sum_ns = 0;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -103,6 +100,18 @@ held_by_request_ns(const struct delay_input *in, const struct time_part *p, uint
 		else
 			high = middle;
 	}
+	return low;
+}
+
+/* How long of the part units of its request have the thread, with its own unit or without; first and last: the events of the thread that end
+ * what lies in the part. */
+static int64_t
+held_by_request_ns(const struct delay_input *in, const struct time_part *p, uint32_t first,
+    uint32_t last, bool unit, bool others)
+{
+	uint32_t low = first_of_trace(in, p->trace_id, first);
+	int64_t sum_ns = 0;
+
 	for (; low < in->nevents && in->of_traces[low].trace_id == p->trace_id &&
 	       in->of_traces[low].at <= last;
 	     low++) {
@@ -154,18 +163,36 @@ is_of_unit(const struct past_event *x, const struct time_part *p)
 	return x->trace_id == p->trace_id && x->unit == p->unit;
 }
 
+/* The first event of the thread that is behind the part: its unit's own at its end, which may come after others of the same time. O(log n) and
+ * the events of the request at that time. */
+static uint32_t
+end_of_part(const struct delay_input *in, const struct time_part *p)
+{
+	const struct past_event from = { .time_ns = p->end_ns,
+		.process = p->process,
+		.tid = p->tid },
+				to = { .time_ns = p->end_ns + 1,
+					.process = p->process,
+					.tid = p->tid };
+	uint32_t first = past_first_from(in->events, in->nevents, &from, past_in_threads),
+		 end = past_first_from(in->events, in->nevents, &to, past_in_threads);
+
+	for (uint32_t i = first_of_trace(in, p->trace_id, first);
+	     i < in->nevents && in->of_traces[i].trace_id == p->trace_id && in->of_traces[i].at < end;
+	     i++)
+		if (in->events[in->of_traces[i].at].unit == p->unit)
+			return in->of_traces[i].at;
+	return end;
+}
+
 /* For how long others have the thread in the part, without a break, before the unit goes on. The unit may hold it between the last
  * event of others and the end of the part, and pass added tracepoints there. O(log n) and the events of the request in it. */
 static double
 last_held_ns(const struct delay_input *in, struct time_part p)
 {
-	const struct past_event key = { .time_ns = p.end_ns, .process = p.process, .tid = p.tid };
-	uint32_t end = past_first_from(in->events, in->nevents, &key, past_in_threads);
+	uint32_t end = p.end_ns > p.begin_ns ? end_of_part(in, &p) : 0;
 	const struct past_event *last;
 
-	while (end < in->nevents && in->events[end].time_ns == p.end_ns &&
-	       same_thread(&in->events[end], p.process, p.tid) && !is_of_unit(&in->events[end], &p))
-		end++; /* at the same time, before its own */
 	while (end > 0 && is_of_unit(&in->events[end - 1], &p) &&
 	       same_thread(&in->events[end - 1], p.process, p.tid) &&
 	       in->events[end - 1].time_ns > p.begin_ns)

@@ -324,6 +324,24 @@ a_tracepoint_after_the_wait_changes_nothing(void **state)
 	assert_true(explains(w, w->inside, false) > 0.8);
 }
 
+/* One has the loop until it goes on, and 20 others begin and end then. */
+static void
+events_of_one_time_are_before_the_unit_that_goes_on_then(void **state)
+{
+	struct world *w = *state;
+
+	for (int64_t i = 3; i < REQUESTS + 3; i++) {
+		int64_t at_ns = i * PERIOD_MS * MS, free_ns = at_ns + (i % 10 == 0 ? 7 : 2) * MS;
+
+		add_other(w, at_ns + MS, free_ns - at_ns - MS);
+		for (int64_t k = 0; k < 20; k++)
+			add_other(w, free_ns, 0);
+		add_mine(w, at_ns, 0, free_ns, 0);
+	}
+	assert_true(explains(w, w->inside, false) > 0.9);
+	assert_true(delay(w).share > 0.9);
+}
+
 static void
 what_lies_between_groups_does_not_count(void **state)
 {
@@ -436,6 +454,8 @@ main(void)
 		    what_a_unit_does_after_the_wait_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_tracepoint_after_the_wait_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    events_of_one_time_are_before_the_unit_that_goes_on_then, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_lies_between_groups_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(
