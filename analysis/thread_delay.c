@@ -11,7 +11,8 @@ struct trace_event {
 	uint32_t at; /* its number in the events by thread */
 };
 
-struct delay_input {
+struct thread_delay_events {
+	const struct thread_history *history;
 	const struct past_event *events; /* all, by thread */
 	uint32_t nevents;
 	const int64_t *
@@ -19,7 +20,11 @@ struct delay_input {
 	const int64_t *
 	    since_ns; /* [nevents] since when units have the thread without a break at this event */
 	const struct trace_event *of_traces; /* [nevents] the same events, by trace */
-	const struct thread_wait *threads;   /* sorted: those that delay requests */
+};
+
+struct delay_threads { /* that delay requests */
+	const struct thread_delay_events *in;
+	const struct thread_wait *threads; /* sorted, each once */
 	uint32_t nthreads;
 };
 
@@ -64,7 +69,7 @@ is_held(const struct past_event *events, uint32_t i)
 
 /* How long of the part a unit has the thread between the event before this one and this one. */
 static int64_t
-held_before_ns(const struct delay_input *in, uint32_t i, const struct time_part *p)
+held_before_ns(const struct thread_delay_events *in, uint32_t i, const struct time_part *p)
 {
 	int64_t from, to;
 
@@ -87,7 +92,7 @@ by_trace(const void *x, const void *y)
 
 /* Of the events by trace, the first one of this trace that is not before this event by thread. O(log n). */
 static uint32_t
-first_of_trace(const struct delay_input *in, uint64_t trace_id, uint32_t at)
+first_of_trace(const struct thread_delay_events *in, uint64_t trace_id, uint32_t at)
 {
 	const struct trace_event key = { trace_id, at };
 	uint32_t low = 0, high = in->nevents;
@@ -106,7 +111,7 @@ first_of_trace(const struct delay_input *in, uint64_t trace_id, uint32_t at)
 /* How long of the part units of its request have the thread, with its own unit or without; first and last: the events of the thread that end
  * what lies in the part. */
 static int64_t
-held_by_request_ns(const struct delay_input *in, const struct time_part *p, uint32_t first,
+held_by_request_ns(const struct thread_delay_events *in, const struct time_part *p, uint32_t first,
     uint32_t last, bool unit, bool others)
 {
 	uint32_t low = first_of_trace(in, p->trace_id, first);
@@ -125,7 +130,7 @@ held_by_request_ns(const struct delay_input *in, const struct time_part *p, uint
 
 /* The time of the part in which others hold the thread. O(log n) and the events of the request in it. */
 static double
-held_ns(const struct delay_input *in, const struct time_part *p)
+held_ns(const struct thread_delay_events *in, const struct time_part *p)
 {
 	const struct past_event begin = { .time_ns = p->begin_ns,
 		.process = p->process,
@@ -166,7 +171,7 @@ is_of_unit(const struct past_event *x, const struct time_part *p)
 /* The first event of the thread that is behind the part: its unit's own at its end, which may come after others of the same time. O(log n) and
  * the events of the request at that time. */
 static uint32_t
-end_of_part(const struct delay_input *in, const struct time_part *p)
+end_of_part(const struct thread_delay_events *in, const struct time_part *p)
 {
 	const struct past_event from = { .time_ns = p->end_ns,
 		.process = p->process,
@@ -178,7 +183,8 @@ end_of_part(const struct delay_input *in, const struct time_part *p)
 		 end = past_first_from(in->events, in->nevents, &to, past_in_threads);
 
 	for (uint32_t i = first_of_trace(in, p->trace_id, first);
-	     i < in->nevents && in->of_traces[i].trace_id == p->trace_id && in->of_traces[i].at < end;
+	     i < in->nevents && in->of_traces[i].trace_id == p->trace_id &&
+	     in->of_traces[i].at < end;
 	     i++)
 		if (in->events[in->of_traces[i].at].unit == p->unit)
 			return in->of_traces[i].at;
@@ -188,7 +194,7 @@ end_of_part(const struct delay_input *in, const struct time_part *p)
 /* For how long others have the thread in the part, without a break, before the unit goes on. The unit may hold it between the last
  * event of others and the end of the part, and pass added tracepoints there. O(log n) and the events of the request in it. */
 static double
-last_held_ns(const struct delay_input *in, struct time_part p)
+last_held_ns(const struct thread_delay_events *in, struct time_part p)
 {
 	uint32_t end = p.end_ns > p.begin_ns ? end_of_part(in, &p) : 0;
 	const struct past_event *last;
@@ -211,26 +217,28 @@ last_held_ns(const struct delay_input *in, struct time_part p)
 static double
 lost_ns(const struct path_part *p, const void *of)
 {
-	const struct delay_input *in = of;
+	const struct delay_threads *t = of;
 	const struct thread_wait key = { .to = p->process, .tid = p->tid };
 
-	if (bsearch(&key, in->threads, in->nthreads, sizeof key, by_thread) == NULL)
+	if (bsearch(&key, t->threads, t->nthreads, sizeof key, by_thread) == NULL)
 		return 0;
 	return p->between ? (double)(p->end_ns - p->begin_ns)
-	                  : last_held_ns(in, (struct time_part){ p->process, p->tid, p->begin_ns,
-						 p->end_ns, p->trace_id, p->unit, HOLDER_UNIT });
+	                  : last_held_ns(t->in, (struct time_part){ p->process, p->tid, p->begin_ns,
+						    p->end_ns, p->trace_id, p->unit, HOLDER_UNIT });
 }
 
-static int
-sort_events(struct delay_input *in, const struct thread_history *h, struct arena *a)
+int
+thread_delay_sort(struct thread_delay_events **ret, const struct thread_history *h, struct arena *a,
+    struct err *e)
 {
+	struct thread_delay_events *in = arena_alloc(a, sizeof *in);
 	struct past_event *events = arena_alloc(a, (h->nevents + 1) * sizeof *events);
 	struct trace_event *of_traces = arena_alloc(a, (h->nevents + 1) * sizeof *of_traces);
 	int64_t *held = arena_alloc(a, (h->nevents + 1) * sizeof *held),
 		*since = arena_alloc(a, (h->nevents + 1) * sizeof *since);
 
-	if (events == NULL || of_traces == NULL || held == NULL || since == NULL)
-		return ERR_MEMORY;
+	if (in == NULL || events == NULL || of_traces == NULL || held == NULL || since == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	for (uint32_t i = 0; i < h->nevents; i++)
 		events[i] = h->events[i];
 	past_sort_by_thread(events, h->nevents);
@@ -246,11 +254,8 @@ sort_events(struct delay_input *in, const struct thread_history *h, struct arena
 			since[i] = since[i - 1];
 	}
 	qsort(of_traces, h->nevents, sizeof *of_traces, by_trace);
-	in->events = events;
-	in->held_ns = held;
-	in->since_ns = since;
-	in->of_traces = of_traces;
-	in->nevents = h->nevents;
+	*in = (struct thread_delay_events){ h, events, h->nevents, held, since, of_traces };
+	*ret = in;
 	return 0;
 }
 
@@ -271,24 +276,24 @@ sort_threads(struct thread_wait *ret, const struct thread_wait *waits, uint32_t 
 
 int
 thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
-    const struct thread_history *history, const struct thread_wait *waits, uint32_t nwaits,
+    const struct thread_delay_events *events, const struct thread_wait *waits, uint32_t nwaits,
     double confidence, struct arena *a, struct err *e)
 {
 	struct path_request *r = arena_alloc(a, (parts->nitems + 1) * sizeof *r);
 	struct thread_wait *threads = arena_alloc(a, (nwaits + 1) * sizeof *threads);
-	struct delay_input in = { .threads = threads };
+	struct delay_threads of = { .in = events, .threads = threads };
 	struct lost_share s;
 	int64_t from_ns, to_ns;
 	double times;
 
 	*ret = (struct thread_delay){ 0 };
-	if (r == NULL || threads == NULL || sort_events(&in, history, a) != 0)
+	if (r == NULL || threads == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	if (nwaits == 0)
 		return 0;
-	in.nthreads = sort_threads(threads, waits, nwaits);
-	path_parts_time(&from_ns, &to_ns, parts, history);
-	ret->requests = path_requests(r, parts, from_ns, to_ns, lost_ns, &in);
+	of.nthreads = sort_threads(threads, waits, nwaits);
+	path_parts_time(&from_ns, &to_ns, parts, events->history);
+	ret->requests = path_requests(r, parts, from_ns, to_ns, lost_ns, &of);
 	/* 2 */
 	s = path_requests_share(r, ret->requests, true, confidence);
 	/* 3 */
@@ -311,17 +316,17 @@ count_slices(const struct path_request *r, uint32_t n)
 }
 
 int
-thread_delay_explains(double *ret, const struct thread_history *history,
+thread_delay_explains(double *ret, const struct thread_delay_events *events,
     const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e)
 {
 	struct path_request *r = arena_alloc(a, (nwaits + 1) * sizeof *r);
-	struct delay_input in = { 0 };
+	const struct thread_history *history = events->history;
 	struct lost_share s;
 	uint32_t n = 0;
 	int64_t oldest_ns = INT64_MAX;
 
 	*ret = 0;
-	if (r == NULL || sort_events(&in, history, a) != 0)
+	if (r == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
 	for (uint32_t i = 0; i < history->nevents; i++)
 		oldest_ns = history->events[i].time_ns < oldest_ns ? history->events[i].time_ns
@@ -334,7 +339,7 @@ thread_delay_explains(double *ret, const struct thread_history *history,
 		if (w->begin_ns >= oldest_ns)
 			r[n++] = (struct path_request){ .begin_ns = w->begin_ns,
 				.t = (double)(w->end_ns - w->begin_ns),
-				.x = own ? held_ns(&in, &p) : last_held_ns(&in, p) };
+				.x = own ? held_ns(events, &p) : last_held_ns(events, p) };
 	}
 	if (n < THREAD_HISTORY_WAITS_MIN)
 		return 0;

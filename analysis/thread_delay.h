@@ -16,6 +16,14 @@ struct thread_delay {
 };
 
 /*
+ * The events of a history by thread and by trace, for any number of the questions below while the history is the same: they live in the
+ * arena. O(n log n) with n the events of the history. ERR_MEMORY.
+ */
+struct thread_delay_events;
+int thread_delay_sort(struct thread_delay_events **ret, const struct thread_history *history,
+    struct arena *a, struct err *e);
+
+/*
  * Of the threads that ended these waits.
  *
  * 1. X of a request is the time that it waits between two units for one of the threads, and, inside a unit on such a thread, the
@@ -26,12 +34,12 @@ struct thread_delay {
  *    least squares of T on X is below 1), the share is multiplied by the slope: it is then what X explains of the variance of T.
  *
  * Only requests that lie between the oldest and the newest events of the history count. All zeroes: no wait, or no request. Of requests
- * that are a sample the second part of step 1 is too small. O(n log n) with n the events of the history and the parts: a part costs O(log n)
+ * that are a sample the second part of step 1 is too small. O(n log n) with n the parts: each costs O(log of the events)
  * and the events of its request that lie in it. Uses the arena.
  * ERR_MEMORY.
  */
 int thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
-    const struct thread_history *history, const struct thread_wait *waits, uint32_t nwaits,
+    const struct thread_delay_events *events, const struct thread_wait *waits, uint32_t nwaits,
     double confidence, struct arena *a, struct err *e);
 
 /*
@@ -47,7 +55,7 @@ int thread_delay_of(struct thread_delay *ret, const struct path_parts *parts,
  * them), or all are equally long. Cost and errors as above.
  */
 enum { THREAD_DELAY_SLICES_MIN = 10 }; /* of PATH_SLICE_NS */
-int thread_delay_explains(double *ret, const struct thread_history *history,
+int thread_delay_explains(double *ret, const struct thread_delay_events *events,
     const struct thread_wait *waits, uint32_t nwaits, bool own, struct arena *a, struct err *e);
 
 #endif

@@ -46,12 +46,12 @@ is_searched(const struct search_port *port, const struct diagnosis *d, uint32_t 
 	return false;
 }
 
-/* 1 */
+/* 1 and 2 */
 static uint32_t
 find_pools(
     struct pool_edge ret[POOLS_MAX], const struct search_port *port, const struct diagnosis *d)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, left = 0;
 
 	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
 		const struct group *g = groups_at(d->groups, i);
@@ -72,7 +72,10 @@ find_pools(
 				ret[n++] = x;
 		}
 	}
-	return n;
+	for (uint32_t i = 0; i < n; i++)
+		if (carried_of(&ret[i]) > 0 && !is_searched(port, d, to_of(&ret[i])))
+			ret[left++] = ret[i];
+	return left;
 }
 
 static int
@@ -102,31 +105,33 @@ search_pools(struct search_port *port, struct diagnosis *d, struct err *e)
 	struct pool_edge pools[POOLS_MAX];
 	const struct pool_edge *most = NULL;
 	const struct type_variance t = diagnosis_variance(port, d);
+	struct thread_delay_events *events;
+	struct arena a = { 0 };
 	double most_delay = POOL_EFFECT_MIN;
 	uint32_t n;
+	int rc;
 
 	if (port->history == NULL || d->tail.ns > 0 || d->nsearches == SEARCHES_MAX ||
 	    mono_since_ns(port->now, d->pools_looked) < POOLS_LOOK_NS)
 		return 0;
 	d->pools_looked = port->now;
 	n = find_pools(pools, port, d);
-	for (uint32_t i = 0; i < n; i++) {
-		struct arena a = { 0 };
+	if (n == 0)
+		return 0;
+	rc = thread_delay_sort(&events, port->history, &a, e);
+	for (uint32_t i = 0; i < n && rc == 0; i++) {
+		struct arena its = { 0 };
 		double delay;
-		int rc;
 
-		if (carried_of(&pools[i]) <= 0 || is_searched(port, d, to_of(&pools[i])))
-			continue;
-		rc = pool_delay(&delay, &t, &d->parts, &d->waits, port->history, port->labels,
-		    to_of(&pools[i]), &a, e);
-		arena_release(&a);
-		if (rc != 0)
-			return rc;
-		if (delay >= most_delay) { /* not of NAN */
+		rc = pool_delay(&delay, &t, &d->parts, &d->waits, events, port->labels,
+		    to_of(&pools[i]), &its, e);
+		arena_release(&its);
+		if (rc == 0 && delay >= most_delay) { /* not of NAN */
 			most_delay = delay;
 			most = &pools[i];
 		}
 	}
+	arena_release(&a);
 	/* 3 */
-	return most != NULL ? add(port, d, most, e) : 0;
+	return rc == 0 && most != NULL ? add(port, d, most, e) : rc;
 }

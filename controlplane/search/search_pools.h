@@ -18,7 +18,7 @@ enum { POOLS_LOOK_NS = 2000000000, POOLS_MAX = 16 };
  * 2. A search that began with such a wait for the service: it is left out.
  * 3. The one of which the waits certainly carry most (pool_delay()) gets a search with that edge, if that is POOL_EFFECT_MIN or more.
  *
- * O(groups x edges), and O(n log n) for each service, with n the events of the history. ERR_MEMORY.
+ * O(groups x edges); if a service is left, also O(n log n) with n the events of the history, and O(m log n) for each, with m the parts of paths. ERR_MEMORY.
  */
 int search_pools(struct search_port *port, struct diagnosis *d, struct err *e);
 

@@ -542,24 +542,26 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 		.still = v->wait_cause == WAIT_STILL ? v->wait_share : 0 };
 	const struct type_variance t = diagnosis_variance(port, d);
 	struct arena a = { 0 };
-	bool inside;
+	struct thread_delay_events *events;
+	bool inside = true;
 	double delay;
 	int rc;
 
 	if (v->problem == PROBLEM_SLOW || s->at.tail_ns > 0 || port->history == NULL)
 		return 0;
-	if (!v->handed_over &&
-	    ((rc = pool_inside(&inside, &d->waits, port->history, &s->at.gap, &a, e)) != 0 ||
-		!inside)) {
+	rc = thread_delay_sort(&events, port->history, &a, e);
+	if (rc == 0 && !v->handed_over)
+		rc = pool_inside(&inside, &d->waits, events, &s->at.gap, &a, e);
+	if (rc != 0 || !inside) {
 		arena_release(&a);
 		return rc;
 	}
 	rc = pool_load(&f.load, &d->waits, port->history, port->labels, s->at.gap.to, &a, e);
 	if (rc == 0)
-		rc = pool_own(&f.own, &d->waits, port->history, &s->at.gap, &a, e);
+		rc = pool_own(&f.own, &d->waits, events, &s->at.gap, &a, e);
 	if (rc == 0)
-		rc = pool_delay(&delay, &t, &d->parts, &d->waits, port->history, port->labels,
-		    s->at.gap.to, &a, e);
+		rc = pool_delay(
+		    &delay, &t, &d->parts, &d->waits, events, port->labels, s->at.gap.to, &a, e);
 	arena_release(&a);
 	if (rc != 0 || (again && !v->handed_over && isnan(delay)))
 		return rc;

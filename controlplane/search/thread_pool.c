@@ -110,7 +110,7 @@ pool_load(struct thread_load *ret, const struct wait_list *waits,
 
 int
 pool_delay(double *ret, const struct type_variance *t, const struct path_parts *parts,
-    const struct wait_list *waits, const struct thread_history *history,
+    const struct wait_list *waits, const struct thread_delay_events *events,
     const struct labels *labels, uint32_t to, struct arena *a, struct err *e)
 {
 	uint32_t n;
@@ -122,7 +122,7 @@ pool_delay(double *ret, const struct type_variance *t, const struct path_parts *
 	*ret = NAN;
 	if (of == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the waits for threads");
-	if ((rc = thread_delay_of(&delay, parts, history, of, n, 0.95, a, e)) != 0 ||
+	if ((rc = thread_delay_of(&delay, parts, events, of, n, 0.95, a, e)) != 0 ||
 	    delay.requests < POOL_JOBS_MIN)
 		return rc;
 	for (uint32_t i = 0; i < groups_count(t->groups); i++)
@@ -132,7 +132,7 @@ pool_delay(double *ret, const struct type_variance *t, const struct path_parts *
 }
 
 int
-pool_inside(bool *ret, const struct wait_list *waits, const struct thread_history *history,
+pool_inside(bool *ret, const struct wait_list *waits, const struct thread_delay_events *events,
     const struct gap *gap, struct arena *a, struct err *e)
 {
 	uint32_t n;
@@ -143,18 +143,18 @@ pool_inside(bool *ret, const struct wait_list *waits, const struct thread_histor
 	*ret = false;
 	if (of == NULL)
 		return 0;
-	rc = thread_delay_explains(&part, history, of, n, false, a, e);
+	rc = thread_delay_explains(&part, events, of, n, false, a, e);
 	*ret = rc == 0 && part >= POOL_INSIDE_MIN;
 	return rc;
 }
 
 int
-pool_own(double *ret, const struct wait_list *waits, const struct thread_history *history,
+pool_own(double *ret, const struct wait_list *waits, const struct thread_delay_events *events,
     const struct gap *gap, struct arena *a, struct err *e)
 {
 	uint32_t n;
 	const struct thread_wait *of = wait_list_of(waits, gap, &n, a);
 
 	*ret = 0;
-	return of != NULL ? thread_delay_explains(ret, history, of, n, true, a, e) : 0;
+	return of != NULL ? thread_delay_explains(ret, events, of, n, true, a, e) : 0;
 }

@@ -94,15 +94,15 @@ int pool_load(struct thread_load *ret, const struct wait_list *waits,
  * as a part of what response times vary by, 0 to 1; NAN: it is known of fewer than POOL_JOBS_MIN requests. Of threads of pools it is less than what
  * pool_effect() says, of those of event loops it may be more. Cost and errors as above. */
 int pool_delay(double *ret, const struct type_variance *t, const struct path_parts *parts,
-    const struct wait_list *waits, const struct thread_history *history,
+    const struct wait_list *waits, const struct thread_delay_events *events,
     const struct labels *labels, uint32_t to, struct arena *a, struct err *e);
 
 /* Whether the edge, which is inside a unit, is a wait for the thread: POOL_INSIDE_MIN of what its length varies by, or more, goes with the time in which
  * other requests hold the thread. Cost and errors as above. */
-int pool_inside(bool *ret, const struct wait_list *waits, const struct thread_history *history,
+int pool_inside(bool *ret, const struct wait_list *waits, const struct thread_delay_events *events,
     const struct gap *gap, struct arena *a, struct err *e);
 /* The part of what the waits in the edge vary by that goes with the time in which other units of the same request hold the thread. */
-int pool_own(double *ret, const struct wait_list *waits, const struct thread_history *history,
+int pool_own(double *ret, const struct wait_list *waits, const struct thread_delay_events *events,
     const struct gap *gap, struct arena *a, struct err *e);
 #define POOL_INSIDE_MIN 0.5
 

@@ -146,10 +146,12 @@ play(struct world *w, int64_t hold_ns, bool groups)
 static struct thread_delay
 delay(struct world *w)
 {
+	struct thread_delay_events *events;
 	struct thread_delay d;
 
-	assert_int_equal(thread_delay_of(&d, &w->parts, w->history, w->between, w->n, CONFIDENCE,
-			     &w->arena, &w->e),
+	assert_int_equal(thread_delay_sort(&events, w->history, &w->arena, &w->e), 0);
+	assert_int_equal(
+	    thread_delay_of(&d, &w->parts, events, w->between, w->n, CONFIDENCE, &w->arena, &w->e),
 	    0);
 	return d;
 }
@@ -157,10 +159,12 @@ delay(struct world *w)
 static double
 explains(struct world *w, const struct thread_wait *waits, bool own)
 {
+	struct thread_delay_events *events;
 	double part;
 
+	assert_int_equal(thread_delay_sort(&events, w->history, &w->arena, &w->e), 0);
 	assert_int_equal(
-	    thread_delay_explains(&part, w->history, waits, w->n, own, &w->arena, &w->e), 0);
+	    thread_delay_explains(&part, events, waits, w->n, own, &w->arena, &w->e), 0);
 	return part;
 }
 
@@ -311,15 +315,14 @@ a_tracepoint_after_the_wait_changes_nothing(void **state)
 			.from = { 0, LOOP },
 			.to = { 0, LOOP },
 			.tid = 1 };
-		w->inside[w->n++].trace_id =
-		    add_trace(w,
-			(struct made[]){
-			    { RECORD_REQUEST_BEGIN, "l/hone:request_begin(GET)", LOOP, 0, begin_ns },
-			    { RECORD_POINT, "l/app:back", LOOP, 0, back_ns + MS / 10 },
-			    { RECORD_REQUEST_END, "l/hone:request_end(GET)", LOOP, 0,
-				back_ns + MS / 5 } },
-			3, events, 0, false)
-			.id;
+		w->inside[w->n++].trace_id = add_trace(w,
+		    (struct made[]){
+			{ RECORD_REQUEST_BEGIN, "l/hone:request_begin(GET)", LOOP, 0, begin_ns },
+			{ RECORD_POINT, "l/app:back", LOOP, 0, back_ns + MS / 10 },
+			{ RECORD_REQUEST_END, "l/hone:request_end(GET)", LOOP, 0,
+			    back_ns + MS / 5 } },
+		    3, events, 0, false)
+		                                 .id;
 	}
 	assert_true(explains(w, w->inside, false) > 0.8);
 }
@@ -419,6 +422,28 @@ what_may_be_chance_explains_nothing(void **state)
 }
 
 static void
+sorted_once_all_questions_have_the_answers_that_they_have_alone(void **state)
+{
+	struct world *w = *state;
+	struct thread_delay_events *events;
+	struct thread_delay d;
+	double part;
+
+	play(w, 6 * MS, false);
+	assert_int_equal(thread_delay_sort(&events, w->history, &w->arena, &w->e), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(thread_delay_of(&d, &w->parts, events, w->between, w->n,
+				     CONFIDENCE, &w->arena, &w->e),
+		    0);
+		assert_true(d.share == delay(w).share);
+		assert_int_equal(
+		    thread_delay_explains(&part, events, w->inside, w->n, false, &w->arena, &w->e),
+		    0);
+		assert_true(part > 0 && part == explains(w, w->inside, false));
+	}
+}
+
+static void
 few_waits_explain_nothing(void **state)
 {
 	struct world *w = *state;
@@ -464,6 +489,9 @@ main(void)
 		    waits_of_one_moment_explain_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_may_be_chance_explains_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    sorted_once_all_questions_have_the_answers_that_they_have_alone, setup,
+		    teardown),
 		cmocka_unit_test_setup_teardown(few_waits_explain_nothing, setup, teardown),
 	};
 

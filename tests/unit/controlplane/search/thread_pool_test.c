@@ -191,6 +191,7 @@ lost_of(struct paths *p, uint32_t requests)
 	const struct critpath path = { .nsteps = 3, .steps = steps };
 	struct path_parts parts = { 0 };
 	struct wait_list waits = { 0 };
+	struct thread_delay_events *sorted;
 	struct type_variance all;
 	struct rng r;
 	double lost;
@@ -216,8 +217,9 @@ lost_of(struct paths *p, uint32_t requests)
 		paths_add(p, "(a)", time_ns);
 	}
 	all = type_variance_of(p->groups, 0, 1);
-	assert_int_equal(pool_delay(&lost, &all, &parts, &waits, history, p->labels, p->of[')'],
-			     &p->arena, NULL),
+	assert_int_equal(thread_delay_sort(&sorted, history, &p->arena, NULL), 0);
+	assert_int_equal(
+	    pool_delay(&lost, &all, &parts, &waits, sorted, p->labels, p->of[')'], &p->arena, NULL),
 	    0);
 	path_parts_release(&parts);
 	wait_list_release(&waits);
