@@ -47,7 +47,19 @@ struct otel_source {
 
 /* ---- rates ---- */
 
-/* By a hash of the id, so that all parts of a trace are chosen alike. */
+/* The most of the requests of any type that are sampled. */
+static double
+sampled_most(const struct want *w)
+{
+	double most = w->sampled;
+
+	for (uint32_t i = 0; i < w->nrates; i++)
+		most = fmax(most, w->rates[i].sampled);
+	return most;
+}
+
+/* By a hash of the id, so that all parts of a trace are chosen alike. Of which type the request is that this may be a part of is not known: then as many are
+ * chosen as of any type, since a request without one of its parts would pass for whole. */
 static struct span_choice
 choose(void *ctx, struct text_view service, struct text_view type, bool called, uint64_t trace_id,
     int64_t begin_ns, int64_t end_ns)
@@ -67,6 +79,8 @@ choose(void *ctx, struct text_view service, struct text_view type, bool called, 
 			break;
 		}
 	}
+	if (called)
+		sampled = sampled_most(&s->want);
 	/* What the program has thinned is not thinned again; of what is left as many are probed as of all. */
 	if (sampled > 0 && s->levers.told != NULL) {
 		most = fmax(sampled, s->levers.told(s->levers.ctx, service, begin_ns));

@@ -467,6 +467,38 @@ such_a_request_is_probed_if_all_of_its_parts_have_their_points(void **state)
 	}
 }
 
+/* The far node's part has a rate of its own, as it has once it was alone: the request is chosen by another one. */
+static void
+no_part_is_rarer_than_the_request_it_belongs_to(void **state)
+{
+	struct rate diagnosed[] = { { "GET /", 1, 1 }, { "GET /stock", 0.02, 0 } };
+	struct rate rare[] = { { "GET /stock", 0.02, 0 } }; /* "GET /" has that of all others */
+	const struct want wants[] = { { .sampled = 0.1, .nrates = 2, .rates = diagnosed },
+		{ .sampled = 1, .nrates = 1, .rates = rare } };
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		struct kit near, far;
+
+		two_nodes_begin(&near, &far);
+		otel_source_want(near.s, &wants[i], (struct mono){ 60 * S }, &near.e);
+		otel_source_want(far.s, &wants[i], (struct mono){ 60 * S }, &far.e);
+		for (unsigned trace = 1; trace <= 200; trace++) {
+			send_span(&near, "shop", trace, 1, 0, "GET /", 10000, 10100, "", 10200);
+			send_span(&near, "shop", trace, 2, 1, "call", 10010, 10090, "", 10200);
+			send_served(
+			    &far, "stock", trace, 3, 2, "GET /stock", 10020, 10080, 10200);
+		}
+		poll_all(&near, 12300);
+		poll_all(&far, 12300);
+		assert_int_equal(stats_of(&near).records.requests, 200);
+		assert_int_equal(stats_of(&far).records.requests, 0);
+		assert_int_equal(stats_of(&far).records.entries, 200);
+		kit_end(&far);
+		kit_end(&near);
+	}
+}
+
 static void
 a_trace_with_a_missing_parent_is_left_out_and_counted(void **state)
 {
@@ -1125,6 +1157,7 @@ main(void)
 		cmocka_unit_test(so_it_is_where_a_caller_with_libhone_is_before_them),
 		cmocka_unit_test(its_attributes_stay_fields),
 		cmocka_unit_test(such_a_request_is_probed_if_all_of_its_parts_have_their_points),
+		cmocka_unit_test(no_part_is_rarer_than_the_request_it_belongs_to),
 		cmocka_unit_test(a_trace_with_a_missing_parent_is_left_out_and_counted),
 		cmocka_unit_test(what_is_refused_is_told_and_its_trace_left_out),
 		cmocka_unit_test(ids_of_a_wrong_length_are_refused),
