@@ -12,6 +12,7 @@
 struct part_unit {
 	uint32_t first, last; /* its records */
 	uint32_t caller;      /* unit of the span that called it; TRACE_NONE */
+	bool follows;         /* which does not wait for it */
 };
 
 struct trace_callers {
@@ -55,6 +56,30 @@ via_of(const struct event *e, const struct label *l)
 			           ? (uint16_t)e->values[i].u
 			           : 0;
 	return 0;
+}
+
+/* The field of that name; nfields: none. Labels of one name mostly have the same fields, `extra` places apart. */
+static uint32_t
+field_of(const struct label *l, const char *name, uint32_t guess)
+{
+	uint32_t i = 0;
+
+	if (guess < l->nfields && strcmp(l->fields[guess], name) == 0)
+		return guess;
+	while (i < l->nfields && strcmp(l->fields[i], name) != 0)
+		i++;
+	return i;
+}
+
+/* Whether the part that begins so is one for which nobody waits. */
+static bool
+follows(const struct event *e, const struct label *l)
+{
+	bool request = l->kind == RECORD_REQUEST_BEGIN;
+	uint32_t at = request ? field_of(l, PART_POINTS, 2) : field_of(l, "via", 0);
+
+	return at < e->nvalues && e->values[at].type == VALUE_UINT &&
+	       (e->values[at].u & (request ? PART_FOLLOWS : VIA_FOLLOWS)) != 0;
 }
 
 static uint8_t
@@ -111,7 +136,7 @@ survey(struct trace_callers *c, const struct record_ref *refs, const uint32_t *u
 	    !hash_table_reserve(&c->by_id, nunits) || !hash_table_reserve(&c->by_via, nunits))
 		return false;
 	for (uint32_t u = 0; u < nunits; u++)
-		c->units[u] = (struct part_unit){ TRACE_NONE, TRACE_NONE, TRACE_NONE };
+		c->units[u] = (struct part_unit){ TRACE_NONE, TRACE_NONE, TRACE_NONE, false };
 	for (uint32_t i = 0; i < n; i++) {
 		const struct pending_record *r = refs[i].record;
 		struct part_unit *u = &c->units[units[i]];
@@ -182,19 +207,6 @@ is_of_request(const char *field)
 	       strcmp(field, "lossy") == 0 || strcmp(field, PART_POINTS) == 0;
 }
 
-/* The field of that name; nfields: none. Labels of one name mostly have the same fields, `extra` places apart. */
-static uint32_t
-field_of(const struct label *l, const char *name, uint32_t guess)
-{
-	uint32_t i = 0;
-
-	if (guess < l->nfields && strcmp(l->fields[guess], name) == 0)
-		return guess;
-	while (i < l->nfields && strcmp(l->fields[i], name) != 0)
-		i++;
-	return i;
-}
-
 /* The label of a unit in place of that of a request. LABEL_NONE: out of memory, or of labels. */
 static uint32_t
 unit_label(struct trace_callers *c, struct labels *labels, const struct label *l, bool begin)
@@ -244,7 +256,7 @@ is_without_points(const struct event *e, const struct label *l)
 {
 	uint32_t at = field_of(l, PART_POINTS, 2);
 
-	return at < e->nvalues && e->values[at].u == 0;
+	return at < e->nvalues && (e->values[at].u & 1) == 0;
 }
 
 /* The begin or end of a part, with the link of the fork that is made for it. False: out of memory. */
@@ -303,7 +315,7 @@ add_call(struct trace_callers *c, const struct record_ref *refs, uint32_t unit, 
 	uint64_t link = refs[u->first].record->unit_id;
 
 	add(c, of, link, fork, same ? within(begin, from, to) : from);
-	if (same ? begin <= to : end - begin <= to + 1 - from)
+	if (!u->follows && (same ? begin <= to : end - begin <= to + 1 - from))
 		add(c, of, link, join, same ? within(end, from, to) : to);
 }
 
@@ -324,8 +336,12 @@ trace_callers_find(struct trace_callers *c, struct record_ref *refs, const uint3
 	    !array_reserve(c->added, c->added_cap, 2 * nunits))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (c->units[units[i]].first == i && is_part(&refs[i], kinds, labels))
+		if (c->units[units[i]].first == i && is_part(&refs[i], kinds, labels)) {
+			const struct event *e = &refs[i].record->event;
+
 			c->units[units[i]].caller = caller_of(c, refs, i, units[i], labels, seed);
+			c->units[units[i]].follows = follows(e, labels_get(labels, e->label));
+		}
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t kind = kind_of(&refs[i], kinds);
 

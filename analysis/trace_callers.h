@@ -16,7 +16,7 @@
  *	the span	|-- fork --------------- join --|	fork: when the part begins, join: when it has ended; by other clocks (another
  *	the part	       |-- unit_begin .. end --|	node) right after the span's begin, and right before its end
  *
- * A part that began after the span had ended, or that lasted longer by another node's clock, was not waited for: it has no join.
+ * A part that began after the span had ended, that lasted longer by another node's clock, or that is of a consumer, was not waited for: it has no join.
  */
 #ifndef ANALYSIS_TRACE_CALLERS_H
 #define ANALYSIS_TRACE_CALLERS_H
@@ -26,6 +26,9 @@
 /* Of a request_begin by spans: 1: all points that were on are among its records; 0: some may be missing, so a request that this is a part of counts as
  * not probed. */
 #define PART_POINTS "hone.points"
+
+/* A bit of that field's value, and one of `via`, above the 16: the part is a consumer's, for which its caller does not wait. It has no join. */
+enum { PART_FOLLOWS = 2, VIA_FOLLOWS = 1 << 16 };
 
 struct trace_callers; /* memory that is reused from trace to trace */
 

@@ -270,6 +270,13 @@ via_of(const struct span_records *s)
 	return span->parent != s->entry->caller.link_id ? hone_via_of(span->parent) : 0;
 }
 
+/* Whether the tree's first span was called by way of a queue, so that its caller does not wait for it. */
+static bool
+consumed(const struct span_records *s)
+{
+	return s->entry != NULL && s->entry->span.follows;
+}
+
 /* The values of a record that begins, as many as its label has fields. NULL: out of memory. */
 static const struct value *
 values_of(struct span_records *s, const struct tree_at_hand *h, const struct event *e,
@@ -283,9 +290,11 @@ values_of(struct span_records *s, const struct tree_at_hand *h, const struct eve
 	if (kind == RECORD_REQUEST_BEGIN) {
 		v[0] = (struct value){ .type = VALUE_UINT, .u = h->trace->id_high };
 		v[1] = (struct value){ .type = VALUE_UINT, .u = h->chosen.probed };
-		v[2] = (struct value){ .type = VALUE_UINT, .u = h->chosen.points };
+		v[2] = (struct value){ .type = VALUE_UINT,
+			.u = h->chosen.points | (consumed(s) ? PART_FOLLOWS : 0) };
 	} else if (e->unit == 0 && s->began == CALLED_BY_HONE && via_of(s) != 0) {
-		v[0] = (struct value){ .type = VALUE_UINT, .u = via_of(s) };
+		v[0] = (struct value){ .type = VALUE_UINT,
+			.u = via_of(s) | (consumed(s) ? VIA_FOLLOWS : 0) };
 	}
 	for (uint32_t i = 0; i < e->nvalues && first + i < nfields; i++)
 		v[first + i] = e->values[i];

@@ -6,7 +6,8 @@
  *	a span with a caller under Hone	(an entry) unit_begin with the caller's link, unit_end: it belongs to a
  *					request that began elsewhere
  *	a span of a server without its	(or of a consumer) request_begin with the parent's id as its link, request_end: where that parent is in
- *	parent here			the trace, on another node, it is a unit that was called there (analysis/trace_callers.h)
+ *	parent here			the trace, on another node, it is a unit that was called there (analysis/trace_callers.h); for a
+ *					consumer nobody waits
  *	a span that Hone turned on	points in the unit above it, of probed requests (span_points.h)
  *	any other span			unit_begin, unit_end; its parent's unit forks it, and joins it as
  *					formats/tree.h says

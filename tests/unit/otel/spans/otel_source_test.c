@@ -130,20 +130,15 @@ poll_all(struct kit *k, int64_t now_ms)
 	} while (out.more);
 }
 
-/* The trace's path: "label@ms" of each step. NULL: no trace is complete. */
+/* The trace's path: "label@ms" of each step. Frees the trace. */
 static const char *
-next_path(struct kit *k, char out[2000], uint64_t trace)
+path_of(struct kit *k, struct trace *t, char out[2000])
 {
-	struct trace *t = assemble_next(k->a);
 	struct arena a = { 0 };
 	struct critpath p;
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (t == NULL)
-		return NULL;
-	assert_int_equal(t->id, trace);
-	assert_int_equal(t->id_high, 0xaa);
 	assert_true(trace_is_evidence(t));
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &a, &k->e), 0);
 	for (uint32_t i = 0; i < p.nsteps; i++)
@@ -153,6 +148,19 @@ next_path(struct kit *k, char out[2000], uint64_t trace)
 	arena_release(&a);
 	trace_free(t);
 	return out;
+}
+
+/* That of the next trace, which is this one. NULL: no trace is complete. */
+static const char *
+next_path(struct kit *k, char out[2000], uint64_t trace)
+{
+	struct trace *t = assemble_next(k->a);
+
+	if (t == NULL)
+		return NULL;
+	assert_int_equal(t->id, trace);
+	assert_int_equal(t->id_high, 0xaa);
+	return path_of(k, t, out);
 }
 
 static struct otel_source_stats
@@ -315,14 +323,22 @@ a_caller_outside_of_hone_begins_a_request(void **state)
 
 /* A span of a server. */
 static void
-send_served(struct kit *k, const char *service, unsigned trace, unsigned id, unsigned parent,
-    const char *name, int64_t begin_ms, int64_t end_ms, int64_t now_ms)
+send_kind(struct kit *k, const char *service, unsigned trace, unsigned id, unsigned parent,
+    const char *name, int kind, int64_t begin_ms, int64_t end_ms, const char *state, int64_t now_ms)
 {
 	char text[600];
 
-	span_text(text, trace, id, parent, name, begin_ms, end_ms, "");
-	memcpy(strstr(text, "\"kind\":1"), "\"kind\":2", 8);
+	span_text(text, trace, id, parent, name, begin_ms, end_ms, state);
+	strstr(text, "\"kind\":1")[7] = (char)('0' + kind);
 	send_spans(k, service, text, now_ms * MS);
+}
+
+static void
+send_served(struct kit *k, const char *service, unsigned trace, unsigned id, unsigned parent,
+    const char *name, int64_t begin_ms, int64_t end_ms, int64_t now_ms)
+{
+	send_kind(k, service, trace, id, parent, name, SPAN_KIND_SERVER, begin_ms, end_ms, "",
+	    now_ms);
 }
 
 /* Two nodes, each with its agent: "far" serves what "near" calls, and calls "near" in turn. */
@@ -368,6 +384,44 @@ a_span_that_another_node_called_is_a_unit_of_its_caller(void **state)
 	assert_int_equal(stats_of(&near).records.entries, 1);
 	assert_int_equal(stats_of(&far).records.entries, 1);
 	assert_int_equal(stats_of(&far).records.incomplete, 0);
+	kit_end(&far);
+	kit_end(&near);
+}
+
+/* A message that is done while the producer still sends, and one that is done later: neither is on the path, and the request is whole. */
+static void
+no_producer_waits_for_a_consumer_on_another_node(void **state)
+{
+	static const char hone[] = "hone=0000000000000051-000000013";
+	char path[2000];
+	struct kit near, far;
+	struct trace *t;
+	(void)state;
+
+	two_nodes_begin(&near, &far);
+	send_span(&near, "shop", 4, 1, 0, "GET /", 10000, 10100, "", 10200);
+	send_span(&near, "shop", 4, 2, 1, "send", 10010, 10090, "", 10200);
+	send_kind(&far, "stock", 4, 3, 2, "take", SPAN_KIND_CONSUMER, 10020, 10080, "", 10200);
+	send_nginx(&near, 2);
+	send_span(&near, "node", 5, 2, 1, "send", 10021, 10029, hone, 10100);
+	send_span(&near, "node", 5, 1, 0x51, "GET /", 10020, 10030, hone, 10200);
+	send_kind(&far, "stock", 5, 3, 2, "take", SPAN_KIND_CONSUMER, 10022, 10028, hone, 10200);
+	send_span(&near, "node", 5, 4, 0x52, "GET /", 10060, 10080,
+	    "hone=0000000000000052-000000013", 10200);
+	poll_all(&near, 12300);
+	poll_all(&far, 12300);
+	poll_all(&near, 15200);
+	poll_all(&far, 15200);
+	for (int i = 0; i < 2; i++) {
+		uint32_t units = 0;
+
+		assert_non_null(t = assemble_next(near.a));
+		for (uint32_t e = 0; e < t->nevents; e++)
+			units += strcmp(labels_get(near.labels, t->events[e].label)->text,
+				     "stock/hone:unit_begin(take)") == 0;
+		assert_int_equal(units, 1);
+		assert_null(strstr(path_of(&near, t, path), "stock"));
+	}
 	kit_end(&far);
 	kit_end(&near);
 }
@@ -1154,6 +1208,7 @@ main(void)
 		cmocka_unit_test(a_caller_that_did_not_sample_is_followed),
 		cmocka_unit_test(a_caller_outside_of_hone_begins_a_request),
 		cmocka_unit_test(a_span_that_another_node_called_is_a_unit_of_its_caller),
+		cmocka_unit_test(no_producer_waits_for_a_consumer_on_another_node),
 		cmocka_unit_test(so_it_is_where_a_caller_with_libhone_is_before_them),
 		cmocka_unit_test(its_attributes_stay_fields),
 		cmocka_unit_test(such_a_request_is_probed_if_all_of_its_parts_have_their_points),
