@@ -47,7 +47,7 @@ host_clocks_free(struct host_clocks *h)
 static struct text_view
 name_of(const struct span *s)
 {
-	struct text_view name = s->node.len > 0 ? s->node : s->service;
+	struct text_view name = s->node;
 
 	if (name.len > HOST_CLOCKS_NAME_MAX)
 		name.len = HOST_CLOCKS_NAME_MAX;
@@ -103,8 +103,11 @@ host_clocks_note(struct host_clocks *h, const struct span *s, int64_t lead_ns)
 {
 	struct text_view name = name_of(s);
 	uint64_t hash = 0;
-	struct host_clock *c = find(h, name, &hash);
+	struct host_clock *c;
 
+	if (name.len == 0)
+		return;
+	c = find(h, name, &hash);
 	if (c == NULL && (c = add(h, name, hash)) == NULL)
 		return;
 	if (!c->in_body) {
@@ -150,7 +153,7 @@ int64_t
 host_clocks_ahead_ns(struct host_clocks *h, const struct span *s)
 {
 	uint64_t hash;
-	const struct host_clock *c = find(h, name_of(s), &hash);
+	const struct host_clock *c = s->node.len > 0 ? find(h, name_of(s), &hash) : NULL;
 
 	return c != NULL ? c->ahead_ns : 0;
 }

@@ -20,14 +20,14 @@ struct host_clocks;
 struct host_clocks *host_clocks_new(void);    /* NULL: out of memory */
 void host_clocks_free(struct host_clocks *h); /* NULL is fine */
 
-/* Notes a span of the body at hand that ended lead_ns after it came; negative: before. One without a node is of the node that has the
- * service's name; names are told apart by their first HOST_CLOCKS_NAME_MAX bytes. O(1). */
+/* Notes a span of the body at hand that ended lead_ns after it came; negative: before. One without a node is left out: nothing would move it
+ * (formats/tree.h), and many hosts may have its service's name. Names are told apart by their first HOST_CLOCKS_NAME_MAX bytes. O(1). */
 void host_clocks_note(struct host_clocks *h, const struct span *s, int64_t lead_ns);
 
 /* The end of the body: its leads count from now on. O(hosts in it). */
 void host_clocks_body(struct host_clocks *h);
 
-/* The lead of the span's host, 0 if it is negative or not known. O(1). */
+/* The lead of the span's host, 0 if it is negative or not known, or if the span names none. O(1). */
 int64_t host_clocks_ahead_ns(struct host_clocks *h, const struct span *s);
 
 /* Hosts that are ahead by more than this now. O(hosts). */

@@ -105,10 +105,10 @@ whole(void *ctx, int64_t begin_ns, int64_t end_ns)
 
 /* Less than future_ns is left as it is: the arrival of a span is no exact measure. */
 static int64_t
-ahead(void *ctx, const struct span *top)
+ahead(void *ctx, const struct span *span)
 {
 	const struct otel_source *s = ctx;
-	int64_t ns = host_clocks_ahead_ns(s->hosts, top);
+	int64_t ns = host_clocks_ahead_ns(s->hosts, span);
 
 	return ns > s->o.future_ns ? ns : 0;
 }

@@ -66,6 +66,7 @@ struct span_records {
 	enum tree_begin began;
 	const struct gathered_span
 	    *entry;         /* what called the tree at hand called this span; NULL: nothing did */
+	int64_t ahead_ns;   /* by which the tree at hand is put earlier */
 	uint32_t list, fed; /* the first span of the tree at hand; how many of it are units */
 	bool built;         /* a trace was made of them */
 	bool cut;
@@ -672,6 +673,26 @@ choose(const struct span_records *s, const struct trace *t)
 	    t->begin_ns, t->end_ns);
 }
 
+/* Whether a span of a host whose clock is known to be ahead of that of the tree's first span still begins after the tree's end: it was not moved into its
+ * parent (it is longer, or its parent names no host), so its place is not known, and its records would come too late for the trace. */
+static bool
+is_apart(const struct span_records *s, const struct trace *t)
+{
+	int64_t end_ns = t->nunits > 0 && t->units[0].count > 0 ? end_of(t, &t->units[0]) : 0;
+
+	for (uint32_t i = 1; i < t->nunits; i++) {
+		const struct unit *u = &t->units[i];
+		uint32_t at;
+
+		if (u->count == 0 || t->events[u->first].time_ns <= end_ns)
+			continue;
+		at = hash_table_find(&s->by_id, hash_u64(u->id));
+		if (at != HASH_TABLE_NONE && s->o.ahead_ns(s->o.ctx, &s->spans[at].from->span) > s->ahead_ns)
+			return true;
+	}
+	return false;
+}
+
 /* From the reading: the trace of the spans of the tree at hand. */
 static int
 take_trace(void *ctx, struct trace *t, struct err *e)
@@ -687,7 +708,7 @@ take_trace(void *ctx, struct trace *t, struct err *e)
 		trace_free(t);
 		return 0;
 	}
-	if (t->lossy || s->cut || t->nunits < s->fed) {
+	if (t->lossy || s->cut || t->nunits < s->fed || is_apart(s, t)) {
 		s->stats.incomplete++;
 		s->stats.incomplete_spans += s->fed;
 		trace_free(t);
@@ -839,7 +860,7 @@ static int
 make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
 {
 	struct trace_id id = s->spans[first].from->span.trace;
-	int64_t ahead_ns = ahead_of(s, first, begin);
+	int64_t ahead_ns = s->ahead_ns = ahead_of(s, first, begin);
 	int rc = 0;
 
 	if (lacks_parent_of_point(s, first)) {

@@ -20,7 +20,8 @@
  * parent, its earliest one begins the request: its caller is not under Hone. Where that is a part of a request of another node, all points that were on
  * are among its records, since the type of that request is not known here; the field PART_POINTS says so.
  *
- * What is not whole is left out: a tree in which a span's parent is missing, or a time, or one that was cut. Sampling
+ * What is not whole is left out: a tree in which a span's parent is missing, or a time, one that was cut, and one with a span that a clock
+ * which is known to be ahead puts after the tree's end. Sampling
  * follows the rates for the request type; an entry follows its caller. Pure; one thread at a time.
  */
 #ifndef OTEL_SPANS_SPAN_RECORDS_H
@@ -50,9 +51,9 @@ struct span_records_options {
 	    bool called, uint64_t trace_id, int64_t begin_ns, int64_t end_ns);
 	/* Of one whose caller has chosen it: whether all points that are on were on for it. */
 	bool (*whole)(void *ctx, int64_t begin_ns, int64_t end_ns);
-	/* By how much the clock of the host is ahead on which this span began a request, or an entry: the whole tree is put so much earlier. Its other
-	 * hosts' clocks are brought onto that one by formats/tree.h. */
-	int64_t (*ahead_ns)(void *ctx, const struct span *top);
+	/* By how much the clock of this span's host is ahead. The whole tree is put so much earlier as that of the host on which it began. Its other hosts'
+	 * clocks are brought onto that one by formats/tree.h. */
+	int64_t (*ahead_ns)(void *ctx, const struct span *span);
 	void *ctx;
 };
 

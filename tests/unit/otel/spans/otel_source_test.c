@@ -1017,10 +1017,10 @@ send_from(struct kit *k, const char *host, unsigned trace, unsigned id, unsigned
 	buf_reset(&k->body);
 	buf_printf(&k->body,
 	    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{\"stringValue\":\"%s\"}},"
-	    "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"%s.example\"}}]},\"scopeSpans\":[{\"spans\":["
+	    "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"%s%s\"}}]},\"scopeSpans\":[{\"spans\":["
 	    "{\"traceId\":\"00000000000000aa%016x\",\"spanId\":\"%016x\",%s\"name\":\"%s\",\"kind\":%d,"
 	    "\"startTimeUnixNano\":\"%lld\",\"endTimeUnixNano\":\"%lld\",\"events\":[{\"timeUnixNano\":\"%lld\",\"name\":\"half\"}]}]}]}]}",
-	    host, host, trace, id, above, name, kind, (long long)(WALL + begin_us * 1000),
+	    host, host, host[0] != '\0' ? ".example" : "", trace, id, above, name, kind, (long long)(WALL + begin_us * 1000),
 	    (long long)(WALL + end_us * 1000), (long long)(WALL + (begin_us + end_us) / 2 * 1000));
 	assert_int_equal(otel_source_receive(k->s, SPANS_OTLP_JSON, k->body.data, k->body.len,
 			     (struct mono){ now_us * 1000 }, &k->receipt, &k->e),
@@ -1144,6 +1144,57 @@ a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first(void **state)
 	take_calls(&k, in_time, seconds_behind, 0);
 }
 
+/* A server that takes longer than its client by its own clock, or a host without a name, is put nowhere by a clock that is 3 s ahead. */
+static void
+a_request_with_a_part_that_is_put_nowhere_is_left_out(void **state)
+{
+	(void)state;
+
+	for (int named = 0; named < 2; named++) {
+		const char *host = named ? "back" : "";
+		int64_t server_us = named ? 41000 : 30000;
+		struct kit k;
+
+		kit_begin(&k, &OPTIONS);
+		for (unsigned i = 1; i <= 8; i++) {
+			int64_t at = 10000000 + (int64_t)i * 100000, b = at + 3000000;
+
+			send_from(&k, host, i, 3, 2, "serve", SPAN_KIND_SERVER, b + 10000,
+			    b + 10000 + server_us, at + 60000);
+			send_from(&k, "front", i, 2, 1, "call", SPAN_KIND_CLIENT, at + 5000,
+			    at + 45000, at + 60000);
+			send_from(&k, "front", i, 1, 0, "GET", SPAN_KIND_SERVER, at, at + 50000,
+			    at + 60000);
+		}
+		poll_all(&k, 14000);
+		poll_all(&k, 25000);
+		assert_null(assemble_next(k.a));
+		assert_int_equal(stats_of(&k).records.requests, 0);
+		assert_int_equal(stats_of(&k).records.incomplete, 8);
+		kit_end(&k);
+	}
+}
+
+/* By a clock 3 s ahead, too: its host's spans are moved with the request. */
+static void
+what_a_request_begins_after_its_end_does_not_matter(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	for (unsigned i = 1; i <= 8; i++) {
+		int64_t at = 10000000 + (int64_t)i * 100000, f = at + 3000000;
+
+		send_from(&k, "front", i, 2, 1, "later", SPAN_KIND_INTERNAL, f + 60000, f + 90000,
+		    at + 95000);
+		send_from(&k, "front", i, 1, 0, "GET", SPAN_KIND_SERVER, f, f + 50000, at + 95000);
+	}
+	poll_all(&k, 14000);
+	assert_in_range(stats_of(&k).records.requests, 5, 7); /* what was sent before the clock was known is refused */
+	kit_end(&k);
+}
+
 static void
 durations_hold_while_a_clock_drifts_through_ours(void **state)
 {
@@ -1221,6 +1272,8 @@ main(void)
 		    a_span_that_comes_too_late_is_a_loss_and_one_that_comes_again_is_none),
 		cmocka_unit_test(a_step_of_the_wall_clock_is_a_loss),
 		cmocka_unit_test(a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first),
+		cmocka_unit_test(a_request_with_a_part_that_is_put_nowhere_is_left_out),
+		cmocka_unit_test(what_a_request_begins_after_its_end_does_not_matter),
 		cmocka_unit_test(durations_hold_while_a_clock_drifts_through_ours),
 		cmocka_unit_test(one_span_with_a_wrong_time_is_refused),
 		cmocka_unit_test(rates_choose_by_type),
