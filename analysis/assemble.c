@@ -797,9 +797,9 @@ note_times(struct assemble *a, struct pending_trace *p, const struct record *r, 
 
 	if (kind == RECORD_REQUEST_BEGIN || kind == RECORD_UNIT_BEGIN)
 		note_begin(a, p, r, kind);
-	if (kind == RECORD_UNIT_BEGIN)
+	if (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN)
 		p->open_units += id_hash(r->unit_id);
-	if (kind == RECORD_UNIT_END) {
+	if (kind == RECORD_UNIT_END || kind == RECORD_REQUEST_END) {
 		p->open_units -= id_hash(r->unit_id);
 		if (r->time_ns > p->last_unit_end_ns)
 			p->last_unit_end_ns = r->time_ns;

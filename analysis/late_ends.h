@@ -2,7 +2,8 @@
 /*
  * Units that end after their request. A server records the end of its unit when its answer is on the way; where processors are busy, its thread
  * gets none between the two for some 100 ms, and the caller has joined the unit and ended the request by then. A trace without that end has
- * another critical path than one with it, and its unit looks as if it never ended. So such a trace waits for it (assemble.h).
+ * another critical path than one with it, and its unit looks as if it never ended. So such a trace waits for it (assemble.h). What a span called
+ * (trace_callers.h) is joined only when the trace is built, so each such part counts as joined, but for one that follows.
  */
 #ifndef ANALYSIS_LATE_ENDS_H
 #define ANALYSIS_LATE_ENDS_H

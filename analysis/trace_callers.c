@@ -101,6 +101,14 @@ is_part(const struct record_ref *r, const uint8_t *const *kinds, const struct la
 }
 
 bool
+trace_callers_awaited(const struct event *begin, const struct label *label)
+{
+	return begin->link_id != 0 &&
+	       (label->kind == RECORD_REQUEST_BEGIN || via_of(begin, label) != 0) &&
+	       !follows(begin, label);
+}
+
+bool
 trace_callers_may(const struct record_ref *refs, uint32_t n, const struct labels *labels)
 {
 	const uint8_t *const *kinds = labels_kinds(labels);

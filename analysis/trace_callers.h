@@ -35,6 +35,9 @@ struct trace_callers; /* memory that is reused from trace to trace */
 struct trace_callers *trace_callers_new(void);    /* NULL: out of memory */
 void trace_callers_free(struct trace_callers *c); /* NULL is fine */
 
+/* Whether such a part begins with this event, of that label, and not one that follows: its caller, if it is in the trace, may have waited for it. O(fields). */
+bool trace_callers_awaited(const struct event *begin, const struct label *label);
+
 /* Whether a trace of these records may have such a part. O(n). */
 bool trace_callers_may(const struct record_ref *refs, uint32_t n, const struct labels *labels);
 

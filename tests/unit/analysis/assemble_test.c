@@ -274,6 +274,29 @@ an_end_that_never_comes_is_awaited_up_to_a_bound(void **state)
 	kit_free(k);
 }
 
+/* That a span called (trace_callers.h): it is a request of its own until the trace is built, and no record joins it. */
+static void
+the_end_of_a_part_that_a_span_called_is_awaited_too(void **state)
+{
+	enum { N = 7, C = 0x2020 };
+	const struct row rows[N] = { { 10, 0, 1, 'B', 0, "R" }, { 20, 0, C, 'b', C, "c" },
+		{ 21, 0, 1, 'F', C, "c" }, { 30, 1, 2, 'B', C, "part" }, { 80, 0, C, 'e', C, "c" },
+		{ 100, 0, 1, 'E', 0, "R" }, { 500, 1, 2, 'E', C, "part" } };
+	struct kit *k = late_ends_kit();
+	struct trace *t;
+	(void)state;
+
+	kit_batch(k, 0, rows, N, 2000);
+	kit_batch(k, 1, rows, N - 1, 400);
+	assert_null(assemble_next(k->assemble));
+	kit_batch(k, 1, &rows[N - 1], 1, 1150);
+	assert_non_null(t = assemble_next(k->assemble));
+	assert_true(trace_is_evidence(t));
+	assert_int_equal(kit_counts(k).late, 0);
+	trace_free(t);
+	kit_free(k);
+}
+
 static void
 a_trace_whose_joined_units_have_ended_is_not_held(void **state)
 {
@@ -858,6 +881,7 @@ main(void)
 		cmocka_unit_test(the_end_of_a_joined_unit_is_awaited_after_that_of_its_request),
 		cmocka_unit_test(an_end_that_came_twice_hides_no_unit_that_is_open),
 		cmocka_unit_test(an_end_that_never_comes_is_awaited_up_to_a_bound),
+		cmocka_unit_test(the_end_of_a_part_that_a_span_called_is_awaited_too),
 		cmocka_unit_test(a_trace_whose_joined_units_have_ended_is_not_held),
 		cmocka_unit_test(a_unit_that_nobody_joined_is_not_awaited),
 		cmocka_unit_test(a_node_that_left_is_not_waited_for_and_its_traces_are_lossy),
