@@ -144,7 +144,7 @@ host_clocks_body(struct host_clocks *h)
 		c->in_body = false;
 		ahead_ns = lower_median(
 		    c->leads_ns, c->n < HOST_CLOCKS_BODIES ? (uint32_t)c->n : HOST_CLOCKS_BODIES);
-		c->ahead_ns = ahead_ns > 0 ? ahead_ns : 0;
+		c->ahead_ns = c->n >= HOST_CLOCKS_FIRST && ahead_ns > 0 ? ahead_ns : 0;
 	}
 	h->nbody = 0;
 }

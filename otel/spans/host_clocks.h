@@ -3,7 +3,8 @@
  * By how much the clocks of hosts are ahead of this machine's: no span comes before it has ended, so one that ends in the future proves it.
  *
  *	lead of a body		the latest end of the host's spans in it - its arrival
- *	lead of the host	the lower median of its last HOST_CLOCKS_BODIES bodies, so one span with a wrong time moves nothing
+ *	lead of the host	the lower median of its last HOST_CLOCKS_BODIES bodies, so one span with a wrong time moves nothing; 0 before there
+ *				are HOST_CLOCKS_FIRST
  *
  * The lead is a lower bound, too small by the age of the youngest span of a body. A clock that is behind proves nothing, since late spans look
  * alike. Bounded: HOST_CLOCKS_MAX hosts; when they are full, all are forgotten. Pure.
@@ -13,7 +14,7 @@
 
 #include "formats/trace_span.h"
 
-enum { HOST_CLOCKS_MAX = 1024, HOST_CLOCKS_BODIES = 8, HOST_CLOCKS_NAME_MAX = 128 };
+enum { HOST_CLOCKS_MAX = 1024, HOST_CLOCKS_BODIES = 8, HOST_CLOCKS_FIRST = 3, HOST_CLOCKS_NAME_MAX = 128 };
 
 struct host_clocks;
 

@@ -341,7 +341,7 @@ take_span(void *ctx, const struct span *from, struct err *e)
 	if (lead_ns > s->o.future_ns &&
 	    lead_ns > s->o.future_ns + host_clocks_ahead_ns(s->hosts, from))
 		return reject(s, from,
-		    "it ends in the future: the clock of its host is off, which is reckoned with from the next request on");
+		    "it ends in the future: the clock of its host is off, which is reckoned with after its first requests");
 	if (span.end_ns < s->now.ns - s->o.past_ns || span.begin_ns < 0)
 		return reject(
 		    s, from, "it is too old: it ended, or this machine started, long ago");
