@@ -28,6 +28,7 @@
 #include "analysis/pending_trace.h"
 #include "analysis/retired_ids.h"
 #include "analysis/thread_units.h"
+#include "analysis/trace_callers.h"
 #include "analysis/watermarks.h"
 #include "base/array.h"
 #include "base/hash_map.h"
@@ -64,6 +65,7 @@ struct label_mapping { /* a label of the batch at hand, as it is known here */
 	uint32_t id, nfields;
 	uint8_t kind;
 	uint8_t via; /* index of the batch's field `via`, or NO_FIELD */
+	bool by_spans; /* a request begins, and an agent of spans says so (PART_POINTS) */
 	/* For each field of the label: index of the batch's field, or NO_FIELD */
 	uint8_t from[RECORD_VALUES_MAX];
 };
@@ -182,7 +184,8 @@ recent_of(struct assemble *a, uint64_t id)
 }
 
 /* The end of the request, INT64_MAX: none yet. While only a part has ended that a span may have called, the request may still go on, and its spans come
- * late: it has the PART_WAIT part of the patience to come. Where no node sends spans (units that have the id of their link), a part is all. */
+ * late: it has the PART_WAIT part of the patience to come. Where no node sends spans (units that have the id of their link, or begins that an agent of spans
+ * wrote), a part is all. */
 static inline int64_t
 end_of(const struct assemble *a, const struct pending_trace *p)
 {
@@ -666,6 +669,15 @@ label_of(struct assemble *a, struct node_stream *n, const struct batch_label *l)
 	return id;
 }
 
+static bool
+has_field(const struct batch_label *l, const char *name)
+{
+	for (uint32_t i = 0; i < l->nfields; i++)
+		if (strcmp(l->fields[i], name) == 0)
+			return true;
+	return false;
+}
+
 static int
 map_labels(struct assemble *a, uint32_t node, const struct batch *b, struct err *e)
 {
@@ -680,6 +692,7 @@ map_labels(struct assemble *a, uint32_t node, const struct batch *b, struct err 
 			continue;
 		k->kind = labels_get(a->labels, k->id)->kind;
 		match_fields(k, labels_get(a->labels, k->id), l);
+		k->by_spans = k->kind == RECORD_REQUEST_BEGIN && has_field(l, PART_POINTS);
 		k->via = NO_FIELD;
 		for (uint32_t j = 0; k->kind == RECORD_UNIT_BEGIN && j < k->nfields; j++)
 			if (strcmp(labels_get(a->labels, k->id)->fields[j], "via") == 0)
@@ -916,6 +929,7 @@ take_record(
 	}
 	if (is_below(k->kind))
 		return true;
+	a->has_spans |= k->by_spans;
 	note_times(a, p, r, k->kind);
 	if (a->forks != NULL)
 		note_closure(a, p, node, r, k);

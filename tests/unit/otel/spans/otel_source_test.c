@@ -489,6 +489,31 @@ its_attributes_stay_fields(void **state)
 	kit_end(&near);
 }
 
+/* Nor are there client spans, by which units tell that a node sends spans. The part's records come first, and its end is past. */
+static void
+a_part_waits_for_a_request_of_a_single_span(void **state)
+{
+	struct kit near, far;
+	struct trace *t;
+	(void)state;
+
+	two_nodes_begin(&near, &far);
+	send_served(&far, "stock", 4, 2, 1, "GET /stock", 10020, 10080, 10200);
+	poll_all(&far, 12300);
+	send_span(&near, "shop", 4, 1, 0, "GET /", 10000, 11000, "", 11100);
+	poll_all(&near, 15090);
+	poll_all(&far, 15200);
+	assert_null(assemble_next(near.a)); /* the watermark of the near one is past the part's end only */
+	poll_all(&near, 16200);
+	poll_all(&far, 16200);
+	assert_non_null(t = assemble_next(near.a));
+	assert_int_equal(t->nunits, 2);
+	assert_true(trace_is_evidence(t));
+	trace_free(t);
+	kit_end(&far);
+	kit_end(&near);
+}
+
 /* The far node knows the type of its part only, and not that of the request that is probed. */
 static void
 such_a_request_is_probed_if_all_of_its_parts_have_their_points(void **state)
@@ -1266,6 +1291,7 @@ main(void)
 		cmocka_unit_test(so_it_is_where_a_caller_with_libhone_is_before_them),
 		cmocka_unit_test(its_attributes_stay_fields),
 		cmocka_unit_test(such_a_request_is_probed_if_all_of_its_parts_have_their_points),
+		cmocka_unit_test(a_part_waits_for_a_request_of_a_single_span),
 		cmocka_unit_test(no_part_is_rarer_than_the_request_it_belongs_to),
 		cmocka_unit_test(a_trace_with_a_missing_parent_is_left_out_and_counted),
 		cmocka_unit_test(what_is_refused_is_told_and_its_trace_left_out),
