@@ -233,6 +233,15 @@ lose(struct otel_source *s, enum loss_reason reason, int64_t from_ns, int64_t to
 	s->losses[s->nlosses++] = (struct loss){ (uint8_t)reason, 1, from_ns, to_ns };
 }
 
+/* At the time at which its request would have been, where that began on the span's host. */
+static void
+lose_span(struct otel_source *s, const struct span *span)
+{
+	int64_t ahead_ns = ahead(s, span);
+
+	lose(s, LOSS_QUEUE, span->begin_ns - ahead_ns, span->end_ns - ahead_ns);
+}
+
 bool
 otel_source_clocks(struct otel_source *s, struct mono before, struct wall wall, struct mono after)
 {
@@ -361,13 +370,13 @@ take_span(void *ctx, const struct span *from, struct err *e)
 		break;
 	case GATHERED_LATE:
 		r->lost++;
-		lose(s, LOSS_QUEUE, span.begin_ns, span.end_ns);
+		lose_span(s, &span);
 		say(r, "span %016llx: its trace was ended %lld s ago at the latest, see spans.hold",
 		    (unsigned long long)span.id, (long long)(s->o.gather.hold_ns / 1000000000));
 		break;
 	default:
 		r->lost++;
-		lose(s, LOSS_QUEUE, span.begin_ns, span.end_ns);
+		lose_span(s, &span);
 		say(r, "span %016llx: the memory for spans is full, or its trace has too many",
 		    (unsigned long long)span.id);
 	}
@@ -513,7 +522,7 @@ otel_source_poll(
 		n += 1 + 4 * t->nspans;
 		rc = span_records_add(s->records, t, e);
 		if (rc != 0 && t->spans != NULL)
-			lose(s, LOSS_QUEUE, t->spans->span.begin_ns, t->spans->span.end_ns);
+			lose_span(s, &t->spans->span);
 		gather_trace_free(s->gather, t);
 	}
 	if (rc == 0)

@@ -31,6 +31,7 @@ struct kit {
 	struct receipt receipt;
 	int64_t watermark_ns;
 	uint64_t losses;
+	struct loss lost; /* the last one */
 	struct err e;
 };
 
@@ -120,6 +121,8 @@ poll_all(struct kit *k, int64_t now_ms)
 		assert_true(out.watermark_ns >= k->watermark_ns);
 		k->watermark_ns = out.watermark_ns;
 		k->losses += out.nlosses;
+		if (out.nlosses > 0)
+			k->lost = out.losses[out.nlosses - 1];
 		b.watermark_ns = out.watermark_ns;
 		b.nrecords = out.nrecords;
 		b.records = (struct record *)(uintptr_t)out.records;
@@ -1200,6 +1203,28 @@ a_request_with_a_part_that_is_put_nowhere_is_left_out(void **state)
 	}
 }
 
+/* Else the loss would make traces lossy that are still to come, and none of those that it is of. */
+static void
+a_loss_on_a_host_that_is_ahead_is_told_at_its_time_here(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &OPTIONS);
+	for (unsigned i = 1; i <= 8; i++) {
+		int64_t at = 10000000 + (int64_t)i * 100000, f = at + 3000000;
+
+		send_from(&k, "front", i, 1, 0, "GET", SPAN_KIND_SERVER, f, f + 90000, at + 100000);
+	}
+	poll_all(&k, 14000);
+	send_from(&k, "front", 8, 2, 1, "call", SPAN_KIND_CLIENT, 13800000, 13850000, 14100000);
+	assert_int_equal(k.receipt.lost, 1);
+	poll_all(&k, 14200);
+	assert_in_range(k.lost.from_ns, 10800 * MS, 10800 * MS + 20 * MS);
+	assert_in_range(k.lost.to_ns, 10850 * MS, 10850 * MS + 20 * MS);
+	kit_end(&k);
+}
+
 /* By a clock 3 s ahead, too: its host's spans are moved with the request. */
 static void
 what_a_request_begins_after_its_end_does_not_matter(void **state)
@@ -1303,6 +1328,7 @@ main(void)
 		cmocka_unit_test(a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first_ones),
 		cmocka_unit_test(a_request_with_a_part_that_is_put_nowhere_is_left_out),
 		cmocka_unit_test(what_a_request_begins_after_its_end_does_not_matter),
+		cmocka_unit_test(a_loss_on_a_host_that_is_ahead_is_told_at_its_time_here),
 		cmocka_unit_test(durations_hold_while_a_clock_drifts_through_ours),
 		cmocka_unit_test(one_span_with_a_wrong_time_is_refused),
 		cmocka_unit_test(rates_choose_by_type),
