@@ -323,6 +323,15 @@ mark_point(struct otel_source *s, struct span *span, struct attribute to[OTLP_AT
 	span->nattributes += 2;
 }
 
+/* How long after now a span may end. The lead of a host that is ahead is too small by the age that the youngest span of a body has, which is up to delay_ns. */
+static int64_t
+future_most_ns(struct otel_source *s, const struct span *span)
+{
+	int64_t ahead_ns = host_clocks_ahead_ns(s->hosts, span);
+
+	return s->o.future_ns + ahead_ns + (ahead_ns > s->o.future_ns ? s->o.delay_ns : 0);
+}
+
 /* From the reading of a body. */
 static int
 take_span(void *ctx, const struct span *from, struct err *e)
@@ -347,8 +356,7 @@ take_span(void *ctx, const struct span *from, struct err *e)
 	lead_ns = span.end_ns - s->now.ns;
 	if (lead_ns <= s->o.past_ns)
 		host_clocks_note(s->hosts, from, lead_ns);
-	if (lead_ns > s->o.future_ns &&
-	    lead_ns > s->o.future_ns + host_clocks_ahead_ns(s->hosts, from))
+	if (lead_ns > s->o.future_ns && lead_ns > future_most_ns(s, from))
 		return reject(s, from,
 		    "it ends in the future: the clock of its host is off, which is reckoned with after its first requests");
 	if (span.end_ns < s->now.ns - s->o.past_ns || span.begin_ns < 0)

@@ -32,7 +32,8 @@ struct otel_source_options {
 	struct gather_options gather;
 	size_t names_max_bytes;
 	int64_t delay_ns;
-	/* A span that ends later than this after now is refused, beyond what its host's clock is known to be ahead (host_clocks.h). */
+	/* A span that ends later than this after now is refused, beyond what its host's clock is known to be ahead (host_clocks.h); if that is more than
+	 * this, delay_ns more are permitted. */
 	int64_t future_ns;
 	int64_t
 	    past_ns; /* one that ended this long ago, too; and no clock is believed to be further ahead */

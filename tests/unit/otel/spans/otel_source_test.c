@@ -1203,6 +1203,29 @@ a_request_with_a_part_that_is_put_nowhere_is_left_out(void **state)
 	}
 }
 
+/* By bodies each 5 s, whose youngest span is 0 to 4.5 s old: the lead is that of the older ones. */
+static void
+batches_of_a_host_that_is_ahead_are_taken_once_its_clock_is_known(void **state)
+{
+	const struct otel_source_options o = { { 16 << 20, 1000, 2 * S, 60 * S }, 1 << 20, 6 * S,
+		1 * S, 600 * S };
+	uint32_t refused = 0;
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, &o);
+	for (unsigned i = 1; i <= 40; i++) {
+		int64_t now = 10000000 + (int64_t)i * 5000000, age = i * 7 % 10 * 500000,
+			end = now - age + 30000000;
+
+		send_from(&k, "front", i, 1, 0, "GET", SPAN_KIND_SERVER, end - 50000, end, now);
+		refused += k.receipt.rejected;
+		poll_all(&k, now / 1000);
+	}
+	assert_int_equal(refused, 3);
+	kit_end(&k);
+}
+
 /* Else the loss would make traces lossy that are still to come, and none of those that it is of. */
 static void
 a_loss_on_a_host_that_is_ahead_is_told_at_its_time_here(void **state)
@@ -1329,6 +1352,7 @@ main(void)
 		cmocka_unit_test(a_request_with_a_part_that_is_put_nowhere_is_left_out),
 		cmocka_unit_test(what_a_request_begins_after_its_end_does_not_matter),
 		cmocka_unit_test(a_loss_on_a_host_that_is_ahead_is_told_at_its_time_here),
+		cmocka_unit_test(batches_of_a_host_that_is_ahead_are_taken_once_its_clock_is_known),
 		cmocka_unit_test(durations_hold_while_a_clock_drifts_through_ours),
 		cmocka_unit_test(one_span_with_a_wrong_time_is_refused),
 		cmocka_unit_test(rates_choose_by_type),
