@@ -64,7 +64,7 @@ struct kept_loss {
 struct label_mapping { /* a label of the batch at hand, as it is known here */
 	uint32_t id, nfields;
 	uint8_t kind;
-	uint8_t via; /* index of the batch's field `via`, or NO_FIELD */
+	uint8_t via;   /* index of the batch's field `via`, or NO_FIELD */
 	bool by_spans; /* a request begins, and an agent of spans says so (PART_POINTS) */
 	/* For each field of the label: index of the batch's field, or NO_FIELD */
 	uint8_t from[RECORD_VALUES_MAX];

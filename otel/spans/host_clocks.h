@@ -14,7 +14,12 @@
 
 #include "formats/trace_span.h"
 
-enum { HOST_CLOCKS_MAX = 1024, HOST_CLOCKS_BODIES = 8, HOST_CLOCKS_FIRST = 3, HOST_CLOCKS_NAME_MAX = 128 };
+enum {
+	HOST_CLOCKS_MAX = 1024,
+	HOST_CLOCKS_BODIES = 8,
+	HOST_CLOCKS_FIRST = 3,
+	HOST_CLOCKS_NAME_MAX = 128
+};
 
 struct host_clocks;
 

@@ -687,7 +687,8 @@ is_apart(const struct span_records *s, const struct trace *t)
 		if (u->count == 0 || t->events[u->first].time_ns <= end_ns)
 			continue;
 		at = hash_table_find(&s->by_id, hash_u64(u->id));
-		if (at != HASH_TABLE_NONE && s->o.ahead_ns(s->o.ctx, &s->spans[at].from->span) > s->ahead_ns)
+		if (at != HASH_TABLE_NONE &&
+		    s->o.ahead_ns(s->o.ctx, &s->spans[at].from->span) > s->ahead_ns)
 			return true;
 	}
 	return false;

@@ -55,7 +55,7 @@ the_latest_end_of_a_body_is_its_lead(void **state)
 	assert_int_equal(ahead(h, "s", "b"), 0);
 	body(h, "b", -900, -700);
 	assert_int_equal(ahead(h, "s", "b"), 0); /* late, or behind: it proves nothing */
-	body(h, "", 400, 200); /* of any host */
+	body(h, "", 400, 200);                   /* of any host */
 	assert_int_equal(ahead(h, "s", ""), 0);
 	assert_int_equal(host_clocks_count_ahead(h, 100), 1);
 	host_clocks_free(h);

@@ -340,8 +340,8 @@ static void
 send_served(struct kit *k, const char *service, unsigned trace, unsigned id, unsigned parent,
     const char *name, int64_t begin_ms, int64_t end_ms, int64_t now_ms)
 {
-	send_kind(k, service, trace, id, parent, name, SPAN_KIND_SERVER, begin_ms, end_ms, "",
-	    now_ms);
+	send_kind(
+	    k, service, trace, id, parent, name, SPAN_KIND_SERVER, begin_ms, end_ms, "", now_ms);
 }
 
 /* Two nodes, each with its agent: "far" serves what "near" calls, and calls "near" in turn. */
@@ -506,7 +506,8 @@ a_part_waits_for_a_request_of_a_single_span(void **state)
 	send_span(&near, "shop", 4, 1, 0, "GET /", 10000, 11000, "", 11100);
 	poll_all(&near, 15090);
 	poll_all(&far, 15200);
-	assert_null(assemble_next(near.a)); /* the watermark of the near one is past the part's end only */
+	assert_null(
+	    assemble_next(near.a)); /* the watermark of the near one is past the part's end only */
 	poll_all(&near, 16200);
 	poll_all(&far, 16200);
 	assert_non_null(t = assemble_next(near.a));
@@ -568,8 +569,7 @@ no_part_is_rarer_than_the_request_it_belongs_to(void **state)
 		for (unsigned trace = 1; trace <= 200; trace++) {
 			send_span(&near, "shop", trace, 1, 0, "GET /", 10000, 10100, "", 10200);
 			send_span(&near, "shop", trace, 2, 1, "call", 10010, 10090, "", 10200);
-			send_served(
-			    &far, "stock", trace, 3, 2, "GET /stock", 10020, 10080, 10200);
+			send_served(&far, "stock", trace, 3, 2, "GET /stock", 10020, 10080, 10200);
 		}
 		poll_all(&near, 12300);
 		poll_all(&far, 12300);
@@ -1048,8 +1048,9 @@ send_from(struct kit *k, const char *host, unsigned trace, unsigned id, unsigned
 	    "{\"key\":\"host.name\",\"value\":{\"stringValue\":\"%s%s\"}}]},\"scopeSpans\":[{\"spans\":["
 	    "{\"traceId\":\"00000000000000aa%016x\",\"spanId\":\"%016x\",%s\"name\":\"%s\",\"kind\":%d,"
 	    "\"startTimeUnixNano\":\"%lld\",\"endTimeUnixNano\":\"%lld\",\"events\":[{\"timeUnixNano\":\"%lld\",\"name\":\"half\"}]}]}]}]}",
-	    host, host, host[0] != '\0' ? ".example" : "", trace, id, above, name, kind, (long long)(WALL + begin_us * 1000),
-	    (long long)(WALL + end_us * 1000), (long long)(WALL + (begin_us + end_us) / 2 * 1000));
+	    host, host, host[0] != '\0' ? ".example" : "", trace, id, above, name, kind,
+	    (long long)(WALL + begin_us * 1000), (long long)(WALL + end_us * 1000),
+	    (long long)(WALL + (begin_us + end_us) / 2 * 1000));
 	assert_int_equal(otel_source_receive(k->s, SPANS_OTLP_JSON, k->body.data, k->body.len,
 			     (struct mono){ now_us * 1000 }, &k->receipt, &k->e),
 	    0);
@@ -1264,7 +1265,8 @@ what_a_request_begins_after_its_end_does_not_matter(void **state)
 		send_from(&k, "front", i, 1, 0, "GET", SPAN_KIND_SERVER, f, f + 50000, at + 95000);
 	}
 	poll_all(&k, 14000);
-	assert_in_range(stats_of(&k).records.requests, 5, 7); /* what was sent before the clock was known is refused */
+	assert_in_range(stats_of(&k).records.requests, 5,
+	    7); /* what was sent before the clock was known is refused */
 	kit_end(&k);
 }
 
@@ -1288,7 +1290,8 @@ one_span_with_a_wrong_time_is_refused(void **state)
 	kit_begin(&k, &OPTIONS);
 	send_from(&k, "back", 9, 1, 0, "GET", SPAN_KIND_SERVER, 10000000, 310000000, 10060000);
 	assert_int_equal(k.receipt.rejected, 1);
-	assert_int_equal(stats_of(&k).hosts_ahead, 0); /* though it is all that is known of this host */
+	assert_int_equal(
+	    stats_of(&k).hosts_ahead, 0); /* though it is all that is known of this host */
 	send_from(&k, "front", 1, 1, 0, "GET", SPAN_KIND_SERVER, 10000000, 10050000, 10060000);
 	send_from(&k, "front", 2, 1, 0, "GET", SPAN_KIND_SERVER, 10100000, 60150000, 10160000);
 	assert_int_equal(k.receipt.rejected, 1);
@@ -1348,7 +1351,8 @@ main(void)
 		cmocka_unit_test(
 		    a_span_that_comes_too_late_is_a_loss_and_one_that_comes_again_is_none),
 		cmocka_unit_test(a_step_of_the_wall_clock_is_a_loss),
-		cmocka_unit_test(a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first_ones),
+		cmocka_unit_test(
+		    a_host_whose_clock_is_seconds_off_loses_no_requests_but_the_first_ones),
 		cmocka_unit_test(a_request_with_a_part_that_is_put_nowhere_is_left_out),
 		cmocka_unit_test(what_a_request_begins_after_its_end_does_not_matter),
 		cmocka_unit_test(a_loss_on_a_host_that_is_ahead_is_told_at_its_time_here),
