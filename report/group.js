@@ -31,7 +31,7 @@ function edgeTable(g, pick) {
 		'edge',
 		'time passes in',
 		'>mean',
-		h('th.screen', { scope: 'col' }),
+		h('th.screen', { scope: 'col' }, 'as a bar'),
 		slowly(g) ? '>of latency' : '>of variance',
 		'>of latency',
 		'>own',
@@ -184,7 +184,7 @@ function whatIf(g) {
 			' were always at its median'
 		),
 		table(
-			['', '>now', '>then', '>interval', '>change'],
+			['figure', '>now', '>then', '>interval', '>change'],
 			[
 				row('CV', 'cv', pct, ''),
 				row('p50', 'p50', ms, '_ms'),
