@@ -40,7 +40,7 @@ check "hone agents says that the service obeys OpAMP" wait_for 60 lever
 check "the instrumentation that opamp.off names is the search space" wait_for 20 listed
 check "and off in the program" wait_for 20 is off
 check "requests come" wait_for 30 seen
-hone learn --seconds 4 > /dev/null
+hone learn --seconds 8 > /dev/null
 check "learning turns it on" wait_for 20 is on
 check "and off" wait_for 30 is off
 check "its spans were learned, as tracepoints" wait_for 10 learned
