@@ -23,9 +23,7 @@ static bool
 is_identity(const struct label *l, const char *field)
 {
 	return l->kind != RECORD_POINT &&
-	       (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0 ||
-		   strcmp(field, "lossy") == 0 || strcmp(field, "via") == 0 ||
-		   strcmp(field, PART_POINTS) == 0);
+	       (trace_callers_of_request(field) || strcmp(field, "via") == 0);
 }
 
 void

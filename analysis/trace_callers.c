@@ -207,9 +207,8 @@ make(struct trace_callers *c, const struct pending_record *from, uint64_t link)
 	return r;
 }
 
-/* What a request's begin says of the request itself. */
-static bool
-is_of_request(const char *field)
+bool
+trace_callers_of_request(const char *field)
 {
 	return strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0 ||
 	       strcmp(field, "lossy") == 0 || strcmp(field, PART_POINTS) == 0;
@@ -228,7 +227,7 @@ unit_label(struct trace_callers *c, struct labels *labels, const struct label *l
 	if (begin)
 		fields[n++] = "via";
 	for (uint32_t i = 0; begin && i < l->nfields && n < RECORD_VALUES_MAX; i++)
-		if (!is_of_request(l->fields[i]))
+		if (!trace_callers_of_request(l->fields[i]))
 			fields[n++] = l->fields[i];
 	buf_reset(&c->text);
 	buf_bytes(&c->text, l->text, l->service_len);
@@ -251,7 +250,7 @@ move_values(struct event *e, const struct label *from, const struct label *to, s
 	for (uint32_t i = 0; v != NULL && i < to->nfields; i++) {
 		uint32_t at = field_of(from, to->fields[i], i + extra);
 
-		if (at < e->nvalues && !is_of_request(to->fields[i]))
+		if (at < e->nvalues && !trace_callers_of_request(to->fields[i]))
 			v[i] = e->values[at];
 	}
 	e->values = v;

@@ -30,6 +30,9 @@
 /* A bit of that field's value, and one of `via`, above the 16: the part is a consumer's, for which its caller does not wait. It has no join. */
 enum { PART_FOLLOWS = 2, VIA_FOLLOWS = 1 << 16 };
 
+/* Whether a field of request_begin of this name says something of the request itself, and is none of its attributes. */
+bool trace_callers_of_request(const char *field);
+
 struct trace_callers; /* memory that is reused from trace to trace */
 
 struct trace_callers *trace_callers_new(void);    /* NULL: out of memory */

@@ -124,9 +124,7 @@ is_own(const struct label *l, const char *field)
 {
 	if (l->kind == RECORD_UNIT_BEGIN)
 		return strcmp(field, "via") == 0;
-	return l->kind == RECORD_REQUEST_BEGIN &&
-	       (strcmp(field, "probed") == 0 || strcmp(field, "lossy") == 0 ||
-		   strcmp(field, "trace_id_high") == 0 || strcmp(field, PART_POINTS) == 0);
+	return l->kind == RECORD_REQUEST_BEGIN && trace_callers_of_request(field);
 }
 
 /* Adds the values of a record; a name that is there already gets the later value. */
