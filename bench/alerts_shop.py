@@ -69,7 +69,7 @@ seen, false = {}, []
 for number, a in sorted(newest.items()):
     t = first[number]["t"]
     fault = next((n for n, f in faults.items() if f["on"] <= t < f["off"] + 5 * window_s), None)
-    if a["type"] == fault_type and fault is not None and fault not in seen and seconds(a["since"]) >= faults[fault]["on"] - 2 * window_s:
+    if a["type"] == fault_type and fault is not None and fault not in seen and seconds(a["since"]) >= faults[fault]["on"] - 3 * window_s:
         seen[fault] = number
     else:
         false.append(number)

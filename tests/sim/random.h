@@ -43,10 +43,11 @@
  * conditions, checked on 2,500 requests that are played without records:
  *  - A cause multiplies the variance of all requests by 3 or more (of tails by 2), makes 60 % or more of it
  *    (of tails 45 %) where it stands or, if it is a wait, in the waits for these threads, and the CV is 15 % or
- *    more. Without it, the CV is at most 35 %.
- *  - Healthy: the CV is 10 to 150 %, no single place (the wait for the threads of a unit, a stretch, a sleep)
- *    has more than 35 % of the variance, and units hold the threads of each service for 80 % of the time at
- *    most, with what they sleep and wait for answers.
+ *    more. No other place has more than half as much, unless a whole process stands still: else it would be one
+ *    of two causes. Without it, the CV is at most 35 %.
+ *  - Healthy: the CV is 10 to 150 %, no place (a stretch, a sleep, all waits for the threads of a service
+ *    together) has more than 35 % of the variance, and units hold the threads of each service for 80 % of the
+ *    time at most, with what they sleep and wait for answers.
  */
 #ifndef TESTS_SIM_RANDOM_H
 #define TESTS_SIM_RANDOM_H
@@ -355,8 +356,8 @@ int plan_call(struct made *m, struct plan *p, int unit, int service);
 enum { TRAFFIC_REQUESTS = 2500 };
 struct traffic_result { /* of requests of the diagnosed type, played without records */
 	double n, mean_ns, cv, variance;
-	double most_share;               /* largest share of the variance of a single place */
-	double cause_share;              /* of what causes take where they stand */
+	double most_share;  /* largest share of the variance of a place that is not of the cause */
+	double cause_share; /* of what causes take where they stand */
 	double wait_share[SERVICES_MAX]; /* of the waits for threads */
 	double load[SERVICES_MAX];       /* of threads, by work ... */
 	double held[SERVICES_MAX];       /* ... and with units that sleep or wait for answers */

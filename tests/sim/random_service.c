@@ -12,6 +12,8 @@
 
 enum { TRIES = 400, SIZES = 14, DEPTH_MAX = 3, POOL_MOST = 24 };
 static const double HEALTHY_HELD_MAX = 0.8;
+static const double HEALTHY_SHARE_MAX = 0.35; /* of a place */
+static const double OTHER_MAX = 0.5;          /* share of another place, by that of the cause */
 
 /* ---- what is planted ---- */
 
@@ -315,7 +317,8 @@ healthy_is_fair(struct made *m)
 	m->mean_ns = r.mean_ns;
 	m->healthy_cv = m->cause_cv = r.cv;
 	m->cause_share = r.most_share;
-	return r.n >= TRAFFIC_REQUESTS && r.cv >= 0.1 && r.cv <= 1.5 && r.most_share <= 0.35;
+	return r.n >= TRAFFIC_REQUESTS && r.cv >= 0.1 && r.cv <= 1.5 &&
+	       r.most_share <= HEALTHY_SHARE_MAX;
 }
 
 /* Sizes the cause so that it multiplies the variance by at least the gain. */
@@ -341,7 +344,8 @@ cause_is_fair(struct made *m, const struct plan *p)
 		m->cause_share = c->within >= 0     ? 1 - 1 / times
 		                 : c->waits_of >= 0 ? with.wait_share[c->waits_of]
 		                                    : with.cause_share;
-		if (times >= p->gain && with.cv >= 0.15 && m->cause_share >= p->share)
+		if (times >= p->gain && with.cv >= 0.15 && m->cause_share >= p->share &&
+		    (c->within >= 0 || with.most_share <= OTHER_MAX * m->cause_share))
 			return true;
 		if (times > 12 * p->gain)
 			return false;

@@ -668,6 +668,15 @@ traffic_free(struct traffic *t)
 	free(t);
 }
 
+/* Requests wait for the threads of this service because of the cause. */
+static bool
+is_of_cause(const struct made *m, int service)
+{
+	const struct cause *c = &m->causes[0];
+
+	return m->ncauses > 0 && (service == c->waits_of || service == m->units[c->unit].service);
+}
+
 static void
 sums_to_result(const struct made *m, struct traffic_result *ret)
 {
@@ -679,12 +688,16 @@ sums_to_result(const struct made *m, struct traffic_result *ret)
 	for (int i = 0; i < PLACES; i++) {
 		double cov = (t->xt[i] - t->x[i] * t->sum / t->n) / (t->n - 1);
 
-		ret->most_share = fmax(ret->most_share, cov / ret->variance);
 		if (i == PLACE_CAUSE)
 			ret->cause_share = cov / ret->variance;
 		else if (i < m->nunits)
 			ret->wait_share[m->units[i].service] += cov / ret->variance;
+		else
+			ret->most_share = fmax(ret->most_share, cov / ret->variance);
 	}
+	for (int i = 0; i < m->nservices; i++)
+		if (!is_of_cause(m, i))
+			ret->most_share = fmax(ret->most_share, ret->wait_share[i]);
 	for (int i = 0; i < m->nservices; i++)
 		for (int k = 0; k < m->replicas[i]; k++) {
 			const struct process *p = &t->processes[i][k];
