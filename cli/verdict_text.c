@@ -176,6 +176,10 @@ verdict_pool_put(struct buf *out, const json_t *v)
 	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
 		if (is_word(pool, "state", states[i].word))
 			buf_printf(out, "%s", states[i].text);
+	if (number_of(pool, "effect_low") > 0)
+		buf_printf(out,
+		    "; all waits for them have at least %.0f %% of what these requests vary by",
+		    number_of(pool, "effect_low") * 100);
 }
 
 void
@@ -886,6 +890,7 @@ void
 run_nothing_put(struct buf *out, const json_t *run)
 {
 	const json_t *wait, *edge;
+	double least = number_of(run, "effect_min");
 
 	if (!is_word(run, "state", "nothing stands out"))
 		return;
@@ -912,10 +917,12 @@ run_nothing_put(struct buf *out, const json_t *run)
 	if (edge != NULL && number_of(edge, "effect") >= number_of(run, "effect_min")) {
 		buf_printf(out,
 		    "the variance is spread over several edges: the largest %sone has %.0f %% of the variance of all requests "
-		    "%s; %.0f %% of one edge alone, or certainly %.0f %% of all that are named, are worth mending",
+		    "%s, and what would go if it took its median is less than %.0f %% of it; %.0f %% of one edge alone, or certainly "
+		    "%.0f %% of all that are named, are worth mending",
 		    wait != NULL ? "other " : "", number_of(edge, "effect") * 100,
-		    member(run, "type"), number_of(run, "effect_min") * VERDICT_ALONE * 100,
-		    number_of(run, "effect_min") * VERDICT_TOGETHER * 100);
+		    member(run, "type"), verdict_apart(VERDICT_SAVES, least) * 100,
+		    verdict_apart(VERDICT_ALONE, least) * 100,
+		    verdict_apart(VERDICT_TOGETHER, least) * 100);
 		return;
 	}
 	if (edge != NULL && !has_sure(run)) {

@@ -373,6 +373,7 @@ forest_verdict_pool(struct forest *f, const struct verdict *v, const struct verd
 	its->verdict.pool_service_cv = now->pool_service_cv;
 	its->verdict.pool_wait_ns = now->pool_wait_ns;
 	its->verdict.pool_expected_ns = now->pool_expected_ns;
+	its->verdict.pool_low = now->pool_low;
 	for (uint32_t i = v->rank; i < r->nverdicts; i++) {
 		r->verdicts[i - 1] = r->verdicts[i];
 		r->verdicts[i - 1]->verdict.rank = i;

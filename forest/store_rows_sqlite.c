@@ -213,6 +213,7 @@ static const struct column verdict_columns[] = {
 	VER7("new_part", REAL, new_part),
 	VER7("new_low", REAL, new_low),
 	VER7("ground", U32, ground),
+	VER7("pool_low", REAL, pool_low),
 };
 
 #define SWI(name, type, member)                                        \

@@ -131,7 +131,8 @@ verdict_sure(const struct verdict *v)
 {
 	if (v->kind == VERDICT_CAPTURED && v->tail_p > VERDICT_CAPTURED_P)
 		return false;
-	return (v->share_low > 0 || (v->handed_over && is_new_wait(v)) || v->pool == POOL_STILL) &&
+	return (v->share_low > 0 || (v->handed_over && is_new_wait(v)) || v->pool == POOL_STILL ||
+		   (v->pool != POOL_NONE && v->pool_low >= VERDICT_POOL_SURE)) &&
 	       (v->mistake == NULL || v->mistake[0] == '\0') && !verdict_is_whole(v);
 }
 
@@ -150,6 +151,20 @@ verdict_worth(const struct verdict *v, double effect_min)
 		return false;
 	/* 3 */
 	return !(v->effect < effect_min) && !is_of_load(v);
+}
+
+double
+verdict_apart(double factor, double effect_min)
+{
+	return fmin(factor * effect_min, (1 + effect_min) / 2);
+}
+
+double
+verdict_saves(const struct verdict *v)
+{
+	double left = v->cv_then / v->cv_now;
+
+	return left < 1 ? 1 - left * left : 0; /* not of NAN */
 }
 
 bool

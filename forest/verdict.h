@@ -126,6 +126,9 @@ struct verdict {
 	enum pool_state pool;
 	uint32_t pool_threads;
 	double pool_utilisation, pool_service_ns, pool_service_cv, pool_wait_ns, pool_expected_ns;
+	/* [7] The part of what the type varies by that waits for these threads at least have, wherever they are: the lower end of its interval. NAN: not
+	 * known. */
+	double pool_low;
 
 	/* [5] A mistake of the instrumentation that puts time into the wrong place on this path: its word
 	 * (analysis/mistakes.tbl.h), its place, its other end or "", and how often it was seen of how
@@ -190,9 +193,11 @@ struct verdict {
 /* SPREAD over all of the request, from its begin to its end, and no key explains it: it names nothing that was not known before. */
 bool verdict_is_whole(const struct verdict *v);
 
-/* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads between two units of which enough is certainly new: the edge has some of the problem; it is not whole; and no mistake of the
+/* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads between two units of which enough is certainly new,
+ * or all waits for these threads certainly have VERDICT_POOL_SURE, however few of them this edge shows: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
+#define VERDICT_POOL_SURE 0.25 /* of what the type varies by */
 /* Less than the confidence of intervals asks for: what few requests say is the only evidence, and nothing contradicts it later. */
 #define VERDICT_CAPTURED_P 0.01
 
@@ -228,11 +233,16 @@ enum { VERDICT_MANY = 1000 };
 #define VERDICT_NEW_ODD 0.5 /* of a pool whose waits are not as usual, either */
 
 /* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
- * one edge alone has, what it certainly has, or what all certainly have together. */
-#define VERDICT_ALONE 1.6
-#define VERDICT_CERTAIN 1.28
-#define VERDICT_TOGETHER 2.0
+ * one edge alone has, what of the variance would go if it always took its median, or what all certainly have together. Of a least effect that is
+ * large: half way from it to all (verdict_apart()). */
+#define VERDICT_ALONE 2.0
+#define VERDICT_SAVES 1.88
+#define VERDICT_TOGETHER 2.4
 #define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */
+
+double verdict_apart(double factor, double effect_min); /* the smaller of both, 0..1 */
+/* The part of the squared CV that would go if the edge always took its median. 0: none, or not known. */
+double verdict_saves(const struct verdict *v);
 
 /* Copies with its texts. False: out of memory; *to is then empty. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);

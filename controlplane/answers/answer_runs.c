@@ -207,11 +207,12 @@ pool_json(const struct verdict *v)
 {
 	if (v->pool == POOL_NONE)
 		return json_null();
-	return json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "state", pool_word(v->pool),
-	    "service", service_json(v->to), "threads", (int)v->pool_threads, "utilisation",
-	    number_json(v->pool_utilisation), "service_ms", finite_ms(v->pool_service_ns),
-	    "service_cv", number_json(v->pool_service_cv), "wait_ms", finite_ms(v->pool_wait_ns),
-	    "expected_ms", finite_ms(v->pool_expected_ns));
+	return json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
+	    pool_word(v->pool), "service", service_json(v->to), "threads", (int)v->pool_threads,
+	    "utilisation", number_json(v->pool_utilisation), "service_ms",
+	    finite_ms(v->pool_service_ns), "service_cv", number_json(v->pool_service_cv), "wait_ms",
+	    finite_ms(v->pool_wait_ns), "expected_ms", finite_ms(v->pool_expected_ns), "effect_low",
+	    number_json(v->pool_low));
 }
 
 /* As in the answer to "check". */

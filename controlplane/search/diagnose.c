@@ -490,7 +490,7 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 		f.apart |= v->problem != PROBLEM_UNPREDICTABLE || v->pool != POOL_NONE ||
 		           isnan(v->effect) || !isnan(v->new_part);
 		f.most = fmax(f.most, v->effect);
-		f.certain = fmax(f.certain, certain);
+		f.saves = fmax(f.saves, verdict_saves(v));
 	}
 	return f;
 }

@@ -578,6 +578,7 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	v->pool_service_cv = f.load.service_cv;
 	v->pool_wait_ns = f.load.wait_ns;
 	v->pool_expected_ns = f.load.expected_ns;
+	v->pool_low = s->still != NULL ? NAN : delay;
 	return 0;
 }
 
@@ -778,11 +779,11 @@ static bool
 is_worth_open(const struct verdict *v, double effect_min)
 {
 	double scale = v->share > 0 ? v->effect / v->share : 0;
+	double alone = verdict_apart(VERDICT_ALONE, effect_min);
 
 	return !v->handed_over &&
 	       (is_between(effect_min, v->share_low * scale, v->share_high * scale) ||
-		   is_between(
-		       VERDICT_ALONE * effect_min, v->share_low * scale, v->share_high * scale));
+		   is_between(alone, v->share_low * scale, v->share_high * scale));
 }
 
 static struct verdict_facts
@@ -831,6 +832,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		.pool_service_cv = NAN,
 		.pool_wait_ns = NAN,
 		.pool_expected_ns = NAN,
+		.pool_low = NAN,
 		.new_part = NAN,
 		.new_low = NAN };
 	struct final_edge_of x = { .group = group, .edge = edge };

@@ -41,9 +41,9 @@ worth_state(const struct worth_facts *f)
 	if (f->apart)
 		return RUN_FOUND;
 	/* 4 and 5 */
-	return f->most < VERDICT_ALONE * f->effect_min &&
-	               f->certain < VERDICT_CERTAIN * f->effect_min &&
-	               f->together < VERDICT_TOGETHER * f->effect_min
+	return f->most < verdict_apart(VERDICT_ALONE, f->effect_min) &&
+	               f->saves < verdict_apart(VERDICT_SAVES, f->effect_min) &&
+	               f->together < verdict_apart(VERDICT_TOGETHER, f->effect_min)
 	           ? RUN_NOTHING
 	           : RUN_FOUND;
 }

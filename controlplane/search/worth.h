@@ -48,8 +48,7 @@ struct worth_facts {
 	bool
 	    apart; /* one of `worth` is of a slow group, of a tail, or of a pool that is not as usual */
 	double effect_min;
-	double most,
-	    certain; /* of these: the largest effect, and the largest lower bound of an effect */
+	double most, saves; /* of these: the largest effect, and the largest verdict_saves() */
 	double
 	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool,
 	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
@@ -62,9 +61,10 @@ struct worth_facts {
  *    of one that is not sure is: a small cause that is certain does not say that there is no large one.
  * 2. None of the sure ones is worth mending: RUN_NOTHING. So a small effect that is not sure is not told more loudly than one that is.
  * 3. One that is worth mending is apart: RUN_FOUND.
- * 4. The largest effect is less than VERDICT_ALONE times the least one, none is certainly VERDICT_CERTAIN times the least
- *    one, and together they have less than VERDICT_TOGETHER times the least one: RUN_NOTHING. In healthy applications
- *    one edge has a quarter of the variance or a third, and the rest is everywhere.
+ * 4. The largest effect is less than VERDICT_ALONE times the least one, none would take VERDICT_SAVES times that away of the squared CV,
+ *    and together they have less than VERDICT_TOGETHER times that (verdict_apart()): RUN_NOTHING. In healthy applications
+ *    one edge has a third of the variance, or more while it is measured, and would take away less than that if it always took its median: the rest
+ *    is everywhere.
  * 5. RUN_FOUND.
  */
 enum run_state worth_state(const struct worth_facts *f);

@@ -241,9 +241,10 @@ judge_verbose(const struct made *m, const struct run *r)
 		    pool_word(v->pool));
 		if (v->pool != POOL_NONE)
 			printf(
-			    " (%u threads, held %.0f %%, %.2f ms, CV %.1f; waits %.2f ms, expected %.2f ms)",
+			    " (%u threads, held %.0f %%, %.2f ms, CV %.1f; waits %.2f ms, expected %.2f ms, at least %.2f)",
 			    v->pool_threads, v->pool_utilisation * 100, v->pool_service_ns / 1e6,
-			    v->pool_service_cv, v->pool_wait_ns / 1e6, v->pool_expected_ns / 1e6);
+			    v->pool_service_cv, v->pool_wait_ns / 1e6, v->pool_expected_ns / 1e6,
+			    v->pool_low);
 		if (!isnan(v->new_part))
 			printf(", new %.3f (at least %.3f)", v->new_part, v->new_low);
 		printf(

@@ -236,7 +236,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			x->pool_utilisation, x->pool_service_ns, x->pool_service_cv,
 			x->pool_wait_ns, x->pool_expected_ns, x->tail_quantile, x->tail_ns,
 			x->tail_carries, x->tail_with, x->tail_without, x->tail_p, x->new_part,
-			x->new_low };
+			x->new_low, x->pool_low };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
@@ -248,7 +248,7 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 			y->pool_utilisation, y->pool_service_ns, y->pool_service_cv,
 			y->pool_wait_ns, y->pool_expected_ns, y->tail_quantile, y->tail_ns,
 			y->tail_carries, y->tail_with, y->tail_without, y->tail_p, y->new_part,
-			y->new_low };
+			y->new_low, y->pool_low };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -438,7 +438,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		&v.wait_share_high, &v.passes, &v.effect, &v.pool_utilisation, &v.pool_service_ns,
 		&v.pool_service_cv, &v.pool_wait_ns, &v.pool_expected_ns, &v.tail_quantile,
 		&v.tail_ns, &v.tail_carries, &v.tail_with, &v.tail_without, &v.tail_p, &v.new_part,
-		&v.new_low };
+		&v.new_low, &v.pool_low };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
 		&v.unlearned_service, &v.unlearned_names, &v.above_from, &v.above_to, &v.call,
 		&v.object, &v.wait_type, &v.wait_unit, &v.mistake, &v.mistake_at, &v.mistake_to,

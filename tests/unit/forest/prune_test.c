@@ -345,7 +345,7 @@ take_back_7(const char *path)
 		"run DROP COLUMN baseline", "run DROP COLUMN compared",
 		"verdict DROP COLUMN new_part", "verdict DROP COLUMN new_low",
 		"verdict DROP COLUMN below_functions", "verdict DROP COLUMN below_held",
-		"verdict DROP COLUMN ground" };
+		"verdict DROP COLUMN ground", "verdict DROP COLUMN pool_low" };
 
 	drop_columns(path, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "PRAGMA user_version = 6");
 }

@@ -305,6 +305,29 @@ a_wait_of_which_enough_is_new_is_sure(void **state)
 	assert_false(verdict_sure(&v));
 }
 
+/* Of rare bursts one edge alone shows too few for an interval. */
+static void
+a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough(void **state)
+{
+	struct verdict v = { .share_low = 0,
+		.handed_over = true,
+		.pool = POOL_LONG,
+		.pool_low = 0.5,
+		.new_low = NAN,
+		.from = (char *)"a/hone:fork(x)",
+		.to = (char *)"b/hone:unit_begin(x)" };
+	(void)state;
+
+	assert_true(verdict_sure(&v));
+	v.pool_low = 0.2;
+	assert_false(verdict_sure(&v));
+	v.pool_low = NAN;
+	assert_false(verdict_sure(&v));
+	v.pool_low = 0.5;
+	v.pool = POOL_NONE;
+	assert_false(verdict_sure(&v));
+}
+
 int
 main(void)
 {
@@ -324,6 +347,7 @@ main(void)
 		    what_requests_lose_is_known_of_many_and_is_the_least_that_it_may_be),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
+		cmocka_unit_test(a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

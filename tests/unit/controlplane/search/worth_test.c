@@ -138,21 +138,44 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	struct worth_facts f = { .sure = 2, .worth = 1, .effect_min = 0.25 };
 	(void)state;
 
-	f.most = 0.39;
-	f.certain = 0.31;
-	f.together = 0.49;
+	f.most = 0.49;
+	f.saves = 0.46;
+	f.together = 0.59;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
-	f.most = 0.41;
+	f.most = 0.51;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.most = 0.39;
-	f.certain = 0.33;
+	f.most = 0.49;
+	f.saves = 0.48;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.certain = 0.31;
-	f.together = 0.51;
+	f.saves = 0.46;
+	f.together = 0.61;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.together = 0.49;
+	f.together = 0.59;
 	f.apart = true;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
+}
+
+static void
+a_least_effect_that_is_large_leaves_room_for_what_is_apart(void **state)
+{
+	struct worth_facts f = { .sure = 1, .worth = 1, .effect_min = 0.6, .most = 0.79 };
+	(void)state;
+
+	is(verdict_apart(VERDICT_ALONE, 0.25), 0.5);
+	is(verdict_apart(VERDICT_ALONE, 0.6), 0.8);
+	assert_int_equal(worth_state(&f), RUN_NOTHING);
+	f.most = 0.81;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+}
+
+static void
+what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv(void **state)
+{
+	(void)state;
+
+	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.4 }), 0.36);
+	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.6 }), 0);
+	is(verdict_saves(&(struct verdict){ .cv_now = NAN, .cv_then = NAN }), 0);
 }
 
 static void
@@ -263,6 +286,8 @@ main(void)
 		cmocka_unit_test(what_is_left_is_searched_step_by_step),
 		cmocka_unit_test(an_edge_is_searched_again_if_what_was_named_is_not_what_it_has),
 		cmocka_unit_test(what_one_edge_has_alone_or_all_together_is_no_health),
+		cmocka_unit_test(a_least_effect_that_is_large_leaves_room_for_what_is_apart),
+		cmocka_unit_test(what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv),
 		cmocka_unit_test(a_verdict_that_is_not_sure_is_open_if_it_may_be_worth_mending),
 		cmocka_unit_test(a_run_is_unsure_only_of_what_may_be_worth_mending),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
