@@ -77,6 +77,9 @@ search_trace(struct search_port *port, struct search *s, const struct trace *t, 
 	}
 	if (rc == 0 && search_below_gathers(s))
 		return search_below_trace(port, s, t, &path, &shape, e);
+	if (rc == 0 && search_below_is_ahead(s) &&
+	    (rc = search_below_trace(port, s, t, &path, &shape, e)) != 0)
+		return rc;
 	if (rc == 0 && search_functions_gather(s))
 		return search_functions_trace(port, s, t, &path, &shape, e);
 	if (rc == 0 && port->history != NULL)
@@ -569,7 +572,7 @@ search_begin(struct search_port *port, struct search *s, struct group *model, st
 	rc = go_on(port, s, &f, &again, e);
 	if (s->task != TASK_FINAL_EDGE)
 		s->final.wanted = 0;
-	return rc;
+	return rc == 0 ? search_below_ahead(port, s, e) : rc;
 }
 
 /* ---- from step to step ---- */
@@ -665,7 +668,7 @@ phase_facts_of(const struct search_port *port, const struct search *s)
 		.backing_off = port->backing_off,
 		.fresh = has_fresh(s),
 		.any_enabled = s->enabled.n > 0 || s->exploration.hypothesis != NULL ||
-		               looks_below(s),
+		               looks_below(s) || search_below_is_ahead(s),
 		.confirmed = calls->confirmed(port->owner),
 		.in_cycle_ns = mono_since_ns(port->now, s->cycle.begun),
 		.since_check_ns = mono_since_ns(port->now, s->cycle.checked) };
@@ -676,15 +679,51 @@ phase_facts_of(const struct search_port *port, const struct search *s)
 	if (search_below_gathers(s)) { /* in the cycle of the final edge, which began earlier */
 		f.in_cycle_ns = mono_since_ns(port->now, s->below.asked);
 		f.over_budget &= f.in_cycle_ns > BELOW_START_NS;
+	} else if (search_below_is_ahead(s)) {
+		f.over_budget &= mono_since_ns(port->now, s->below.asked) > BELOW_START_NS;
 	} else if (search_functions_gather(s)) {
 		f.in_cycle_ns = mono_since_ns(port->now, search_functions_stepped(s));
 	}
 	return f;
 }
 
+/* Agents have not confirmed for long what is asked for ahead of the verdict. */
+static bool
+is_long_unconfirmed(
+    const struct search_port *port, const struct search *s, const struct phase_facts *f)
+{
+	return !f->confirmed && s->cycle.ready.ns < s->below.asked.ns &&
+	       mono_since_ns(port->now, s->below.asked) > PHASE_SWITCH_MAX_NS;
+}
+
+/* What stands in the way of looking ahead ends that, and the edge is measured on. After congestion it is measured anew, and so is what is below.
+ * True: that was it. */
+static bool
+look_ahead_no_longer(
+    struct search_port *port, struct search *s, const struct phase_facts *f, enum phase_next next)
+{
+	if (next == PHASE_NEXT_WITHDRAW) {
+		search_below_retreat(port, s);
+		return false;
+	}
+	if (!search_below_is_ahead(s))
+		return false;
+	if (next == PHASE_NEXT_SPEND_LESS) {
+		search_below_stop(port, s, "over-budget");
+		return true;
+	}
+	if (next != PHASE_NEXT_GIVE_UP && !is_long_unconfirmed(port, s, f))
+		return false;
+	search_below_stop(port, s, "unconfirmed");
+	s->cycle.begun = port->now;
+	return true;
+}
+
 int
 search_step(struct search_port *port, struct search *s, struct err *e)
 {
+	int rc;
+
 	if (!search_is_on(s))
 		return 0;
 	for (;;) {
@@ -695,6 +734,8 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		if (looks_below(s) && (next == PHASE_NEXT_WITHDRAW || next == PHASE_NEXT_GIVE_UP ||
 					  next == PHASE_NEXT_SPEND_LESS))
 			return conclude_below(port, s, cut_word(next), e);
+		if (look_ahead_no_longer(port, s, &f, next))
+			return 0;
 		switch (next) {
 		case PHASE_NEXT_NONE:
 			return 0;
@@ -709,7 +750,8 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 			return spend_less(port, s, e);
 		case PHASE_NEXT_DECIDE:
 			s->cycle.checked = port->now;
-			return decide_cycle(port, s, e);
+			rc = decide_cycle(port, s, e);
+			return rc == 0 ? search_below_ahead(port, s, e) : rc;
 		case PHASE_NEXT_SUSPEND:
 			search_enter(s, SEARCH_UNCONFIRMED);
 			break;

@@ -8,6 +8,7 @@
 
 #include "analysis/differential_text.h"
 #include "base/array.h"
+#include "controlplane/search/gap.h"
 #include "instrument/policy.h"
 
 /* Of fewer waits it is not said who ended them. */
@@ -23,39 +24,94 @@ service_of(char out[LABEL_TEXT_MAX + 1], const struct search_port *port, uint32_
 	snprintf(out, LABEL_TEXT_MAX + 1, "%.*s", (int)l->service_len, l->text);
 }
 
-/* The edge leads to the begin of a unit: its thread was in no request before, or in another one. */
-static bool
-leads_to_begin(const struct search_port *port, const struct shape_edge *edge)
+#define TO(x) (1u << (x))
+
+static const unsigned WAYS[] = {
+	[BELOW_NOT_BEGUN] = TO(BELOW_AHEAD) | TO(BELOW_GATHERING) | TO(BELOW_DONE),
+	[BELOW_AHEAD] = TO(BELOW_GATHERING) | TO(BELOW_DONE) | TO(BELOW_NOT_BEGUN),
+	[BELOW_GATHERING] = TO(BELOW_DONE),
+	[BELOW_DONE] = TO(BELOW_NOT_BEGUN),
+};
+
+static void
+enter(struct below_search *b, enum below_progress state)
 {
-	return labels_get(port->labels, edge->to)->kind == RECORD_UNIT_BEGIN;
+	assert((WAYS[b->state] & TO(state)) != 0);
+	b->state = state;
 }
 
-/* A place that is certain, where a unit is in its thread, waits for another unit that has ended, or has yet to begin. */
+/* ---- which edges ---- */
+
+/* It leads to the begin of a unit: its thread was in no request before, or in another one. */
 static bool
-is_for_below(const struct search_port *port, const struct search *s, const struct verdict *v,
-    const struct shape_edge *edge)
+leads_to_begin(const struct search_port *port, uint32_t to)
 {
-	return s->below.state == BELOW_NOT_BEGUN && v->kind == VERDICT_PLACE && v->share_low > 0 &&
-	       (!v->handed_over || leads_to_begin(port, edge) ||
-		   labels_get(port->labels, edge->to)->kind == RECORD_JOIN) &&
-	       !port->paused && !port->backing_off;
+	return labels_get(port->labels, to)->kind == RECORD_UNIT_BEGIN;
 }
 
-bool
-search_below_begin(struct search_port *port, struct search *s, const struct verdict *v,
-    const struct group *group, uint32_t edge, int *rc, struct err *e)
+/* A unit is in its thread, waits for another unit that has ended, or has yet to begin. */
+static bool
+has_a_thread(const struct search_port *port, uint32_t to, bool handed_over)
+{
+	return !handed_over || leads_to_begin(port, to) ||
+	       labels_get(port->labels, to)->kind == RECORD_JOIN;
+}
+
+/* A place that is certain. */
+static bool
+is_for_below(
+    const struct search_port *port, const struct search *s, const struct verdict *v, uint32_t to)
+{
+	return s->diagnosis->below && v->kind == VERDICT_PLACE && v->share_low > 0 &&
+	       has_a_thread(port, to, v->handed_over);
+}
+
+/* What is measured now may become such a verdict. */
+static bool
+may_be_for_below(const struct search_port *port, const struct search *s)
+{
+	const struct gap *gap = &s->at.gap;
+
+	return s->diagnosis->below && s->task == TASK_FINAL_EDGE &&
+	       s->final.kind == VERDICT_PLACE &&
+	       has_a_thread(port, gap->to, gap->from_unit != gap->to_unit);
+}
+
+static bool
+is_about(const struct below_search *b, const struct gap *gap)
+{
+	return gap_same(&b->gap, gap);
+}
+
+/* ---- asking ---- */
+
+static void
+look_no_longer(struct search_port *port, struct below_search *b)
+{
+	if (b->looks)
+		port->calls->look_below(port->owner, b->service, b->before, false);
+	b->looks = false;
+}
+
+static void
+throw_away(struct search_port *port, struct below_search *b)
+{
+	look_no_longer(port, b);
+	below_list_free(b->list);
+	enter(b, BELOW_NOT_BEGUN);
+	*b = (struct below_search){ .state = BELOW_NOT_BEGUN };
+}
+
+/* About the edge of the search, which leads to this label. False: it cannot be, and `missing` says why; or no memory: *rc. */
+static bool
+look(struct search_port *port, struct search *s, uint32_t to, int *rc, struct err *e)
 {
 	struct below_search *b = &s->below;
-	char service[LABEL_TEXT_MAX + 1];
 
-	*rc = 0;
-	if (!s->diagnosis->below || !is_for_below(port, s, v, &group->shape.edges[edge]))
+	service_of(b->service, port, to);
+	if (!port->calls->below(port->owner, b->service, b->missing))
 		return false;
-	b->state = BELOW_DONE;
-	service_of(service, port, group->shape.edges[edge].to);
-	if (!port->calls->below(port->owner, service, b->missing))
-		return false;
-	if (!port->calls->affordable_below(port->owner, s->diagnosis->type, service)) {
+	if (!port->calls->affordable_below(port->owner, s->diagnosis->type, b->service)) {
 		snprintf(b->missing, sizeof b->missing, "over-budget");
 		return false;
 	}
@@ -63,15 +119,77 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 		*rc = search_no_memory(s, e);
 		return false;
 	}
-	snprintf(b->service, sizeof b->service, "%s", service);
-	b->state = BELOW_GATHERING;
-	b->kind = v->kind;
-	b->share = s->at.tail_ns > 0 ? 0 : v->share;
 	b->begun = b->asked = port->now;
 	b->wanted = BELOW_PLENTY;
-	b->before = leads_to_begin(port, &group->shape.edges[edge]);
+	b->before = leads_to_begin(port, to);
+	b->looks = true;
 	port->calls->look_below(port->owner, b->service, b->before, true);
-	search_enter(s, SEARCH_SWITCHING);
+	return true;
+}
+
+int
+search_below_ahead(struct search_port *port, struct search *s, struct err *e)
+{
+	struct below_search *b = &s->below;
+	bool may = search_is_on(s) && may_be_for_below(port, s);
+	int rc = 0;
+
+	if ((b->state == BELOW_AHEAD || b->state == BELOW_DONE) && search_is_on(s) &&
+	    !(may && is_about(b, &s->at.gap)))
+		throw_away(port, b);
+	if (search_below_is_ahead(s) && (rc = search_below_ready(port, s, e)) == 1) {
+		look_no_longer(port, b);
+		rc = 0;
+	}
+	if (rc != 0 || b->state != BELOW_NOT_BEGUN || !may || port->paused || port->backing_off)
+		return rc;
+	b->gap = s->at.gap;
+	if (look(port, s, s->at.gap.to, &rc, e))
+		enter(b, BELOW_AHEAD);
+	else
+		b->missing[0] = '\0'; /* the verdict asks again */
+	return rc;
+}
+
+bool
+search_below_is_ahead(const struct search *s)
+{
+	return s->below.state == BELOW_AHEAD && s->below.looks;
+}
+
+void
+search_below_retreat(struct search_port *port, struct search *s)
+{
+	if (s->below.state == BELOW_AHEAD)
+		throw_away(port, &s->below);
+}
+
+bool
+search_below_begin(struct search_port *port, struct search *s, const struct verdict *v,
+    const struct group *group, uint32_t edge, int *rc, struct err *e)
+{
+	uint32_t to = group->shape.edges[edge].to;
+	struct below_search *b = &s->below;
+	bool is_for = is_for_below(port, s, v, to);
+
+	*rc = 0;
+	if (b->state != BELOW_NOT_BEGUN && !(is_for && is_about(b, &s->at.gap)))
+		throw_away(port, b);
+	if (!is_for || (b->state == BELOW_NOT_BEGUN && (port->paused || port->backing_off)))
+		return false;
+	b->gap = s->at.gap;
+	b->kind = v->kind;
+	b->share = s->at.tail_ns > 0 ? 0 : v->share;
+	if (b->state == BELOW_DONE)
+		return false;
+	if (b->state == BELOW_NOT_BEGUN) {
+		if (!look(port, s, to, rc, e)) {
+			enter(b, BELOW_DONE);
+			return false;
+		}
+		search_enter(s, SEARCH_SWITCHING);
+	}
+	enter(b, BELOW_GATHERING);
 	return true;
 }
 
@@ -106,7 +224,9 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 	uint32_t *edges, n = 0;
 	int rc;
 
-	assert(search_below_gathers(s));
+	assert(search_below_gathers(s) || search_below_is_ahead(s));
+	if (!b->looks)
+		return 0;
 	if (times == NULL || inside == NULL)
 		return search_no_memory(s, e);
 	if (!b->seen && t->nbelow == 0)
@@ -192,7 +312,8 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 		b->begun = port->now;
 		b->timed = true;
 	}
-	if (n >= BELOW_REQUESTS_MAX || mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
+	if (!b->looks || n >= BELOW_REQUESTS_MAX ||
+	    mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
 	    !port->calls->below(port->owner, b->service, missing))
 		return 1;
 	if (n < b->wanted)
@@ -208,10 +329,10 @@ search_below_stop(struct search_port *port, struct search *s, const char *cut)
 {
 	struct below_search *b = &s->below;
 
-	if (b->state != BELOW_GATHERING)
+	if (b->state != BELOW_AHEAD && b->state != BELOW_GATHERING)
 		return;
-	b->state = BELOW_DONE;
-	port->calls->look_below(port->owner, b->service, b->before, false);
+	enter(b, BELOW_DONE);
+	look_no_longer(port, b);
 	if (!port->calls->below(port->owner, b->service, b->missing)) {
 		below_list_free(b->list); /* of a part of the requests */
 		b->list = NULL;

@@ -167,15 +167,17 @@ struct second_way {
 };
 
 /* What threads did in the edge, below its tracepoints: see search_below.h. */
-enum below_progress { BELOW_NOT_BEGUN, BELOW_GATHERING, BELOW_DONE };
+enum below_progress { BELOW_NOT_BEGUN, BELOW_AHEAD, BELOW_GATHERING, BELOW_DONE };
 struct below_search {
 	enum below_progress state;
+	struct gap gap;         /* the edge that it is about */
 	enum verdict_kind kind; /* of the verdict that is to be made again ... */
 	double share;           /* ... and its share; of a tail 0 */
 	char service[LABEL_TEXT_MAX + 1];
 	bool before;             /* the edge leads to the begin of a unit */
+	bool looks;              /* it is asked for now */
 	struct below_list *list; /* NULL: it was not asked for */
-	struct mono asked;       /* when it began to gather */
+	struct mono asked;       /* when it was asked for */
 	struct mono begun;       /* when it was asked for, or the first record came */
 	bool seen, timed;        /* a record came; `begun` is when that was seen */
 	uint32_t wanted; /* requests after which it is looked at whether a state stands out */
