@@ -298,6 +298,25 @@ of_another_edge_it_starts_over(void **state)
 }
 
 static void
+a_search_that_narrows_once_more_looks_at_no_edge(void **state)
+{
+	struct search *s;
+	struct play x;
+	(void)state;
+
+	begin(&x, true);
+	until_ahead(&x);
+	requests(&x, 40);
+	s = first(&x);
+	search_set_task(s, TASK_NARROW);
+	assert_int_equal(search_below_ahead(&x.f.port, s, NULL), 0);
+	assert_int_equal(s->below.state, BELOW_NOT_BEGUN);
+	assert_null(s->below.list);
+	assert_int_equal(x.f.below, 0);
+	fake_end(&x.f);
+}
+
+static void
 a_verdict_that_it_is_not_for_has_nothing_of_it(void **state)
 {
 	struct verdict v = { .kind = VERDICT_PLACE, .share_low = 0 };
@@ -356,6 +375,7 @@ main(void)
 		cmocka_unit_test(after_congestion_the_edge_and_what_is_below_are_measured_anew),
 		cmocka_unit_test(a_search_that_ends_meanwhile_leaves_nothing_asked_for),
 		cmocka_unit_test(of_another_edge_it_starts_over),
+		cmocka_unit_test(a_search_that_narrows_once_more_looks_at_no_edge),
 		cmocka_unit_test(a_verdict_that_it_is_not_for_has_nothing_of_it),
 		cmocka_unit_test(what_has_enough_before_the_verdict_is_asked_for_no_longer),
 	};
