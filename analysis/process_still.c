@@ -362,7 +362,7 @@ process_still_of(struct process_still *ret, const struct path_parts *parts,
 	if (threads == NULL || processes == NULL || r == NULL)
 		goto no_memory;
 	/* 0 */
-	if (n == 0 || parts->nitems == 0 || history->partial > history->arrivals - n)
+	if (n == 0 || parts->nitems == 0 || thread_history_is_partial(history))
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
 		threads[i] = processes[i] = history->events[i];

@@ -130,6 +130,18 @@ thread_history_partial(struct thread_history *h)
 	h->partial = h->arrivals;
 }
 
+bool
+thread_history_is_partial(const struct thread_history *h)
+{
+	return h->partial > h->arrivals - h->nevents;
+}
+
+void
+thread_history_clear(struct thread_history *h)
+{
+	h->nevents = h->next = 0;
+}
+
 /* ---- order ---- */
 
 static bool

@@ -70,6 +70,11 @@ int thread_history_add(
 
 /* Requests of the type of the trace that was added last are not all recorded: threads work for others, too, of which nothing is known. */
 void thread_history_partial(struct thread_history *h);
+/* It has events of such a trace, or older ones than that. */
+bool thread_history_is_partial(const struct thread_history *h);
+
+/* Forgets all events: what is known of threads begins anew. */
+void thread_history_clear(struct thread_history *h);
 
 /*
  * The most likely cause of these waits.

@@ -278,11 +278,15 @@ step_sampling(struct engine *g, struct mono now, struct err *e)
 		p->options.recorder_always ? 0 : p->options.enough, p->options.diagnosed_most,
 		p->options.budget_share };
 	bool changed = false;
-	int rc = sampling_step(
-	    p->sampler, &p->types, &settings, p->learning.active, now, &changed, e);
+	int rc = company_find(&p->company, &p->types, &p->nodes, p->sampler, p->labels, now, e);
 
+	if (rc == 0)
+		rc = sampling_step(p->sampler, &p->types, &settings, &p->company,
+		    p->learning.active, now, &changed, e);
 	if (rc == 0 && changed)
 		nodes_changed(&p->nodes);
+	else if (rc == 0 && p->below.n == 0 && nodes_confirmed(&p->nodes, p->plan))
+		company_whole(&p->company, p->history, &p->types, p->sampler, now);
 	return rc;
 }
 
@@ -687,6 +691,23 @@ order_trace(struct engine *g, const struct request_type *type, struct trace *t, 
 	    &p->captures, t, type->sketch, shift_ns, p->clocks, p->labels, now, e);
 }
 
+/* Since the history began anew only traces that did not begin before: of the other requests of that time not all are known. */
+static int
+remember_threads(
+    struct engine *g, const struct request_type *type, const struct trace *t, struct err *e)
+{
+	struct engine_parts *p = &g->parts;
+	int64_t since_ns = p->company.since.ns;
+	int rc;
+
+	if (p->history == NULL || (since_ns != 0 && !trace_began_after(p->clocks, t, since_ns)))
+		return 0;
+	if ((rc = thread_history_add(p->history, t, p->labels, e)) == 0 &&
+	    engine_sampled(g, type) < 1)
+		thread_history_partial(p->history);
+	return rc;
+}
+
 static int
 take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 {
@@ -704,10 +725,8 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		return rc;
 	request_type_trace(type, t, engine_sampled(g, type), now);
 	if ((rc = count_instrumentation(g, t, now, e)) != 0 ||
-	    (p->history != NULL && (rc = thread_history_add(p->history, t, p->labels, e)) != 0))
+	    (rc = remember_threads(g, type, t, e)) != 0)
 		return rc;
-	if (p->history != NULL && engine_sampled(g, type) < 1)
-		thread_history_partial(p->history);
 	rc = extract_path(g, t, request_type_diagnosed(type), &extracted, &path, e);
 	if (rc == 0)
 		rc = watching_trace(

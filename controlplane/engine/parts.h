@@ -17,6 +17,7 @@
 #include "controlplane/engine/learning.h"
 #include "controlplane/engine/level_table.h"
 #include "controlplane/engine/levels.h"
+#include "controlplane/engine/company.h"
 #include "controlplane/engine/live_report.h"
 #include "controlplane/engine/nodes.h"
 #include "controlplane/engine/overhead.h"
@@ -41,6 +42,7 @@ struct engine_parts {
 	struct queues queues;
 	struct overhead *overhead;
 	struct sampler *sampler;
+	struct company company;
 	struct learning learning;
 	struct live_report live;
 	struct kept_traces kept; /* of the same window */

@@ -24,6 +24,7 @@ enum { UNITS_ENOUGH = 30 };
 /* The records of a request type on a node. */
 struct node_rate {
 	uint32_t type, node;
+	bool seen;               /* it has had records there */
 	uint64_t records, units; /* of this window */
 	double sum, share;       /* sums over windows: records per second, sampled share */
 	double per_second;       /* records per second if all of its requests were sampled */
@@ -132,6 +133,7 @@ sampler_records(struct sampler *s, uint32_t type, uint32_t node, uint64_t record
 		l->type = type;
 		l->node = node;
 	}
+	l->seen = true;
 	l->records += records;
 	l->units++;
 	return 0;
@@ -143,6 +145,18 @@ rate_next(struct sampler *s, size_t *at)
 	uint64_t key;
 
 	return map_next(&s->rates, at, &key);
+}
+
+void
+sampler_mark_types(
+    const struct sampler *s, const bool *nodes, uint32_t nnodes, bool *types, uint32_t ntypes)
+{
+	struct node_rate *l;
+	uint64_t key;
+
+	for (size_t at = 0; (l = map_next(&s->rates, &at, &key)) != NULL;)
+		if (l->seen && l->node < nnodes && nodes[l->node] && l->type < ntypes)
+			types[l->type] = true;
 }
 
 /* ---- windows ---- */
@@ -312,7 +326,7 @@ take_shares(struct sampler *s, bool diagnosed)
 		if (k->type.diagnosed != diagnosed)
 			continue;
 		/* The traffic of a type that has stopped may resume at its former rate: rise in steps. */
-		if (!diagnosed)
+		if (!diagnosed && !k->type.at_once)
 			share = fmin(share, RISE * k->share);
 		share = fmin(share, k->type.most);
 		if (fabs(share - k->share) > SAME * k->share || share == k->type.most)
@@ -387,7 +401,7 @@ types_take(
 		struct sampled_type *k = &s->types[i];
 
 		*changed |= k->type.diagnosed != types[i].diagnosed ||
-		            k->type.most != types[i].most;
+		            k->type.at_once != types[i].at_once || k->type.most != types[i].most;
 		k->type = types[i];
 	}
 	return 0;

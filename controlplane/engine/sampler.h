@@ -41,6 +41,7 @@ struct sampler_options {
 struct sampler_type {
 	double most;    /* the share without limits */
 	bool diagnosed; /* under diagnosis: lowered last */
+	bool at_once;   /* its share rises as far as it may in one step */
 };
 
 struct sampler *sampler_new(const struct sampler_options *o); /* NULL: out of memory */
@@ -52,6 +53,10 @@ int sampler_status(struct sampler *s, uint32_t node, const struct status *st, do
 /* A unit of a trace of the type has this number of records on the node. O(1). ERR_MEMORY. */
 int sampler_records(
     struct sampler *s, uint32_t type, uint32_t node, uint64_t records, struct err *e);
+
+/* Sets an element of types[ntypes] for each type that has had records on a node of nodes[nnodes] that is set. O(types x nodes). */
+void sampler_mark_types(
+    const struct sampler *s, const bool *nodes, uint32_t nnodes, bool *types, uint32_t ntypes);
 
 /* Another type has the place of this one: it begins with the most that is sampled of it. O(types x nodes). */
 void sampler_forget_type(struct sampler *s, uint32_t type);

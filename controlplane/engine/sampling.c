@@ -51,9 +51,9 @@ share_of(int64_t per_second, double offered, double high, double low, double *ke
 }
 
 static double
-most_of(const struct sampling_settings *settings, struct request_type *type, bool diagnosed)
+most_of(const struct sampling_settings *settings, struct request_type *type, bool all)
 {
-	if (diagnosed)
+	if (all)
 		return share_of(
 		    settings->diagnosed_most, type->offered, OVER, COULD_RISE, &type->most);
 	type->most = 0;
@@ -63,8 +63,8 @@ most_of(const struct sampling_settings *settings, struct request_type *type, boo
 
 int
 sampling_step(struct sampler *s, struct request_types *types,
-    const struct sampling_settings *settings, bool learning, struct mono now, bool *changed,
-    struct err *e)
+    const struct sampling_settings *settings, const struct company *company, bool learning,
+    struct mono now, bool *changed, struct err *e)
 {
 	struct sampler_type wanted[TYPES_MAX];
 	bool any = false;
@@ -74,7 +74,8 @@ sampling_step(struct sampler *s, struct request_types *types,
 		bool diagnosed = request_type_diagnosed(type) || type->captured;
 
 		wanted[i].diagnosed = diagnosed;
-		wanted[i].most = most_of(settings, type, diagnosed);
+		wanted[i].at_once = company->of[i];
+		wanted[i].most = most_of(settings, type, diagnosed || company->of[i]);
 		any |= diagnosed;
 	}
 	return sampler_step(

@@ -3,6 +3,7 @@
 #ifndef CONTROLPLANE_ENGINE_SAMPLING_H
 #define CONTROLPLANE_ENGINE_SAMPLING_H
 
+#include "controlplane/engine/company.h"
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/request_types.h"
 #include "controlplane/engine/sampler.h"
@@ -23,10 +24,10 @@ int sampling_trace(
 /* A status of the node; to be called before nodes_status() takes it. ERR_MEMORY. */
 int sampling_status(struct sampler *s, const struct overhead *o, uint32_t node,
     const struct status *st, struct mono now, struct err *e);
-/* Decides the shares, see sampler_step(). learning: all requests are sampled, and nothing is
+/* Decides the shares, see sampler_step(). company: all requests of these types are wanted, too, but lowered before those under diagnosis (company.h). learning: all requests are sampled, and nothing is
  * decided. ERR_MEMORY. */
 int sampling_step(struct sampler *s, struct request_types *types,
-    const struct sampling_settings *settings, bool learning, struct mono now, bool *changed,
-    struct err *e);
+    const struct sampling_settings *settings, const struct company *company, bool learning,
+    struct mono now, bool *changed, struct err *e);
 
 #endif

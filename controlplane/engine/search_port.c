@@ -127,6 +127,15 @@ port_below(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1])
 	return nodes_below(&parts_of(owner)->nodes, service, missing);
 }
 
+static enum company_state
+port_company(void *owner, struct mono *since)
+{
+	const struct engine_parts *p = parts_of(owner);
+
+	*since = p->company.since;
+	return company_state(&p->company, p->history, &p->types, p->sampler);
+}
+
 static void
 port_look_below(void *owner, const char *service, bool before, bool on)
 {
@@ -215,6 +224,7 @@ static const struct search_calls CALLS = {
 	.audit = port_audit,
 	.mistaken = port_mistaken,
 	.below = port_below,
+	.company = port_company,
 	.look_below = port_look_below,
 	.capture = port_capture,
 	.capturing = port_capturing,

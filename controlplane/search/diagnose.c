@@ -814,6 +814,23 @@ diagnosis_explores(const struct diagnosis *d)
 	return false;
 }
 
+uint32_t
+diagnosis_awaited(const struct diagnosis *d, uint32_t *labels, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->nsearches && n < max; i++) {
+		const struct search *s = d->searches[i];
+		const struct verdict *v = s->outcome.verdict;
+		const struct gap *gap = &s->at.gap;
+
+		if ((search_is_on(s) || v != NULL) &&
+		    (gap->from_unit != gap->to_unit || (v != NULL && v->pool != POOL_NONE)))
+			labels[n++] = gap->to;
+	}
+	return n;
+}
+
 bool
 diagnosis_has_fresh(const struct diagnosis *d)
 {

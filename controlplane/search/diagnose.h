@@ -24,6 +24,9 @@ void diagnosis_free(struct diagnosis *d); /* NULL is fine */
 /* A search of it explores the program's own tracepoints: all that its traces show is to be learned. */
 bool diagnosis_explores(const struct diagnosis *d);
 /* A search of it has tracepoints of its present cycle enabled. */
+/* The threads that requests of the diagnosis wait for, by the edges of its searches that go on or have a verdict: the labels at the ends of these edges, at
+ * most `max`; how many. O(searches). */
+uint32_t diagnosis_awaited(const struct diagnosis *d, uint32_t *labels, uint32_t max);
 bool diagnosis_has_fresh(const struct diagnosis *d);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/search/company_wait.h"
 #include "controlplane/search/preload_labels.h"
 #include "forest/forest.h"
 #include "searchspace/plan.h"
@@ -95,6 +96,8 @@ struct search_calls {
 	 * of them cannot say, or "". False: not all can, or there is none, and `missing` is why. It is "NODE: TEXT", with
 	 * how to grant it, or "no-node", or "no-status": a node has not said yet. */
 	bool (*below)(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1]);
+	/* Whether all other requests are recorded that pass a node with a thread which those of a diagnosis wait for (diagnosis_awaited()), and since when they are. */
+	enum company_state (*company)(void *owner, struct mono *since);
 	/* It is asked for, or no longer. Calls of several searches are counted. */
 	void (*look_below)(void *owner, const char *service, bool before, bool on);
 	/* Requests of the type that are slower than that are captured from now on, and some usual ones. False: they cannot be. */

@@ -141,7 +141,9 @@ search_below_ahead(struct search_port *port, struct search *s, struct err *e)
 		look_no_longer(port, b);
 		rc = 0;
 	}
-	if (rc != 0 || b->state != BELOW_NOT_BEGUN || !may || port->paused || port->backing_off)
+	/* Of a wait for threads the other requests are recorded first (company_wait.h): the limits of a node are for both. */
+	if (rc != 0 || b->state != BELOW_NOT_BEGUN || !may || port->paused || port->backing_off ||
+	    s->at.gap.from_unit != s->at.gap.to_unit)
 		return rc;
 	b->gap = s->at.gap;
 	if (look(port, s, s->at.gap.to, &rc, e))

@@ -4,7 +4,7 @@
  *
  *	not begun --> ahead --> gathering --> done
  *
- *	not begun --> ahead       the edge begins to be measured, and is one that would be looked at
+ *	not begun --> ahead       the edge begins to be measured, is one that would be looked at, and is inside one unit
  *	not begun --> gathering   the verdict is there at once, or something stood in the way before
  *	not begun --> done        nodes cannot, or it would cost too much
  *	ahead     --> gathering   the verdict is there, about this edge: what is not there yet is waited for

@@ -212,6 +212,9 @@ struct search {
 	struct layer_search layer;
 	struct search_cycle cycle;
 	struct final_edge final;
+	struct mono
+	    company_asked; /* since when its verdict waits for other requests to be recorded; 0: it does not */
+	bool company_known; /* they were when it was made */
 	struct second_way second;
 	struct below_search below;
 	struct function_search

@@ -406,6 +406,16 @@ want_more(struct search *s, const struct verdict *v)
 		.put_off = s->final.put_off };
 }
 
+/* It is sure, and waits for something else: it is looked at again after some requests. */
+static void
+want_some(struct search *s, const struct verdict *v)
+{
+	search_set_task(s, TASK_FINAL_EDGE);
+	s->final.kind = v->kind;
+	s->final.wanted = v->traces + NEXT_PASSING;
+	s->final.open = false;
+}
+
 /* The smallest edge that had most of the problem, or the one that the search began with. */
 static const struct gap *
 larger_gap(const struct search *s)
@@ -606,6 +616,9 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 
 	if (v == NULL || v->pool == POOL_STILL)
 		return 0;
+	/* what is known of the threads since then is less */
+	if (s->company_known && port->history != NULL && thread_history_is_partial(port->history))
+		return 0;
 	/* what waits between two units have is in pool_effect(), an edge inside a unit is not */
 	if (v->pool == POOL_NONE || !v->handed_over) {
 		if (s->outcome.of_began <= 0 || watched_edge(s, &edge) == NULL)
@@ -619,7 +632,9 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 		if ((rc = find_pool(&now, port, s, true, e)) != 0 || now.pool == POOL_NONE)
 			return rc;
 	}
-	if ((v->pool == POOL_OWN) != (now.pool == POOL_OWN)) {
+	/* what else threads did is recorded since the search waits for them: it was not known at once */
+	if ((v->pool == POOL_OWN) != (now.pool == POOL_OWN) ||
+	    (now.pool != POOL_NONE && v->wait_cause == WAIT_UNKNOWN)) {
 		now.wait_cause = WAIT_UNKNOWN;
 		now.wait_type = NULL; /* the one there was is of the forest */
 		if ((rc = find_wait(&now, port, s, now.pool == POOL_OWN, e)) != 0)
@@ -815,6 +830,43 @@ facts_of(const struct search_port *port, const struct search *s, const struct ve
 	};
 }
 
+/* Of a wait for threads other requests are recorded first: what the threads did meanwhile. */
+static int
+waits_for_company(
+    bool *ret, const struct search_port *port, struct search *s, struct verdict *v, struct err *e)
+{
+	struct company_facts f = { .awaited = v->handed_over && s->still == NULL &&
+		                              s->origin.problem != PROBLEM_SLOW &&
+		                              s->at.tail_ns <= 0 &&
+		                              s->below.state == BELOW_NOT_BEGUN && !port->paused &&
+		                              !port->backing_off };
+	struct mono since;
+	int rc = 0;
+
+	*ret = false;
+	if (!f.awaited || port->history == NULL)
+		return 0;
+	f.state = port->calls->company(port->owner, &since);
+	f.known_ns = mono_since_ns(port->now, since);
+	f.waited_ns = s->company_asked.ns != 0 ? mono_since_ns(port->now, s->company_asked) : 0;
+	if (f.state == COMPANY_KNOWN)
+		rc = find_wait(v, port, s, false, e);
+	f.named = v->wait_cause != WAIT_UNKNOWN;
+	s->company_known = f.state == COMPANY_KNOWN;
+	*ret = company_wait(&f);
+	if (s->company_asked.ns == 0)
+		s->company_asked = port->now;
+	return rc;
+}
+
+/* Most of the wait the threads work for other requests, which are all known: below the tracepoints is nothing that says more. */
+static bool
+says_enough(const struct search *s, const struct verdict *v)
+{
+	return s->company_known && v->wait_cause == WAIT_OCCUPIED &&
+	       v->wait_share_low >= COMPANY_SAYS_ENOUGH;
+}
+
 int
 conclude(struct search_port *port, struct search *s, const struct groups *groups,
     const struct group *group, uint32_t edge, enum verdict_kind kind, struct err *e)
@@ -839,6 +891,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	struct buf path = { 0 }, key = { 0 }, tail_key = { 0 }, tail_value = { 0 };
 	struct verdict_facts facts;
 	struct finding f;
+	bool waits;
 	int rc;
 
 	assert(edge < group->shape.nedges);
@@ -882,8 +935,11 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	case VERDICT_STEP_KEEP:
 		if (s->final.again && v.share_low > 0)
 			rc = CONCLUDE_NARROW;
-		else if (s->still != NULL ||
-			 (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0))
+		else if ((rc = waits_for_company(&waits, port, s, &v, e)) == 0 && waits)
+			want_some(s, &v);
+		else if (rc == 0 &&
+			 (s->still != NULL || says_enough(s, &v) ||
+			     (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)))
 			rc = complete(port, s, &v, &x, e);
 		break;
 	}

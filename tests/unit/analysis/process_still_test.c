@@ -223,6 +223,24 @@ work_that_is_not_recorded_is_no_standing_still(void **state)
 }
 
 static void
+what_is_recorded_since_the_history_began_anew_counts(void **state)
+{
+	struct world *w = *state;
+
+	add_requests(w, 0.5, 1);
+	thread_history_partial(w->history);
+	assert_true(thread_history_is_partial(w->history));
+	thread_history_clear(w->history);
+	assert_false(thread_history_is_partial(w->history));
+	assert_int_equal(find(w).stills, 0); /* what was there is forgotten */
+	w->parts.nitems = 0;
+	w->free_ns = 0;
+	w->still = true;
+	add_requests(w, 1, 1);
+	assert_true(find(w).stills >= PROCESS_STILL_MIN);
+}
+
+static void
 without_records_nothing_stands_still(void **state)
 {
 	assert_int_equal(find(*state).stills, 0);
@@ -271,6 +289,8 @@ main(void)
 		    what_another_type_holds_the_thread_with_is_no_standing_still, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    work_that_is_not_recorded_is_no_standing_still, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    what_is_recorded_since_the_history_began_anew_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    without_records_nothing_stands_still, setup, teardown),
 		cmocka_unit_test_setup_teardown(once_or_twice_is_not_enough, setup, teardown),

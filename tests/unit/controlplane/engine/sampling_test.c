@@ -55,14 +55,16 @@ static double
 share_at(struct world *w, double offered, int64_t most)
 {
 	const struct sampling_settings s = { 1, ENOUGH, most, 0.01 };
+	static const struct company company;
 
 	w->types.items[0].offered = offered;
 	for (int i = 0; i < 40; i++) {
 		bool changed = false;
 
 		w->now.ns += INT64_C(500000000);
-		assert_int_equal(
-		    sampling_step(w->sampler, &w->types, &s, false, w->now, &changed, NULL), 0);
+		assert_int_equal(sampling_step(w->sampler, &w->types, &s, &company, false, w->now,
+				     &changed, NULL),
+		    0);
 		w->changes += changed;
 	}
 	return sampler_share(w->sampler, 0);

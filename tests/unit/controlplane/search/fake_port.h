@@ -30,7 +30,9 @@ struct fake {
 	bool confirmed, over_budget, any_fresh, before, can_look_below, below_too_dear;
 	const char *below_missing; /* what a node cannot say; NULL: nothing */
 	int below;                 /* how often it is asked for */
-	struct label_set refused;  /* labels that are over the overhead budget */
+	enum company_state company;
+	struct mono company_since;
+	struct label_set refused; /* labels that are over the overhead budget */
 	const struct programs *programs;
 	const struct mistake *mistake;        /* that concerns every path; NULL: none */
 	struct captured_request captured[64]; /* the owner's answer */
@@ -161,6 +163,13 @@ fake_below(void *owner, const char *service, char missing[BELOW_WHY_MAX + 1])
 	return f->can_look_below;
 }
 
+static inline enum company_state
+fake_company(void *owner, struct mono *since)
+{
+	*since = ((struct fake *)owner)->company_since;
+	return ((struct fake *)owner)->company;
+}
+
 static inline void
 fake_look_below(void *owner, const char *service, bool before, bool on)
 {
@@ -227,7 +236,7 @@ fake_begin(struct fake *f, const char *letters)
 	static const struct search_calls CALLS = { fake_confirmed, fake_began_after,
 		fake_affordable, fake_affordable_unknown, fake_affordable_below, fake_enabled,
 		fake_over_budget, fake_costs_measured, fake_any_fresh, fake_programs, fake_retired,
-		fake_audit, fake_mistaken, fake_below, fake_look_below, fake_capture,
+		fake_audit, fake_mistaken, fake_below, fake_company, fake_look_below, fake_capture,
 		fake_capturing, fake_captured_enough, fake_captured, fake_ended };
 	static const char *const NODES[] = { "alpha" };
 	struct diagnosis *d;

@@ -122,6 +122,58 @@ a_problem_that_went_away_ends_the_search_without_a_verdict(void **state)
 }
 
 static void
+a_wait_for_threads_waits_until_others_are_recorded_and_no_longer(void **state)
+{
+	struct thread_history *history = thread_history_new(1000);
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.f.port.history = history;
+	x.group->shape.edges[EDGE].owner = LABEL_NONE; /* a hand-over */
+	x.f.company = COMPANY_COMING;
+	judge(&x, VERDICT_PLACE);
+	assert_int_equal(x.s->phase, SEARCH_GATHERING);
+	assert_true(x.s->final.wanted > TRACES);
+	x.f.port.now.ns += COMPANY_WAIT_NS - 1;
+	judge(&x, VERDICT_PLACE);
+	assert_int_equal(x.s->phase, SEARCH_GATHERING);
+	x.f.port.now.ns++;
+	judge(&x, VERDICT_PLACE);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_non_null(x.s->outcome.verdict);
+	assert_false(x.s->company_known);
+	end(&x);
+	thread_history_free(history);
+}
+
+static void
+a_wait_for_threads_ends_once_it_is_known_what_they_did(void **state)
+{
+	struct thread_history *history = thread_history_new(1000);
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.f.d->below = x.f.can_look_below = true;
+	x.f.port.history = history;
+	x.group->shape.edges[EDGE].owner = LABEL_NONE;
+	add_occupied_thread(&x, history);
+	x.f.company = COMPANY_KNOWN;
+	x.f.company_since = x.f.port.now;
+	judge(&x, VERDICT_PLACE);
+	assert_int_equal(x.s->phase, SEARCH_GATHERING);
+	x.f.port.now.ns += COMPANY_ENOUGH_NS;
+	judge(&x, VERDICT_PLACE);
+	assert_int_equal(x.s->phase, SEARCH_ENDED);
+	assert_int_equal(x.s->outcome.verdict->wait_cause, WAIT_OCCUPIED);
+	assert_int_equal(x.f.below, 0); /* it says more than what is below */
+	assert_int_equal(x.s->below.state, BELOW_NOT_BEGUN);
+	end(&x);
+	thread_history_free(history);
+}
+
+static void
 a_verdict_names_who_occupied_the_thread(void **state)
 {
 	struct thread_history *history = thread_history_new(1000);
@@ -818,6 +870,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_agrees_with_the_group_that_was_measured),
 		cmocka_unit_test(a_problem_that_went_away_ends_the_search_without_a_verdict),
+		cmocka_unit_test(a_wait_for_threads_waits_until_others_are_recorded_and_no_longer),
+		cmocka_unit_test(a_wait_for_threads_ends_once_it_is_known_what_they_did),
 		cmocka_unit_test(a_verdict_names_who_occupied_the_thread),
 		cmocka_unit_test(of_a_slow_group_the_share_is_of_the_mean),
 		cmocka_unit_test(a_place_becomes_separated_when_a_label_divides_its_requests),
