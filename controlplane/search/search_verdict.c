@@ -578,6 +578,7 @@ find_pool(struct verdict *v, const struct search_port *port, const struct search
 	f.effect = s->still != NULL
 	               ? fmin(1, s->still->share)
 	               : fmax(fmax(v->effect, delay), pool_effect(&t, port->labels, s->at.gap.to));
+	f.effect_low = delay;
 	v->pool = s->still != NULL ? POOL_STILL : pool_state(&f);
 	if (v->pool == POOL_NONE)
 		return 0;

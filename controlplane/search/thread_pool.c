@@ -41,8 +41,9 @@ pool_state(const struct pool_facts *f)
 	/* 9 */
 	if (odd >= POOL_ODD_MIN)
 		return f->load.service_cv >= POOL_LONG_CV_MIN ? POOL_LONG : POOL_UNEXPLAINED;
-	/* 10 */
-	return POOL_USUAL;
+	/* 10 and 11 */
+	return f->effect >= POOL_MOST_MIN && f->effect_low >= POOL_MOST_LOW ? POOL_MOST
+	                                                                    : POOL_USUAL;
 }
 
 bool

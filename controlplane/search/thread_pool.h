@@ -19,7 +19,8 @@
 /* ---- pure ---- */
 
 struct pool_facts {
-	double effect; /* of all waits for it, 0..1 */
+	double effect;     /* of all waits for it, 0..1 ... */
+	double effect_low; /* ... and at least; NAN: not known */
 	double still; /* share of the waits in which its processes stand still (WAIT_STILL), 0..1 */
 	double
 	    own; /* part of the variance of the waits in which other units of the same request hold the thread, 0..1 */
@@ -47,6 +48,8 @@ enum { POOL_JOBS_MIN = 100 };
 #define POOL_LONG_ODD_MIN 0.45
 #define POOL_LONG_USUAL_MAX 0.3
 #define POOL_LONG_CV_MIN 1.5
+#define POOL_MOST_MIN 0.7
+#define POOL_MOST_LOW 0.5
 
 /*
  * What the waits for a pool come from. In healthy applications each queue has a part of the variance, and a larger
@@ -72,7 +75,8 @@ enum { POOL_JOBS_MIN = 100 };
  *     to the next, as they do in healthy applications, leave more of the waits, or have less of the variance.
  *  9. The effect is much larger than that (POOL_ODD_MIN): with a CV of POOL_LONG_CV_MIN a few long units hold the threads; else
  *     unexplained.
- * 10. Usual: a consequence of the load.
+ * 10. The effect is POOL_MOST_MIN, and certainly POOL_MOST_LOW: most of what varies, and so no part among others, though the load leads to it.
+ * 11. Usual: a consequence of the load.
  */
 enum pool_state pool_state(const struct pool_facts *f);
 

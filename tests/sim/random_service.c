@@ -10,7 +10,7 @@
 
 #include "tests/sim/random.h"
 
-enum { TRIES = 400, SIZES = 14, DEPTH_MAX = 3, POOL_MOST = 24 };
+enum { TRIES = 400, SIZES = 14, DEPTH_MAX = 3, POOL_THREADS = 24 };
 static const double HEALTHY_HELD_MAX = 0.8;
 static const double HEALTHY_SHARE_MAX = 0.35; /* of a place */
 static const double OTHER_MAX = 0.5;          /* share of another place, by that of the cause */
@@ -300,9 +300,9 @@ set_loads(struct made *m)
 		m->services[i].scale *= r.load[i] > 0 ? work[i] / r.load[i] : 1e3;
 	for (int i = 0; i < m->nunits; i++)
 		if (m->units[i].parent >= 0)
-			m->services[m->units[m->units[i].parent].service].threads = POOL_MOST;
+			m->services[m->units[m->units[i].parent].service].threads = POOL_THREADS;
 	if (m->ncauses > 0 && m->causes[0].waits_of < 0)
-		m->services[m->units[m->causes[0].unit].service].threads = POOL_MOST;
+		m->services[m->units[m->causes[0].unit].service].threads = POOL_THREADS;
 }
 
 static bool

@@ -424,7 +424,7 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.wait_cause = (enum wait_cause)rng_below(r, WAIT_STILL + 1),
 		.waits = (uint32_t)rng_next(r),
 		.wait_from_too = rng_below(r, 2),
-		.pool = (enum pool_state)rng_below(r, POOL_UNEXPLAINED + 1),
+		.pool = (enum pool_state)rng_below(r, POOL_MOST + 1),
 		.pool_threads = (uint32_t)rng_next(r),
 		.ground = (enum verdict_ground)rng_below(r, GROUND_NONE + 1),
 		.below_requests = (uint32_t)rng_next(r),

@@ -328,6 +328,27 @@ a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough(void **state)
 	assert_false(verdict_sure(&v));
 }
 
+static void
+step_10_waits_that_certainly_have_most_are_a_cause_whatever_their_load(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	struct verdict v = { .effect = 0.75, .pool = POOL_MOST, .new_part = NAN };
+	(void)state;
+
+	f.load.utilisation = 0.6;
+	f.effect = 0.75;
+	f.effect_low = 0.55;
+	assert_int_equal(pool_state(&f), POOL_MOST);
+	assert_true(verdict_worth(&v, 0.25));
+	f.effect = 0.65;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect = 0.75;
+	f.effect_low = 0.45;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.effect_low = NAN;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+}
+
 int
 main(void)
 {
@@ -346,6 +367,8 @@ main(void)
 		cmocka_unit_test(
 		    what_requests_lose_is_known_of_many_and_is_the_least_that_it_may_be),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
+		cmocka_unit_test(
+		    step_10_waits_that_certainly_have_most_are_a_cause_whatever_their_load),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 		cmocka_unit_test(a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough),
 	};
