@@ -92,6 +92,18 @@ forget_processes(struct agent_below *b)
 	b->before_now = false;
 }
 
+/* Until it is started again: longer each time, but for one that had lived. */
+static void
+back_off(struct agent_below *b, struct mono now)
+{
+	b->retry_ns = b->retry_ns == 0 || mono_since_ns(now, b->began) >= LIVED_NS
+	                  ? RETRY_MIN_NS
+	                  : b->retry_ns * 2;
+	if (b->retry_ns > RETRY_MAX_NS)
+		b->retry_ns = RETRY_MAX_NS;
+	b->retry_at.ns = now.ns + b->retry_ns;
+}
+
 static void
 begin(struct agent *a, struct mono now)
 {
@@ -107,6 +119,7 @@ begin(struct agent *a, struct mono now)
 		if (strcmp(b->trouble, e.text) != 0)
 			agent_log(a, LOG_WARN, "%s", e.text);
 		snprintf(b->trouble, sizeof b->trouble, "%s", e.text);
+		back_off(b, now);
 		return;
 	}
 	source_below_attach(b->source, socket, now);
@@ -271,12 +284,7 @@ note_death(struct agent *a, const struct source_below_status *s, struct mono now
 	if (s->deaths == b->deaths)
 		return;
 	b->deaths = s->deaths;
-	b->retry_ns = b->retry_ns == 0 || mono_since_ns(now, b->began) >= LIVED_NS
-	                  ? RETRY_MIN_NS
-	                  : b->retry_ns * 2;
-	if (b->retry_ns > RETRY_MAX_NS)
-		b->retry_ns = RETRY_MAX_NS;
-	b->retry_at.ns = now.ns + b->retry_ns;
+	back_off(b, now);
 	forget_processes(b);
 	probes_ended(a, now);
 	a->report.due = true;
@@ -320,8 +328,8 @@ note_can(struct agent_below *b, const struct source_below_status *s)
 
 /*
  *	state     services, probes, kernel events     none are wanted
- *	idle      start, not before retry_at          the same until it is known what it can do, and each five minutes while it
- *	                                              can do nothing
+ *	idle      start, not before retry_at          the same until it is known what it can do, also of an earlier session, and
+ *	                                              each five minutes while it can do nothing
  *	starting  lease                               lease
  *	active    lease, follow; end if it can        end
  *	          do nothing
@@ -344,12 +352,13 @@ below_turn(struct agent *a, struct mono now)
 	note_death(a, &s, now);
 	limit_before(a, &s, now);
 	b->services = wants_services(a, now);
-	wanted = (b->services || b->kernel || probes_need(a, now)) && (!s.known || s.can != 0);
+	wanted = (b->services || b->kernel || probes_need(a, now)) && (!b->known || b->can != 0);
 	probes_turn(a, wanted && s.state == SOURCE_BELOW_ACTIVE, now);
 	kernel_turn(a, s.state == SOURCE_BELOW_ACTIVE, now);
 	switch (s.state) {
 	case SOURCE_BELOW_IDLE:
-		unknown = !s.known || (s.can == 0 && mono_since_ns(now, b->began) >= TRY_AGAIN_NS);
+		unknown = !b->known ||
+		          (b->can == 0 && mono_since_ns(now, b->began) >= TRY_AGAIN_NS);
 		if ((wanted || (unknown && a->control.connected)) && now.ns >= b->retry_at.ns)
 			begin(a, now);
 		break;
@@ -394,7 +403,6 @@ below_source(struct agent *a, struct source *ret, const struct source *plain, st
 		return rc;
 	}
 	b->deaths = 0;
-	b->retry_ns = 0;
 	if ((rc = source_set_open(ret, members, n, 0, e)) != 0) {
 		b->source = NULL;
 		a->kernel.source = NULL;

@@ -2,13 +2,13 @@
 /*
  * The agent's part that looks below tracepoints: starts and ends hone-below, and tells it which processes to follow.
  *
- *	tried once ---> what it can do is known ---> ended; if that is nothing, again each five minutes
+ *	tried once ---> what it can do is known ---> ended; if that is nothing, again each five minutes. A new session tries nothing anew
  *	the controller wants probes, or a program's are not listed (agent_probes.h) ---> as below
  *	programs are to be followed by kernel events (agent_kernel.h) ---> as below
  *	the controller wants services ---> started, leased each second, their processes followed ---> ended
  *
  * It is ended when no service is wanted, when the lease of the desired state has ended, and when the controller was not
- * heard for controller.sampling_without. One that ends by itself is started again after 1 s, then 2 s, up to a minute.
+ * heard for controller.sampling_without. One that ends by itself, or could not be started, is started again after 1 s, then 2 s, up to a minute.
  */
 #ifndef AGENT_MAIN_AGENT_BELOW_H
 #define AGENT_MAIN_AGENT_BELOW_H

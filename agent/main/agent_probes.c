@@ -12,7 +12,10 @@
 #include "base/glob.h"
 #include "wire/below.h"
 
-#define LIST_NS (5 * SECOND)   /* the time to answer a LIST; then it is asked again later */
+#define LIST_NS (5 * SECOND) /* the time to answer a LIST; then it is asked again later */
+/* Between lists that give nothing: the first pause, then twice as long each time, up to the last. */
+#define PAUSE_MIN_NS (5 * SECOND)
+#define PAUSE_MAX_NS (300 * SECOND)
 #define DEAR_NS (600 * SECOND) /* until a probe that was passed too often may be tried again */
 
 /* Neither the node nor its configuration rules them out. */
@@ -25,12 +28,22 @@ is_possible(const struct agent *a)
 	       (!b->known || (b->can & BELOW_CAN_PROBES) != 0);
 }
 
+/* Programs are to be listed. Those with a known file are each listed once. Where files are unknown, each process is a program of its own:
+ * a program that is started again and again must not start hone-below as often. */
+static bool
+needs_list(const struct agent *a, struct mono now)
+{
+	const struct agent_probes *p = &a->probes;
+
+	return now.ns >= p->list_after.ns &&
+	       inventory_unprobed(a->inventory, now.ns >= p->fileless_after.ns) != 0;
+}
+
 bool
 probes_need(const struct agent *a, struct mono now)
 {
 	return is_possible(a) && a->control.connected &&
-	       (reconcile_wants(a->reconcile, RECONCILE_PROBES, now) ||
-		   (inventory_unprobed(a->inventory) != 0 && now.ns >= a->probes.list_after.ns));
+	       (reconcile_wants(a->reconcile, RECONCILE_PROBES, now) || needs_list(a, now));
 }
 
 static bool
@@ -66,17 +79,40 @@ pid_here(const struct agent *a, uint32_t pid)
 	return pid;
 }
 
+static int64_t
+longer_pause_ns(int64_t last_ns)
+{
+	return last_ns == 0                 ? PAUSE_MIN_NS
+	       : last_ns * 2 > PAUSE_MAX_NS ? PAUSE_MAX_NS
+	                                    : last_ns * 2;
+}
+
+/* hone-below has ended. If it gave nothing for programs whose file is unknown, a pause follows; a longer one if that was so not long before. */
+static void
+pause_lists(struct agent_probes *p, struct mono now)
+{
+	if (p->list_gave || mono_since_ns(now, p->fileless_after) > p->fileless_ns)
+		p->fileless_ns = 0;
+	if (p->list_fileless && !p->list_gave) {
+		p->fileless_ns = longer_pause_ns(p->fileless_ns);
+		p->fileless_after.ns = now.ns + p->fileless_ns;
+	}
+	p->list_fileless = p->list_gave = false;
+}
+
 static void
 list_next(struct agent *a, struct mono now)
 {
 	struct agent_probes *p = &a->probes;
-	uint32_t pid = inventory_unprobed(a->inventory);
+	uint32_t filed = inventory_unprobed(a->inventory, false);
+	uint32_t pid = filed != 0 ? filed : inventory_unprobed(a->inventory, true);
 
 	if (p->listing != 0 && mono_since_ns(now, p->list_asked) < LIST_NS)
 		return;
 	if (p->listing != 0) { /* no answer */
 		p->listing = 0;
-		p->list_after.ns = now.ns + LIST_NS;
+		p->unanswered_ns = longer_pause_ns(p->unanswered_ns);
+		p->list_after.ns = now.ns + p->unanswered_ns;
 	}
 	if (pid == 0 || now.ns < p->list_after.ns)
 		return;
@@ -84,6 +120,7 @@ list_next(struct agent *a, struct mono now)
 	if (!source_below_list(a->below.source, p->listing_here))
 		return;
 	p->listing = pid;
+	p->list_gave |= filed != 0;
 	p->list_asked = now;
 }
 
@@ -99,9 +136,11 @@ listed(void *of, const struct below_listed *l)
 		return; /* too late */
 	if (inventory_probes(a->inventory, a->probes.listing, l->names, l->last, &e) != 0)
 		agent_log(a, LOG_WARN, "%s", e.text);
+	a->probes.list_gave |= l->names[0] != '\0';
 	if (!l->last)
 		return;
 	a->probes.listing = 0;
+	a->probes.unanswered_ns = 0;
 	a->control.programs_due = true;
 	a->below.processes_due = true;
 	if (a->probes.npatterns > 0)
@@ -361,6 +400,7 @@ probes_ended(struct agent *a, struct mono now)
 	if (p->changes != NULL)
 		finish(a, true, now);
 	reconcile_forget(a->reconcile, RECONCILE_PROBES);
+	pause_lists(p, now);
 	p->listing = p->open = p->npatterns = 0;
 	for (uint32_t i = 0; p->names != NULL && i < texts_count(p->names) && i < p->cap_states;
 	     i++)
@@ -376,6 +416,7 @@ probes_turn(struct agent *a, bool active, struct mono now)
 
 	if (is_possible(a))
 		probed_programs_find(a, now);
+	p->list_fileless |= needs_list(a, now) && inventory_unprobed(a->inventory, false) == 0;
 	a->below.processes_due |= wanted != p->wanted;
 	p->wanted = wanted;
 	if (!is_possible(a)) {

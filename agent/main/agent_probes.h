@@ -3,6 +3,7 @@
  * The agent's part of USDT probes, and of begins and ends of functions, which are tracepoints that hone-below switches (wire/below.h):
  *
  *	a program is new ---> LIST its probes ---> they are among its tracepoints (inventory.h)
+ *	a LIST is not answered, or gives nothing where the file of a program is unknown ---> pause: 5 s, then 10 s, up to 300 s
  *	"usdt." names are wanted (reconcile.h) ---> PROBE each, in all programs that have it ---> done
  *	"func." names are wanted ---> PROBE each, in the files of a process of its service ---> done
  *

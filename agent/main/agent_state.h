@@ -179,7 +179,12 @@ struct agent_probes {
 	bool wanted; /* some are, as of the last turn */
 	uint32_t listing,
 	    listing_here; /* pid, as the tracer reports it and as it is here; 0: none */
-	struct mono list_asked, list_after;
+	struct mono list_asked, list_after; /* list_after: after no answer, none is asked before */
+	bool
+	    list_fileless; /* hone-below is, or was, needed for programs whose file is unknown, and no others */
+	bool list_gave;             /* it has listed a program with a known file, or with probes */
+	struct mono fileless_after; /* hone-below is not started before for such programs */
+	int64_t unanswered_ns, fileless_ns; /* how long the last such pauses were; 0: none yet */
 	struct process_found found[PROBED_PROGRAMS_MAX]; /* that the tracer does not know */
 	uint32_t nfound;
 	struct mono found_at;

@@ -24,6 +24,7 @@ struct traced_program {
 	uint32_t missed;                       /* lists in which it did not appear */
 	uint32_t *probes, nprobes, cap_probes; /* USDT: numbers in inventory.names */
 	bool probes_listed;
+	bool fileless; /* its file is unknown: it is of one process alone */
 };
 
 struct running {
@@ -151,6 +152,7 @@ inventory_run(struct inventory *v, const struct inventory_process *p, uint32_t n
 		if (p[i].probes_only)
 			now[i].program->listed = now[i].program->confirmed = true;
 		now[i].program->probes_listed |= p[i].kernel;
+		now[i].program->fileless = p[i].program == 0;
 	}
 	free(v->running);
 	v->running = now;
@@ -277,12 +279,25 @@ program_at(const struct inventory *v, uint32_t pid)
 }
 
 uint32_t
-inventory_unprobed(const struct inventory *v)
+inventory_unprobed(const struct inventory *v, bool fileless)
+{
+	for (uint32_t i = 0; i < v->nrunning; i++) {
+		const struct traced_program *k = v->running[i].program;
+
+		if (!k->probes_listed && (fileless || !k->fileless))
+			return v->running[i].pid;
+	}
+	return 0;
+}
+
+/* Of which names have come. */
+static struct traced_program *
+unprobed_at(const struct inventory *v, uint32_t pid)
 {
 	for (uint32_t i = 0; i < v->nrunning; i++)
-		if (!v->running[i].program->probes_listed)
-			return v->running[i].pid;
-	return 0;
+		if (v->running[i].pid == pid && !v->running[i].program->probes_listed)
+			return v->running[i].program;
+	return program_at(v, pid);
 }
 
 bool
@@ -304,7 +319,7 @@ inventory_each_probe(const struct inventory *v, void (*each)(void *of, const cha
 int
 inventory_probes(struct inventory *v, uint32_t pid, const char *names, bool last, struct err *e)
 {
-	struct traced_program *k = program_at(v, pid);
+	struct traced_program *k = unprobed_at(v, pid);
 	bool failed = false;
 
 	if (k == NULL)

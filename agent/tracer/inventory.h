@@ -48,11 +48,13 @@ bool inventory_wants_another(const struct inventory *v);
  * itself (tracer_internal.h) are left out. ERR_MEMORY: some programs are still unknown. */
 int inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e);
 
-/* The pid of a running process whose program's USDT probes are not known yet; 0: they are known of all. */
-uint32_t inventory_unprobed(const struct inventory *v);
+/* The pid of a running process whose program's USDT probes are not known yet; 0: they are known of all. Each process whose program file
+ * is unknown counts as a program of its own; those only if `fileless`. */
+uint32_t inventory_unprobed(const struct inventory *v, bool fileless);
 
 /* Takes names of USDT probes of that process's program, one in each line, all of them in one or several calls, the last of which
- * is marked. ERR_MEMORY: some are missing. O(names). */
+ * is marked. Of several processes with that pid (of as many containers) they are those of the first one whose probes are not known.
+ * ERR_MEMORY: some are missing. O(names). */
 int inventory_probes(
     struct inventory *v, uint32_t pid, const char *names, bool last, struct err *e);
 

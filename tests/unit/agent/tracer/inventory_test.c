@@ -202,11 +202,11 @@ usdt_probes_are_tracepoints_of_their_program(void **state)
 
 	assert_int_equal(inventory_run(v, postgres, 2, &e), 0);
 	assert_false(inventory_wants_list(v)); /* the tracer does not know it */
-	assert_int_equal(inventory_unprobed(v), 40);
+	assert_int_equal(inventory_unprobed(v, true), 40);
 	assert_int_equal(inventory_probes(v, 40, "usdt.pg:query__start\n", false, &e), 0);
-	assert_int_equal(inventory_unprobed(v), 40); /* more to come */
+	assert_int_equal(inventory_unprobed(v, true), 40); /* more to come */
 	assert_int_equal(inventory_probes(v, 40, "usdt.pg:query__done\n", true, &e), 0);
-	assert_int_equal(inventory_unprobed(v), 0);
+	assert_int_equal(inventory_unprobed(v, true), 0);
 	assert_true(inventory_has(v, "usdt.pg:query__start"));
 	assert_true(inventory_has(v, "usdt.pg:*"));
 	assert_true(inventory_mapped(v, "usdt.pg:query__done"));
@@ -227,6 +227,25 @@ usdt_probes_are_tracepoints_of_their_program(void **state)
 	inventory_free(v);
 }
 
+static void
+processes_with_one_pid_have_the_probes_of_each_listed_once(void **state)
+{
+	static const struct inventory_process in_containers[] = { { "shop", 1, false, true, 4 },
+		{ "nginx", 1, false, true, 0 } };
+	struct inventory *v = inventory_new();
+	struct err e;
+	(void)state;
+
+	assert_int_equal(inventory_run(v, in_containers, 2, &e), 0);
+	assert_int_equal(inventory_unprobed(v, false), 1);
+	assert_int_equal(inventory_probes(v, 1, "", true, &e), 0);
+	assert_int_equal(inventory_unprobed(v, false), 0); /* the other one's file is unknown */
+	assert_int_equal(inventory_unprobed(v, true), 1);
+	assert_int_equal(inventory_probes(v, 1, "", true, &e), 0);
+	assert_int_equal(inventory_unprobed(v, true), 0);
+	inventory_free(v);
+}
+
 int
 main(void)
 {
@@ -237,6 +256,7 @@ main(void)
 		cmocka_unit_test(tracepoints_of_mapped_programs_are_known),
 		cmocka_unit_test(programs_of_one_file_share_their_names),
 		cmocka_unit_test(usdt_probes_are_tracepoints_of_their_program),
+		cmocka_unit_test(processes_with_one_pid_have_the_probes_of_each_listed_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
