@@ -170,7 +170,8 @@ forest_copy_open(
 	else if (rc != 0 || (rc = store_place(c->store, &at, e)) != 0 ||
 		 (rc = store_relax(c->store, e)) != 0)
 		return rc;
-	if (at.term != 0) /* else the database is a new one, and the topic may be, too */
+	c->of_log = at.term != 0;
+	if (c->of_log) /* else the database is a new one, and the topic may be, too */
 		read_led(c);
 	forest_follow_init(
 	    &c->follow, &calls, &(struct forest_place){ at.term, at.run, at.number });
@@ -223,10 +224,17 @@ tell(struct forest_copy *c, struct mono now)
 }
 
 bool
+forest_copy_log_is_gone(const struct forest_copy *c)
+{
+	return c->store != NULL && forest_copy_entries(c) == 0 && !c->follow.unread &&
+	       (c->led_before || c->of_log);
+}
+
+bool
 forest_copy_whole(const struct forest_copy *c)
 {
-	return c->store == NULL ||
-	       ((c->follow.whole || c->follow.entries == 0) && !c->follow.unread);
+	return c->store == NULL || ((c->follow.whole || c->follow.entries == 0) &&
+				       !c->follow.unread && !forest_copy_log_is_gone(c));
 }
 
 /* Another controller had this database. If it was the leader until now, the database has the last rows of the log. */
@@ -256,7 +264,7 @@ forest_copy_take(
     struct forest_copy *c, const struct kafka_message *m, uint64_t term, struct mono now)
 {
 	struct forest_follow *f = &c->follow;
-	bool was = forest_copy_whole(c);
+	bool was = forest_copy_whole(c), gone = forest_copy_log_is_gone(c);
 	struct err e;
 
 	if (c->own_begin) /* what follows is ours, or of nobody */
@@ -268,6 +276,7 @@ forest_copy_take(
 		c->lost = now;
 	if (term != 0 && f->seen.term == term && f->seen.run == c->kafka->epoch) {
 		c->own_begin = true;
+		c->gone_before = gone;
 		c->whole_before = c->store != NULL ? was : shared_is_whole(c);
 	}
 	tell(c, now);
@@ -279,9 +288,11 @@ forest_copy_ask(struct forest_copy *c, struct mono now)
 	struct relay_head h = { .kind = RELAY_FOREST, .number = 1, .epoch = c->kafka->epoch };
 	const struct forest_entry x = { .kind = FOREST_ASK };
 	struct buf b = { 0 };
+	bool has_all = c->follow.whole && !c->follow.unread, gone = forest_copy_log_is_gone(c);
 
-	if (c->store == NULL || (c->follow.whole && !c->follow.unread) || c->follow.state_on ||
-	    (mono_since_ns(now, c->came) < CALM_NS && mono_since_ns(now, c->lost) < LOST_NS) ||
+	if (c->store == NULL || (has_all && !gone) || c->follow.state_on ||
+	    ((has_all || mono_since_ns(now, c->came) < CALM_NS) &&
+		mono_since_ns(now, c->lost) < LOST_NS) ||
 	    (c->asked.ns != 0 && mono_since_ns(now, c->asked) < c->pause_ns))
 		return;
 	c->asked = now;

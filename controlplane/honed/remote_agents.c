@@ -261,7 +261,11 @@ end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 	r->forest_whole = r->copy.whole_before;
 	if (r->forest_whole)
 		r->from = r->copy.follow.base;
-	if (!r->forest_whole && !atomic_load(stop))
+	if (r->copy.gone_before)
+		log_line(LOG_ERROR,
+		    "%s has no entry, though deciders have led: it was emptied or made anew. This decider goes on with what its own database has, which then takes the place of the others'",
+		    r->kafka.topics[TOPIC_FOREST]);
+	else if (!r->forest_whole && !atomic_load(stop))
 		log_line(LOG_ERROR,
 		    "the copy of the forest does not have all that the former decider wrote: diagnoses and what was learned may be missing");
 	if (r->copy.own_begin)
@@ -290,17 +294,20 @@ remote_agents_open(
 	    (rc = kafka_link_follow(&r->kafka, reads, 4, e)) != 0 ||
 	    /* After it: what was written before is not read. */
 	    (rc = r->kafka.calls->end(r->kafka.connection, r->kafka.topics[TOPIC_ORDERS], 0, END_MS,
-		 &r->orders_read, e)) != 0 ||
-	    (rc = wait_for_term(r, stop, e)) != 0 ||
-	    (!atomic_load(stop) && (rc = end_copy(r, stop, e)) != 0)) {
-		remote_agents_close(r);
-		return rc;
-	}
+		 &r->orders_read, e)) != 0)
+		goto fail;
+	r->copy.led_before = r->orders_read > 0;
+	if ((rc = wait_for_term(r, stop, e)) != 0 ||
+	    (!atomic_load(stop) && (rc = end_copy(r, stop, e)) != 0))
+		goto fail;
 	if (atomic_load(stop))
 		remote_agents_close(r);
 	else
 		*ret = r;
 	return 0;
+fail:
+	remote_agents_close(r);
+	return rc;
 }
 
 void

@@ -623,6 +623,52 @@ a_copy_asks_also_for_what_it_could_not_read(void **state)
 	end_lead(&one);
 }
 
+/* Its own BEGIN comes back as the first entry of the log. */
+static void
+begin_in_an_empty_log(struct house *h, struct forest_copy *c, struct decider *d, bool led_before)
+{
+	uint32_t from = h->log.n;
+
+	stand_by(c, d);
+	c->led_before = led_before;
+	assert_true(forest_feed_begin(&d->link, 9));
+	read_log(h, c, from, 9);
+	assert_true(c->own_begin);
+	forest_copy_close(c);
+}
+
+static void
+an_empty_log_is_the_whole_only_where_nobody_has_led(void **state)
+{
+	struct house *h = *state;
+	struct forest_copy c;
+	struct leading one;
+
+	begin_in_an_empty_log(h, &c, &h->two, true);
+	assert_true(!c.whole_before && c.gone_before);
+	begin_in_an_empty_log(h, &c, &h->two, false); /* the first decider of all */
+	assert_true(c.whole_before && !c.gone_before);
+
+	/* A database with rows of a log, which was made anew; so were the orders. */
+	lead(&one, &h->one, 1, &(struct forest_place){ 0 });
+	diagnose(&one, "BUY");
+	end_lead(&one);
+	begin_in_an_empty_log(h, &c, &h->one, false);
+	assert_true(!c.whole_before && c.gone_before);
+
+	/* With any entry of it, the log counts. */
+	stand_by(&c, &h->one);
+	c.led_before = true;
+	assert_false(forest_copy_whole(&c));
+	forest_copy_ask(&c, (struct mono){ c.came.ns + 3 * SECOND_NS }); /* it may still be read */
+	assert_int_equal(c.asked.ns, 0);
+	forest_copy_ask(&c, (struct mono){ c.came.ns + 31 * SECOND_NS });
+	assert_true(c.asked.ns != 0);
+	read_log(h, &c, 0, 0);
+	assert_false(forest_copy_log_is_gone(&c));
+	forest_copy_close(&c);
+}
+
 static void
 a_state_makes_up_for_entries_before_it_that_could_not_be_read(void **state)
 {
@@ -827,6 +873,7 @@ main(void)
 		TEST(a_state_makes_up_for_entries_before_it_that_could_not_be_read),
 		TEST(a_decision_is_in_the_log_when_kafka_has_taken_it),
 		TEST(after_an_entry_that_was_lost_a_full_state_must_be_in_the_log),
+		TEST(an_empty_log_is_the_whole_only_where_nobody_has_led),
 		TEST(the_first_state_must_be_in_the_log_if_it_follows_none),
 		TEST(who_shares_the_leaders_database_has_all_that_it_has),
 		TEST(a_decider_that_is_started_anew_keeps_files_that_are_newer_than_the_log),

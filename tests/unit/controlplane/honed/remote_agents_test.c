@@ -32,8 +32,9 @@ static struct cluster {
 	struct config config;
 	struct message items[MESSAGES_MAX];
 	uint32_t n, at;
-	int64_t orders;       /* in the topic */
-	uint32_t orders_read; /* that were not our own */
+	int64_t orders;        /* in the topic, */
+	int64_t orders_before; /* and so many before this decider was started */
+	uint32_t orders_read;  /* that were not our own */
 	uint32_t orders_put, begins_put, begins_lost;
 	uint32_t undelivered; /* entries that were put with a token */
 	atomic_bool holds;    /* no delivery is told */
@@ -134,7 +135,8 @@ topic_end(
 	(void)partition;
 	(void)timeout_ms;
 	(void)e;
-	*ret = k.at == 0 ? 0 : k.orders; /* nothing was read: what waits came after this */
+	*ret = k.orders_before +
+	       (k.at == 0 ? 0 : k.orders); /* nothing was read: what waits came after this */
 	return 0;
 }
 
@@ -322,6 +324,22 @@ a_copy_that_is_not_whole_gives_others_time_to_take_over(void **state)
 	assert_int_equal(k.orders_put, 0);
 }
 
+/* The topic was emptied or made anew: another copy may have what it said. */
+static void
+an_empty_log_is_not_the_whole_where_deciders_have_led(void **state)
+{
+	struct remote_agents *r = NULL;
+	struct err e = { 0 };
+	(void)state;
+
+	k.orders_before = 7;
+	k.stop_ms = 3500;
+	if (remote_agents_open(&r, &k.config, &k.stop, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_null(r); /* it gives others time to take over */
+	assert_int_equal(k.orders_put, 0);
+}
+
 static void
 a_decider_that_is_alone_takes_a_term(void **state)
 {
@@ -493,6 +511,7 @@ main(void)
 		TEST(a_leader_whose_beats_wait_unread_is_not_taken_for_silent),
 		TEST(orders_that_kafka_deleted_unread_are_not_awaited_for_ever),
 		TEST(a_copy_that_is_not_whole_gives_others_time_to_take_over),
+		TEST(an_empty_log_is_not_the_whole_where_deciders_have_led),
 		TEST(a_decider_that_is_alone_takes_a_term),
 		TEST(a_decider_that_finds_a_higher_term_in_the_log_of_the_forest_ends),
 		TEST(the_begin_of_a_term_is_written_again_if_it_is_lost),
