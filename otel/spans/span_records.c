@@ -68,7 +68,8 @@ struct span_records {
 	    *entry;         /* what called the tree at hand called this span; NULL: nothing did */
 	int64_t ahead_ns;   /* by which the tree at hand is put earlier */
 	uint32_t list, fed; /* the first span of the tree at hand; how many of it are units */
-	bool built;         /* a trace was made of them */
+	bool has_points, has_events; /* of the tree at hand */
+	bool built;                  /* a trace was made of them */
 	bool cut;
 	/* the result */
 	struct record *records, *sorted;
@@ -394,7 +395,7 @@ add_record(struct span_records *s, const struct tree_at_hand *h, const struct ev
  *
  *	end - end of its span <= move of its parent <= begin - begin of its span
  *
- * Parents are before their children. False: out of memory.
+ * Parents are before their children. For points and events alone: a trace without them does not pay for it. False: out of memory.
  */
 static bool
 find_shifts(struct span_records *s, const struct trace *t)
@@ -643,11 +644,12 @@ add_records(struct span_records *s, const struct trace *t, struct span_choice ch
 		ok = hash_table_put(&h.by_unit, hash_u64(t->units[u].id), u);
 	for (uint32_t i = 0; i < t->nevents && ok; i++)
 		ok = add_record(s, &h, &t->events[i]);
-	ok = ok && find_shifts(s, t);
-	if (ok)
+	if (ok && (s->has_events || (s->has_points && chosen.points)))
+		ok = find_shifts(s, t);
+	if (ok && s->has_events)
 		ok = add_events(s, &h, chosen.points);
 	points = s->nrecords;
-	if (ok && chosen.points)
+	if (ok && s->has_points && chosen.points)
 		ok = add_points(s, &h);
 	hash_table_release(&h.by_unit);
 	if (!ok)
@@ -869,11 +871,13 @@ make_tree(struct span_records *s, uint32_t first, uint32_t begin, struct err *e)
 		return 0;
 	}
 	s->fed = 0;
-	s->built = false;
+	s->built = s->has_points = s->has_events = false;
 	s->list = first;
 	for (uint32_t i = first; i != NO_SPAN && rc == 0; i = s->spans[i].next) {
 		struct span span = s->spans[i].from->span;
 
+		s->has_events |= span.nevents > 0;
+		s->has_points |= s->spans[i].point.len > 0;
 		if (s->spans[i].point.len > 0)
 			continue;
 		span.has_parent &= i != begin;
