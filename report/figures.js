@@ -154,6 +154,7 @@ function boxes(rows, x, y0, rh) {
 		}
 	return out;
 }
+const shareWords = (share, e) => 'share ' + pct(share) + ' (' + range(e.low, e.high, pct) + ')';
 function waterfallRow(g, r, x, x2, y, rh, left, w, pick) {
 	const e = r.e,
 		mid = y + rh / 2,
@@ -177,11 +178,8 @@ function waterfallRow(g, r, x, x2, y, rh, left, w, pick) {
 			ms(e.p50_ms) +
 			', p95 ' +
 			ms(e.p95_ms) +
-			'\nshare ' +
-			pct(r.share) +
-			' (' +
-			range(e.low, e.high, pct) +
-			')';
+			'\n' +
+			shareWords(r.share, e);
 	const a = x.at(r.at),
 		b = Math.max(x.at(r.at + r.mean), a + 1.5),
 		thick = on && !r.few ? 6 : 12,

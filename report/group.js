@@ -7,6 +7,38 @@ const facts = pairs =>
 		'dl.facts',
 		pairs.filter(p => p && p[1] !== '–' && p[1] !== '').map(p => h('div', h('dt', p[0]), h('dd', p[1])))
 	);
+/* Of a type, in one line. */
+const typeFacts = t =>
+	facts([
+		['requests', count(t.count)],
+		['mean', ms(t.mean_ms)],
+		['CV', pct(t.cv)],
+		['p50', ms(t.p50_ms)],
+		['p95', ms(t.p95_ms)],
+		['p99', ms(t.p99_ms)],
+		['groups', count(things(t.groups).length)]
+	]);
+/* Of a group, in one line. */
+function groupSummary(g) {
+	const e = top(g),
+		small = (name, v, extra) =>
+			h('span', { class: 'cell' + (extra ? ' extra' : '') }, h('small', name), v);
+	return h(
+		'summary',
+		badge(g.problem),
+		h(
+			'span.route',
+			{ title: list(g.path).join(' → ').slice(0, 2000) },
+			route(g) || text(g.group),
+			e ? h('span.soft.small.mono', '  ' + between(e.from, e.to)) : null
+		),
+		small('requests', count(g.count), true),
+		small('mean', ms(g.mean_ms)),
+		small('CV', pct(g.cv), true),
+		small('p95', ms(g.p95_ms), true)
+	);
+}
+const shareCell = (g, e) => [pct(shareOf(g, e)), h('div.soft.small', range(e.low, e.high, pct))];
 function interval(value, low, high, w) {
 	const x = linear(Math.min(0, value, low || 0), Math.max(1, value, high || 0), 2, w - 2, 2);
 	return s(
@@ -58,7 +90,7 @@ function edgeTable(g, pick) {
 							? 'ignored'
 							: interval(shareOf(g, e) || 0, e.low, e.high, 90)
 					),
-					[pct(shareOf(g, e)), h('div.soft.small', range(e.low, e.high, pct))],
+					shareCell(g, e),
 					pct(e.latency_share),
 					pct(e.own),
 					pct(e.covariance),

@@ -27,27 +27,11 @@ function redraw() {
 	for (const one of pictures) put((one.spot.replaceChildren(), one.spot), [one.make(widthFull())]);
 }
 function groupEntry(t, g) {
-	const e = top(g),
-		small = (name, v, extra) =>
-			h('span', { class: 'cell' + (extra ? ' extra' : '') }, h('small', name), v);
 	const body = h('div.body'),
 		details = h(
 			'details.group',
 			{ id: 'g' + made++ },
-			h(
-				'summary',
-				badge(g.problem),
-				h(
-					'span.route',
-					{ title: list(g.path).join(' → ').slice(0, 2000) },
-					route(g) || text(g.group),
-					e ? h('span.soft.small.mono', '  ' + between(e.from, e.to)) : null
-				),
-				small('requests', count(g.count), true),
-				small('mean', ms(g.mean_ms)),
-				small('CV', pct(g.cv), true),
-				small('p95', ms(g.p95_ms), true)
-			),
+			groupSummary(g),
 			body
 		);
 	const one = {
@@ -227,15 +211,7 @@ function typeSection(t, n) {
 		'section',
 		{ 'aria-labelledby': 't' + n },
 		title,
-		facts([
-			['requests', count(t.count)],
-			['mean', ms(t.mean_ms)],
-			['CV', pct(t.cv)],
-			['p50', ms(t.p50_ms)],
-			['p95', ms(t.p95_ms)],
-			['p99', ms(t.p99_ms)],
-			['groups', count(entries.length)]
-		]),
+		typeFacts(t),
 		sized(w => overview(t, w)),
 		sized(w => timesPart(t, w)),
 		operations(t),
@@ -270,7 +246,7 @@ function problems() {
 				e ? h('span.mono', between(e.from, e.to, 64)) : '–',
 				e ? h('div.soft.small', where(e)) : null
 			),
-			e ? [pct(shareOf(g, e)), h('div.soft.small', range(e.low, e.high, pct))] : '–',
+			e ? shareCell(g, e) : '–',
 			w && w.then
 				? [
 						slowly(g) ? 'p95 ' + ms(w.then.p95_ms) : 'CV ' + pct(w.then.cv),

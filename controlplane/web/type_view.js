@@ -79,7 +79,7 @@ function strip(g, w) {
 					mid = (a + b) / 2,
 					share = Math.max(0, r.share),
 					e = r.e,
-					about = (r.few ? r.few + ' small steps' : edgeWords(e) + ', ' + where(e)) + ': mean ' + ms(r.mean) + ', share ' + pct(r.share) + (r.few ? '' : ' (' + range(e.low, e.high, pct) + ')');
+					about = (r.few ? r.few + ' small steps' : edgeWords(e) + ', ' + where(e)) + ': mean ' + ms(r.mean) + ', ' + (r.few ? 'share ' + pct(r.share) : shareWords(r.share, e));
 				return [
 					rect(shade(r.share) + ' rim', a, y.at(share), Math.max(b - a - 0.5, 0.8), B - y.at(share) + 1, about),
 					!r.few && known(e.low) && known(e.high) && b - a > 3
@@ -335,18 +335,12 @@ let asked = ''; /* the type whose report is shown */
 let reportOf = null;
 const viewWidth = () => Math.max(320, Math.min(1132, document.getElementById('main').clientWidth));
 function groupSection(t, g, open) {
-	const e = top(g),
-		body = h('div.body'),
+	const body = h('div.body'),
 		w = viewWidth() - 36;
 	const details = h(
 		'details.group',
 		{ open: open ? '' : null },
-		h(
-			'summary',
-			badge(g.problem),
-			h('span.route', { title: list(g.path).join(' → ').slice(0, 2000) }, route(g) || text(g.group), e ? h('span.soft.small.mono', '  ' + between(e.from, e.to)) : null),
-			[['requests', count(g.count), 1], ['mean', ms(g.mean_ms)], ['CV', pct(g.cv), 1], ['p95', ms(g.p95_ms), 1]].map(c => h('span', { class: 'cell' + (c[2] ? ' extra' : '') }, h('small', c[0]), c[1]))
-		),
+		groupSummary(g),
 		body
 	);
 	const draw = () => {
@@ -379,15 +373,7 @@ async function typeView(main, type) {
 		h(
 			'section',
 			{ 'aria-label': text(t.service) },
-			facts([
-				['requests', count(t.count)],
-				['mean', ms(t.mean_ms)],
-				['CV', pct(t.cv)],
-				['p50', ms(t.p50_ms)],
-				['p95', ms(t.p95_ms)],
-				['p99', ms(t.p99_ms)],
-				['groups', count(things(t.groups).length)]
-			]),
+			typeFacts(t),
 			timesPart(t, Math.max(600, viewWidth())),
 			h('h2', 'Groups'),
 			things(t.groups).map((g, i) => groupSection(t, g, i === 0))
