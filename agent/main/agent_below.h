@@ -25,7 +25,7 @@ void below_turn(struct agent *a, struct mono now);
  * of source_set_open(). */
 int below_source(struct agent *a, struct source *ret, const struct source *plain, struct err *e);
 
-/* The source was closed, and with it the socket to hone-below. */
+/* The source is closed next, and with it the socket to hone-below. */
 void below_source_closed(struct agent *a);
 
 /* What the status says of it. Its texts are valid until the next turn. Returns its CPU time in us. */

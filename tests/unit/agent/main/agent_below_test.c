@@ -76,8 +76,8 @@ open_session(struct node *n)
 static void
 close_session(struct node *n)
 {
-	n->agent.records.source.close(n->agent.records.source.state);
 	below_source_closed(&n->agent);
+	n->agent.records.source.close(n->agent.records.source.state);
 }
 
 static void
