@@ -133,7 +133,19 @@ thread_history_partial(struct thread_history *h)
 bool
 thread_history_is_partial(const struct thread_history *h)
 {
-	return h->partial > h->arrivals - h->nevents;
+	return thread_history_reaches(h, h->partial);
+}
+
+uint64_t
+thread_history_arrivals(const struct thread_history *h)
+{
+	return h->arrivals;
+}
+
+bool
+thread_history_reaches(const struct thread_history *h, uint64_t arrivals)
+{
+	return arrivals > h->arrivals - h->nevents;
 }
 
 void

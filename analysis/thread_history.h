@@ -73,6 +73,10 @@ void thread_history_partial(struct thread_history *h);
 /* It has events of such a trace, or older ones than that. */
 bool thread_history_is_partial(const struct thread_history *h);
 
+/* How many events have come, in all; and whether it still has one that was among the first so many. */
+uint64_t thread_history_arrivals(const struct thread_history *h);
+bool thread_history_reaches(const struct thread_history *h, uint64_t arrivals);
+
 /* Forgets all events: what is known of threads begins anew. */
 void thread_history_clear(struct thread_history *h);
 

@@ -45,7 +45,7 @@ struct table_info {
 };
 
 extern const struct table_info store_tables[TABLES];
-enum { STORE_SCHEMA = 7 };
+enum { STORE_SCHEMA = 8 };
 
 /* What schema 4 keeps as a number, from the text that older ones kept, where that is exact. `it`
  * names the table. */

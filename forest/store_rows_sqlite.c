@@ -107,6 +107,10 @@ static const struct column hypothesis_columns[] = {
 	{                                                             \
 		name, type, offsetof(struct verdict, member), 7, NULL \
 	}
+#define VER8(name, type, member)                                      \
+	{                                                             \
+		name, type, offsetof(struct verdict, member), 8, NULL \
+	}
 static const struct column verdict_columns[] = {
 	VER("hypothesis", U64, hypothesis),
 	VER("run", U64, run),
@@ -213,7 +217,7 @@ static const struct column verdict_columns[] = {
 	VER7("new_part", REAL, new_part),
 	VER7("new_low", REAL, new_low),
 	VER7("ground", U32, ground),
-	VER7("pool_low", REAL, pool_low),
+	VER8("pool_low", REAL, pool_low),
 };
 
 #define SWI(name, type, member)                                        \

@@ -186,7 +186,8 @@ static const char *const steps[] = {
 	"ALTER TABLE verdict ADD COLUMN below_held TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE verdict ADD COLUMN new_part REAL;"
 	"ALTER TABLE verdict ADD COLUMN new_low REAL;"
-	"ALTER TABLE verdict ADD COLUMN ground INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN ground INTEGER NOT NULL DEFAULT 0;",
+	/* Waits for threads are sure together. */
 	"ALTER TABLE verdict ADD COLUMN pool_low REAL;",
 };
 

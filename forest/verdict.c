@@ -114,8 +114,10 @@ is_wait(const struct verdict *v)
 static bool
 is_new_wait(const struct verdict *v)
 {
-	return is_wait(v) && v->new_low > (is_of_load(v) || v->pool == POOL_NONE ? VERDICT_NEW_WAIT
-										 : VERDICT_NEW_ODD);
+	return is_wait(v) &&
+	       v->new_low > (is_of_load(v) || v->pool == POOL_MOST || v->pool == POOL_NONE
+				    ? VERDICT_NEW_WAIT
+				    : VERDICT_NEW_ODD);
 }
 
 /* Of nearly all that varies it is said where, if its parts have it together. */
@@ -126,13 +128,21 @@ is_spread_too_far(const struct verdict *v, double effect_min)
 	       v->effect < fmin(VERDICT_SPREAD_OVER * effect_min, VERDICT_SPREAD_ALL);
 }
 
+/* Rare bursts: one edge alone shows too few of the waits. Not of what the load leads to, nor where it is asked what is new. */
+static bool
+is_certain_pool(const struct verdict *v)
+{
+	return v->pool != POOL_NONE && !is_of_load(v) && isnan(v->new_part) &&
+	       v->pool_low >= VERDICT_POOL_SURE;
+}
+
 bool
 verdict_sure(const struct verdict *v)
 {
 	if (v->kind == VERDICT_CAPTURED && v->tail_p > VERDICT_CAPTURED_P)
 		return false;
 	return (v->share_low > 0 || (v->handed_over && is_new_wait(v)) || v->pool == POOL_STILL ||
-		   (v->pool != POOL_NONE && v->pool_low >= VERDICT_POOL_SURE)) &&
+		   is_certain_pool(v)) &&
 	       (v->mistake == NULL || v->mistake[0] == '\0') && !verdict_is_whole(v);
 }
 

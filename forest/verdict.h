@@ -126,7 +126,7 @@ struct verdict {
 	enum pool_state pool;
 	uint32_t pool_threads;
 	double pool_utilisation, pool_service_ns, pool_service_cv, pool_wait_ns, pool_expected_ns;
-	/* [7] The part of what the type varies by that waits for these threads at least have, wherever they are: the lower end of its interval. NAN: not
+	/* [8] The part of what the type varies by that waits for these threads at least have, wherever they are: the lower end of its interval. NAN: not
 	 * known. */
 	double pool_low;
 
@@ -233,9 +233,10 @@ enum { VERDICT_MANY = 1000 };
 #define VERDICT_NEW_ODD 0.5 /* of a pool whose waits are not as usual, either */
 
 /* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
- * one edge alone has, what of the variance would go if it always took its median, or what all certainly have together. Of a least effect that is
+ * one edge alone has, or each of two, what of the variance would go if it always took its median, or what all certainly have together. Of a least effect that is
  * large: half way from it to all (verdict_apart()). */
-#define VERDICT_ALONE 2.0
+#define VERDICT_ALONE 1.88
+#define VERDICT_TWO 1.6 /* each of two edges */
 #define VERDICT_SAVES 1.88
 #define VERDICT_TOGETHER 2.4
 #define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */

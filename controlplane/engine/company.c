@@ -30,9 +30,26 @@ mark_nodes(bool *ret, const struct nodes *nodes, const struct label *label)
 		ret[i] |= node_has_program(&nodes->items[i], service);
 }
 
+static bool
+are_recorded(const struct company *c, const struct request_types *types, const struct sampler *s)
+{
+	for (uint32_t i = 0; i < types->n; i++)
+		if ((c->of[i] || request_type_diagnosed(&types->items[i])) &&
+		    sampler_share(s, i) < 1)
+			return false;
+	return true;
+}
+
+void
+company_partial(struct company *c, const struct thread_history *history)
+{
+	c->partial = thread_history_arrivals(history);
+}
+
 int
-company_find(struct company *c, const struct request_types *types, const struct nodes *nodes,
-    const struct sampler *s, const struct labels *labels, struct mono now, struct err *e)
+company_find(struct company *c, const struct thread_history *history,
+    const struct request_types *types, const struct nodes *nodes, const struct sampler *s,
+    const struct labels *labels, struct mono now, struct err *e)
 {
 	uint32_t awaited[COMPANY_AWAITED_MAX], n;
 	bool *with;
@@ -54,17 +71,15 @@ company_find(struct company *c, const struct request_types *types, const struct 
 		c->of[i] &= !request_type_diagnosed(&types->items[i]);
 		c->n += c->of[i];
 	}
+	if (history != NULL && !are_recorded(c, types, s))
+		company_partial(c, history);
 	return 0;
 }
 
 static bool
-are_recorded(const struct company *c, const struct request_types *types, const struct sampler *s)
+is_partial(const struct company *c, const struct thread_history *h)
 {
-	for (uint32_t i = 0; i < types->n; i++)
-		if ((c->of[i] || request_type_diagnosed(&types->items[i])) &&
-		    sampler_share(s, i) < 1)
-			return false;
-	return true;
+	return thread_history_reaches(h, c->partial);
 }
 
 enum company_state
@@ -73,16 +88,16 @@ company_state(const struct company *c, const struct thread_history *history,
 {
 	if (c->n == 0 || history == NULL)
 		return COMPANY_NONE;
-	return !thread_history_is_partial(history) && are_recorded(c, types, s) ? COMPANY_KNOWN
-	                                                                        : COMPANY_COMING;
+	return !is_partial(c, history) && are_recorded(c, types, s) ? COMPANY_KNOWN
+	                                                            : COMPANY_COMING;
 }
 
 void
 company_whole(struct company *c, struct thread_history *history, const struct request_types *types,
     const struct sampler *s, struct mono now)
 {
-	if (c->n == 0 || history == NULL || !thread_history_is_partial(history) ||
-	    !are_recorded(c, types, s))
+	if (c->n == 0 || history == NULL || !is_partial(c, history) || !are_recorded(c, types, s) ||
+	    (c->since.ns != 0 && mono_since_ns(now, c->since) < COMPANY_ANEW_NS))
 		return;
 	thread_history_clear(history);
 	c->since = now;

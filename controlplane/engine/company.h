@@ -25,18 +25,26 @@ struct company {
 	uint32_t n;
 	struct mono looked; /* when it was found */
 	struct mono since;  /* when the history began anew; 0: it has not */
+	uint64_t
+	    partial; /* arrivals in the history when one of these types was last not recorded whole */
 };
 
-/* Finds the types anew, every COMPANY_EVERY_NS. O(nodes x programs x threads + types x nodes). ERR_MEMORY. */
-int company_find(struct company *c, const struct request_types *types, const struct nodes *nodes,
-    const struct sampler *s, const struct labels *labels, struct mono now, struct err *e);
+/* Finds the types anew, every COMPANY_EVERY_NS. history: NULL is fine. O(nodes x programs x threads + types x nodes). ERR_MEMORY. */
+int company_find(struct company *c, const struct thread_history *history,
+    const struct request_types *types, const struct nodes *nodes, const struct sampler *s,
+    const struct labels *labels, struct mono now, struct err *e);
 
-/* KNOWN: all of these requests, and those under diagnosis, are recorded, and the history has no others. O(types). */
+/* A trace has come of a type that is company or under diagnosis, and of which not all requests are recorded. */
+void company_partial(struct company *c, const struct thread_history *history);
+
+/* KNOWN: all of these requests, and those under diagnosis, are recorded, and the history has none of a time when they were not. Other types do not matter:
+ * they pass other nodes. O(types). */
 enum company_state company_state(const struct company *c, const struct thread_history *history,
     const struct request_types *types, const struct sampler *s);
 
-/* All agents have confirmed their shares. Clears the history (NULL is fine) if it is partial though all requests that are company or under diagnosis
- * are recorded from now on. O(types). */
+/* All agents have confirmed their shares. Clears the history (NULL is fine) if it has events of a time when not all requests that are company or under
+ * diagnosis were recorded, though they are now; at most every COMPANY_ANEW_NS, since shares at a limit come and go. O(types). */
+#define COMPANY_ANEW_NS COMPANY_WAIT_NS
 void company_whole(struct company *c, struct thread_history *history,
     const struct request_types *types, const struct sampler *s, struct mono now);
 

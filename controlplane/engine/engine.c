@@ -278,7 +278,8 @@ step_sampling(struct engine *g, struct mono now, struct err *e)
 		p->options.recorder_always ? 0 : p->options.enough, p->options.diagnosed_most,
 		p->options.budget_share };
 	bool changed = false;
-	int rc = company_find(&p->company, &p->types, &p->nodes, p->sampler, p->labels, now, e);
+	int rc = company_find(
+	    &p->company, p->history, &p->types, &p->nodes, p->sampler, p->labels, now, e);
 
 	if (rc == 0)
 		rc = sampling_step(p->sampler, &p->types, &settings, &p->company,
@@ -702,10 +703,13 @@ remember_threads(
 
 	if (p->history == NULL || (since_ns != 0 && !trace_began_after(p->clocks, t, since_ns)))
 		return 0;
-	if ((rc = thread_history_add(p->history, t, p->labels, e)) == 0 &&
-	    engine_sampled(g, type) < 1)
-		thread_history_partial(p->history);
-	return rc;
+	if ((rc = thread_history_add(p->history, t, p->labels, e)) != 0 ||
+	    engine_sampled(g, type) >= 1)
+		return rc;
+	thread_history_partial(p->history);
+	if (p->company.of[type->index] || request_type_diagnosed(type))
+		company_partial(&p->company, p->history);
+	return 0;
 }
 
 static int

@@ -11,5 +11,7 @@ company_wait(const struct company_facts *f)
 	if (f->state == COMPANY_KNOWN && f->known_ns >= COMPANY_ENOUGH_NS && f->named)
 		return false;
 	/* 3 and 4 */
-	return f->waited_ns < COMPANY_WAIT_NS;
+	return f->waited_ns < COMPANY_WAIT_NS ||
+	       (f->state == COMPANY_KNOWN && f->known_ns < COMPANY_ENOUGH_NS &&
+		   f->waited_ns < COMPANY_WAIT_NS + COMPANY_ENOUGH_NS);
 }

@@ -18,8 +18,7 @@ enum company_state {
 /* How long they have to be known for, and how long a verdict waits for that at most. */
 #define COMPANY_ENOUGH_NS INT64_C(4000000000)
 #define COMPANY_WAIT_NS INT64_C(12000000000)
-
-#define COMPANY_SAYS_ENOUGH 0.5 /* of the time of these waits */
+#define COMPANY_LOOK_NS INT64_C(1000000000) /* so often it is looked whether it still has to wait */
 
 struct company_facts {
 	bool awaited; /* the edge is a wait for threads, of an unpredictable group */
@@ -34,7 +33,8 @@ struct company_facts {
  *
  * 1. It is no wait for threads, or no other requests pass there: no.
  * 2. They are known for COMPANY_ENOUGH_NS, and say what the threads did: no. A process that stands still now and then shows later.
- * 3. It has waited for COMPANY_WAIT_NS: no. The limits of a node do not allow to record all, or too few come.
+ * 3. It has waited for COMPANY_WAIT_NS: no. The limits of a node do not allow to record all, or too few come. But if they are known since then for less than
+ *    COMPANY_ENOUGH_NS, until they are: what was known before has been forgotten.
  * 4. Yes.
  */
 bool company_wait(const struct company_facts *f);

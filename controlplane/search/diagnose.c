@@ -489,7 +489,10 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 		f.worth++;
 		f.apart |= v->problem != PROBLEM_UNPREDICTABLE || v->pool != POOL_NONE ||
 		           isnan(v->effect) || !isnan(v->new_part);
-		f.most = fmax(f.most, v->effect);
+		if (!is_named_before(forest, d, v)) {
+			f.second = fmax(f.second, fmin(f.most, v->effect));
+			f.most = fmax(f.most, v->effect);
+		}
 		f.saves = fmax(f.saves, verdict_saves(v));
 	}
 	return f;

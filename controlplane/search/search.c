@@ -41,6 +41,7 @@ cycle_begin(struct search_port *port, struct search *s, enum search_phase phase,
 	groups_free(c->groups);
 	c->traces = s->skipped_lossy = s->skipped_incomplete = 0;
 	s->layer.objects = (struct object_times){ 0 };
+	s->company_asked = s->company_due = (struct mono){ 0 };
 	search_enter(s, phase);
 	c->begun = port->now;
 	c->groups = groups_new(&o, port->labels);
@@ -233,6 +234,8 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 	int rc;
 
 	assert(s->task == TASK_FINAL_EDGE);
+	if (mono_since_ns(port->now, s->company_due) < 0)
+		return 0;
 	if ((rc = search_measure_input(&in, port, s, e)) != 0 ||
 	    (rc = measure_gap(&m, &in, port->scratch, e)) != 0)
 		return rc;
@@ -712,10 +715,18 @@ look_ahead_no_longer(
 		search_below_stop(port, s, "over-budget");
 		return true;
 	}
+	/* whatever the phase: it costs as long as it is asked for */
+	if (next == PHASE_NEXT_NONE &&
+	    (f->paused_long || mono_since_ns(port->now, s->below.asked) > BELOW_AHEAD_MAX_NS)) {
+		search_below_stop(port, s, f->paused_long ? "congested" : NULL);
+		return true;
+	}
 	if (next != PHASE_NEXT_GIVE_UP && !is_long_unconfirmed(port, s, f))
 		return false;
 	search_below_stop(port, s, "unconfirmed");
 	s->cycle.begun = port->now;
+	search_enter(
+	    s, SEARCH_SWITCHING); /* so that it is given up if this is not confirmed, either */
 	return true;
 }
 
@@ -751,7 +762,10 @@ search_step(struct search_port *port, struct search *s, struct err *e)
 		case PHASE_NEXT_DECIDE:
 			s->cycle.checked = port->now;
 			rc = decide_cycle(port, s, e);
-			return rc == 0 ? search_below_ahead(port, s, e) : rc;
+			/* what is below is kept for the functions that are timed */
+			return rc == 0 && !search_functions_gather(s)
+			           ? search_below_ahead(port, s, e)
+			           : rc;
 		case PHASE_NEXT_SUSPEND:
 			search_enter(s, SEARCH_UNCONFIRMED);
 			break;

@@ -127,6 +127,18 @@ look(struct search_port *port, struct search *s, uint32_t to, int *rc, struct er
 	return true;
 }
 
+/* Of a wait for threads the other requests are recorded first (company_wait.h), and what another search looks for below would lower them: the limits of a
+ * node are for both. A unit may be called by one of its kind, so the labels of both units may be the same. */
+static bool
+company_first(const struct search_port *port, const struct gap *gap)
+{
+	uint8_t kind = labels_get(port->labels, gap->to)->kind;
+	struct mono since;
+
+	return gap->from_unit != gap->to_unit || kind == RECORD_UNIT_BEGIN || kind == RECORD_JOIN ||
+	       port->calls->company(port->owner, &since) == COMPANY_COMING;
+}
+
 int
 search_below_ahead(struct search_port *port, struct search *s, struct err *e)
 {
@@ -141,9 +153,8 @@ search_below_ahead(struct search_port *port, struct search *s, struct err *e)
 		look_no_longer(port, b);
 		rc = 0;
 	}
-	/* Of a wait for threads the other requests are recorded first (company_wait.h): the limits of a node are for both. */
 	if (rc != 0 || b->state != BELOW_NOT_BEGUN || !may || port->paused || port->backing_off ||
-	    s->at.gap.from_unit != s->at.gap.to_unit)
+	    company_first(port, &s->at.gap))
 		return rc;
 	b->gap = s->at.gap;
 	if (look(port, s, s->at.gap.to, &rc, e))
@@ -175,7 +186,11 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	bool is_for = is_for_below(port, s, v, to);
 
 	*rc = 0;
-	if (b->state != BELOW_NOT_BEGUN && !(is_for && is_about(b, &s->at.gap)))
+	/* ahead of it nodes could not look for a moment */
+	bool cut_off = b->state == BELOW_AHEAD && !b->looks &&
+	               below_list_requests(b->list) < BELOW_FEW;
+
+	if (b->state != BELOW_NOT_BEGUN && (cut_off || !(is_for && is_about(b, &s->at.gap))))
 		throw_away(port, b);
 	if (!is_for || (b->state == BELOW_NOT_BEGUN && (port->paused || port->backing_off)))
 		return false;

@@ -27,6 +27,8 @@ enum { BELOW_PLENTY = 150, BELOW_FEW = 30 };
 #define BELOW_MAX_NS INT64_C(30000000000)
 /* For hone-below to start, which costs more than what it does later: until then the overhead budget does not end it. */
 #define BELOW_START_NS INT64_C(6000000000)
+#define BELOW_AHEAD_MAX_NS \
+	(BELOW_START_NS + 2 * BELOW_MAX_NS) /* since it was asked for, whatever comes */
 
 /* After each decision: goes ahead if the edge that is measured now would be looked at and nothing stands in the way, throws away what is
  * about another one, and asks no longer when search_below_ready(). O(1), and as that. ERR_MEMORY. */

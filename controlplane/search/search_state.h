@@ -212,9 +212,10 @@ struct search {
 	struct layer_search layer;
 	struct search_cycle cycle;
 	struct final_edge final;
-	struct mono
-	    company_asked; /* since when its verdict waits for other requests to be recorded; 0: it does not */
-	bool company_known; /* they were when it was made */
+	/* Since when its verdict waits for other requests to be recorded, and when it is looked at again; 0: it does not wait. Known: they were when it
+	 * was made. */
+	struct mono company_asked, company_due;
+	bool company_known;
 	struct second_way second;
 	struct below_search below;
 	struct function_search

@@ -406,16 +406,6 @@ want_more(struct search *s, const struct verdict *v)
 		.put_off = s->final.put_off };
 }
 
-/* It is sure, and waits for something else: it is looked at again after some requests. */
-static void
-want_some(struct search *s, const struct verdict *v)
-{
-	search_set_task(s, TASK_FINAL_EDGE);
-	s->final.kind = v->kind;
-	s->final.wanted = v->traces + NEXT_PASSING;
-	s->final.open = false;
-}
-
 /* The smallest edge that had most of the problem, or the one that the search began with. */
 static const struct gap *
 larger_gap(const struct search *s)
@@ -612,13 +602,15 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 	const struct type_variance t = diagnosis_variance(port, s->diagnosis);
 	struct verdict now;
 	double now_effect = 0;
+	struct mono since;
 	uint32_t edge;
 	int rc = 0;
 
 	if (v == NULL || v->pool == POOL_STILL)
 		return 0;
-	/* what is known of the threads since then is less */
-	if (s->company_known && port->history != NULL && thread_history_is_partial(port->history))
+	/* what is known of the threads since then is less, or has just been forgotten */
+	if (s->company_known && (port->calls->company(port->owner, &since) != COMPANY_KNOWN ||
+				    mono_since_ns(port->now, since) < COMPANY_ENOUGH_NS))
 		return 0;
 	/* what waits between two units have is in pool_effect(), an edge inside a unit is not */
 	if (v->pool == POOL_NONE || !v->handed_over) {
@@ -642,7 +634,9 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 			return rc;
 		if (now.wait_cause == WAIT_STILL && refutes_still(&now))
 			now.wait_cause = WAIT_UNKNOWN;
-		rc = forest_verdict_wait(port->forest, v, &now) ? 0 : search_no_memory(s, e);
+		if (now.wait_cause != v->wait_cause || now.pool != v->pool)
+			rc = forest_verdict_wait(port->forest, v, &now) ? 0
+			                                                : search_no_memory(s, e);
 		free(now.wait_type);
 	}
 	forest_verdict_pool(port->forest, v, &now);
@@ -836,36 +830,48 @@ static int
 waits_for_company(
     bool *ret, const struct search_port *port, struct search *s, struct verdict *v, struct err *e)
 {
+	enum below_progress below = s->below.state;
 	struct company_facts f = { .awaited = v->handed_over && s->still == NULL &&
 		                              s->origin.problem != PROBLEM_SLOW &&
-		                              s->at.tail_ns <= 0 &&
-		                              s->below.state == BELOW_NOT_BEGUN && !port->paused &&
+		                              s->at.tail_ns <= 0 && !port->paused &&
 		                              !port->backing_off };
 	struct mono since;
 	int rc = 0;
 
 	*ret = false;
+	if (below == BELOW_GATHERING || below == BELOW_DONE) /* it has waited, or cannot */
+		return 0;
+	s->company_known = false;
 	if (!f.awaited || port->history == NULL)
 		return 0;
 	f.state = port->calls->company(port->owner, &since);
 	f.known_ns = mono_since_ns(port->now, since);
 	f.waited_ns = s->company_asked.ns != 0 ? mono_since_ns(port->now, s->company_asked) : 0;
-	if (f.state == COMPANY_KNOWN)
+	s->company_known = f.state == COMPANY_KNOWN;
+	if (s->company_known && f.known_ns >= COMPANY_ENOUGH_NS)
 		rc = find_wait(v, port, s, false, e);
 	f.named = v->wait_cause != WAIT_UNKNOWN;
-	s->company_known = f.state == COMPANY_KNOWN;
 	*ret = company_wait(&f);
 	if (s->company_asked.ns == 0)
 		s->company_asked = port->now;
 	return rc;
 }
 
-/* Most of the wait the threads work for other requests, which are all known: below the tracepoints is nothing that says more. */
+/* Its verdict could be made: it is looked at again after a while, of all requests that have come by then. */
+static void
+wait_on(const struct search_port *port, struct search *s, const struct verdict *v)
+{
+	search_set_task(s, TASK_FINAL_EDGE);
+	s->final.kind = v->kind;
+	s->company_due.ns = port->now.ns + COMPANY_LOOK_NS;
+}
+
+/* It is known what the threads did, all other requests being recorded: below the tracepoints is nothing that says more, and it would lower
+ * what is recorded. */
 static bool
 says_enough(const struct search *s, const struct verdict *v)
 {
-	return s->company_known && v->wait_cause == WAIT_OCCUPIED &&
-	       v->wait_share_low >= COMPANY_SAYS_ENOUGH;
+	return s->company_known && v->wait_cause != WAIT_UNKNOWN;
 }
 
 int
@@ -937,7 +943,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		if (s->final.again && v.share_low > 0)
 			rc = CONCLUDE_NARROW;
 		else if ((rc = waits_for_company(&waits, port, s, &v, e)) == 0 && waits)
-			want_some(s, &v);
+			wait_on(port, s, &v);
 		else if (rc == 0 &&
 			 (s->still != NULL || says_enough(s, &v) ||
 			     (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)))

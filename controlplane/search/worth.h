@@ -48,7 +48,8 @@ struct worth_facts {
 	bool
 	    apart; /* one of `worth` is of a slow group, of a tail, or of a pool that is not as usual */
 	double effect_min;
-	double most, saves; /* of these: the largest effect, and the largest verdict_saves() */
+	double most, second,
+	    saves; /* of these: the two largest effects of different edges, and the largest verdict_saves() */
 	double
 	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool,
 	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
@@ -61,7 +62,7 @@ struct worth_facts {
  *    of one that is not sure is: a small cause that is certain does not say that there is no large one.
  * 2. None of the sure ones is worth mending: RUN_NOTHING. So a small effect that is not sure is not told more loudly than one that is.
  * 3. One that is worth mending is apart: RUN_FOUND.
- * 4. The largest effect is less than VERDICT_ALONE times the least one, none would take VERDICT_SAVES times that away of the squared CV,
+ * 4. The largest effect is less than VERDICT_ALONE times the least one, the second one less than VERDICT_TWO times that, none would take VERDICT_SAVES times that away of the squared CV,
  *    and together they have less than VERDICT_TOGETHER times that (verdict_apart()): RUN_NOTHING. In healthy applications
  *    one edge has a third of the variance, or more while it is measured, and would take away less than that if it always took its median: the rest
  *    is everywhere.

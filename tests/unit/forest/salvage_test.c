@@ -238,7 +238,7 @@ nothing_is_ever_overwritten(void **state)
 	unlink(b.saved);
 	sql(b.place->path, "PRAGMA user_version = 99");
 	assert_int_equal(store_salvage(b.place->path, other, &n, &e), ERR_VERSION);
-	assert_non_null(strstr(e.text, "schema 99; this one knows up to 7"));
+	assert_non_null(strstr(e.text, "schema 99; this one knows up to 8"));
 	file_write(b.place->path, "[honed]\n", 8);
 	assert_int_equal(store_salvage(b.place->path, other, &n, &e), ERR_STORE);
 	assert_int_not_equal(access(other, F_OK), 0);

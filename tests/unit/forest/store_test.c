@@ -134,7 +134,7 @@ the_file_says_that_it_is_ours(void **state)
 	struct store *s = open_store(p->path);
 
 	assert_int_equal(sql_integer(p->path, "PRAGMA application_id"), 0x486f6e65);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 7);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 8);
 	assert_int_equal(sql_integer(p->path,
 			     "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"),
 	    1);
@@ -312,7 +312,7 @@ a_newer_schema_is_left_alone(void **state)
 	sql(p->path,
 	    "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; CREATE TABLE future (x)");
 	before = file_read(p->path, &len);
-	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 7");
+	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 8");
 	after = file_read(p->path, &len_after);
 	assert_int_equal(len, len_after);
 	assert_memory_equal(before, after, len);

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "analysis/thread_history_inside.h"
 #include "controlplane/engine/sampling.h"
 #include "controlplane/search/diagnose.h"
 #include "forest/forest.h"
@@ -96,8 +95,8 @@ step(struct world *w)
 	bool changed = false;
 
 	w->now.ns += COMPANY_EVERY_NS;
-	assert_int_equal(
-	    company_find(&w->company, &w->types, &w->nodes, w->sampler, w->labels, w->now, NULL),
+	assert_int_equal(company_find(&w->company, w->history, &w->types, &w->nodes, w->sampler,
+			     w->labels, w->now, NULL),
 	    0);
 	assert_int_equal(
 	    sampling_step(w->sampler, &w->types, &s, &w->company, false, w->now, &changed, NULL),
@@ -135,31 +134,79 @@ an_edge_inside_a_unit_has_no_company(void **state)
 	assert_int_equal(w->company.n, 0);
 }
 
+/* Events of the history, so many. */
+static void
+come(struct world *w, uint32_t n)
+{
+	struct event event = { .label = w->search.at.gap.to };
+	struct unit unit = { .count = 1, .fork = TRACE_NONE };
+	const struct trace t = { .nevents = 1, .nunits = 1, .events = &event, .units = &unit };
+
+	while (n-- > 0)
+		assert_int_equal(thread_history_add(w->history, &t, w->labels, NULL), 0);
+}
+
+static enum company_state
+state_of(const struct world *w)
+{
+	return company_state(&w->company, w->history, &w->types, w->sampler);
+}
+
+static void
+whole(struct world *w)
+{
+	company_whole(&w->company, w->history, &w->types, w->sampler, w->now);
+}
+
 static void
 the_history_begins_anew_once_all_are_recorded(void **state)
 {
 	struct world *w = *state;
 
-	thread_history_partial(w->history);
-	w->history->arrivals = w->history->nevents = w->history->partial = 3;
 	w->search.phase = SEARCH_WAITING;
 	step(w);
-	company_whole(&w->company, w->history, &w->types, w->sampler, w->now);
-	assert_int_equal(w->history->nevents, 3);
+	come(w, 3);
+	whole(w);
+	assert_true(thread_history_reaches(w->history, 1));
 	w->search.phase = SEARCH_GATHERING;
 	step(w);
-	assert_int_equal(
-	    company_state(&w->company, w->history, &w->types, w->sampler), COMPANY_COMING);
-	company_whole(&w->company, w->history, &w->types, w->sampler, w->now);
-	assert_int_equal(w->history->nevents, 0);
+	assert_int_equal(state_of(w), COMPANY_COMING);
+	whole(w);
+	assert_false(thread_history_reaches(w->history, 3));
 	assert_int_equal(w->company.since.ns, w->now.ns);
-	assert_int_equal(
-	    company_state(&w->company, w->history, &w->types, w->sampler), COMPANY_KNOWN);
-	/* once */
-	w->history->nevents = 2;
-	w->history->arrivals += 2;
-	company_whole(&w->company, w->history, &w->types, w->sampler, w->now);
-	assert_int_equal(w->history->nevents, 2);
+	assert_int_equal(state_of(w), COMPANY_KNOWN);
+	/* once: others, on other nodes, are never whole */
+	come(w, 2);
+	thread_history_partial(w->history);
+	whole(w);
+	assert_true(thread_history_reaches(w->history, 4));
+	assert_int_equal(state_of(w), COMPANY_KNOWN);
+}
+
+static void
+shares_that_come_and_go_do_not_clear_the_history_each_time(void **state)
+{
+	struct world *w = *state;
+	int64_t since_ns;
+
+	w->search.phase = SEARCH_WAITING;
+	step(w);
+	w->search.phase = SEARCH_GATHERING;
+	come(w, 1);
+	step(w);
+	whole(w);
+	since_ns = w->company.since.ns;
+	assert_true(since_ns > 0);
+	come(w, 1);
+	company_partial(&w->company, w->history);
+	assert_int_equal(state_of(w), COMPANY_COMING);
+	w->now.ns = since_ns + COMPANY_ANEW_NS - 1;
+	whole(w);
+	assert_int_equal(w->company.since.ns, since_ns);
+	w->now.ns++;
+	whole(w);
+	assert_int_equal(w->company.since.ns, w->now.ns);
+	assert_int_equal(state_of(w), COMPANY_KNOWN);
 }
 
 int
@@ -172,6 +219,8 @@ main(void)
 		    an_edge_inside_a_unit_has_no_company, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    the_history_begins_anew_once_all_are_recorded, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    shares_that_come_and_go_do_not_clear_the_history_each_time, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,11 @@ it_ends_at_its_deadline_whatever_is_known(void **state)
 	f.waited_ns++;
 	assert_false(company_wait(&f));
 	f.state = COMPANY_KNOWN;
+	assert_true(company_wait(&f)); /* what was known before has just been forgotten */
+	f.known_ns = COMPANY_ENOUGH_NS;
+	assert_false(company_wait(&f));
+	f.known_ns = 0;
+	f.waited_ns += COMPANY_ENOUGH_NS;
 	assert_false(company_wait(&f));
 }
 

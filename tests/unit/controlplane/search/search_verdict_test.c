@@ -134,7 +134,7 @@ a_wait_for_threads_waits_until_others_are_recorded_and_no_longer(void **state)
 	x.f.company = COMPANY_COMING;
 	judge(&x, VERDICT_PLACE);
 	assert_int_equal(x.s->phase, SEARCH_GATHERING);
-	assert_true(x.s->final.wanted > TRACES);
+	assert_int_equal(mono_since_ns(x.s->company_due, x.f.port.now), COMPANY_LOOK_NS);
 	x.f.port.now.ns += COMPANY_WAIT_NS - 1;
 	judge(&x, VERDICT_PLACE);
 	assert_int_equal(x.s->phase, SEARCH_GATHERING);

@@ -313,6 +313,7 @@ a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough(void **state)
 		.handed_over = true,
 		.pool = POOL_LONG,
 		.pool_low = 0.5,
+		.new_part = NAN,
 		.new_low = NAN,
 		.from = (char *)"a/hone:fork(x)",
 		.to = (char *)"b/hone:unit_begin(x)" };
@@ -324,6 +325,12 @@ a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough(void **state)
 	v.pool_low = NAN;
 	assert_false(verdict_sure(&v));
 	v.pool_low = 0.5;
+	v.new_part = 0.8; /* how much of it is new is what counts */
+	v.new_low = 0.1;
+	assert_false(verdict_sure(&v));
+	v.new_part = v.new_low = NAN;
+	v.pool = POOL_USUAL;
+	assert_false(verdict_sure(&v));
 	v.pool = POOL_NONE;
 	assert_false(verdict_sure(&v));
 }

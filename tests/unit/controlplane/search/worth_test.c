@@ -138,13 +138,17 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	struct worth_facts f = { .sure = 2, .worth = 1, .effect_min = 0.25 };
 	(void)state;
 
-	f.most = 0.49;
+	f.most = 0.46;
+	f.second = 0.39;
 	f.saves = 0.46;
 	f.together = 0.59;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
-	f.most = 0.51;
+	f.most = 0.48;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.most = 0.49;
+	f.most = 0.46;
+	f.second = 0.41;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+	f.second = 0.39;
 	f.saves = 0.48;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.saves = 0.46;
@@ -161,7 +165,7 @@ a_least_effect_that_is_large_leaves_room_for_what_is_apart(void **state)
 	struct worth_facts f = { .sure = 1, .worth = 1, .effect_min = 0.6, .most = 0.79 };
 	(void)state;
 
-	is(verdict_apart(VERDICT_ALONE, 0.25), 0.5);
+	is(verdict_apart(VERDICT_ALONE, 0.25), 0.47);
 	is(verdict_apart(VERDICT_ALONE, 0.6), 0.8);
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.81;
