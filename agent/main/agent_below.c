@@ -108,6 +108,7 @@ static void
 begin(struct agent *a, struct mono now)
 {
 	struct agent_below *b = &a->below;
+	struct mono before = b->began;
 	struct err e;
 	int socket;
 
@@ -120,6 +121,7 @@ begin(struct agent *a, struct mono now)
 			agent_log(a, LOG_WARN, "%s", e.text);
 		snprintf(b->trouble, sizeof b->trouble, "%s", e.text);
 		back_off(b, now);
+		b->began = before; /* nothing began: what it can do stays as unknown as it was */
 		return;
 	}
 	source_below_attach(b->source, socket, now);

@@ -305,6 +305,25 @@ a_starter_that_has_ended_is_asked_less_and_less_often(void **state)
 	end(&n);
 }
 
+static void
+one_that_could_do_nothing_is_tried_again_soon_after_a_start_that_failed(void **state)
+{
+	struct node n;
+	int to;
+	(void)state;
+
+	begin(&n);
+	assert_int_equal(turns(&n, 1), 1);
+	answer(&n, 0);
+	to = n.start.to;
+	n.start.to = 0;
+	assert_int_equal(turns(&n, 400), 0); /* the first try that fails is after 300 s */
+	assert_in_range(n.agent.below.retry_ns, 32 * SECOND, 60 * SECOND);
+	n.start.to = to;
+	assert_int_equal(turns(&n, 61), 1);
+	end(&n);
+}
+
 int
 main(void)
 {
@@ -314,6 +333,8 @@ main(void)
 		cmocka_unit_test(short_processes_whose_file_is_unknown_do_not_start_it_each_time),
 		cmocka_unit_test(one_that_dies_is_started_less_and_less_often_also_in_new_sessions),
 		cmocka_unit_test(a_starter_that_has_ended_is_asked_less_and_less_often),
+		cmocka_unit_test(
+		    one_that_could_do_nothing_is_tried_again_soon_after_a_start_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
