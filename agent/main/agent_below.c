@@ -423,6 +423,8 @@ below_source_closed(struct agent *a)
 	source_below_look(b->source, &s);
 	b->cpu_before_us += s.cpu_us;
 	b->source = NULL;
+	b->outside = 0; /* the next source counts anew */
+	b->outside_at.ns = 0;
 	kernel_source_closed(a);
 	forget_processes(b);
 	probes_ended(a, clock_mono());

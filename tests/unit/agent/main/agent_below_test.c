@@ -324,6 +324,26 @@ one_that_could_do_nothing_is_tried_again_soon_after_a_start_that_failed(void **s
 	end(&n);
 }
 
+static void
+a_new_session_is_not_taken_for_one_with_many_waits_outside_of_requests(void **state)
+{
+	struct node n;
+	(void)state;
+
+	begin(&n);
+	assert_int_equal(turns(&n, 1), 1);
+	say(&n, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+	say(&n, (struct below_message){ .kind = BELOW_SAMPLE,
+		    .sample = { .pid = 1, .tid = 1, .time_ns = n.now.ns, .weight_ns = 1 } });
+	turns(&n, 2);
+	assert_int_equal(n.agent.below.outside, 1);
+	close_session(&n);
+	open_session(&n);
+	turns(&n, 3);
+	assert_int_equal(n.agent.below.before_off.ns, 0);
+	end(&n);
+}
+
 int
 main(void)
 {
@@ -335,6 +355,8 @@ main(void)
 		cmocka_unit_test(a_starter_that_has_ended_is_asked_less_and_less_often),
 		cmocka_unit_test(
 		    one_that_could_do_nothing_is_tried_again_soon_after_a_start_that_failed),
+		cmocka_unit_test(
+		    a_new_session_is_not_taken_for_one_with_many_waits_outside_of_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
