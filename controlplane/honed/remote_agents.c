@@ -263,8 +263,11 @@ end_copy(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 		r->from = r->copy.follow.base;
 	if (r->copy.gone_before)
 		log_line(LOG_ERROR,
-		    "%s has no entry, though deciders have led: it was emptied or made anew. This decider goes on with what its own database has, which then takes the place of the others'",
-		    r->kafka.topics[TOPIC_FOREST]);
+		    "%s has no entry, though %s. This decider goes on with what its own database has, which then takes the place of the others'",
+		    r->kafka.topics[TOPIC_FOREST],
+		    r->copy.of_log
+			? "deciders have led: it was emptied or made anew"
+			: "a decider has written to hone.orders: it was emptied or made anew, or that decider ended before it wrote there");
 	else if (!r->forest_whole && !atomic_load(stop))
 		log_line(LOG_ERROR,
 		    "the copy of the forest does not have all that the former decider wrote: diagnoses and what was learned may be missing");
