@@ -158,10 +158,13 @@ standby_take(struct remote_agents *r, int wait_ms)
 	r->kafka.calls->release(&m);
 }
 
-/* A copy that is not whole takes over only if no other one does: the state that it begins with takes the place of theirs. */
+/* A copy that is not whole takes over only if no other one does: the state that it begins with takes the place of theirs. Where the log is gone, those
+ * whose database has rows of it come before those that have none. */
 static int64_t
 silence_needed_ns(const struct remote_agents *r)
 {
+	if (forest_copy_log_is_gone(&r->copy) && !r->copy.of_log)
+		return 3 * LEADER_SILENT_NS;
 	if (!forest_copy_whole(&r->copy))
 		return 2 * LEADER_SILENT_NS;
 	return r->leader.term > 0 ? LEADER_SILENT_NS : LISTEN_NS;
@@ -184,7 +187,7 @@ wait_for_term(struct remote_agents *r, const atomic_bool *stop, struct err *e)
 			forest_copy_ask(&r->copy, now);
 		if (r->leader.term > 0 && !told) {
 			log_line(LOG_INFO,
-			    "another decider leads (term %llu): this one stands by, and takes over when it has been silent for 5 s, or for 10 s if the copy is not whole",
+			    "another decider leads (term %llu): this one stands by, and takes over when it has been silent for 5 s, or for 10 s if the copy is not whole, or for 15 s if the log of the forest is gone and its database has nothing of it",
 			    (unsigned long long)r->leader.term);
 			told = true;
 		}
