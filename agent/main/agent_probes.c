@@ -87,13 +87,16 @@ longer_pause_ns(int64_t last_ns)
 	                                    : last_ns * 2;
 }
 
-/* hone-below has ended. If it gave nothing for programs whose file is unknown, a pause follows; a longer one if that was so not long before. */
+/* hone-below has ended. If it gave nothing for programs whose file is unknown, also since they had ended before, a pause follows; a longer one if that was
+ * so not long before. None while one is still to be listed: then it ended for another reason. */
 static void
-pause_lists(struct agent_probes *p, struct mono now)
+pause_lists(struct agent *a, struct mono now)
 {
+	struct agent_probes *p = &a->probes;
+
 	if (p->list_gave || mono_since_ns(now, p->fileless_after) > p->fileless_ns)
 		p->fileless_ns = 0;
-	if (p->list_fileless && !p->list_gave) {
+	if (p->list_fileless && !p->list_gave && inventory_unprobed(a->inventory, true) == 0) {
 		p->fileless_ns = longer_pause_ns(p->fileless_ns);
 		p->fileless_after.ns = now.ns + p->fileless_ns;
 	}
@@ -400,7 +403,7 @@ probes_ended(struct agent *a, struct mono now)
 	if (p->changes != NULL)
 		finish(a, true, now);
 	reconcile_forget(a->reconcile, RECONCILE_PROBES);
-	pause_lists(p, now);
+	pause_lists(a, now);
 	p->listing = p->open = p->npatterns = 0;
 	for (uint32_t i = 0; p->names != NULL && i < texts_count(p->names) && i < p->cap_states;
 	     i++)

@@ -344,6 +344,28 @@ a_new_session_is_not_taken_for_one_with_many_waits_outside_of_requests(void **st
 	end(&n);
 }
 
+static void
+a_program_that_was_not_listed_when_it_died_needs_no_pause(void **state)
+{
+	static const struct inventory_process p = { "long", 1000, false, true, 0 };
+	struct node n;
+	struct err e;
+	(void)state;
+
+	begin(&n);
+	assert_int_equal(turns(&n, 1), 1);
+	answer(&n, BELOW_CAN_PROBES);
+	assert_int_equal(inventory_run(n.agent.inventory, &p, 1, &e), 0);
+	assert_true(tenth(&n));
+	close(n.peer); /* before it has said anything */
+	n.peer = -1;
+	tenth(&n);
+	assert_int_equal(n.agent.probes.fileless_ns, 0);
+	assert_int_equal(turns_playing(&n, 20), 1);
+	assert_int_equal(inventory_unprobed(n.agent.inventory, true), 0);
+	end(&n);
+}
+
 int
 main(void)
 {
@@ -355,6 +377,7 @@ main(void)
 		cmocka_unit_test(a_starter_that_has_ended_is_asked_less_and_less_often),
 		cmocka_unit_test(
 		    one_that_could_do_nothing_is_tried_again_soon_after_a_start_that_failed),
+		cmocka_unit_test(a_program_that_was_not_listed_when_it_died_needs_no_pause),
 		cmocka_unit_test(
 		    a_new_session_is_not_taken_for_one_with_many_waits_outside_of_requests),
 	};
