@@ -260,6 +260,16 @@ knows_what_was_on(const struct forest *f, const struct forest *want)
 	assert_null(forest_switched_next(f, NULL, &of));
 }
 
+/* With sanitizers only some of the writes: also those just before a cycle is acknowledged, after which the next one may be safe. */
+static bool
+is_tried(const struct recording *r, uint32_t end)
+{
+	for (uint32_t i = 1; i <= CYCLES; i++)
+		if (end + 1 == r->acknowledged_at[i])
+			return true;
+	return end % SANITIZED_STRIDE == r->n % SANITIZED_STRIDE;
+}
+
 static void
 after_a_power_failure_at_each_write_all_that_was_acknowledged_is_there(void **state)
 {
@@ -273,7 +283,9 @@ after_a_power_failure_at_each_write_all_that_was_acknowledged_is_there(void **st
 	rng_seed(&chance.rng, 11);
 	for (uint32_t i = 0; i <= CYCLES; i++)
 		want[i] = played(i);
-	for (uint32_t end = r->n % SANITIZED_STRIDE; end <= r->n; end += SANITIZED_STRIDE) {
+	for (uint32_t end = 0; end <= r->n; end++) {
+		if (!is_tried(r, end))
+			continue;
 		while (acknowledged < CYCLES && r->acknowledged_at[acknowledged + 1] <= end)
 			acknowledged++;
 		for (size_t draw = 0; draw < DRAWS; draw++) {
