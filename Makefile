@@ -269,7 +269,7 @@ scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,kill report recovery check map below_agent agent bad_peer otel matrix budget redis otel_gate otel_nodes overrun \
 	kernel_requests hostile probes below_sampled tls deep)
 SHOPS     := $(call scenario_files,questions demo alerts overhead)
-PAIRED    := $(call scenario_files,news soak web below states kernel_record annotate)
+PAIRED    := $(call scenario_files,news company soak web below states kernel_record annotate)
 ALONE     := $(call scenario_files,kernel_live switches burst clock cost source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
