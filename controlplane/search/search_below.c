@@ -184,12 +184,11 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 	uint32_t to = group->shape.edges[edge].to;
 	struct below_search *b = &s->below;
 	bool is_for = is_for_below(port, s, v, to);
-
-	*rc = 0;
 	/* ahead of it nodes could not look for a moment */
 	bool cut_off = b->state == BELOW_AHEAD && !b->looks &&
 	               below_list_requests(b->list) < BELOW_FEW;
 
+	*rc = 0;
 	if (b->state != BELOW_NOT_BEGUN && (cut_off || !(is_for && is_about(b, &s->at.gap))))
 		throw_away(port, b);
 	if (!is_for || (b->state == BELOW_NOT_BEGUN && (port->paused || port->backing_off)))
