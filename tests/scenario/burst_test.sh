@@ -22,8 +22,9 @@ end() {
 }
 trap end EXIT
 
+# Without hone-below: its records would be counted with those that the program has written.
 agent_start() {
-	"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=ipc://$D/agents.sock" -o agent.run_dir=$RUN \
+	"$O/bin/hone-agent" -o below.enabled=no -o agent.node=n1 -o "controller.url=ipc://$D/agents.sock" -o agent.run_dir=$RUN \
 		-o tracer.sub_buffers=8 -o tracer.sub_buffer_size=16KiB -o tracer.switch_timer=50ms -o tracer.added_sub_buffer_size=16KiB \
 		-o status.every=100ms "$@" 2>> "$D/agent.log" &
 	AGENT=$!
