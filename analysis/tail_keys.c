@@ -16,10 +16,16 @@ struct valued {
 	uint32_t sample;
 };
 
-struct tail_division {
+struct divided_samples {
 	uint32_t nslow, nusual;
 	bool *slow; /* [n], by sample */
 };
+
+static double
+time_of(const struct sample *s, uint32_t edge)
+{
+	return edge == TAIL_KEYS_WHOLE ? (double)s->total_ns : s->edges_ns[edge];
+}
 
 /* ---- one key ---- */
 
@@ -45,7 +51,7 @@ consider(struct tail_key *best, enum tail_has has, double value, double slow, do
 
 /* The largest difference of one key, whose values are in their order. */
 static struct tail_key
-largest_of(const struct valued *v, uint32_t n, bool ordered, const struct tail_division *d)
+largest_of(const struct valued *v, uint32_t n, bool ordered, const struct divided_samples *d)
 {
 	struct tail_key best = { .nslow = d->nslow, .nusual = d->nusual };
 	double all_slow = 0, all_usual = 0, slow = 0, usual = 0;
@@ -108,7 +114,7 @@ apart(const struct tail_key *k)
 }
 
 static double
-largest_of_all(const struct key_values *v, uint32_t nkeys, const struct tail_division *d)
+largest_of_all(const struct key_values *v, uint32_t nkeys, const struct divided_samples *d)
 {
 	double most = 0;
 
@@ -121,7 +127,7 @@ largest_of_all(const struct key_values *v, uint32_t nkeys, const struct tail_div
 }
 
 static void
-shuffle(struct tail_division *d, struct rng *rng)
+shuffle(struct divided_samples *d, struct rng *rng)
 {
 	uint32_t n = d->nslow + d->nusual;
 
@@ -135,7 +141,7 @@ shuffle(struct tail_division *d, struct rng *rng)
 }
 
 static double
-chance_of(double most, const struct key_values *v, uint32_t nkeys, struct tail_division *d,
+chance_of(double most, const struct key_values *v, uint32_t nkeys, struct divided_samples *d,
     uint32_t rounds, uint64_t seed)
 {
 	uint32_t as_large = 0;
@@ -165,13 +171,64 @@ preferred(const struct group *g, uint32_t b, uint32_t a, uint32_t token)
 	                          : distance(y->token, token) < distance(x->token, token);
 }
 
+/* ---- the division ---- */
+
+/* Of times in their order: the best limit; NAN, if it does not divide them enough. */
+static double
+best_limit(uint32_t *nslow, const struct valued *v, const struct strata *s)
+{
+	double n = 0, sum = 0, m2 = 0, below = 0, below_sum = 0, most = 0, limit = NAN;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		double w = strata_weight(s, v[i].sample), d = v[i].value - (n > 0 ? sum / n : 0);
+
+		m2 += w * d * d * n / (n + w);
+		n += w;
+		sum += w * v[i].value;
+	}
+	for (uint32_t i = 0; i + 1 < s->n; i++) {
+		double w = strata_weight(s, v[i].sample), between, apart_ns;
+
+		below += w;
+		below_sum += w * v[i].value;
+		if (v[i + 1].value == v[i].value || n - below > TAIL_KEYS_FEW_MAX * n)
+			continue;
+		apart_ns = (sum - below_sum) / (n - below) - below_sum / below;
+		between = below * (n - below) / n * apart_ns * apart_ns;
+		if (between > most) {
+			most = between;
+			limit = v[i].value;
+			*nslow = s->n - 1 - i;
+		}
+	}
+	return most >= TAIL_KEYS_DIVIDES_MIN * m2 ? limit : NAN;
+}
+
 int
-tail_key_of(struct tail_key *ret, const struct group *g, double tail_ns, uint32_t token,
-    double p_max, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
+tail_division(double *ret, uint32_t *nslow, const struct group *g, uint32_t edge, uint64_t seed,
+    struct arena *a, struct err *e)
+{
+	struct strata s;
+	struct valued *v;
+
+	assert(edge == TAIL_KEYS_WHOLE || edge < g->shape.nedges);
+	if (strata_of(&s, g, seed, a) != 0 || (v = arena_alloc(a, (s.n + 1) * sizeof *v)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory to divide the requests of a group");
+	for (uint32_t i = 0; i < s.n; i++)
+		v[i] = (struct valued){ time_of(s.samples[i], edge), i };
+	qsort(v, s.n, sizeof *v, by_value);
+	*nslow = 0;
+	*ret = best_limit(nslow, v, &s);
+	return 0;
+}
+
+int
+tail_key_of(struct tail_key *ret, const struct group *g, uint32_t edge, double above_ns,
+    uint32_t token, double p_max, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
 	struct key_values *v = arena_calloc(a, g->nkeys + 1, sizeof *v);
 	struct tail_key *largest = arena_calloc(a, g->nkeys + 1, sizeof *largest), best = { 0 };
-	struct tail_division d = { 0 };
+	struct divided_samples d = { 0 };
 	struct strata s;
 	double most = 0;
 
@@ -180,7 +237,7 @@ tail_key_of(struct tail_key *ret, const struct group *g, double tail_ns, uint32_
 	    (d.slow = arena_calloc(a, s.n + 1, sizeof *d.slow)) == NULL)
 		goto no_memory;
 	for (uint32_t i = 0; i < s.n; i++) {
-		d.slow[i] = (double)s.samples[i]->total_ns > tail_ns;
+		d.slow[i] = time_of(s.samples[i], edge) > above_ns;
 		d.nslow += d.slow[i];
 	}
 	d.nusual = s.n - d.nslow;

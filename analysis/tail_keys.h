@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the slowest requests of a group have that its others have not. Pure functions. */
+/* What the slowest requests of a group have that its others have not: slow as a whole, or in one edge. Pure functions. */
 #ifndef ANALYSIS_TAIL_KEYS_H
 #define ANALYSIS_TAIL_KEYS_H
 
@@ -26,8 +26,23 @@ struct tail_key {
 	uint32_t nslow, nusual; /* requests that were compared */
 };
 
+/* Few requests take most of what an edge varies by: they are TAIL_KEYS_FEW_MAX of all at most, and TAIL_KEYS_DIVIDES_MIN of its variance lies between
+ * them and the others. (Of times with an exponential distribution the best division has 0.65.) */
+#define TAIL_KEYS_FEW_MAX 0.25
+#define TAIL_KEYS_DIVIDES_MIN 0.7
+
+enum { TAIL_KEYS_WHOLE = UINT32_MAX }; /* in place of an edge: the response time */
+
 /*
- * Requests slower than tail_ns are compared with the others: for each key, and each of its values, the
+ * The time in the edge that divides its requests into few slow ones and the others, so that as much as possible of its variance lies between the two (the
+ * division of Otsu, IEEE Trans. Systems, Man, and Cybernetics 9, 1979); NAN: they are not few, or it does not lie between them. In ns; slower ones take
+ * longer than that, *nslow samples. Uses the arena for temporary memory. O(samples log samples). ERR_MEMORY.
+ */
+int tail_division(double *ret, uint32_t *nslow, const struct group *g, uint32_t edge, uint64_t seed,
+    struct arena *a, struct err *e);
+
+/*
+ * Requests that take longer than above_ns in the edge, or as a whole, are compared with the others: for each key, and each of its values, the
  * share of the slow requests that have it less that of the others (of numbers also those with at
  * least, or at most, this value). A missing value is none.
  *
@@ -44,7 +59,7 @@ struct tail_key {
  * Uses the arena for temporary memory. O(keys x samples x (rounds + log samples)): 10 ms for 20 keys,
  * 640 samples, 199 rounds. ERR_MEMORY.
  */
-int tail_key_of(struct tail_key *ret, const struct group *g, double tail_ns, uint32_t token,
-    double p_max, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e);
+int tail_key_of(struct tail_key *ret, const struct group *g, uint32_t edge, double above_ns,
+    uint32_t token, double p_max, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e);
 
 #endif

@@ -29,8 +29,8 @@ def judge(run):
         run[part] = judged.get(part)
     run["key_right"] = judged.get("key")
     run.update((f"below_{part}", (judged.get("below") or {}).get(part)) for part in BELOW)
-    key = verdict and verdict["key"]
-    run["key"] = key["name"] if key and key["name"] else None
+    key, few = verdict and verdict["key"], verdict and verdict.get("few")
+    run["key"] = key["name"] if key and key["name"] else few["has"]["key"] if few else None
     others = run.get("others") or {}
     before, during = others.get("before_p50_ms"), others.get("during_p50_ms")
     run["slower"] = during / before if before and during else None

@@ -638,13 +638,19 @@ put_slow_requests(struct buf *out, const json_t *run, const json_t *v)
 void
 verdict_tail_put(struct buf *out, const json_t *v)
 {
-	const json_t *has = json_object_get(json_object_get(v, "tail"), "has");
+	const json_t *few = json_object_get(v, "few"),
+		     *has = json_object_get(
+			 json_is_object(few) ? few : json_object_get(v, "tail"), "has");
 
 	if (!json_is_object(has))
 		return;
-	buf_printf(out,
-	    "%.0f %% of the slow requests have %s %s %s, and %.0f %% of the others (p = %.2g)",
-	    number_of(has, "slow") * 100, member(has, "key"),
+	buf_printf(out, "%.0f %% of the ", number_of(has, "slow") * 100);
+	if (json_is_object(few))
+		buf_printf(out, "%.0f requests that take over %.4g ms there have ",
+		    number_of(few, "requests"), number_of(few, "above_ms"));
+	else
+		buf_printf(out, "slow requests have ");
+	buf_printf(out, "%s %s %s, and %.0f %% of the others (p = %.2g)", member(has, "key"),
 	    is_word(has, "is", "at-least")  ? ">="
 	    : is_word(has, "is", "at-most") ? "<="
 					    : "=",

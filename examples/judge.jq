@@ -21,14 +21,14 @@
 # A verdict without a place (a spread, a type) has no edge: $name is null.
 def at($labels; $name): any($labels[]; . as $l | $l == $name or ($l | endswith("/*")) and ($name // "" | startswith($l[:-1])));
 def keys_of($c): if $c.key == null then [] elif ($c.key | type) == "array" then $c.key else [$c.key] end;
-def key_right($c; $v): keys_of($c) as $keys | ($v.key.name // "") as $name |
+def key_right($c; $v): keys_of($c) as $keys | ($v.key.name // $v.few.has.key // "") as $name |
   ($keys | length) == 0 or any($keys[]; . as $k | $name == $k or ($name | startswith($k + " of ")));
 def place_why_not($c; $v):
   if at($c.from; $v.edge.from) | not then "the edge begins at \($v.edge.from), not at \($c.from | join(" or "))"
   elif at($c.to; $v.edge.to) | not then "the edge ends at \($v.edge.to), not at \($c.to | join(" or "))"
   else null end;
 def why_not($c; $v): place_why_not($c; $v) //
-  if key_right($c; $v) then null else "the key is \($v.key.name // "none"), not \(keys_of($c) | join(" or "))" end;
+  if key_right($c; $v) then null else "the key is \($v.key.name // $v.few.has.key // "none"), not \(keys_of($c) | join(" or "))" end;
 
 def function: split(";")[0] | split("() at ")[0];
 def below_right($want; $below): {

@@ -145,6 +145,8 @@ struct verdict {
 	/* CAPTURED: `traces` are the requests that were captured with all tracepoints, tail_requests of them slow ones, beyond tail_ns; `share` is
 	 * the share of the slow ones that have more than half of their excess in the edge, with its exact interval; and tail_p the probability
 	 * that this is by chance (controlplane/search/captured.h). */
+	/* Neither of these: tail_requests of `traces` take longer than tail_ns in the edge, and most of what that varies by lies between them and the
+	 * others, as far as tail_key says what they have; else 0. */
 	/* [6] What slow requests have that the others have not: a key with this value (tail_has: or at least, or
 	 * at most; enum tail_has), the shares of both that have it, and the probability that this is by
 	 * chance. tail_key "": nothing is known. */

@@ -79,12 +79,18 @@ final_step(const struct final_facts *f)
 	/* 3 */
 	if (f->deadline_passed && f->traces >= NEXT_FEW && f->can_take_back)
 		return FINAL_TAKE_BACK;
-	/* 4 and 5 */
-	return f->deadline_passed ? FINAL_END : FINAL_WAIT;
+	/* 4 */
+	if (f->deadline_passed)
+		return FINAL_END;
+	/* 5 and 6 */
+	return !f->looked && f->found && f->traces >= NEXT_CLEAR && f->traces >= f->wanted &&
+	               f->passing >= NEXT_PASSING
+	           ? FINAL_LOOK
+	           : FINAL_WAIT;
 }
 
-enum verdict_step
-verdict_step(const struct verdict_facts *f)
+static enum verdict_step
+step_of_verdict(const struct verdict_facts *f)
 {
 	double least = DECIDE_OF_ROOT_MIN * f->root_share;
 	bool less = f->share < least,
@@ -93,31 +99,44 @@ verdict_step(const struct verdict_facts *f)
 	bool gone = f->carries < VERDICT_GONE_MAX * f->carried_found;
 	bool many_soon = !f->put_off && f->traces < DECIDE_MANY && f->traces * 3 >= DECIDE_MANY * 2;
 
-	assert(f->share_low <= f->share_high);
-	/* 1 */
+	/* 2 */
 	if ((less || contradicted || gone) && f->traces < DECIDE_MANY && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
-	/* 2 */
+	/* 3 */
 	if (contradicted && !f->can_take_back)
 		return VERDICT_STEP_END;
-	/* 3 */
+	/* 4 */
 	if (contradicted)
 		return VERDICT_STEP_TAKE_BACK;
-	/* 4 */
+	/* 5 */
 	if (gone)
 		return VERDICT_STEP_GONE;
-	/* 5 */
+	/* 6 */
 	if (!f->sure && (!f->deadline_passed || !f->patience_passed || many_soon))
 		return VERDICT_STEP_MORE;
-	/* 6 */
-	if ((f->worth_open || f->calm) && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)
-		return VERDICT_STEP_MORE;
 	/* 7 */
-	if (f->effective < VERDICT_EFFECTIVE_MIN && f->traces < VERDICT_DEPENDENT_TRACES &&
+	if ((f->worth_open || f->few_open || f->calm) && f->traces < VERDICT_WORTH_TRACES &&
 	    !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 8 */
+	if (f->effective < VERDICT_EFFECTIVE_MIN && f->traces < VERDICT_DEPENDENT_TRACES &&
+	    !f->deadline_passed)
+		return VERDICT_STEP_MORE;
+	/* 9 */
 	return VERDICT_STEP_KEEP;
+}
+
+enum verdict_step
+verdict_step(const struct verdict_facts *f)
+{
+	enum verdict_step step = step_of_verdict(f);
+
+	assert(f->share_low <= f->share_high);
+	/* 1 */
+	if (f->look && (step != VERDICT_STEP_KEEP || f->share_low < VERDICT_CLEAR_MIN ||
+			   f->effective < VERDICT_EFFECTIVE_MIN))
+		return VERDICT_STEP_WAIT;
+	return step;
 }
 
 bool

@@ -18,6 +18,7 @@ enum {
 	NEXT_PLENTY = DECIDE_PLENTY, /* traces that a verdict rests on ... */
 	NEXT_PASSING = 30,           /* ... and of these, those that pass the edge */
 	NEXT_FEW = 5,                /* the same after the deadline */
+	NEXT_CLEAR = 60,             /* traces of which a clear verdict needs no more */
 	NEXT_SPREADS_MAX = 2,        /* cuts in a row without a part that takes over */
 	NEXT_EXPLORED_MIN = 50       /* traces that teach the space what was explored */
 };
@@ -99,17 +100,20 @@ struct next_step next_step(const struct next_facts *f);
 
 enum final_step {
 	FINAL_WAIT,
+	FINAL_LOOK, /* conclude if the verdict is clear */
 	FINAL_CONCLUDE,
 	FINAL_TAKE_BACK, /* the path with the gap as one edge did not come back, but requests did: measure a
 	                    larger edge */
 	FINAL_END /* the path with the gap as one edge did not come back */
 };
 struct final_facts {
-	bool found;         /* a group has the gap as one edge */
-	uint64_t traces;    /* of all groups */
-	uint64_t passing;   /* of these, those that pass the gap, as one edge or not */
-	uint64_t wanted;    /* twice as many as when it was measured last; 0: it was not */
-	bool open;          /* its interval held 0 then */
+	bool found;       /* a group has the gap as one edge */
+	uint64_t traces;  /* of all groups */
+	uint64_t passing; /* of these, those that pass the gap, as one edge or not */
+	uint64_t wanted;  /* twice as many as when it was measured last; 0: it was not */
+	bool open;        /* its interval held 0 then */
+	bool
+	    looked; /* it was looked at whether it is clear, or is not to be: a tail, or an edge that the search did not narrow to */
 	bool can_take_back; /* there is a larger edge to go back to */
 	bool deadline_passed;
 };
@@ -120,7 +124,9 @@ struct final_facts {
  * 2. The deadline has passed, and NEXT_FEW pass the edge: conclude.
  * 3. The deadline has passed, NEXT_FEW traces came, and there is a larger edge: take back.
  * 4. The deadline has passed: end.
- * 5. Wait.
+ * 5. NEXT_CLEAR traces, as many as wanted, and NEXT_PASSING of them pass the edge, and it was not looked at yet: look. Of an edge that has nearly
+ *    all of the problem, more requests say the same again.
+ * 6. Wait.
  */
 enum final_step final_step(const struct final_facts *f);
 
@@ -128,11 +134,14 @@ enum final_step final_step(const struct final_facts *f);
 
 enum verdict_step {
 	VERDICT_STEP_KEEP,
+	VERDICT_STEP_WAIT,      /* it is not clear: judge again with NEXT_PLENTY traces */
 	VERDICT_STEP_MORE,      /* judge again with twice as many traces */
 	VERDICT_STEP_TAKE_BACK, /* measure the edge that the search came from */
 	VERDICT_STEP_END,       /* without a verdict: contradicted */
 	VERDICT_STEP_GONE       /* without a verdict: the problem went away */
 };
+/* The lower end of a clear share. */
+#define VERDICT_CLEAR_MIN 0.5
 /* A problem that is less than this share of what it was, as a covariance or a mean, went away. */
 #define VERDICT_GONE_MAX 0.1
 /* More traces than these are not waited for to see whether a verdict is worth mending. */
@@ -153,7 +162,9 @@ struct verdict_facts {
 	double effective; /* how many independent ones these are worth */
 	bool deadline_passed;
 	bool patience_passed; /* search_patience_ns() has passed, too */
-	bool put_off;         /* the deadline was, for step 5 */
+	bool put_off;         /* the deadline was, for step 6 */
+	bool look;            /* FINAL_LOOK */
+	bool few_open;        /* few requests have the problem: too few to say what they have */
 };
 /*
  * What led to the edge was measured at other times, with other tracepoints enabled; the last
@@ -163,19 +174,21 @@ struct verdict_facts {
  * Shares alone do not show that a problem went away: what is left has shares, too. It is gone when
  * the edge carries less than VERDICT_GONE_MAX of what it carried.
  *
- * 1. Its share is below that, or it is contradicted or gone, by fewer than DECIDE_MANY traces, before the deadline: more traces.
+ * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN, as many independent traces as step 8 asks for say so, and none
+ *    of steps 2 to 8 asks for anything else.
+ * 2. Its share is below that, or it is contradicted or gone, by fewer than DECIDE_MANY traces, before the deadline: more traces.
  *    Requests that wait in the same queue depend on each other for longer than the interval knows.
- * 2. Contradicted, and there is no larger edge to go back to: end.
- * 3. Contradicted: take back.
- * 4. Gone: end.
- * 5. Not sure, and before the deadline, or before there was time for enough traces: more traces. Of a path that two requests a second
+ * 3. Contradicted, and there is no larger edge to go back to: end.
+ * 4. Contradicted: take back.
+ * 5. Gone: end.
+ * 6. Not sure, and before the deadline, or before there was time for enough traces: more traces. Of a path that two requests a second
  *    take, 40 come until the deadline, and one of them may have most of what they vary by. After it, too, once, if by their pace so far
  *    there will be DECIDE_MANY in half as long again: what fewer say of the effect is no answer.
- * 6. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, or they have less of the problem than all
- *    requests since the diagnosis began, before the deadline: more.
- * 7. By fewer than VERDICT_DEPENDENT_TRACES, they are worth fewer than VERDICT_EFFECTIVE_MIN independent ones,
+ * 7. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, or what few slow ones have, or they have less of the problem than
+ *    all requests since the diagnosis began, before the deadline: more.
+ * 8. By fewer than VERDICT_DEPENDENT_TRACES, they are worth fewer than VERDICT_EFFECTIVE_MIN independent ones,
  *    before the deadline: more. In so short a time one burst in one queue has most of what varies.
- * 8. Keep.
+ * 9. Keep.
  */
 enum verdict_step verdict_step(const struct verdict_facts *f);
 

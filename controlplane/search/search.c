@@ -182,6 +182,8 @@ final_facts_of(const struct search *s, const struct measured *m, const struct gr
 		.wanted = s->at.tail_ns > 0 ? tail_requests(s, DECIDE_SLOW_PLENTY)
 		                            : s->final.wanted,
 		.open = s->at.tail_ns <= 0 && s->final.open,
+		.looked = s->final.looked || s->final.kind != VERDICT_PLACE || s->second.begun ||
+		          s->at.tail_ns > 0,
 		.can_take_back = can_take_back(s),
 		.deadline_passed = s->cycle.deadline_passed };
 }
@@ -230,6 +232,7 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 	struct final_facts f;
 	struct measured m;
 	struct group *group;
+	enum final_step step;
 	uint32_t edge;
 	int rc;
 
@@ -241,7 +244,10 @@ measure_final_edge(struct search_port *port, struct search *s, struct err *e)
 		return rc;
 	group = largest_with_edge(&m, &s->at.gap, &edge);
 	f = final_facts_of(s, &m, group);
-	switch (final_step(&f)) {
+	step = final_step(&f);
+	s->final.look = step == FINAL_LOOK;
+	switch (step) {
+	case FINAL_LOOK:
 	case FINAL_CONCLUDE:
 		return conclude_cycle(port, s, group, edge, s->final.kind, e);
 	case FINAL_TAKE_BACK:

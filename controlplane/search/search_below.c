@@ -270,6 +270,16 @@ stands_out(const struct search_port *port, const struct below_finding *f)
 	       top->share >= port->settings.isolate_min * f->share;
 }
 
+/* Fewer requests say it, too. */
+static bool
+is_clear(const struct search_port *port, const struct below_finding *f)
+{
+	const struct edge_share *top = &f->caused[f->top];
+
+	return f->top != BELOW_UNKNOWN && top->share >= BELOW_MOST * f->share &&
+	       top->interval.low >= port->settings.isolate_min * f->share;
+}
+
 /*
  * Shares of the variance of rare, clustered requests have intervals from 0 to 100 %, though each slow request has the state and no other one. So
  * what slow requests have more of tells it, too: the state has isolate_min of their difference in the edge, with the lower end of its
@@ -332,8 +342,12 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 	    mono_since_ns(port->now, b->begun) > BELOW_MAX_NS ||
 	    !port->calls->below(port->owner, b->service, missing))
 		return 1;
-	if (n < b->wanted)
-		return 0;
+	if (n < b->wanted) {
+		if (n < BELOW_CLEAR || b->looked || !search_below_gathers(s))
+			return 0;
+		b->looked = true;
+		return (rc = find(&f, port, s, e)) != 0 ? rc : is_clear(port, &f) && agrees(s, &f);
+	}
 	if ((rc = find(&f, port, s, e)) != 0)
 		return rc;
 	b->wanted = 2 * n < BELOW_REQUESTS_MAX ? 2 * n : BELOW_REQUESTS_MAX;

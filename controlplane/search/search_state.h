@@ -156,6 +156,7 @@ struct final_edge {
 	bool again;             /* it is narrowed once more, if it has the problem */
 	bool open;              /* its interval held 0 when it was measured last */
 	bool put_off;           /* its deadline was, as it was not sure: verdict_step() */
+	bool look, looked; /* FINAL_LOOK: it is concluded with that; it was, and was not clear */
 };
 
 /* Its first way was contradicted or hidden, and it narrows once more. */
@@ -181,6 +182,7 @@ struct below_search {
 	struct mono begun;       /* when it was asked for, or the first record came */
 	bool seen, timed;        /* a record came; `begun` is when that was seen */
 	uint32_t wanted; /* requests after which it is looked at whether a state stands out */
+	bool looked;     /* it was looked at whether one is clear */
 	/* Why there is nothing, or what a node cannot say; "": there is all, or it was not to be. */
 	char missing[BELOW_WHY_MAX + 1];
 };

@@ -275,6 +275,34 @@ kept_text(const struct group *g, double value)
 	return texts_get(g->texts, (uint32_t)value);
 }
 
+/* What requests that take longer than v->tail_ns in the edge of the population, or as a whole, have that the others have not. 1: something; 0; or a negative
+ * code. */
+static int
+find_slow_key(struct verdict *v, struct buf *name, struct buf *value,
+    const struct search_port *port, const struct search *s, const struct final_edge_of *x,
+    uint32_t edge, struct err *e)
+{
+	const struct group *all = &x->all.group;
+	struct tail_key k;
+	int rc = tail_key_of(&k, all, edge, v->tail_ns, x->group->shape.edges[x->edge].from_token,
+	    0.01, ROUNDS_TAIL_KEY, s->diagnosis->seed, port->scratch, e);
+
+	if (rc != 0 || k.key == UINT32_MAX)
+		return rc;
+	key_print(all, &all->keys[k.key], port->labels, name);
+	if (all->keys[k.key].type == VALUE_TEXT)
+		buf_printf(value, "%s", kept_text(all, k.value));
+	else
+		buf_printf(value, "%.15g", k.value);
+	if (edge != TAIL_KEYS_WHOLE)
+		v->tail_requests = k.nslow;
+	v->tail_has = k.has;
+	v->tail_with = k.slow;
+	v->tail_without = k.usual;
+	v->tail_p = k.p;
+	return 1;
+}
+
 /* What the slow requests of a tail have that the others have not, and how much of the variance they carry. */
 static int
 find_tail(struct verdict *v, struct buf *name, struct buf *value, const struct search_port *port,
@@ -283,7 +311,6 @@ find_tail(struct verdict *v, struct buf *name, struct buf *value, const struct s
 	const struct diagnosis *d = s->diagnosis;
 	const struct group *all = &x->all.group;
 	const struct sketch *times;
-	struct tail_key k;
 	int rc;
 
 	if (s->at.tail_ns <= 0)
@@ -294,19 +321,37 @@ find_tail(struct verdict *v, struct buf *name, struct buf *value, const struct s
 	v->tail_ns = s->at.tail_ns;
 	v->tail_requests = all->ntail;
 	v->tail_carries = tail_carries(times, d->tail.quantile);
-	rc = tail_key_of(&k, all, s->at.tail_ns, x->group->shape.edges[x->edge].from_token, 0.01,
-	    ROUNDS_TAIL_KEY, d->seed, port->scratch, e);
-	if (rc != 0 || k.key == UINT32_MAX)
+	rc = find_slow_key(v, name, value, port, s, x, TAIL_KEYS_WHOLE, e);
+	return rc < 0 ? rc : 0;
+}
+
+/* Not of a tail: what the few requests have that take long in the edge, where these have most of what it varies by, and no key explains all of it. */
+static int
+find_few(struct verdict *v, struct buf *name, struct buf *value, const struct search_port *port,
+    const struct search *s, const struct final_edge_of *x, struct err *e)
+{
+	const struct group *all = &x->all.group;
+	uint32_t nslow;
+	double above_ns;
+	int rc;
+
+	if (s->at.tail_ns > 0 || s->at.by_latency || v->kind == VERDICT_SPREAD || v->key[0] != '\0')
+		return 0;
+	rc = tail_division(&above_ns, &nslow, all, 0, s->diagnosis->seed, port->scratch, e);
+	if (rc != 0 || isnan(above_ns))
 		return rc;
-	key_print(all, &all->keys[k.key], port->labels, name);
-	if (all->keys[k.key].type == VALUE_TEXT)
-		buf_printf(value, "%s", kept_text(all, k.value));
-	else
-		buf_printf(value, "%.15g", k.value);
-	v->tail_has = k.has;
-	v->tail_with = k.slow;
-	v->tail_without = k.usual;
-	v->tail_p = k.p;
+	v->tail_ns = above_ns;
+	rc = find_slow_key(v, name, value, port, s, x, 0, e);
+	if (rc <= 0)
+		v->tail_ns = 0;
+	if (rc <= 0)
+		return rc;
+	buf_u8(name, 0);
+	buf_u8(value, 0);
+	if (name->failed || value->failed)
+		return search_no_memory(s, e);
+	v->tail_key = (char *)name->data;
+	v->tail_value = (char *)value->data;
 	return 0;
 }
 
@@ -740,12 +785,13 @@ find_ground(const struct verdict *v, const struct search_port *port, const struc
  * searches, and the search ends. */
 static int
 complete(struct search_port *port, struct search *s, struct verdict *v,
-    const struct final_edge_of *x, struct err *e)
+    const struct final_edge_of *x, struct buf *few_key, struct buf *few_value, struct err *e)
 {
 	const struct separation *sep = &s->sides.separation;
 	int rc = find_cost(v, port, s, e);
 
-	if (rc != 0 || (rc = find_wait(v, port, s, false, e)) != 0)
+	if (rc != 0 || (rc = find_wait(v, port, s, false, e)) != 0 ||
+	    (rc = find_few(v, few_key, few_value, port, s, x, e)) != 0)
 		return rc;
 	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
 		v->kind = VERDICT_SEPARATED;
@@ -821,8 +867,24 @@ facts_of(const struct search_port *port, const struct search *s, const struct ve
 		.deadline_passed = s->cycle.deadline_passed,
 		.patience_passed = mono_since_ns(port->now, s->cycle.begun) >
 		                   search_patience_ns(port, s),
-		.put_off = s->final.put_off
+		.put_off = s->final.put_off,
+		.look = s->final.look
 	};
+}
+
+/* What few slow requests have is not known yet, and more of them may tell it: find_few(). */
+static int
+is_few_open(bool *ret, const struct verdict *v, const struct search_port *port,
+    const struct search *s, const struct final_edge_of *x, struct err *e)
+{
+	uint32_t nslow;
+	double above_ns;
+	int rc = tail_division(
+	    &above_ns, &nslow, &x->all.group, 0, s->diagnosis->seed, port->scratch, e);
+
+	*ret = rc == 0 && !isnan(above_ns) && nslow < TAIL_KEYS_SLOW_MIN && v->key[0] == '\0' &&
+	       !s->at.by_latency && s->at.tail_ns <= 0;
+	return rc;
 }
 
 /* Of a wait for threads other requests are recorded first: what the threads did meanwhile. */
@@ -896,6 +958,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		.new_low = NAN };
 	struct final_edge_of x = { .group = group, .edge = edge };
 	struct buf path = { 0 }, key = { 0 }, tail_key = { 0 }, tail_value = { 0 };
+	struct buf few_key = { 0 }, few_value = { 0 };
 	struct verdict_facts facts;
 	struct finding f;
 	bool waits;
@@ -924,6 +987,8 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	fill_measured(&v, &x.all, &f);
 	v.effect = find_effect(port, s, &v, &x.all.group);
 	facts = facts_of(port, s, &v, &x.all.group);
+	if ((rc = is_few_open(&facts.few_open, &v, port, s, &x, e)) != 0)
+		goto end;
 	switch (s->still != NULL ? VERDICT_STEP_KEEP : verdict_step(&facts)) {
 	case VERDICT_STEP_END:
 		search_end(port, s, REASON_CONTRADICTED);
@@ -934,6 +999,12 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	case VERDICT_STEP_TAKE_BACK:
 		take_back(port, s, VERDICT_SPREAD, REASON_CONTRADICTED);
 		rc = CONCLUDE_MEASURE;
+		break;
+	case VERDICT_STEP_WAIT:
+		search_set_task(s, TASK_FINAL_EDGE);
+		s->final.kind = v.kind;
+		s->final.look = false;
+		s->final.looked = true;
 		break;
 	case VERDICT_STEP_MORE:
 		want_more(s, &v);
@@ -947,7 +1018,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		else if (rc == 0 &&
 			 (s->still != NULL || says_enough(s, &v) ||
 			     (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)))
-			rc = complete(port, s, &v, &x, e);
+			rc = complete(port, s, &v, &x, &few_key, &few_value, e);
 		break;
 	}
 end:
@@ -956,6 +1027,8 @@ end:
 	buf_release(&key);
 	buf_release(&tail_key);
 	buf_release(&tail_value);
+	buf_release(&few_key);
+	buf_release(&few_value);
 	free(v.unlearned_service);
 	free(v.unlearned_names);
 	free(v.above_from);

@@ -11,7 +11,8 @@
  * 	  work MEAN_MS SD_MS            takes time
  * 	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, while the fault is active
  * 	  slow-each EVERY MEAN_MS SD_MS takes that much longer in one of so many requests, while the fault is active
- * 	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, while the fault is active
+ * 	  slow-at NODE MEAN_MS SD_MS [SHARE]   takes that much longer on that node, in a share of these requests, while the fault is
+ * 	                                active
  * 	  per KEY MS                    takes MS for each unit of the key's value, while the fault is active
  * 	  call UNIT ... ;               forks all of them at the same time and joins all
  * 	  send UNIT                     forks, does not join
@@ -53,7 +54,8 @@
  * 	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
  * 	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure;
  * 	                                share LEAST [MOST]; passing MOST (share of the requests that pass the edge);
- * 	                                tail QUANTILE; tail-has KEY VALUE (KEY is a part of its name); captured LEAST [P]
+ * 	                                tail QUANTILE; tail-has KEY VALUE (KEY is a part of its name; also of few requests that
+ * 	                                are slow in the edge); captured LEAST [P]
  * 	                                (outliers, and the most that p may be)
  * 	over-max N                      in at most N periods of 5 s a node may exceed its budget, because the rates of the
  * 	                                tracepoints were unknown
@@ -209,6 +211,7 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 	if (kind == OP_SLOW_AT) {
 		o->b = atof(word[2]);
 		o->c = atof(word[3]);
+		o->a = n > 4 ? atof(word[4]) : 1;
 	}
 	if (kind == OP_CALL || kind == OP_SEND)
 		for (int i = 1; i < n && i <= 4; i++)
@@ -622,7 +625,8 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 			} else if (o->kind == OP_SLOW_EACH && a->acts && is_nth(a, (int)o->a)) {
 				at_ns += spend(a, o->b, o->c);
 			} else if (o->kind == OP_SLOW_AT && a->acts &&
-				   strcmp(p->node->name, o->key) == 0) {
+				   strcmp(p->node->name, o->key) == 0 &&
+				   (o->a >= 1 || rng_unit(&a->stage.rng) < o->a)) {
 				at_ns += spend(a, o->b, o->c);
 			} else if (o->kind == OP_PER && a->acts) {
 				at_ns += (int64_t)(key_value(a, o->key) * o->a * MS);

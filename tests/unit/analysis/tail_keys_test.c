@@ -39,7 +39,9 @@ found(struct made *m, const struct group *g, uint64_t seed)
 {
 	struct tail_key k;
 
-	assert_int_equal(tail_key_of(&k, g, TAIL_NS, 1, 0.01, ROUNDS, seed, &m->arena, NULL), 0);
+	assert_int_equal(
+	    tail_key_of(&k, g, TAIL_KEYS_WHOLE, TAIL_NS, 1, 0.01, ROUNDS, seed, &m->arena, NULL),
+	    0);
 	return k;
 }
 
@@ -179,6 +181,76 @@ few_slow_requests_are_not_compared(void **state)
 	made_end(&m);
 }
 
+/* Edge 1 takes long for one request in a hundred; what requests take elsewhere varies more than that. */
+static void
+requests_that_are_slow_in_one_edge_are_told_apart(void **state)
+{
+	struct group *g = NULL;
+	struct tail_key k;
+	uint32_t nslow;
+	double above_ns;
+	struct made m;
+	struct rng r;
+	(void)state;
+
+	begin(&m, &r, 6);
+	for (int i = 0; i < REQUESTS; i++) {
+		bool slow = i % 100 == 7;
+		struct value v[4] = {
+			{ .type = VALUE_INT, .i = slow ? 7 : (int64_t)rng_below(&r, 40) },
+			{ .type = VALUE_TEXT, .len = 1, .text = "x" },
+			{ .type = VALUE_INT, .i = 1 }, { .type = VALUE_TEXT, .len = 1, .text = "x" }
+		};
+
+		g = made_add(&m,
+		    (const int64_t[]){ (int64_t)rng_below(&r, 900000),
+			2000 + (int64_t)rng_below(&r, 1000) + (slow ? 40000 : 0), 50 },
+		    v, 0);
+	}
+	assert_int_equal(tail_division(&above_ns, &nslow, g, 1, 6, &m.arena, NULL), 0);
+	assert_true(above_ns >= 2900 && above_ns < 42000);
+	assert_true(nslow >= TAIL_KEYS_SLOW_MIN);
+	assert_int_equal(tail_key_of(&k, g, 1, above_ns, 1, 0.01, ROUNDS, 6, &m.arena, NULL), 0);
+	assert_true(k.key != UINT32_MAX);
+	assert_int_equal(k.has, TAIL_HAS_EQUAL);
+	assert_near(k.value, 7, 0);
+	assert_near(k.slow, 1, 1e-12);
+	/* of edge 0 no few requests are apart, and so of all of the response time */
+	assert_int_equal(tail_division(&above_ns, &nslow, g, 0, 6, &m.arena, NULL), 0);
+	assert_true(isnan(above_ns));
+	assert_int_equal(
+	    tail_division(&above_ns, &nslow, g, TAIL_KEYS_WHOLE, 6, &m.arena, NULL), 0);
+	assert_true(isnan(above_ns));
+	made_end(&m);
+}
+
+/* Exponential times, as of a queue: the longest ones are no kind of their own. */
+static void
+times_that_only_vary_are_not_divided(void **state)
+{
+	int divided = 0;
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		struct group *g = NULL;
+		uint32_t nslow;
+		double above_ns;
+		struct made m;
+		struct rng r;
+
+		made_begin(&m, 1, 600, seed);
+		rng_seed(&r, seed);
+		for (int i = 0; i < 500; i++)
+			g = made_add(&m,
+			    (const int64_t[]){ (int64_t)(-10000 * log(1 - rng_unit(&r))) }, NULL,
+			    0);
+		assert_int_equal(tail_division(&above_ns, &nslow, g, 0, seed, &m.arena, NULL), 0);
+		divided += !isnan(above_ns);
+		made_end(&m);
+	}
+	assert_true(divided <= 2);
+}
+
 /* Sums by edge are exact, whatever the reservoir holds. */
 static void
 sums_of_the_tail_are_of_all_requests(void **state)
@@ -210,6 +282,8 @@ main(void)
 		cmocka_unit_test(a_node_that_others_have_too_is_found_with_its_share_of_these),
 		cmocka_unit_test(chance_finds_no_more_than_it_says),
 		cmocka_unit_test(few_slow_requests_are_not_compared),
+		cmocka_unit_test(requests_that_are_slow_in_one_edge_are_told_apart),
+		cmocka_unit_test(times_that_only_vary_are_not_divided),
 		cmocka_unit_test(sums_of_the_tail_are_of_all_requests),
 	};
 

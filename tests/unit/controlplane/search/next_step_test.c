@@ -208,7 +208,7 @@ every_sequence_ends(void **state)
 static void
 the_final_edge_waits_for_its_traces(void **state)
 {
-	struct final_facts f = { .found = true, .traces = 149, .passing = 30 };
+	struct final_facts f = { .found = true, .traces = 149, .passing = 30, .looked = true };
 	(void)state;
 
 	assert_int_equal(final_step(&f), FINAL_WAIT);
@@ -236,9 +236,12 @@ the_final_edge_waits_for_its_traces(void **state)
 static void
 an_open_final_edge_is_measured_again_with_twice_its_traces(void **state)
 {
-	struct final_facts f = {
-		.found = true, .traces = 79, .passing = 79, .wanted = 80, .open = true
-	};
+	struct final_facts f = { .found = true,
+		.traces = 79,
+		.passing = 79,
+		.wanted = 80,
+		.open = true,
+		.looked = true };
 	(void)state;
 
 	assert_int_equal(final_step(&f), FINAL_WAIT);
@@ -252,6 +255,31 @@ an_open_final_edge_is_measured_again_with_twice_its_traces(void **state)
 	f.open = true;
 	f.wanted = 0; /* not measured yet */
 	assert_int_equal(final_step(&f), FINAL_WAIT);
+}
+
+static void
+the_final_edge_is_looked_at_once_before_it_has_all_its_traces(void **state)
+{
+	struct final_facts f = { .found = true, .traces = NEXT_CLEAR, .passing = NEXT_PASSING };
+	(void)state;
+
+	assert_int_equal(final_step(&f), FINAL_LOOK);
+	f.wanted = NEXT_CLEAR + 1; /* it was found with so many */
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.wanted = 0;
+	f.traces = NEXT_CLEAR - 1;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.traces = NEXT_PLENTY - 1;
+	f.passing = NEXT_PASSING - 1;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.passing = NEXT_PASSING;
+	f.found = false;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.found = f.looked = true;
+	assert_int_equal(final_step(&f), FINAL_WAIT);
+	f.looked = false;
+	f.traces = NEXT_PLENTY;
+	assert_int_equal(final_step(&f), FINAL_CONCLUDE);
 }
 
 /* Requests come, but not on a path with the edge: a larger edge is a result, too. */
@@ -398,6 +426,48 @@ a_verdict_that_is_not_sure_waits_until_the_deadline_or_for_enough_requests(void 
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
 }
 
+/* Whatever is asked for otherwise, a look that is not clear changes nothing. */
+static void
+of_few_requests_only_a_clear_verdict_is_kept(void **state)
+{
+	const struct verdict_facts clear = { .share = 0.9,
+		.share_low = VERDICT_CLEAR_MIN,
+		.share_high = 1,
+		.root_share = 0.9,
+		.carries = 90,
+		.carried_found = 100,
+		.can_take_back = true,
+		.sure = true,
+		.traces = NEXT_CLEAR,
+		.effective = VERDICT_EFFECTIVE_MIN,
+		.look = true };
+	struct verdict_facts f = clear;
+	(void)state;
+
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f.share_low = VERDICT_CLEAR_MIN - 0.01;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f.look = false;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_KEEP);
+	f = clear;
+	f.effective = VERDICT_EFFECTIVE_MIN - 1;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f = clear;
+	f.few_open = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f = clear;
+	f.calm = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f = clear;
+	f.worth_open = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f = clear;
+	f.carries = 9;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f.deadline_passed = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+}
+
 static void
 exploring_is_enough_with_traces_and_costs(void **state)
 {
@@ -496,6 +566,8 @@ main(void)
 		cmocka_unit_test(every_sequence_ends),
 		cmocka_unit_test(the_final_edge_waits_for_its_traces),
 		cmocka_unit_test(an_open_final_edge_is_measured_again_with_twice_its_traces),
+		cmocka_unit_test(the_final_edge_is_looked_at_once_before_it_has_all_its_traces),
+		cmocka_unit_test(of_few_requests_only_a_clear_verdict_is_kept),
 		cmocka_unit_test(an_edge_that_does_not_come_back_is_taken_back),
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),
 		cmocka_unit_test(few_traces_do_not_contradict_before_the_deadline),
