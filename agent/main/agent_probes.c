@@ -36,7 +36,7 @@ needs_list(const struct agent *a, struct mono now)
 	const struct agent_probes *p = &a->probes;
 
 	return now.ns >= p->list_after.ns &&
-	       inventory_unprobed(a->inventory, now.ns >= p->fileless_after.ns) != 0;
+	       inventory_unprobed(a->inventory, now.ns >= p->fileless_after.ns, NULL) != 0;
 }
 
 bool
@@ -58,25 +58,22 @@ has_functions(const struct agent_probes *p, const char *service)
 bool
 probes_follow(const struct agent *a, const struct source_process *p)
 {
-	return a->probes.wanted && (inventory_has_probes(a->inventory, p->pid) ||
+	return a->probes.wanted && (inventory_has_probes(a->inventory, p->service, p->pid) ||
 				       has_functions(&a->probes, p->service));
 }
 
 /* ---- the list ---- */
 
-/* The tracer reports the pid that a process sees itself. */
+/* The tracer reports the pid that a process sees itself. If several containers have such a process it is not known which one that is. */
 static uint32_t
-pid_here(const struct agent *a, uint32_t pid)
+pid_here(const char *service, uint32_t pid)
 {
-	const struct source_stats *s = &a->records.stats;
 	pid_t inside;
 
-	for (uint32_t i = 0; i < s->nprocesses; i++)
-		if (s->processes[i].pid == pid &&
-		    !process_is((pid_t)pid, s->processes[i].service) &&
-		    process_inside((pid_t)pid, s->processes[i].service, &inside, 1) == 1)
-			return (uint32_t)inside;
-	return pid;
+	return !process_is((pid_t)pid, service) &&
+	               process_inside((pid_t)pid, service, &inside, 1) == 1
+	           ? (uint32_t)inside
+	           : pid;
 }
 
 static int64_t
@@ -96,7 +93,8 @@ pause_lists(struct agent *a, struct mono now)
 
 	if (p->list_gave || mono_since_ns(now, p->fileless_after) > p->fileless_ns)
 		p->fileless_ns = 0;
-	if (p->list_fileless && !p->list_gave && inventory_unprobed(a->inventory, true) == 0) {
+	if (p->list_fileless && !p->list_gave &&
+	    inventory_unprobed(a->inventory, true, NULL) == 0) {
 		p->fileless_ns = longer_pause_ns(p->fileless_ns);
 		p->fileless_after.ns = now.ns + p->fileless_ns;
 	}
@@ -107,8 +105,9 @@ static void
 list_next(struct agent *a, struct mono now)
 {
 	struct agent_probes *p = &a->probes;
-	uint32_t filed = inventory_unprobed(a->inventory, false);
-	uint32_t pid = filed != 0 ? filed : inventory_unprobed(a->inventory, true);
+	const char *service = "";
+	uint32_t filed = inventory_unprobed(a->inventory, false, &service);
+	uint32_t pid = filed != 0 ? filed : inventory_unprobed(a->inventory, true, &service);
 
 	if (p->listing != 0 && mono_since_ns(now, p->list_asked) < LIST_NS)
 		return;
@@ -119,7 +118,8 @@ list_next(struct agent *a, struct mono now)
 	}
 	if (pid == 0 || now.ns < p->list_after.ns)
 		return;
-	p->listing_here = pid_here(a, pid);
+	p->listing_here = pid_here(service, pid);
+	snprintf(p->listing_service, sizeof p->listing_service, "%s", service);
 	if (!source_below_list(a->below.source, p->listing_here))
 		return;
 	p->listing = pid;
@@ -137,7 +137,8 @@ listed(void *of, const struct below_listed *l)
 
 	if (a->probes.listing == 0 || l->pid != a->probes.listing_here)
 		return; /* too late */
-	if (inventory_probes(a->inventory, a->probes.listing, l->names, l->last, &e) != 0)
+	if (inventory_probes(a->inventory, a->probes.listing_service, a->probes.listing, l->names,
+		l->last, &e) != 0)
 		agent_log(a, LOG_WARN, "%s", e.text);
 	a->probes.list_gave |= l->names[0] != '\0';
 	if (!l->last)
@@ -258,7 +259,7 @@ process_with(const struct agent *a, const char *name)
 
 	for (uint32_t i = 0; i < s->nprocesses; i++)
 		if (s->processes[i].pid != 0 && below_is_function(name, s->processes[i].service))
-			return pid_here(a, s->processes[i].pid);
+			return pid_here(s->processes[i].service, s->processes[i].pid);
 	return 0;
 }
 
@@ -419,7 +420,8 @@ probes_turn(struct agent *a, bool active, struct mono now)
 
 	if (is_possible(a))
 		probed_programs_find(a, now);
-	p->list_fileless |= needs_list(a, now) && inventory_unprobed(a->inventory, false) == 0;
+	p->list_fileless |= needs_list(a, now) &&
+	                    inventory_unprobed(a->inventory, false, NULL) == 0;
 	a->below.processes_due |= wanted != p->wanted;
 	p->wanted = wanted;
 	if (!is_possible(a)) {

@@ -179,6 +179,7 @@ struct agent_probes {
 	bool wanted; /* some are, as of the last turn */
 	uint32_t listing,
 	    listing_here; /* pid, as the tracer reports it and as it is here; 0: none */
+	char listing_service[64];
 	struct mono list_asked, list_after; /* list_after: after no answer, none is asked before */
 	bool
 	    list_fileless; /* hone-below is, or was, needed for programs whose file is unknown, and no others */

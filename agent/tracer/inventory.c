@@ -269,41 +269,51 @@ inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e
 	return count_users(v, e);
 }
 
+static bool
+is_running_as(const struct running *r, const char *service, uint32_t pid)
+{
+	return r->pid == pid && strncmp(r->service, service, SERVICE_MAX) == 0;
+}
+
 static struct traced_program *
-program_at(const struct inventory *v, uint32_t pid)
+program_at(const struct inventory *v, const char *service, uint32_t pid)
 {
 	for (uint32_t i = 0; i < v->nrunning; i++)
-		if (v->running[i].pid == pid)
+		if (is_running_as(&v->running[i], service, pid))
 			return v->running[i].program;
 	return NULL;
 }
 
 uint32_t
-inventory_unprobed(const struct inventory *v, bool fileless)
+inventory_unprobed(const struct inventory *v, bool fileless, const char **service)
 {
 	for (uint32_t i = 0; i < v->nrunning; i++) {
 		const struct traced_program *k = v->running[i].program;
 
-		if (!k->probes_listed && (fileless || !k->fileless))
+		if (!k->probes_listed && (fileless || !k->fileless)) {
+			if (service != NULL)
+				*service = v->running[i].service;
 			return v->running[i].pid;
+		}
 	}
 	return 0;
 }
 
 /* Of which names have come. */
 static struct traced_program *
-unprobed_at(const struct inventory *v, uint32_t pid)
+unprobed_at(const struct inventory *v, const char *service, uint32_t pid)
 {
 	for (uint32_t i = 0; i < v->nrunning; i++)
-		if (v->running[i].pid == pid && !v->running[i].program->probes_listed)
+		if (is_running_as(&v->running[i], service, pid) &&
+		    !v->running[i].program->probes_listed)
 			return v->running[i].program;
-	return program_at(v, pid);
+	return program_at(v, service, pid);
 }
 
 bool
-inventory_has_probes(const struct inventory *v, uint32_t pid)
+inventory_has_probes(const struct inventory *v, const char *service, uint32_t pid)
 {
-	const struct traced_program *k = program_at(v, pid);
+	const struct traced_program *k = program_at(v, service, pid);
 
 	return k != NULL && k->nprobes > 0;
 }
@@ -317,9 +327,10 @@ inventory_each_probe(const struct inventory *v, void (*each)(void *of, const cha
 }
 
 int
-inventory_probes(struct inventory *v, uint32_t pid, const char *names, bool last, struct err *e)
+inventory_probes(struct inventory *v, const char *service, uint32_t pid, const char *names,
+    bool last, struct err *e)
 {
-	struct traced_program *k = unprobed_at(v, pid);
+	struct traced_program *k = unprobed_at(v, service, pid);
 	bool failed = false;
 
 	if (k == NULL)

@@ -48,22 +48,22 @@ bool inventory_wants_another(const struct inventory *v);
  * itself (tracer_internal.h) are left out. ERR_MEMORY: some programs are still unknown. */
 int inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e);
 
-/* The pid of a running process whose program's USDT probes are not known yet; 0: they are known of all. Each process whose program file
- * is unknown counts as a program of its own; those only if `fileless`. */
-uint32_t inventory_unprobed(const struct inventory *v, bool fileless);
+/* The pid of a running process whose program's USDT probes are not known yet, and its service (may be NULL; valid until the next inventory_run()); 0: they
+ * are known of all. Each process whose program file is unknown counts as a program of its own; those only if `fileless`. */
+uint32_t inventory_unprobed(const struct inventory *v, bool fileless, const char **service);
 
 /* Takes names of USDT probes of that process's program, one in each line, all of them in one or several calls, the last of which
- * is marked. Of several processes with that pid (of as many containers) they are those of the first one whose probes are not known.
+ * is marked. Processes of several containers may have one pid: they are those of the first one of this service whose probes are not known.
  * ERR_MEMORY: some are missing. O(names). */
-int inventory_probes(
-    struct inventory *v, uint32_t pid, const char *names, bool last, struct err *e);
+int inventory_probes(struct inventory *v, const char *service, uint32_t pid, const char *names,
+    bool last, struct err *e);
 
 /* The names of all USDT probes of running programs, some more than once. */
 void inventory_each_probe(
     const struct inventory *v, void (*each)(void *of, const char *name), void *of);
 
 /* Whether the program of that process has USDT probes. O(processes). */
-bool inventory_has_probes(const struct inventory *v, uint32_t pid);
+bool inventory_has_probes(const struct inventory *v, const char *service, uint32_t pid);
 
 /* A running program has the tracepoint; "*" in the event matches any text. The first argument is a
  * struct inventory, so that it can serve as a callback. O(1); O(names) with "*". */

@@ -362,7 +362,7 @@ a_program_that_was_not_listed_when_it_died_needs_no_pause(void **state)
 	tenth(&n);
 	assert_int_equal(n.agent.probes.fileless_ns, 0);
 	assert_int_equal(turns_playing(&n, 20), 1);
-	assert_int_equal(inventory_unprobed(n.agent.inventory, true), 0);
+	assert_int_equal(inventory_unprobed(n.agent.inventory, true, NULL), 0);
 	end(&n);
 }
 

@@ -202,15 +202,16 @@ usdt_probes_are_tracepoints_of_their_program(void **state)
 
 	assert_int_equal(inventory_run(v, postgres, 2, &e), 0);
 	assert_false(inventory_wants_list(v)); /* the tracer does not know it */
-	assert_int_equal(inventory_unprobed(v, true), 40);
-	assert_int_equal(inventory_probes(v, 40, "usdt.pg:query__start\n", false, &e), 0);
-	assert_int_equal(inventory_unprobed(v, true), 40); /* more to come */
-	assert_int_equal(inventory_probes(v, 40, "usdt.pg:query__done\n", true, &e), 0);
-	assert_int_equal(inventory_unprobed(v, true), 0);
+	assert_int_equal(inventory_unprobed(v, true, NULL), 40);
+	assert_int_equal(
+	    inventory_probes(v, "postgres", 40, "usdt.pg:query__start\n", false, &e), 0);
+	assert_int_equal(inventory_unprobed(v, true, NULL), 40); /* more to come */
+	assert_int_equal(inventory_probes(v, "postgres", 40, "usdt.pg:query__done\n", true, &e), 0);
+	assert_int_equal(inventory_unprobed(v, true, NULL), 0);
 	assert_true(inventory_has(v, "usdt.pg:query__start"));
 	assert_true(inventory_has(v, "usdt.pg:*"));
 	assert_true(inventory_mapped(v, "usdt.pg:query__done"));
-	assert_true(inventory_has_probes(v, 41));
+	assert_true(inventory_has_probes(v, "postgres", 41));
 	inventory_each_probe(v, count_name, &probes);
 	assert_int_equal(probes, 4);
 	assert_int_equal(inventory_programs(v, &p, &a, &e), 0);
@@ -218,9 +219,10 @@ usdt_probes_are_tracepoints_of_their_program(void **state)
 	assert_true(p.levels[0] == LOGLEVEL_NONE && p.levels[1] == LOGLEVEL_NONE);
 
 	/* it was upgraded: its probes are listed anew */
-	assert_int_equal(inventory_probes(v, 41, "usdt.pg:query__done\n", true, &e), 0);
+	assert_int_equal(inventory_probes(v, "postgres", 41, "usdt.pg:query__done\n", true, &e), 0);
 	assert_false(inventory_has(v, "usdt.pg:query__start"));
-	assert_int_equal(inventory_probes(v, 99, "usdt.pg:x\n", true, &e), 0); /* it has ended */
+	assert_int_equal(
+	    inventory_probes(v, "postgres", 99, "usdt.pg:x\n", true, &e), 0); /* it has ended */
 	assert_int_equal(inventory_run(v, NULL, 0, &e), 0);
 	assert_false(inventory_has(v, "usdt.pg:*"));
 	arena_release(&a);
@@ -228,21 +230,27 @@ usdt_probes_are_tracepoints_of_their_program(void **state)
 }
 
 static void
-processes_with_one_pid_have_the_probes_of_each_listed_once(void **state)
+processes_with_one_pid_have_the_probes_of_their_own_programs(void **state)
 {
 	static const struct inventory_process in_containers[] = { { "shop", 1, false, true, 4 },
 		{ "nginx", 1, false, true, 0 } };
 	struct inventory *v = inventory_new();
+	const char *service;
 	struct err e;
 	(void)state;
 
 	assert_int_equal(inventory_run(v, in_containers, 2, &e), 0);
-	assert_int_equal(inventory_unprobed(v, false), 1);
-	assert_int_equal(inventory_probes(v, 1, "", true, &e), 0);
-	assert_int_equal(inventory_unprobed(v, false), 0); /* the other one's file is unknown */
-	assert_int_equal(inventory_unprobed(v, true), 1);
-	assert_int_equal(inventory_probes(v, 1, "", true, &e), 0);
-	assert_int_equal(inventory_unprobed(v, true), 0);
+	assert_int_equal(inventory_unprobed(v, false, &service), 1);
+	assert_string_equal(service, "shop");
+	/* the other one's come first */
+	assert_int_equal(inventory_probes(v, "nginx", 1, "usdt.web:x\n", true, &e), 0);
+	assert_int_equal(inventory_unprobed(v, false, &service), 1);
+	assert_string_equal(service, "shop");
+	assert_false(inventory_has_probes(v, "shop", 1));
+	assert_true(inventory_has_probes(v, "nginx", 1));
+	assert_int_equal(inventory_probes(v, "shop", 1, "", true, &e), 0);
+	assert_int_equal(inventory_unprobed(v, true, &service), 0);
+	assert_true(inventory_has_probes(v, "nginx", 1));
 	inventory_free(v);
 }
 
@@ -256,7 +264,7 @@ main(void)
 		cmocka_unit_test(tracepoints_of_mapped_programs_are_known),
 		cmocka_unit_test(programs_of_one_file_share_their_names),
 		cmocka_unit_test(usdt_probes_are_tracepoints_of_their_program),
-		cmocka_unit_test(processes_with_one_pid_have_the_probes_of_each_listed_once),
+		cmocka_unit_test(processes_with_one_pid_have_the_probes_of_their_own_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
