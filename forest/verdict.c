@@ -122,10 +122,10 @@ is_new_wait(const struct verdict *v)
 
 /* Of nearly all that varies it is said where, if its parts have it together. */
 static bool
-is_spread_too_far(const struct verdict *v, double effect_min)
+is_spread_too_far(const struct verdict *v)
 {
 	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE &&
-	       v->effect < fmin(VERDICT_SPREAD_OVER * effect_min, VERDICT_SPREAD_ALL);
+	       v->effect < VERDICT_SPREAD_ALL;
 }
 
 /* Rare bursts: one edge alone shows too few of the waits. Not of what the load leads to, nor where it is asked what is new. */
@@ -157,7 +157,7 @@ verdict_worth(const struct verdict *v, double effect_min)
 		return (is_wait(v) ? is_new_wait(v) : v->new_low > 0) &&
 		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
 	/* 2 */
-	if (is_spread_too_far(v, effect_min))
+	if (is_spread_too_far(v))
 		return false;
 	/* 3 */
 	return !(v->effect < effect_min) && !is_of_load(v);
@@ -172,9 +172,9 @@ verdict_apart(double factor, double effect_min)
 double
 verdict_saves(const struct verdict *v)
 {
-	double left = v->cv_then / v->cv_now;
+	double left = v->cv_then / v->cv_now, all = v->share > v->effect ? v->effect / v->share : 1;
 
-	return left < 1 ? 1 - left * left : 0; /* not of NAN */
+	return left < 1 ? (1 - left * left) * all : 0; /* not of NAN */
 }
 
 bool
@@ -189,7 +189,7 @@ verdict_open(const struct verdict *v, double effect_min)
 		return true;
 	/* 3 */
 	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE || is_of_load(v) ||
-	    is_spread_too_far(v, effect_min))
+	    is_spread_too_far(v))
 		return false;
 	/* 4 and 5 */
 	return v->traces < VERDICT_MANY;

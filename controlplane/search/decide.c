@@ -108,6 +108,7 @@ decide_is_lost(const struct decide_facts *f, const struct decide_thresholds *t)
 	return f->cuts && all_found > 0 && f->requests >= t->traces_min &&
 	       (f->deadline_passed || f->requests >= DECIDE_MANY) &&
 	       f->share < DECIDE_HIDDEN_MAX * f->share_found &&
+	       f->carries < DECIDE_HIDDEN_MAX * f->carried_found &&
 	       f->all >= (1 - f->share_found / 2) * all_found;
 }
 

@@ -27,8 +27,9 @@ enum {
 	0.25 /* share of what the search began with that is followed, and that a verdict has */
 #define DECIDE_COVERS_MIN \
 	0.9 /* share of the gap that the paths with its parts carry, if they stand for all */
-#define DECIDE_HIDDEN_MAX 0.1 /* part of its share that a gap has whose place is lost */
-#define DECIDE_BESIDE_SE 2.0  /* standard errors of a share that is a problem of its own */
+#define DECIDE_HIDDEN_MAX \
+	0.3 /* part of its share, and of what it carried, that a gap has whose place is lost */
+#define DECIDE_BESIDE_SE 2.0 /* standard errors of a share that is a problem of its own */
 #define DECIDE_CALM_MAX \
 	0.5 /* variance of requests that have less of a problem, by that of all requests */
 #define DECIDE_AGAIN_TIMES 1.7 /* by so much stricter is that for a search that is made again */
@@ -104,8 +105,8 @@ struct decide_result decide(const struct decide_facts *f, const struct decide_th
  * Whether the paths do not show any more where the gap is. A label that a path passes many times says
  * where by how often it was passed before, and what else is enabled changes how loops are folded.
  * Asked before decide(). True if this cycle enabled tracepoints to cut the gap, enough requests came,
- * the gap carries less than DECIDE_HIDDEN_MAX of its share when it was found, and the response times
- * vary by more than they would if its problem had gone, all else being as it was.
+ * the gap carries less than DECIDE_HIDDEN_MAX of what it carried when it was found (else something else varies
+ * more now), and of its share, and the response times vary by more than they would if its problem had gone, all else being as it was.
  */
 bool decide_is_lost(const struct decide_facts *f, const struct decide_thresholds *t);
 

@@ -481,8 +481,8 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 			continue;
 		}
 		f.sure++;
-		if (v->pool == POOL_NONE && v->effect >= VERDICT_COUNTS * run->effect_min &&
-		    !is_named_before(forest, d, v))
+		if (v->pool == POOL_NONE && v->kind != VERDICT_SPREAD &&
+		    v->effect >= VERDICT_COUNTS * run->effect_min && !is_named_before(forest, d, v))
 			f.together += certain;
 		if (!verdict_worth(v, run->effect_min))
 			continue;
@@ -709,8 +709,8 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 			return rc;
 	}
 	looks = ended && looks_on(port, d, late);
-	d->looks_on = looks || (ended && waited_ns < LATE_LOOKS * port->settings.cycle_max_ns &&
-				   !found_so_far(port, d));
+	/* once more at the end: what was searched first may have taken all the time, and there is more to see by now */
+	d->looks_on = looks || (ended && !found_so_far(port, d));
 	if (d->looks_on && (rc = search_pools(port, d, e)) != 0)
 		return rc;
 	if ((rc = watch(port, d, late, ended, e)) != 0)

@@ -51,7 +51,7 @@ struct worth_facts {
 	double most, second,
 	    saves; /* of these: the two largest effects of different edges, and the largest verdict_saves() */
 	double
-	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool,
+	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool and not spread over edges that others name,
 	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
 };
 

@@ -374,11 +374,11 @@ what_is_spread_is_worth_mending_only_if_it_is_nearly_all(void **state)
 
 	assert_false(verdict_worth(&v, 0.25));
 	assert_false(verdict_open(&v, 0.25));
-	v.effect = 0.76;
+	v.effect = 0.91;
 	assert_true(verdict_worth(&v, 0.25));
-	assert_true(verdict_worth(&v, 0.4)); /* three times that is more than there is */
-	v.effect = 0.74;
-	assert_false(verdict_worth(&v, 0.4));
+	assert_true(verdict_worth(&v, 0.4));
+	v.effect = 0.89;
+	assert_false(verdict_worth(&v, 0.25));
 	v.effect = 0.7;
 	v.problem = PROBLEM_SLOW; /* a share of the latency */
 	assert_true(verdict_worth(&v, 0.25));

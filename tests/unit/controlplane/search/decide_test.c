@@ -304,7 +304,7 @@ the_place_is_lost_if_the_gap_has_no_share_and_its_problem_is_there(void **state)
 	const struct decide_facts lost = { .cuts = true,
 		.requests = 1000,
 		.traces = 0,
-		.share = 0.07,
+		.share = 0.23,
 		.carried_found = 100,
 		.share_found = 0.8,
 		.all = 75 };
@@ -315,8 +315,12 @@ the_place_is_lost_if_the_gap_has_no_share_and_its_problem_is_there(void **state)
 	f.cuts = false;
 	assert_false(decide_is_lost(&f, &LIMITS));
 	f = lost;
-	f.share = 0.081;
+	f.share = 0.241;
 	assert_false(decide_is_lost(&f, &LIMITS));
+	f = lost;
+	f.carries = 30; /* as much of it as three tenths of what it had: others vary more now */
+	assert_false(decide_is_lost(&f, &LIMITS));
+	f = lost;
 	f.share = -0.3;
 	assert_true(decide_is_lost(&f, &LIMITS));
 	f.all = 74;

@@ -140,7 +140,7 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 
 	f.most = 0.46;
 	f.second = 0.39;
-	f.saves = 0.46;
+	f.saves = 0.42;
 	f.together = 0.59;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.48;
@@ -149,9 +149,9 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	f.second = 0.41;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.second = 0.39;
-	f.saves = 0.48;
+	f.saves = 0.43;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.saves = 0.46;
+	f.saves = 0.42;
 	f.together = 0.61;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.together = 0.59;
@@ -178,6 +178,13 @@ what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv(void **state)
 	(void)state;
 
 	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.4 }), 0.36);
+	/* half of what the type varies by is elsewhere */
+	is(verdict_saves(
+	       &(struct verdict){ .cv_now = 0.5, .cv_then = 0.4, .share = 0.8, .effect = 0.4 }),
+	    0.18);
+	is(verdict_saves(
+	       &(struct verdict){ .cv_now = 0.5, .cv_then = 0.4, .share = 0.4, .effect = 0.8 }),
+	    0.36);
 	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.6 }), 0);
 	is(verdict_saves(&(struct verdict){ .cv_now = NAN, .cv_then = NAN }), 0);
 }
