@@ -172,9 +172,15 @@ verdict_apart(double factor, double effect_min)
 double
 verdict_saves(const struct verdict *v)
 {
-	double left = v->cv_then / v->cv_now, all = v->share > v->effect ? v->effect / v->share : 1;
+	double left = v->cv_then / v->cv_now;
 
-	return left < 1 ? (1 - left * left) * all : 0; /* not of NAN */
+	return left < 1 ? 1 - left * left : 0; /* not of NAN */
+}
+
+double
+verdict_saves_all(const struct verdict *v)
+{
+	return verdict_saves(v) * (v->share > v->effect ? v->effect / v->share : 1);
 }
 
 bool

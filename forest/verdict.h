@@ -238,13 +238,16 @@ enum { VERDICT_MANY = 1000 };
 #define VERDICT_ALONE 1.88
 #define VERDICT_TWO 1.6 /* each of two edges */
 #define VERDICT_SAVES 1.7
+#define VERDICT_SAVES_OWN \
+	0.7 /* of what the verdict's own requests vary by: whatever the least effect */
 #define VERDICT_TOGETHER 2.4
 #define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */
 
 double verdict_apart(double factor, double effect_min); /* the smaller of both, 0..1 */
-/* The part of what the type varies by that would go if the edge always took its median: that of the squared CV of the verdict's requests, as far as these
- * vary like the type. 0: none, or not known. */
+/* The part of the squared CV of the verdict's requests that would go if the edge always took its median; and of what the type varies by, as far as these
+ * requests vary like the type. 0: none, or not known. */
 double verdict_saves(const struct verdict *v);
+double verdict_saves_all(const struct verdict *v);
 
 /* Copies with its texts. False: out of memory; *to is then empty. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);

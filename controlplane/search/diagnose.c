@@ -493,7 +493,8 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 			f.second = fmax(f.second, fmin(f.most, v->effect));
 			f.most = fmax(f.most, v->effect);
 		}
-		f.saves = fmax(f.saves, verdict_saves(v));
+		f.saves = fmax(f.saves, verdict_saves_all(v));
+		f.saves_own = fmax(f.saves_own, verdict_saves(v));
 	}
 	return f;
 }

@@ -44,6 +44,7 @@ worth_state(const struct worth_facts *f)
 	return f->most < verdict_apart(VERDICT_ALONE, f->effect_min) &&
 	               f->second < verdict_apart(VERDICT_TWO, f->effect_min) &&
 	               f->saves < verdict_apart(VERDICT_SAVES, f->effect_min) &&
+	               f->saves_own < VERDICT_SAVES_OWN &&
 	               f->together < verdict_apart(VERDICT_TOGETHER, f->effect_min)
 	           ? RUN_NOTHING
 	           : RUN_FOUND;

@@ -49,7 +49,8 @@ struct worth_facts {
 	    apart; /* one of `worth` is of a slow group, of a tail, or of a pool that is not as usual */
 	double effect_min;
 	double most, second,
-	    saves; /* of these: the two largest effects of different edges, and the largest verdict_saves() */
+	    saves, /* of these: the two largest effects of different edges, the largest verdict_saves_all() ... */
+	    saves_own; /* ... and verdict_saves() */
 	double
 	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool and not spread over edges that others name,
 	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
@@ -62,7 +63,8 @@ struct worth_facts {
  *    of one that is not sure is: a small cause that is certain does not say that there is no large one.
  * 2. None of the sure ones is worth mending: RUN_NOTHING. So a small effect that is not sure is not told more loudly than one that is.
  * 3. One that is worth mending is apart: RUN_FOUND.
- * 4. The largest effect is less than VERDICT_ALONE times the least one, the second one less than VERDICT_TWO times that, none would take VERDICT_SAVES times that away of the squared CV,
+ * 4. The largest effect is less than VERDICT_ALONE times the least one, the second one less than VERDICT_TWO times that, none would take VERDICT_SAVES times that away of what the type varies by, nor
+ *    VERDICT_SAVES_OWN of what its own requests vary by,
  *    and together they have less than VERDICT_TOGETHER times that (verdict_apart()): RUN_NOTHING. In healthy applications
  *    one edge has a third of the variance, or more while it is measured, and would take away less than that if it always took its median: the rest
  *    is everywhere.

@@ -152,6 +152,10 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	f.saves = 0.43;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.saves = 0.42;
+	f.saves_own = 0.71;
+	assert_int_equal(worth_state(&f), RUN_FOUND);
+	f.saves_own = 0.69;
+	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.together = 0.61;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.together = 0.59;
@@ -179,10 +183,10 @@ what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv(void **state)
 
 	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.4 }), 0.36);
 	/* half of what the type varies by is elsewhere */
-	is(verdict_saves(
+	is(verdict_saves_all(
 	       &(struct verdict){ .cv_now = 0.5, .cv_then = 0.4, .share = 0.8, .effect = 0.4 }),
 	    0.18);
-	is(verdict_saves(
+	is(verdict_saves_all(
 	       &(struct verdict){ .cv_now = 0.5, .cv_then = 0.4, .share = 0.4, .effect = 0.8 }),
 	    0.36);
 	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.6 }), 0);
