@@ -120,12 +120,10 @@ is_new_wait(const struct verdict *v)
 				    : VERDICT_NEW_ODD);
 }
 
-/* Of nearly all that varies it is said where, if its parts have it together. */
 static bool
-is_spread_too_far(const struct verdict *v)
+is_spread(const struct verdict *v)
 {
-	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE &&
-	       v->effect < VERDICT_SPREAD_ALL;
+	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE;
 }
 
 /* Rare bursts: one edge alone shows too few of the waits. Not of what the load leads to, nor where it is asked what is new. */
@@ -157,7 +155,7 @@ verdict_worth(const struct verdict *v, double effect_min)
 		return (is_wait(v) ? is_new_wait(v) : v->new_low > 0) &&
 		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
 	/* 2 */
-	if (is_spread_too_far(v))
+	if (is_spread(v))
 		return false;
 	/* 3 */
 	return !(v->effect < effect_min) && !is_of_load(v);
@@ -195,7 +193,7 @@ verdict_open(const struct verdict *v, double effect_min)
 		return true;
 	/* 3 */
 	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE || is_of_load(v) ||
-	    is_spread_too_far(v))
+	    is_spread(v))
 		return false;
 	/* 4 and 5 */
 	return v->traces < VERDICT_MANY;

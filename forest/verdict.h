@@ -207,8 +207,7 @@ bool verdict_sure(const struct verdict *v);
  * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.
  * 1. Compared with a baseline: some of it is certainly new, of a wait for threads (between two units, or inside one) VERDICT_NEW_WAIT or
  *    VERDICT_NEW_ODD of all waits for them, and the effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
- * 2. Else: it is spread over parts none of which has enough, and has less than VERDICT_SPREAD_ALL: no. A healthy application
- *    varies like this. (Not of a slow group.)
+ * 2. Else: it is spread over parts none of which has enough: no. A healthy application varies like this. (Not of a slow group.)
  * 3. Its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
  *    (POOL_USUAL), or what its threads wait for themselves (POOL_WAITING).
  */
@@ -224,8 +223,6 @@ bool verdict_worth(const struct verdict *v, double effect_min);
  */
 bool verdict_open(const struct verdict *v, double effect_min);
 enum { VERDICT_MANY = 1000 };
-/* Of nearly all that varies it is said where, also if it is spread there. */
-#define VERDICT_SPREAD_ALL 0.9 /* of the variance */
 /* What was not there before stands out with less. */
 #define VERDICT_NEW 0.6
 /* Waits are long for a while in queues that nothing has changed, and not longer in the next minute. */
@@ -237,7 +234,7 @@ enum { VERDICT_MANY = 1000 };
  * large: half way from it to all (verdict_apart()). */
 #define VERDICT_ALONE 1.88
 #define VERDICT_TWO 1.6 /* each of two edges */
-#define VERDICT_SAVES 1.7
+#define VERDICT_SAVES 1.88
 #define VERDICT_SAVES_OWN \
 	0.7 /* of what the verdict's own requests vary by: whatever the least effect */
 #define VERDICT_TOGETHER 2.4

@@ -140,7 +140,7 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 
 	f.most = 0.46;
 	f.second = 0.39;
-	f.saves = 0.42;
+	f.saves = 0.46;
 	f.together = 0.59;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.48;
@@ -149,9 +149,9 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	f.second = 0.41;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.second = 0.39;
-	f.saves = 0.43;
+	f.saves = 0.48;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.saves = 0.42;
+	f.saves = 0.46;
 	f.saves_own = 0.71;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.saves_own = 0.69;
