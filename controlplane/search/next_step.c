@@ -134,7 +134,7 @@ verdict_step(const struct verdict_facts *f)
 	assert(f->share_low <= f->share_high);
 	/* 1 */
 	if (f->look && (step != VERDICT_STEP_KEEP || f->share_low < VERDICT_CLEAR_MIN ||
-			   f->effective < VERDICT_EFFECTIVE_MIN))
+			   f->effective < VERDICT_EFFECTIVE_MIN || f->rest_open))
 		return VERDICT_STEP_WAIT;
 	return step;
 }

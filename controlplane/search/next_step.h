@@ -164,6 +164,7 @@ struct verdict_facts {
 	bool patience_passed; /* search_patience_ns() has passed, too */
 	bool put_off;         /* the deadline was, for step 6 */
 	bool look;            /* FINAL_LOOK */
+	bool rest_open;       /* what the edge leaves may be another cause */
 	bool few_open;        /* few requests have the problem: too few to say what they have */
 };
 /*
@@ -174,7 +175,7 @@ struct verdict_facts {
  * Shares alone do not show that a problem went away: what is left has shares, too. It is gone when
  * the edge carries less than VERDICT_GONE_MAX of what it carried.
  *
- * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN, as many independent traces as step 8 asks for say so, and none
+ * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN and leaves no other cause, as many independent traces as step 8 asks for say so, and none
  *    of steps 2 to 8 asks for anything else.
  * 2. Its share is below that, or it is contradicted or gone, by fewer than DECIDE_MANY traces, before the deadline: more traces.
  *    Requests that wait in the same queue depend on each other for longer than the interval knows.

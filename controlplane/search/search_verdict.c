@@ -868,7 +868,8 @@ facts_of(const struct search_port *port, const struct search *s, const struct ve
 		.patience_passed = mono_since_ns(port->now, s->cycle.begun) >
 		                   search_patience_ns(port, s),
 		.put_off = s->final.put_off,
-		.look = s->final.look
+		.look = s->final.look,
+		.rest_open = 1 - v->share >= s->diagnosis->run->effect_min
 	};
 }
 

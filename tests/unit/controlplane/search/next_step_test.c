@@ -453,6 +453,9 @@ of_few_requests_only_a_clear_verdict_is_kept(void **state)
 	f.effective = VERDICT_EFFECTIVE_MIN - 1;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
 	f = clear;
+	f.rest_open = true;
+	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
+	f = clear;
 	f.few_open = true;
 	assert_int_equal(verdict_step(&f), VERDICT_STEP_WAIT);
 	f = clear;
