@@ -8,8 +8,10 @@
 
 /* An edge has most of a request's excess with more than this part of it. */
 static const double MOST = 0.5;
-/* Edges whose proportions differ by less than this factor are improbable alike, as these are estimates. */
+/* Edges whose proportions differ by less than this factor of their odds are improbable alike, as these are estimates. */
 static const double ALIKE = 2;
+/* Part of the outliers that have the same edge while more of them are waited for. */
+static const double AGREE = 0.8;
 
 /* See captured_limit_ns(). */
 static const double FAR = 10, TIMES_MEDIAN = 4;
@@ -83,6 +85,15 @@ place_p(const struct edge_facts *edges, const struct captured_facts *f, double t
 	return fmin(1, sum);
 }
 
+/* The proportion with ALIKE times the odds: of a small one twice as much, and never all. */
+static double
+alike(double proportion)
+{
+	double odds = ALIKE * proportion / fmax(1e-12, 1 - proportion);
+
+	return odds / (1 + odds);
+}
+
 /* The edge with most requests, of those the more improbable one. */
 static uint32_t
 choose(const struct edge_facts *edges, const struct captured_facts *f)
@@ -136,7 +147,7 @@ captured_judge(
 	                   1.0 / f->nedges / (double)f->usual;
 	ret->share = exact_proportion(x->with, f->slow, f->confidence);
 	ret->place_p = place_p(
-	    edges, f, exact_binomial_tail(x->with, f->slow, fmin(1, ALIKE * x->proportion)));
+	    edges, f, exact_binomial_tail(x->with, f->slow, alike(x->proportion)));
 	ret->p = fmax(ret->place_p, ret->usual_p);
 	ret->sure = ret->p <= VERDICT_CAPTURED_P;
 	return 0;
@@ -188,6 +199,19 @@ rare_next(const struct rare_facts *f)
 		return RARE_WAIT;
 	/* 7 and 8 */
 	return f->slow > 0 && f->usual >= CAPTURED_USUAL_LEAST ? RARE_DECIDE : RARE_NOT;
+}
+
+bool
+rare_may_wait(const struct rare_facts *f)
+{
+	return f->recording && f->over > 0 && f->over < f->cut_min && f->slow < CAPTURED_SLOW_MAX &&
+	       f->lasts_ns < (f->wait_ns > 0 ? f->wait_ns : RARE_WAIT_MOST_NS);
+}
+
+bool
+rare_wait_on(const struct rare_facts *f, const struct captured_finding *x)
+{
+	return !x->sure && x->with >= AGREE * f->slow && rare_may_wait(f);
 }
 
 bool

@@ -13,7 +13,7 @@
  *		each, the least number of requests that would be as improbable (Tarone, Biometrics 46, 1990). The proportion comes of m
  *		usual requests, with the weight of one more request over all edges (Perks, Journal of the Institute of Actuaries 73, 1947),
  *		as an edge that they did not pass is not impossible; and as it is an estimate, edges with up to twice the
- *		proportion count as improbable alike.
+ *		odds count as improbable alike.
  *	usual	The slow requests' times in the edge are as those of the usual ones: exact_rank_sum(). With m usual requests it is at least
  *		1 / (m + 1) for one slow request, and 1 / 45 for two beside 8 usual ones. So of one or two requests alone nothing is sure.
  */
@@ -107,6 +107,11 @@ enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };
  * 8. Nothing.
  */
 enum rare_step rare_next(const struct rare_facts *f);
+
+/* Whether it may wait for more outliers: recorders are on, and neither can they be cut nor have wait_ns passed. And whether it does, before it ends with that
+ * finding: it is not sure, and most of those that there are have it in the same edge. */
+bool rare_may_wait(const struct rare_facts *f);
+bool rare_wait_on(const struct rare_facts *f, const struct captured_finding *x);
 
 /* Whether outliers that came n times within span_ns have stopped, if none has come for silent_ns since: so long a silence had a chance of
  * RARE_GONE_P at most if they still came at random at the same rate. That chance is (1 + silent / span)^-(n - 1): distances are exponential, and their

@@ -422,8 +422,10 @@ note_times(struct diagnosis *d, const struct compared *c)
 	d->rare.n = c->slow;
 }
 
+/* 1: it waits for more outliers. */
 static int
-decide_captured(struct search_port *port, struct diagnosis *d, struct err *e)
+decide_captured(
+    struct search_port *port, struct diagnosis *d, const struct rare_facts *rare, struct err *e)
 {
 	struct compared c = { 0 };
 	struct captured_facts facts;
@@ -441,6 +443,10 @@ decide_captured(struct search_port *port, struct diagnosis *d, struct err *e)
 		.confidence = port->settings.conditions.confidence };
 	if ((rc = captured_judge(&f, &facts, port->scratch, e)) != 0 || f.edge == UINT32_MAX)
 		return rc;
+	if (rare_wait_on(rare, &f)) {
+		d->rare.judged = rare->slow;
+		return 1;
+	}
 	note_times(d, &c);
 	return keep(port, d, &c, &f, e);
 }
@@ -462,11 +468,13 @@ search_captures(struct search_port *port, struct diagnosis *d, bool ends, struct
 			return ends;
 		f.asked = true; /* without one, what others captured has to do */
 		f.recording = false;
-		return ends && rare_next(&f) == RARE_DECIDE ? decide_captured(port, d, e) : 0;
+		return ends && rare_next(&f) == RARE_DECIDE ? decide_captured(port, d, &f, e) : 0;
 	case RARE_WAIT:
 		return 1;
 	case RARE_DECIDE:
-		return decide_captured(port, d, e);
+		if (f.slow == d->rare.judged && rare_may_wait(&f))
+			return 1;
+		return decide_captured(port, d, &f, e);
 	case RARE_NOT:
 		break;
 	}

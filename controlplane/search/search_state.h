@@ -248,8 +248,9 @@ struct rare_state {
 	int64_t over_ns;      /* from which response time on; 0: not known yet */
 	struct hypothesis *h; /* that captured requests decided about; NULL: none */
 	int64_t from_ns,
-	    to_ns;  /* of these outliers, since the diagnosis began; below 0: before it */
-	uint32_t n; /* so many */
+	    to_ns;       /* of these outliers, since the diagnosis began; below 0: before it */
+	uint32_t n;      /* so many */
+	uint32_t judged; /* outliers of which it was not sure, and waits for more; 0: none */
 };
 
 struct diagnosis {

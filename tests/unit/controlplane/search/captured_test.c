@@ -358,6 +358,34 @@ no_search_begins_while_few_outliers_carry_the_variance_and_are_captured(void **s
 }
 
 static void
+outliers_that_agree_and_are_not_sure_yet_are_not_the_last_that_are_waited_for(void **state)
+{
+	struct rare_facts f = ending();
+	struct captured_finding x = { .with = 8 };
+	(void)state;
+
+	f.slow = f.over = 10;
+	f.recording = true;
+	assert_true(rare_wait_on(&f, &x));
+	x.with = 7;
+	assert_false(rare_wait_on(&f, &x)); /* they have lost their time anywhere */
+	x.with = 8;
+	x.sure = true;
+	assert_false(rare_wait_on(&f, &x));
+	x.sure = false;
+	f.over = f.cut_min;
+	assert_false(rare_may_wait(&f)); /* they can be cut */
+	f.over = 10;
+	f.recording = false;
+	assert_false(rare_may_wait(&f));
+	f.recording = true;
+	f.lasts_ns = RARE_WAIT_MOST_NS;
+	assert_false(rare_may_wait(&f));
+	f.wait_ns = 2 * RARE_WAIT_MOST_NS;
+	assert_true(rare_may_wait(&f));
+}
+
+static void
 a_silence_that_chance_explains_does_not_mean_that_they_are_gone(void **state)
 {
 	(void)state;
@@ -389,6 +417,8 @@ main(void)
 		cmocka_unit_test(answers_are_waited_for),
 		cmocka_unit_test(a_diagnosis_that_searched_asks_at_its_end),
 		cmocka_unit_test(more_outliers_are_waited_for_in_bounded_time),
+		cmocka_unit_test(
+		    outliers_that_agree_and_are_not_sure_yet_are_not_the_last_that_are_waited_for),
 		cmocka_unit_test(a_silence_that_chance_explains_does_not_mean_that_they_are_gone),
 		cmocka_unit_test(
 		    no_search_begins_while_few_outliers_carry_the_variance_and_are_captured),
