@@ -135,9 +135,9 @@ what_is_below_costs_a_verdict_few_requests_more_and_none_of_its_figures(void **s
 	until_the_end(&x);
 	assert_same_figures(&x, &without);
 	v = forest_verdict(x.f.port.forest, x.f.d->run->id, 1);
-	assert_in_range(v->below_requests, BELOW_PLENTY, BELOW_PLENTY + 10);
+	assert_in_range(v->below_requests, BELOW_CLEAR, BELOW_PLENTY + 10);
 	assert_string_equal(v->below_top, "lock");
-	assert_in_range(x.requests - without.requests, 0, BELOW_PLENTY / 2);
+	assert_in_range(x.requests - without.requests, 0, BELOW_CLEAR / 2);
 	fake_end(&x.f);
 	fake_end(&without.f);
 }
