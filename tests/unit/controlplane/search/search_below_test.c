@@ -165,10 +165,10 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	assert_non_null(strstr(v->below_places, "\tflush_log() at journal.c:88;futex"));
 	assert_memory_equal(v->below_holders, "disk\t", 5);
 	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync\twriter"));
-	assert_memory_equal(v->below_wakers, "150\t", 4);
+	assert_memory_equal(v->below_wakers, "60\t", 3);
 	assert_non_null(strstr(v->below_wakers, "\tCHECKOUT\tworker"));
 	assert_memory_equal(
-	    v->below_held, "150\t", 4); /* outside of requests, whose type is empty */
+	    v->below_held, "60\t", 3); /* outside of requests, whose type is empty */
 	assert_int_equal(v->below_held[strlen(v->below_held) - 1], '\t');
 	end(&x);
 	end(&without);
