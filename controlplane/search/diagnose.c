@@ -25,8 +25,9 @@
 
 /* How long it watches at least; and the part of memory_max_bytes that its groups may use. */
 enum { WATCH_MIN_NS = 1000000000, SHARES_OF_MEMORY = 4 };
-/* For so many times cycle_max a problem that is not explained yet gets a search for another edge that has become its main one. */
-enum { LATE_LOOKS = 2 };
+/* For so many times cycle_max a problem that is not explained yet gets a search for another edge that has become its main one; and it is looked for one when
+ * all searches have ended. */
+enum { LATE_LOOKS = 2, LAST_LOOKS = 10 };
 /* Share of the costliest problem's cost from which on a search begins; and from which on the
  * diagnosis goes on when all searches have ended. */
 static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2;
@@ -711,7 +712,8 @@ check(struct search_port *port, struct diagnosis *d, struct err *e)
 	}
 	looks = ended && looks_on(port, d, late);
 	/* once more at the end: what was searched first may have taken all the time, and there is more to see by now */
-	d->looks_on = looks || (ended && !found_so_far(port, d));
+	d->looks_on = looks || (ended && !found_so_far(port, d) &&
+				   waited_ns < LAST_LOOKS * port->settings.cycle_max_ns);
 	if (d->looks_on && (rc = search_pools(port, d, e)) != 0)
 		return rc;
 	if ((rc = watch(port, d, late, ended, e)) != 0)
