@@ -115,8 +115,7 @@ step_of_verdict(const struct verdict_facts *f)
 	if (!f->sure && (!f->deadline_passed || !f->patience_passed || many_soon))
 		return VERDICT_STEP_MORE;
 	/* 7 */
-	if ((f->worth_open || f->few_open || f->calm) && f->traces < VERDICT_WORTH_TRACES &&
-	    !f->deadline_passed)
+	if ((f->worth_open || f->calm) && f->traces < VERDICT_WORTH_TRACES && !f->deadline_passed)
 		return VERDICT_STEP_MORE;
 	/* 8 */
 	if (f->effective < VERDICT_EFFECTIVE_MIN && f->traces < VERDICT_DEPENDENT_TRACES &&
@@ -134,7 +133,7 @@ verdict_step(const struct verdict_facts *f)
 	assert(f->share_low <= f->share_high);
 	/* 1 */
 	if (f->look && (step != VERDICT_STEP_KEEP || f->share_low < VERDICT_CLEAR_MIN ||
-			   f->effective < VERDICT_EFFECTIVE_MIN || f->rest_open))
+			   f->effective < VERDICT_EFFECTIVE_MIN || f->rest_open || f->few_open))
 		return VERDICT_STEP_WAIT;
 	return step;
 }

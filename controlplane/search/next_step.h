@@ -175,7 +175,7 @@ struct verdict_facts {
  * Shares alone do not show that a problem went away: what is left has shares, too. It is gone when
  * the edge carries less than VERDICT_GONE_MAX of what it carried.
  *
- * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN and leaves no other cause, as many independent traces as step 8 asks for say so, and none
+ * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN and leaves no other cause, does not rest on slow ones too few to say what they have, as many independent traces as step 8 asks for say so, and none
  *    of steps 2 to 8 asks for anything else.
  * 2. Its share is below that, or it is contradicted or gone, by fewer than DECIDE_MANY traces, before the deadline: more traces.
  *    Requests that wait in the same queue depend on each other for longer than the interval knows.
@@ -185,7 +185,7 @@ struct verdict_facts {
  * 6. Not sure, and before the deadline, or before there was time for enough traces: more traces. Of a path that two requests a second
  *    take, 40 come until the deadline, and one of them may have most of what they vary by. After it, too, once, if by their pace so far
  *    there will be DECIDE_MANY in half as long again: what fewer say of the effect is no answer.
- * 7. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, or what few slow ones have, or they have less of the problem than
+ * 7. By fewer than VERDICT_WORTH_TRACES it is open whether it is worth mending, or they have less of the problem than
  *    all requests since the diagnosis began, before the deadline: more.
  * 8. By fewer than VERDICT_DEPENDENT_TRACES, they are worth fewer than VERDICT_EFFECTIVE_MIN independent ones,
  *    before the deadline: more. In so short a time one burst in one queue has most of what varies.
