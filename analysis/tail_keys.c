@@ -27,6 +27,13 @@ time_of(const struct sample *s, uint32_t edge)
 	return edge == TAIL_KEYS_WHOLE ? (double)s->total_ns : s->edges_ns[edge];
 }
 
+/* A request that does not pass the edge has neither its time there nor most keys of its path. */
+static bool
+passes(const struct sample *s, uint32_t edge)
+{
+	return edge == TAIL_KEYS_WHOLE || s->edges_ns[edge] > 0;
+}
+
 /* ---- one key ---- */
 
 static int
@@ -175,18 +182,18 @@ preferred(const struct group *g, uint32_t b, uint32_t a, uint32_t token)
 
 /* Of times in their order: the best limit; NAN, if it does not divide them enough. */
 static double
-best_limit(uint32_t *nslow, const struct valued *v, const struct strata *s)
+best_limit(uint32_t *nslow, const struct valued *v, uint32_t nvalues, const struct strata *s)
 {
 	double n = 0, sum = 0, m2 = 0, below = 0, below_sum = 0, most = 0, limit = NAN;
 
-	for (uint32_t i = 0; i < s->n; i++) {
+	for (uint32_t i = 0; i < nvalues; i++) {
 		double w = strata_weight(s, v[i].sample), d = v[i].value - (n > 0 ? sum / n : 0);
 
 		m2 += w * d * d * n / (n + w);
 		n += w;
 		sum += w * v[i].value;
 	}
-	for (uint32_t i = 0; i + 1 < s->n; i++) {
+	for (uint32_t i = 0; i + 1 < nvalues; i++) {
 		double w = strata_weight(s, v[i].sample), between, apart_ns;
 
 		below += w;
@@ -198,7 +205,7 @@ best_limit(uint32_t *nslow, const struct valued *v, const struct strata *s)
 		if (between > most) {
 			most = between;
 			limit = v[i].value;
-			*nslow = s->n - 1 - i;
+			*nslow = nvalues - 1 - i;
 		}
 	}
 	return most >= TAIL_KEYS_DIVIDES_MIN * m2 ? limit : NAN;
@@ -210,15 +217,17 @@ tail_division(double *ret, uint32_t *nslow, const struct group *g, uint32_t edge
 {
 	struct strata s;
 	struct valued *v;
+	uint32_t n = 0;
 
 	assert(edge == TAIL_KEYS_WHOLE || edge < g->shape.nedges);
 	if (strata_of(&s, g, seed, a) != 0 || (v = arena_alloc(a, (s.n + 1) * sizeof *v)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory to divide the requests of a group");
 	for (uint32_t i = 0; i < s.n; i++)
-		v[i] = (struct valued){ time_of(s.samples[i], edge), i };
-	qsort(v, s.n, sizeof *v, by_value);
+		if (passes(s.samples[i], edge))
+			v[n++] = (struct valued){ time_of(s.samples[i], edge), i };
+	qsort(v, n, sizeof *v, by_value);
 	*nslow = 0;
-	*ret = best_limit(nslow, v, &s);
+	*ret = best_limit(nslow, v, n, &s);
 	return 0;
 }
 
@@ -230,12 +239,17 @@ tail_key_of(struct tail_key *ret, const struct group *g, uint32_t edge, double a
 	struct tail_key *largest = arena_calloc(a, g->nkeys + 1, sizeof *largest), best = { 0 };
 	struct divided_samples d = { 0 };
 	struct strata s;
+	uint32_t n = 0;
 	double most = 0;
 
 	*ret = (struct tail_key){ .key = UINT32_MAX };
 	if (v == NULL || largest == NULL || strata_of(&s, g, seed, a) != 0 ||
 	    (d.slow = arena_calloc(a, s.n + 1, sizeof *d.slow)) == NULL)
 		goto no_memory;
+	for (uint32_t i = 0; i < s.n; i++)
+		if (passes(s.samples[i], edge))
+			s.samples[n++] = s.samples[i];
+	s.n = n;
 	for (uint32_t i = 0; i < s.n; i++) {
 		d.slow[i] = time_of(s.samples[i], edge) > above_ns;
 		d.nslow += d.slow[i];

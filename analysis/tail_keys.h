@@ -36,14 +36,14 @@ enum { TAIL_KEYS_WHOLE = UINT32_MAX }; /* in place of an edge: the response time
 /*
  * The time in the edge that divides its requests into few slow ones and the others, so that as much as possible of its variance lies between the two (the
  * division of Otsu, IEEE Trans. Systems, Man, and Cybernetics 9, 1979); NAN: they are not few, or it does not lie between them. In ns; slower ones take
- * longer than that, *nslow samples. Uses the arena for temporary memory. O(samples log samples). ERR_MEMORY.
+ * longer than that, *nslow samples. Requests that do not pass the edge, with 0 ns there, are left out. Uses the arena for temporary memory. O(samples log samples). ERR_MEMORY.
  */
 int tail_division(double *ret, uint32_t *nslow, const struct group *g, uint32_t edge, uint64_t seed,
     struct arena *a, struct err *e);
 
 /*
- * Requests that take longer than above_ns in the edge, or as a whole, are compared with the others: for each key, and each of its values, the
- * share of the slow requests that have it less that of the others (of numbers also those with at
+ * Requests that take longer than above_ns in the edge, or as a whole, are compared with the others that pass it: for each key, and each of its
+ * values, the share of the slow requests that have it less that of the others (of numbers also those with at
  * least, or at most, this value). A missing value is none.
  *
  * p: the probability that so large a difference is by chance, over all keys and values together: the

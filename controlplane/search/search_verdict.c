@@ -275,43 +275,46 @@ kept_text(const struct group *g, double value)
 	return texts_get(g->texts, (uint32_t)value);
 }
 
-/* What requests that take longer than v->tail_ns in the edge of the population, or as a whole, have that the others have not. 1: something; 0; or a negative
- * code. */
+/* What requests that take longer than v->tail_ns in the edge of the population, or as a whole, have that the others have not. *share of those that are compared
+ * take longer; 0: nothing is known of them. */
 static int
-find_slow_key(struct verdict *v, struct buf *name, struct buf *value,
-    const struct search_port *port, const struct search *s, const struct final_edge_of *x,
-    uint32_t edge, struct err *e)
+find_slow_key(struct verdict *v, double *share, const struct search_port *port,
+    const struct search *s, const struct final_edge_of *x, uint32_t edge, struct err *e)
 {
 	const struct group *all = &x->all.group;
+	struct buf name = { 0 }, value = { 0 };
 	struct tail_key k;
 	int rc = tail_key_of(&k, all, edge, v->tail_ns, x->group->shape.edges[x->edge].from_token,
 	    0.01, ROUNDS_TAIL_KEY, s->diagnosis->seed, port->scratch, e);
 
+	*share = 0;
 	if (rc != 0 || k.key == UINT32_MAX)
 		return rc;
-	key_print(all, &all->keys[k.key], port->labels, name);
+	*share = k.nslow / ((double)k.nslow + k.nusual);
+	key_print(all, &all->keys[k.key], port->labels, &name);
 	if (all->keys[k.key].type == VALUE_TEXT)
-		buf_printf(value, "%s", kept_text(all, k.value));
+		buf_printf(&value, "%s", kept_text(all, k.value));
 	else
-		buf_printf(value, "%.15g", k.value);
-	if (edge != TAIL_KEYS_WHOLE)
-		v->tail_requests = k.nslow;
+		buf_printf(&value, "%.15g", k.value);
+	buf_u8(&name, 0);
+	buf_u8(&value, 0);
+	v->tail_key = (char *)name.data;
+	v->tail_value = (char *)value.data;
 	v->tail_has = k.has;
 	v->tail_with = k.slow;
 	v->tail_without = k.usual;
 	v->tail_p = k.p;
-	return 1;
+	return name.failed || value.failed ? search_no_memory(s, e) : 0;
 }
 
 /* What the slow requests of a tail have that the others have not, and how much of the variance they carry. */
 static int
-find_tail(struct verdict *v, struct buf *name, struct buf *value, const struct search_port *port,
-    const struct search *s, const struct final_edge_of *x, struct err *e)
+find_tail(struct verdict *v, const struct search_port *port, const struct search *s,
+    const struct final_edge_of *x, struct err *e)
 {
 	const struct diagnosis *d = s->diagnosis;
-	const struct group *all = &x->all.group;
 	const struct sketch *times;
-	int rc;
+	double share;
 
 	if (s->at.tail_ns <= 0)
 		return 0;
@@ -319,40 +322,31 @@ find_tail(struct verdict *v, struct buf *name, struct buf *value, const struct s
 		return search_no_memory(s, e);
 	v->tail_quantile = d->tail.quantile;
 	v->tail_ns = s->at.tail_ns;
-	v->tail_requests = all->ntail;
+	v->tail_requests = x->all.group.ntail;
 	v->tail_carries = tail_carries(times, d->tail.quantile);
-	rc = find_slow_key(v, name, value, port, s, x, TAIL_KEYS_WHOLE, e);
-	return rc < 0 ? rc : 0;
+	return find_slow_key(v, &share, port, s, x, TAIL_KEYS_WHOLE, e);
 }
 
 /* Not of a tail: what the few requests have that take long in the edge, where these have most of what it varies by, and no key explains all of it. */
 static int
-find_few(struct verdict *v, struct buf *name, struct buf *value, const struct search_port *port,
-    const struct search *s, const struct final_edge_of *x, struct err *e)
+find_few(struct verdict *v, const struct search_port *port, const struct search *s,
+    const struct final_edge_of *x, struct err *e)
 {
-	const struct group *all = &x->all.group;
+	double above_ns, share;
 	uint32_t nslow;
-	double above_ns;
 	int rc;
 
 	if (s->at.tail_ns > 0 || s->at.by_latency || v->kind == VERDICT_SPREAD || v->key[0] != '\0')
 		return 0;
-	rc = tail_division(&above_ns, &nslow, all, 0, s->diagnosis->seed, port->scratch, e);
+	rc = tail_division(
+	    &above_ns, &nslow, &x->all.group, 0, s->diagnosis->seed, port->scratch, e);
 	if (rc != 0 || isnan(above_ns))
 		return rc;
 	v->tail_ns = above_ns;
-	rc = find_slow_key(v, name, value, port, s, x, 0, e);
-	if (rc <= 0)
-		v->tail_ns = 0;
-	if (rc <= 0)
-		return rc;
-	buf_u8(name, 0);
-	buf_u8(value, 0);
-	if (name->failed || value->failed)
-		return search_no_memory(s, e);
-	v->tail_key = (char *)name->data;
-	v->tail_value = (char *)value->data;
-	return 0;
+	rc = find_slow_key(v, &share, port, s, x, 0, e);
+	v->tail_ns = share > 0 ? above_ns : 0;
+	v->tail_requests = (uint64_t)lround(share * x->all.passing);
+	return rc;
 }
 
 static int
@@ -785,13 +779,13 @@ find_ground(const struct verdict *v, const struct search_port *port, const struc
  * searches, and the search ends. */
 static int
 complete(struct search_port *port, struct search *s, struct verdict *v,
-    const struct final_edge_of *x, struct buf *few_key, struct buf *few_value, struct err *e)
+    const struct final_edge_of *x, struct err *e)
 {
 	const struct separation *sep = &s->sides.separation;
 	int rc = find_cost(v, port, s, e);
 
 	if (rc != 0 || (rc = find_wait(v, port, s, false, e)) != 0 ||
-	    (rc = find_few(v, few_key, few_value, port, s, x, e)) != 0)
+	    (rc = find_few(v, port, s, x, e)) != 0)
 		return rc;
 	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
 		v->kind = VERDICT_SEPARATED;
@@ -958,8 +952,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		.new_part = NAN,
 		.new_low = NAN };
 	struct final_edge_of x = { .group = group, .edge = edge };
-	struct buf path = { 0 }, key = { 0 }, tail_key = { 0 }, tail_value = { 0 };
-	struct buf few_key = { 0 }, few_value = { 0 };
+	struct buf path = { 0 }, key = { 0 };
 	struct verdict_facts facts;
 	struct finding f;
 	bool waits;
@@ -973,14 +966,10 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	v.path = (char *)path.data;
 	if ((rc = find_shares(&f, port, s, &x.all.group, e)) != 0 ||
 	    (rc = find_key(&v, &key, port, s, &x, f.edges[0].share, e)) != 0 ||
-	    (rc = find_tail(&v, &tail_key, &tail_value, port, s, &x, e)) != 0 ||
+	    (rc = find_tail(&v, port, s, &x, e)) != 0 ||
 	    (rc = find_what_if(&v, port, s, &x.all.group, e)) != 0)
 		goto end;
-	buf_u8(&tail_key, 0);
-	buf_u8(&tail_value, 0);
-	v.tail_key = (char *)tail_key.data;
-	v.tail_value = (char *)tail_value.data;
-	if (path.failed || key.failed || tail_key.failed || tail_value.failed) {
+	if (path.failed || key.failed) {
 		rc = search_no_memory(s, e);
 		goto end;
 	}
@@ -988,7 +977,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	fill_measured(&v, &x.all, &f);
 	v.effect = find_effect(port, s, &v, &x.all.group);
 	facts = facts_of(port, s, &v, &x.all.group);
-	if ((rc = is_few_open(&facts.few_open, &v, port, s, &x, e)) != 0)
+	if (facts.look && (rc = is_few_open(&facts.few_open, &v, port, s, &x, e)) != 0)
 		goto end;
 	switch (s->still != NULL ? VERDICT_STEP_KEEP : verdict_step(&facts)) {
 	case VERDICT_STEP_END:
@@ -1019,17 +1008,15 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		else if (rc == 0 &&
 			 (s->still != NULL || says_enough(s, &v) ||
 			     (!search_below_begin(port, s, &v, group, edge, &rc, e) && rc == 0)))
-			rc = complete(port, s, &v, &x, &few_key, &few_value, e);
+			rc = complete(port, s, &v, &x, e);
 		break;
 	}
 end:
 	population_release(&x.all);
 	buf_release(&path);
 	buf_release(&key);
-	buf_release(&tail_key);
-	buf_release(&tail_value);
-	buf_release(&few_key);
-	buf_release(&few_value);
+	free(v.tail_key);
+	free(v.tail_value);
 	free(v.unlearned_service);
 	free(v.unlearned_names);
 	free(v.above_from);

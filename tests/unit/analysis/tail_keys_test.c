@@ -224,6 +224,51 @@ requests_that_are_slow_in_one_edge_are_told_apart(void **state)
 	made_end(&m);
 }
 
+/* One request in five passes edge 1, on a node of its own, and of these one in ten takes long there: the node is what those that pass it have. */
+static void
+requests_that_do_not_pass_the_edge_are_not_among_the_others(void **state)
+{
+	(void)state;
+
+	for (int slow_ns = 0; slow_ns <= 900000; slow_ns += 900000) {
+		struct group *g = NULL;
+		struct tail_key k;
+		uint32_t nslow;
+		double above_ns;
+		struct made m;
+		struct rng r;
+
+		made_begin(&m, 3, REQUESTS, 7);
+		rng_seed(&r, 7);
+		for (int i = 0; i < REQUESTS; i++) {
+			bool passes = i % 5 == 0, slow = i % 50 == 0;
+			int64_t size = slow ? 7 : (int64_t)rng_below(&r, 40);
+			struct value v[4] = { { .type = VALUE_INT, .i = size },
+				{ .type = VALUE_TEXT, .len = 1, .text = "x" },
+				{ .type = VALUE_INT, .i = 1 },
+				{ .type = VALUE_TEXT, .len = 1, .text = "x" } };
+			int64_t there_ns = 20000 + (int64_t)rng_below(&r, 8000) +
+			                   (slow ? slow_ns : 0);
+
+			g = made_add(
+			    &m, (const int64_t[]){ 1000, passes ? there_ns : 0, 50 }, v, passes);
+		}
+		assert_int_equal(tail_division(&above_ns, &nslow, g, 1, 7, &m.arena, NULL), 0);
+		if (slow_ns == 0) {
+			assert_true(isnan(above_ns)); /* not between passing it and not */
+		} else {
+			assert_true(above_ns >= 27000 && above_ns < 920000);
+			assert_int_equal(
+			    tail_key_of(&k, g, 1, above_ns, 1, 0.01, ROUNDS, 7, &m.arena, NULL), 0);
+			assert_true(k.key != UINT32_MAX);
+			assert_int_equal(g->keys[k.key].kind, KEY_FIELD);
+			assert_near(k.value, 7, 0);
+			assert_near((double)k.nslow / (k.nslow + k.nusual), 0.1, 0.06);
+		}
+		made_end(&m);
+	}
+}
+
 /* Exponential times, as of a queue: the longest ones are no kind of their own. */
 static void
 times_that_only_vary_are_not_divided(void **state)
@@ -283,6 +328,7 @@ main(void)
 		cmocka_unit_test(chance_finds_no_more_than_it_says),
 		cmocka_unit_test(few_slow_requests_are_not_compared),
 		cmocka_unit_test(requests_that_are_slow_in_one_edge_are_told_apart),
+		cmocka_unit_test(requests_that_do_not_pass_the_edge_are_not_among_the_others),
 		cmocka_unit_test(times_that_only_vary_are_not_divided),
 		cmocka_unit_test(sums_of_the_tail_are_of_all_requests),
 	};
