@@ -209,9 +209,9 @@ rare_may_wait(const struct rare_facts *f)
 }
 
 bool
-rare_wait_on(const struct rare_facts *f, const struct captured_finding *x)
+rare_wait_on(const struct rare_facts *f, const struct captured_finding *x, uint32_t slow)
 {
-	return !x->sure && x->with >= AGREE * f->slow && rare_may_wait(f);
+	return !x->sure && x->with >= AGREE * slow && rare_may_wait(f);
 }
 
 bool

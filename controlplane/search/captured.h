@@ -109,9 +109,9 @@ enum rare_step { RARE_NOT, RARE_ASK, RARE_WAIT, RARE_DECIDE };
 enum rare_step rare_next(const struct rare_facts *f);
 
 /* Whether it may wait for more outliers: recorders are on, and neither can they be cut nor have wait_ns passed. And whether it does, before it ends with that
- * finding: it is not sure, and most of those that there are have it in the same edge. */
+ * finding about so many slow ones: it is not sure, and most of them have it in the same edge. */
 bool rare_may_wait(const struct rare_facts *f);
-bool rare_wait_on(const struct rare_facts *f, const struct captured_finding *x);
+bool rare_wait_on(const struct rare_facts *f, const struct captured_finding *x, uint32_t slow);
 
 /* Whether outliers that came n times within span_ns have stopped, if none has come for silent_ns since: so long a silence had a chance of
  * RARE_GONE_P at most if they still came at random at the same rate. That chance is (1 + silent / span)^-(n - 1): distances are exponential, and their

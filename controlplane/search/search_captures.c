@@ -443,7 +443,7 @@ decide_captured(
 		.confidence = port->settings.conditions.confidence };
 	if ((rc = captured_judge(&f, &facts, port->scratch, e)) != 0 || f.edge == UINT32_MAX)
 		return rc;
-	if (rare_wait_on(rare, &f)) {
+	if (rare_wait_on(rare, &f, c.slow)) {
 		d->rare.judged = rare->slow;
 		return 1;
 	}
@@ -476,6 +476,9 @@ search_captures(struct search_port *port, struct diagnosis *d, bool ends, struct
 			return 1;
 		return decide_captured(port, d, &f, e);
 	case RARE_NOT:
+		/* so many have come that they can be cut, and no search has begun: what it waited with is still what it knows */
+		if (ends && d->rare.judged > 0)
+			return decide_captured(port, d, &f, e);
 		break;
 	}
 	return 0;

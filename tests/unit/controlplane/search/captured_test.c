@@ -366,12 +366,12 @@ outliers_that_agree_and_are_not_sure_yet_are_not_the_last_that_are_waited_for(vo
 
 	f.slow = f.over = 10;
 	f.recording = true;
-	assert_true(rare_wait_on(&f, &x));
+	assert_true(rare_wait_on(&f, &x, f.slow));
 	x.with = 7;
-	assert_false(rare_wait_on(&f, &x)); /* they have lost their time anywhere */
+	assert_false(rare_wait_on(&f, &x, f.slow)); /* they have lost their time anywhere */
 	x.with = 8;
 	x.sure = true;
-	assert_false(rare_wait_on(&f, &x));
+	assert_false(rare_wait_on(&f, &x, f.slow));
 	x.sure = false;
 	f.over = f.cut_min;
 	assert_false(rare_may_wait(&f)); /* they can be cut */
