@@ -120,10 +120,15 @@ is_new_wait(const struct verdict *v)
 				    : VERDICT_NEW_ODD);
 }
 
+/* Of nearly all that varies a key, or the threads that are waited for, may be the cause although no part of the edge has enough. */
 static bool
-is_spread(const struct verdict *v)
+is_only_spread(const struct verdict *v, double effect_min)
 {
-	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE;
+	bool names = (v->key != NULL && v->key[0] != '\0') ||
+	             (v->pool != POOL_NONE && !is_of_load(v));
+
+	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE &&
+	       (!names || v->effect < fmin(VERDICT_SPREAD_OVER * effect_min, VERDICT_SPREAD_ALL));
 }
 
 /* Rare bursts: one edge alone shows too few of the waits. Not of what the load leads to, nor where it is asked what is new. */
@@ -155,7 +160,7 @@ verdict_worth(const struct verdict *v, double effect_min)
 		return (is_wait(v) ? is_new_wait(v) : v->new_low > 0) &&
 		       !(v->effect * v->new_part < VERDICT_NEW * effect_min);
 	/* 2 */
-	if (is_spread(v))
+	if (is_only_spread(v, effect_min))
 		return false;
 	/* 3 */
 	return !(v->effect < effect_min) && !is_of_load(v);
@@ -193,7 +198,7 @@ verdict_open(const struct verdict *v, double effect_min)
 		return true;
 	/* 3 */
 	if (v->ground == GROUND_PROCESSOR || v->ground == GROUND_NONE || is_of_load(v) ||
-	    is_spread(v))
+	    is_only_spread(v, effect_min))
 		return false;
 	/* 4 and 5 */
 	return v->traces < VERDICT_MANY;

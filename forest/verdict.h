@@ -207,7 +207,8 @@ bool verdict_sure(const struct verdict *v);
  * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.
  * 1. Compared with a baseline: some of it is certainly new, of a wait for threads (between two units, or inside one) VERDICT_NEW_WAIT or
  *    VERDICT_NEW_ODD of all waits for them, and the effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
- * 2. Else: it is spread over parts none of which has enough: no. A healthy application varies like this. (Not of a slow group.)
+ * 2. Else: it is spread over parts none of which has enough: no. A healthy application varies like this. (Not of a slow group; nor if a key explains it or its
+ *    pool is not as usual, with VERDICT_SPREAD_OVER times that, or with VERDICT_SPREAD_ALL.)
  * 3. Its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
  *    (POOL_USUAL), or what its threads wait for themselves (POOL_WAITING).
  */
@@ -223,6 +224,10 @@ bool verdict_worth(const struct verdict *v, double effect_min);
  */
 bool verdict_open(const struct verdict *v, double effect_min);
 enum { VERDICT_MANY = 1000 };
+/* Of nearly all that varies it is said what the cause is, also if it is spread. */
+#define VERDICT_SPREAD_OVER 3.0
+#define VERDICT_SPREAD_ALL \
+	0.75 /* of the variance; three times a least effect of over a third is more than there is */
 /* What was not there before stands out with less. */
 #define VERDICT_NEW 0.6
 /* Waits are long for a while in queues that nothing has changed, and not longer in the next minute. */

@@ -362,7 +362,7 @@ a_verdict_of_the_whole_request_that_names_nothing_is_not_sure(void **state)
 }
 
 static void
-what_is_spread_is_not_worth_mending(void **state)
+what_is_spread_is_not_worth_mending_unless_its_cause_is_named(void **state)
 {
 	struct verdict v = { .kind = VERDICT_SPREAD,
 		.problem = PROBLEM_UNPREDICTABLE,
@@ -376,6 +376,22 @@ what_is_spread_is_not_worth_mending(void **state)
 	assert_false(verdict_open(&v, 0.25));
 	v.effect = 0.99;
 	assert_false(verdict_worth(&v, 0.25));
+	/* a cause of nearly all is named */
+	v.key = "cart/cart:a_1.items";
+	v.effect = 0.76;
+	assert_true(verdict_worth(&v, 0.25));
+	assert_true(verdict_worth(&v, 0.4)); /* three times that is more than there is */
+	v.effect = 0.74;
+	assert_false(verdict_worth(&v, 0.4));
+	v.key = "";
+	v.pool = POOL_SATURATED;
+	assert_false(verdict_worth(&v, 0.25));
+	v.effect = 0.76;
+	assert_true(verdict_worth(&v, 0.25));
+	v.pool = POOL_USUAL;
+	assert_false(verdict_worth(&v, 0.25));
+	v.pool = POOL_NONE;
+	v.effect = 0.7;
 	v.problem = PROBLEM_SLOW; /* a share of the latency */
 	assert_true(verdict_worth(&v, 0.25));
 	v.problem = PROBLEM_UNPREDICTABLE;
@@ -657,7 +673,7 @@ main(void)
 		cmocka_unit_test(verdicts_that_are_worth_mending_are_ranked_by_effect),
 		cmocka_unit_test(a_large_effect_that_is_not_sure_comes_before_a_small_one_that_is),
 		cmocka_unit_test(a_verdict_of_the_whole_request_that_names_nothing_is_not_sure),
-		cmocka_unit_test(what_is_spread_is_not_worth_mending),
+		cmocka_unit_test(what_is_spread_is_not_worth_mending_unless_its_cause_is_named),
 		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
 		cmocka_unit_test(the_evidence_of_a_hypothesis_is_bounded),
 		cmocka_unit_test(the_log_is_asked_by_tracepoint_and_outlives_being_written),
