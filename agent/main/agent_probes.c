@@ -64,16 +64,15 @@ probes_follow(const struct agent *a, const struct source_process *p)
 
 /* ---- the list ---- */
 
-/* The tracer reports the pid that a process sees itself. If several containers have such a process it is not known which one that is. */
+/* The tracer reports the pid that a process sees itself. If several containers have such a process, it is not known which one that is: the pid stays as it is. */
 static uint32_t
 pid_here(const char *service, uint32_t pid)
 {
-	pid_t inside;
+	pid_t inside[2];
 
-	return !process_is((pid_t)pid, service) &&
-	               process_inside((pid_t)pid, service, &inside, 1) == 1
-	           ? (uint32_t)inside
-	           : pid;
+	if (process_is((pid_t)pid, service) || process_inside((pid_t)pid, service, inside, 2) != 1)
+		return pid;
+	return (uint32_t)inside[0];
 }
 
 static int64_t

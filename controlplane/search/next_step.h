@@ -112,8 +112,9 @@ struct final_facts {
 	uint64_t passing; /* of these, those that pass the gap, as one edge or not */
 	uint64_t wanted;  /* twice as many as when it was measured last; 0: it was not */
 	bool open;        /* its interval held 0 then */
-	bool
-	    looked; /* it was looked at whether it is clear, or is not to be: a tail, or an edge that the search did not narrow to */
+	/* It was looked at whether it is clear, or is not to be: a tail, an edge that the search did not narrow to, or one of the preload
+	 * layer, whose objects are told by their share. */
+	bool looked;
 	bool can_take_back; /* there is a larger edge to go back to */
 	bool deadline_passed;
 };
@@ -175,8 +176,8 @@ struct verdict_facts {
  * Shares alone do not show that a problem went away: what is left has shares, too. It is gone when
  * the edge carries less than VERDICT_GONE_MAX of what it carried.
  *
- * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN and leaves no other cause, does not rest on slow ones too few to say what they have, as many independent traces as step 8 asks for say so, and none
- *    of steps 2 to 8 asks for anything else.
+ * 1. A look, and not clear: wait. It is clear if its share is certainly VERDICT_CLEAR_MIN and leaves no other cause, if it does not rest on slow ones that
+ *    are too few to say what they have, if as many independent traces as step 8 asks for say so, and if none of steps 2 to 8 asks for anything else.
  * 2. Its share is below that, or it is contradicted or gone, by fewer than DECIDE_MANY traces, before the deadline: more traces.
  *    Requests that wait in the same queue depend on each other for longer than the interval knows.
  * 3. Contradicted, and there is no larger edge to go back to: end.

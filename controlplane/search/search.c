@@ -183,7 +183,7 @@ final_facts_of(const struct search *s, const struct measured *m, const struct gr
 		                            : s->final.wanted,
 		.open = s->at.tail_ns <= 0 && s->final.open,
 		.looked = s->final.looked || s->final.kind != VERDICT_PLACE || s->second.begun ||
-		          s->at.tail_ns > 0,
+		          s->layer.state == LAYER_FOUND || s->at.tail_ns > 0,
 		.can_take_back = can_take_back(s),
 		.deadline_passed = s->cycle.deadline_passed };
 }
