@@ -20,28 +20,32 @@ pool_state(const struct pool_facts *f)
 	if (f->load.utilisation >= POOL_ALWAYS_MIN)
 		return POOL_SATURATED;
 	/* 4 */
+	if (f->still >= POOL_STILL_MIN &&
+	    f->load.wait_ns >= POOL_UNEXPLAINED_MIN * f->load.expected_ns)
+		return POOL_UNEXPLAINED;
+	/* 5 */
 	if (f->effect < POOL_EFFECT_MIN)
 		return POOL_USUAL;
-	/* 5 */
+	/* 6 */
 	if (f->own >= POOL_OWN_MIN)
 		return POOL_OWN;
-	/* 6 */
+	/* 7 */
 	if (f->load.utilisation >= POOL_BUSY_MIN && f->load.service_cv < POOL_LONG_CV_MIN &&
 	    f->load.utilisation + f->effect >= POOL_SATURATED_MIN)
 		return POOL_SATURATED;
-	/* 7 */
+	/* 8 */
 	if (f->load.wait_ns >= POOL_UNEXPLAINED_MIN * f->load.expected_ns ||
 	    (f->still >= POOL_STILL_MIN &&
 		f->load.wait_ns >= POOL_LONGER_MIN * f->load.expected_ns))
 		return POOL_UNEXPLAINED;
-	/* 8 */
+	/* 9 */
 	if (odd >= POOL_LONG_ODD_MIN &&
 	    f->load.usual_expected_ns <= POOL_LONG_USUAL_MAX * f->load.expected_ns)
 		return POOL_LONG;
-	/* 9 */
+	/* 10 */
 	if (odd >= POOL_ODD_MIN)
 		return f->load.service_cv >= POOL_LONG_CV_MIN ? POOL_LONG : POOL_UNEXPLAINED;
-	/* 10 and 11 */
+	/* 11 and 12 */
 	return f->effect >= POOL_MOST_MIN && f->effect_low >= POOL_MOST_LOW ? POOL_MOST
 	                                                                    : POOL_USUAL;
 }

@@ -62,21 +62,23 @@ enum { POOL_JOBS_MIN = 100 };
  *  2. The threads are held for POOL_WAITING_LOAD_MIN of the time, and in POOL_WAITING_MIN of that their units wait for others to
  *     end: waiting. It is no load of their own: what they wait for has to become faster, not they.
  *  3. The threads are held for POOL_ALWAYS_MIN of the time: saturated.
- *  4. The waits carry less than POOL_EFFECT_MIN of the variance: usual.
- *  5. POOL_OWN_MIN of what the waits vary by goes with the time in which other units of the same request hold the thread: own units. The load
+ *  4. The processes stand still for POOL_STILL_MIN of the waits, and these are POOL_UNEXPLAINED_MIN times what the load leads to: unexplained,
+ *     whatever part of the variance they carry. No load leads to that.
+ *  5. The waits carry less than POOL_EFFECT_MIN of the variance: usual.
+ *  6. POOL_OWN_MIN of what the waits vary by goes with the time in which other units of the same request hold the thread: own units. The load
  *     does not say how long these waits are, as such units do not come at random times.
- *  6. The threads are held for POOL_BUSY_MIN of the time, that with the effect is POOL_SATURATED_MIN, and the CV of the service times is below
+ *  7. The threads are held for POOL_BUSY_MIN of the time, that with the effect is POOL_SATURATED_MIN, and the CV of the service times is below
  *     POOL_LONG_CV_MIN: saturated. With a larger one it is how unequally long units hold the threads that the waits come from, not the load.
- *  7. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
+ *  8. The waits are POOL_UNEXPLAINED_MIN times what the load leads to; or POOL_LONGER_MIN times, and the processes stand
  *     still for POOL_STILL_MIN of them: unexplained.
- *  8. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_LONG_ODD_MIN), and if no unit
+ *  9. The effect is larger than that of a healthy pool with this load and this CV of the service times (POOL_LONG_ODD_MIN), and if no unit
  *     held a thread for much longer than units of its name usually do (thread_load.h), the waits would be POOL_LONG_USUAL_MAX of
  *     what the load leads to: a few long units hold the threads. Times that vary a lot from one unit
  *     to the next, as they do in healthy applications, leave more of the waits, or have less of the variance.
- *  9. The effect is much larger than that (POOL_ODD_MIN): with a CV of POOL_LONG_CV_MIN a few long units hold the threads; else
+ * 10. The effect is much larger than that (POOL_ODD_MIN): with a CV of POOL_LONG_CV_MIN a few long units hold the threads; else
  *     unexplained.
- * 10. The effect is POOL_MOST_MIN, and certainly POOL_MOST_LOW: most of what varies, and so no part among others, though the load leads to it.
- * 11. Usual: a consequence of the load.
+ * 11. The effect is POOL_MOST_MIN, and certainly POOL_MOST_LOW: most of what varies, and so no part among others, though the load leads to it.
+ * 12. Usual: a consequence of the load.
  */
 enum pool_state pool_state(const struct pool_facts *f);
 

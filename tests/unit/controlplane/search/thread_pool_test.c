@@ -62,7 +62,24 @@ step_3_threads_that_are_always_held_are_saturated(void **state)
 }
 
 static void
-step_4_waits_that_carry_little_are_usual(void **state)
+step_4_processes_that_stand_still_lead_to_waits_that_no_load_leads_to(void **state)
+{
+	struct pool_facts f = HEALTHY;
+	(void)state;
+
+	f.effect = 0.27;
+	f.still = 0.95;
+	f.load.wait_ns = 5e6;
+	assert_int_equal(pool_state(&f), POOL_UNEXPLAINED);
+	f.still = 0.4;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+	f.still = 0.95;
+	f.load.wait_ns = 3.9 * f.load.expected_ns;
+	assert_int_equal(pool_state(&f), POOL_USUAL);
+}
+
+static void
+step_5_waits_that_carry_little_are_usual(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -78,7 +95,7 @@ step_4_waits_that_carry_little_are_usual(void **state)
 }
 
 static void
-step_5_waits_for_units_of_the_same_request_are_told_apart(void **state)
+step_6_waits_for_units_of_the_same_request_are_told_apart(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	struct verdict v = { .effect = 0.6, .pool = POOL_OWN, .new_part = NAN };
@@ -93,7 +110,7 @@ step_5_waits_for_units_of_the_same_request_are_told_apart(void **state)
 }
 
 static void
-step_6_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **state)
+step_7_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -112,7 +129,7 @@ step_6_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated(void **st
 }
 
 static void
-step_7_waits_that_the_load_does_not_explain_are_a_cause(void **state)
+step_8_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -129,7 +146,7 @@ step_7_waits_that_the_load_does_not_explain_are_a_cause(void **state)
 }
 
 static void
-step_8_waits_that_a_few_long_units_lead_to_are_a_cause(void **state)
+step_9_waits_that_a_few_long_units_lead_to_are_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -146,7 +163,7 @@ step_8_waits_that_a_few_long_units_lead_to_are_a_cause(void **state)
 }
 
 static void
-step_9_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
+step_10_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	(void)state;
@@ -164,7 +181,7 @@ step_9_an_effect_that_is_large_for_its_load_is_a_cause(void **state)
 }
 
 static void
-step_10_other_waits_are_what_the_load_leads_to(void **state)
+step_11_other_waits_are_what_the_load_leads_to(void **state)
 {
 	struct verdict v = { .effect = 0.6, .pool = POOL_USUAL, .new_part = NAN };
 	(void)state;
@@ -336,7 +353,7 @@ a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough(void **state)
 }
 
 static void
-step_10_waits_that_certainly_have_most_are_a_cause_whatever_their_load(void **state)
+step_11_waits_that_certainly_have_most_are_a_cause_whatever_their_load(void **state)
 {
 	struct pool_facts f = HEALTHY;
 	struct verdict v = { .effect = 0.75, .pool = POOL_MOST, .new_part = NAN };
@@ -363,19 +380,21 @@ main(void)
 		cmocka_unit_test(step_1_of_few_jobs_nothing_is_known),
 		cmocka_unit_test(step_2_threads_whose_units_wait_for_others_are_no_cause),
 		cmocka_unit_test(step_3_threads_that_are_always_held_are_saturated),
-		cmocka_unit_test(step_4_waits_that_carry_little_are_usual),
-		cmocka_unit_test(step_5_waits_for_units_of_the_same_request_are_told_apart),
 		cmocka_unit_test(
-		    step_6_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated),
-		cmocka_unit_test(step_7_waits_that_the_load_does_not_explain_are_a_cause),
-		cmocka_unit_test(step_8_waits_that_a_few_long_units_lead_to_are_a_cause),
-		cmocka_unit_test(step_9_an_effect_that_is_large_for_its_load_is_a_cause),
-		cmocka_unit_test(step_10_other_waits_are_what_the_load_leads_to),
+		    step_4_processes_that_stand_still_lead_to_waits_that_no_load_leads_to),
+		cmocka_unit_test(step_5_waits_that_carry_little_are_usual),
+		cmocka_unit_test(step_6_waits_for_units_of_the_same_request_are_told_apart),
+		cmocka_unit_test(
+		    step_7_threads_that_are_mostly_held_and_carry_nearly_all_are_saturated),
+		cmocka_unit_test(step_8_waits_that_the_load_does_not_explain_are_a_cause),
+		cmocka_unit_test(step_9_waits_that_a_few_long_units_lead_to_are_a_cause),
+		cmocka_unit_test(step_10_an_effect_that_is_large_for_its_load_is_a_cause),
+		cmocka_unit_test(step_11_other_waits_are_what_the_load_leads_to),
 		cmocka_unit_test(
 		    what_requests_lose_is_known_of_many_and_is_the_least_that_it_may_be),
 		cmocka_unit_test(what_is_new_is_worth_mending_whatever_it_waits_for),
 		cmocka_unit_test(
-		    step_10_waits_that_certainly_have_most_are_a_cause_whatever_their_load),
+		    step_11_waits_that_certainly_have_most_are_a_cause_whatever_their_load),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
 		cmocka_unit_test(a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough),
 	};
