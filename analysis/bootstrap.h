@@ -109,6 +109,18 @@ enum share_of { SHARE_OF_VARIANCE, SHARE_OF_MEAN };
 int share_intervals(struct edge_share *edges, const struct group *g, enum share_of of,
     double confidence, uint32_t rounds, uint64_t seed, struct arena *a);
 
+/*
+ * The lower end of the interval of the share of an edge in the variance, if few of its passages take nearly all of it: by their number, which is that of a Poisson distribution.
+ * Where few requests make up the variance share_intervals() says that any share is possible, since the mean of their squares has no normal distribution. How often such requests
+ * come is known all the same, up to the factors of the exact interval of a Poisson mean (Garwood, Biometrika 28, 1936), and if they came so much
+ * more seldom, and what else varies so much more often, the edge would have this share.
+ *
+ * What counts as their number is the square of the sum of what each adds to the covariance by the sum of the squares of that: few large ones among many
+ * small ones count as few. `inflation`: see struct edge_share. 0: they are fewer than SHARE_FEW_MIN, or the edge has none of the variance. O(1).
+ */
+double share_few_low(const struct group *g, uint32_t edge, double inflation, double confidence);
+#define SHARE_FEW_MIN 4.0
+
 /* Variation of response times, and its error: bootstrap-t (Efron 1981; Hall 1988) of the mean,
  * and of the logarithm of the coefficient of variation (CV). */
 struct spread {

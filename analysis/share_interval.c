@@ -396,6 +396,41 @@ with_batches(struct interval v, const struct products *p, const struct group *g,
 	return v;
 }
 
+/* By which factor the mean number of events is smaller or larger than the one that was seen, at most. */
+static double
+times_fewer(double events, double confidence)
+{
+	return gsl_cdf_chisq_Pinv((1 - confidence) / 2, 2 * events) / (2 * events);
+}
+
+static double
+times_more(double events, double confidence)
+{
+	return gsl_cdf_chisq_Pinv((1 + confidence) / 2, 2 * events + 2) / (2 * events);
+}
+
+double
+share_few_low(const struct group *g, uint32_t edge, double inflation, double confidence)
+{
+	struct products p = products_of(g, edge, SHARE_OF_VARIANCE);
+	double share = comoments_covariance(&g->edges[edge]) / moments_variance(&g->total);
+	double n = (double)g->total.n / fmax(1, inflation), rest = 1 - share;
+	/* means of (u v)^2, and of the same with what is not of the edge */
+	double square = p.zz + share * share, both = p.zd + share, all = p.dd + 1,
+	       others = fmax(0, all - 2 * both + square);
+	double events, few, many = 0;
+
+	if (!(share > 0) || !(square > 0))
+		return 0;
+	events = n * share * share / square;
+	if (!(events >= SHARE_FEW_MIN))
+		return 0;
+	few = share * times_fewer(events, confidence);
+	if (rest > 0 && others > 0)
+		many = rest * times_more(n * rest * rest / others, confidence);
+	return few / (few + many);
+}
+
 /* The samples do not vary, but other requests did: too rare to tell how certain a share is. */
 static void
 set_unknown(struct edge_share *edges, const struct group *g)

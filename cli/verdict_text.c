@@ -923,12 +923,11 @@ run_nothing_put(struct buf *out, const json_t *run)
 	if (edge != NULL && number_of(edge, "effect") >= number_of(run, "effect_min")) {
 		buf_printf(out,
 		    "the variance is spread over several edges: the largest %sone has %.0f %% of the variance of all requests "
-		    "%s; %.0f %% of one edge alone (or as much of the squared CV that would go with it), %.0f %% of each of two, or certainly "
+		    "%s; %.0f %% of one edge alone (or as much of the squared CV that would go with it), %.0f %% of each of two, or "
 		    "%.0f %% of all that are named, are worth mending",
 		    wait != NULL ? "other " : "", number_of(edge, "effect") * 100,
 		    member(run, "type"), verdict_apart(VERDICT_ALONE, least) * 100,
-		    verdict_apart(VERDICT_TWO, least) * 100,
-		    verdict_apart(VERDICT_TOGETHER, least) * 100);
+		    verdict_apart(VERDICT_TWO, least) * 100, verdict_together(least) * 100);
 		return;
 	}
 	if (edge != NULL && !has_sure(run)) {

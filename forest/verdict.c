@@ -173,6 +173,25 @@ verdict_apart(double factor, double effect_min)
 }
 
 double
+verdict_together(double effect_min)
+{
+	return fmin(VERDICT_TOGETHER * effect_min, VERDICT_NEARLY_ALL);
+}
+
+bool
+verdict_is_rare(const struct verdict *v)
+{
+	double cv = sqrt(fmax(0, v->share)) * v->cv / v->latency_share;
+	double part = v->passing > 0 && v->passing < v->traces
+	                  ? (double)v->passing / (double)v->traces
+	                  : 1;
+
+	/* A passage that does not happen takes 0. */
+	return !v->by_latency && v->latency_share > 0 &&
+	       part * (1 + cv * cv) - 1 >= VERDICT_RARE_CV * VERDICT_RARE_CV;
+}
+
+double
 verdict_saves(const struct verdict *v)
 {
 	double left = v->cv_then / v->cv_now;

@@ -235,17 +235,28 @@ enum { VERDICT_MANY = 1000 };
 #define VERDICT_NEW_ODD 0.5 /* of a pool whose waits are not as usual, either */
 
 /* By these factors of the least effect a problem is not spread over several edges, as that of a healthy application: what
- * one edge alone has, or each of two, what of the variance would go if it always took its median, or what all certainly have together. Of a least effect that is
+ * one edge alone has, or each of two, what of the variance would go if it always took its median, or what all have together. Of a least effect that is
  * large: half way from it to all (verdict_apart()). */
 #define VERDICT_ALONE 1.88
 #define VERDICT_TWO 1.6 /* each of two edges */
 #define VERDICT_SAVES 1.88
 #define VERDICT_SAVES_OWN \
 	0.7 /* of what the verdict's own requests vary by: whatever the least effect */
-#define VERDICT_TOGETHER 2.4
+#define VERDICT_TOGETHER 3.6
 #define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */
 
 double verdict_apart(double factor, double effect_min); /* the smaller of both, 0..1 */
+/* The same for what all have together: VERDICT_TOGETHER times the least effect, at most VERDICT_NEARLY_ALL. */
+double verdict_together(double effect_min);
+#define VERDICT_NEARLY_ALL 0.9
+/*
+ * Whether the edge varies as no work does that each request has: the CV of its time, in the requests that pass it, is VERDICT_RARE_CV or more, so that one passage
+ * in twenty at most takes nearly all of it. The time itself is not kept: its CV is that of a time which varies independently of the rest of the
+ * request. False of a slow group, and where one of the numbers is not known.
+ */
+bool verdict_is_rare(const struct verdict *v);
+#define VERDICT_RARE_CV 4.5
+
 /* The part of the squared CV of the verdict's requests that would go if the edge always took its median; and of what the type varies by, as far as these
  * requests vary like the type. 0: none, or not known. */
 double verdict_saves(const struct verdict *v);

@@ -474,8 +474,6 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 	const struct verdict *v;
 
 	for (uint32_t rank = 1; (v = forest_verdict(forest, run->id, rank)) != NULL; rank++) {
-		double certain = v->share > 0 ? v->effect * v->share_low / v->share : 0;
-
 		if (!verdict_sure(v)) {
 			f.open += verdict_open(v, run->effect_min);
 			f.open_worth += verdict_worth(v, run->effect_min);
@@ -484,12 +482,12 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 		f.sure++;
 		if (v->pool == POOL_NONE && v->kind != VERDICT_SPREAD &&
 		    v->effect >= VERDICT_COUNTS * run->effect_min && !is_named_before(forest, d, v))
-			f.together += certain;
+			f.together += v->effect;
 		if (!verdict_worth(v, run->effect_min))
 			continue;
 		f.worth++;
 		f.apart |= v->problem != PROBLEM_UNPREDICTABLE || v->pool != POOL_NONE ||
-		           isnan(v->effect) || !isnan(v->new_part);
+		           isnan(v->effect) || !isnan(v->new_part) || verdict_is_rare(v);
 		if (!is_named_before(forest, d, v)) {
 			f.second = fmax(f.second, fmin(f.most, v->effect));
 			f.most = fmax(f.most, v->effect);
@@ -500,15 +498,16 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 	return f;
 }
 
-/* What groups have that have too few requests to be judged, and those of them that come often enough to have them by LATE_LOOKS
+/* What groups have that have too few requests to be judged, and those of them that come often enough to have them by `looks`
  * times cycle_max; and *effect beside them. */
 static void
-find_unjudged(struct look_facts *f, const struct search_port *port, const struct diagnosis *d)
+find_unjudged(
+    struct look_facts *f, const struct search_port *port, const struct diagnosis *d, int looks)
 {
 	const struct type_variance t = diagnosis_variance(port, d);
 	double enough = (double)port->settings.conditions.traces_min, m2 = 0, due = 0, all = 0,
 	       part = (double)mono_since_ns(port->now, d->begun) /
-	              (LATE_LOOKS * (double)port->settings.cycle_max_ns);
+	              (looks * (double)port->settings.cycle_max_ns);
 
 	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
 		const struct group *g = groups_at(d->groups, i);
@@ -539,11 +538,12 @@ is_undecided(const struct search_port *port, const struct diagnosis *d)
 static bool
 is_open(const struct search_port *port, const struct diagnosis *d, int64_t waited_ns)
 {
+	int looks = d->traces >= port->settings.conditions.traces_min ? LAST_LOOKS : LATE_LOOKS;
 	struct look_facts f = { 0 };
 
-	if (waited_ns >= LATE_LOOKS * port->settings.cycle_max_ns)
+	if (waited_ns >= looks * port->settings.cycle_max_ns)
 		return false;
-	find_unjudged(&f, port, d);
+	find_unjudged(&f, port, d, looks);
 	return is_undecided(port, d) || f.due > d->run->effect_min;
 }
 
@@ -566,7 +566,7 @@ looks_on(const struct search_port *port, const struct diagnosis *d, bool late)
 
 	f.pool = first != NULL && first->pool != POOL_NONE && first->pool != POOL_STILL &&
 	         isnan(first->new_part);
-	find_unjudged(&f, port, d);
+	find_unjudged(&f, port, d, LATE_LOOKS);
 	return look_on(&f);
 }
 

@@ -12,12 +12,12 @@ search_patience_ns(const struct search_port *port, const struct search *s)
 	const struct group *g = d->groups != NULL ? groups_find(d->groups, s->origin.group_id)
 	                                          : NULL;
 	double most_ns = FINAL_PATIENCE * (double)port->settings.cycle_max_ns, all_ns, cycle_ns;
+	double plenty = s->final.rare ? DECIDE_MANY : NEXT_PLENTY;
 
 	if (g == NULL || g->total.n == 0)
 		return 0;
-	all_ns = (double)NEXT_PLENTY / (double)g->total.n *
-	         (double)mono_since_ns(port->now, d->begun);
-	cycle_ns = s->cycle.traces > 0 ? (double)NEXT_PLENTY / (double)s->cycle.traces *
+	all_ns = plenty / (double)g->total.n * (double)mono_since_ns(port->now, d->begun);
+	cycle_ns = s->cycle.traces > 0 ? plenty / (double)s->cycle.traces *
 	                                     (double)mono_since_ns(port->now, s->cycle.begun)
 	                               : 0;
 	return (int64_t)fmin(most_ns, fmax(all_ns, cycle_ns));

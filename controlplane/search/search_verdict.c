@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap.h"
 #include "analysis/tail_keys.h"
 #include "base/texts.h"
 #include "controlplane/search/baseline.h"
@@ -387,6 +388,9 @@ fill_measured(struct verdict *v, const struct population *all, const struct find
 	v->share_low = share->interval.low;
 	v->share_high = share->interval.high;
 	v->latency_share = share->latency_share;
+	if (v->share_low <= 0 && verdict_is_rare(v))
+		v->share_low = fmax(
+		    v->share_low, share_few_low(g, 0, share->inflation, v->confidence));
 	if (g->slowest.total_ns >= 0) {
 		v->slowest = g->slowest.id;
 		v->slowest_ns = g->slowest.total_ns;
@@ -442,6 +446,7 @@ want_more(struct search *s, const struct verdict *v)
 		.wanted = 2 * v->traces,
 		.again = s->final.again,
 		.open = v->share_low <= 0,
+		.rare = s->final.rare,
 		.put_off = s->final.put_off };
 }
 
@@ -975,6 +980,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	}
 	v.handed_over = edge_of->owner == LABEL_NONE;
 	fill_measured(&v, &x.all, &f);
+	s->final.rare = verdict_is_rare(&v);
 	v.effect = find_effect(port, s, &v, &x.all.group);
 	facts = facts_of(port, s, &v, &x.all.group);
 	if (facts.look && (rc = is_few_open(&facts.few_open, &v, port, s, &x, e)) != 0)

@@ -45,7 +45,7 @@ worth_state(const struct worth_facts *f)
 	               f->second < verdict_apart(VERDICT_TWO, f->effect_min) &&
 	               f->saves < verdict_apart(VERDICT_SAVES, f->effect_min) &&
 	               f->saves_own < VERDICT_SAVES_OWN &&
-	               f->together < verdict_apart(VERDICT_TOGETHER, f->effect_min)
+	               f->together < verdict_together(f->effect_min)
 	           ? RUN_NOTHING
 	           : RUN_FOUND;
 }

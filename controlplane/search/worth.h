@@ -46,13 +46,13 @@ struct worth_facts {
 	uint32_t open;       /* others that may be worth mending: verdict_open() */
 	uint32_t open_worth; /* of these, those whose effect is */
 	bool
-	    apart; /* one of `worth` is of a slow group, of a tail, or of a pool that is not as usual */
+	    apart; /* one of `worth` is of a slow group, of a tail, of a pool that is not as usual, or verdict_is_rare() */
 	double effect_min;
 	double most, second,
 	    saves, /* of these: the two largest effects of different edges, the largest verdict_saves_all() ... */
 	    saves_own; /* ... and verdict_saves() */
 	double
-	    together; /* sum of the lower bounds of the effects of all sure verdicts that are no wait for a pool and not spread over edges that others name,
+	    together; /* sum of the effects of all sure verdicts that are no wait for a pool and not spread over edges that others name,
 	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
 };
 
@@ -65,7 +65,7 @@ struct worth_facts {
  * 3. One that is worth mending is apart: RUN_FOUND.
  * 4. The largest effect is less than VERDICT_ALONE times the least one, the second one less than VERDICT_TWO times that, none would take VERDICT_SAVES times that away of what the type varies by, nor
  *    VERDICT_SAVES_OWN of what its own requests vary by,
- *    and together they have less than VERDICT_TOGETHER times that (verdict_apart()): RUN_NOTHING. In healthy applications
+ *    and together they have less than VERDICT_TOGETHER times that (verdict_together()): RUN_NOTHING. In healthy applications
  *    one edge has a third of the variance, or more while it is measured, and would take away less than that if it always took its median: the rest
  *    is everywhere.
  * 5. RUN_FOUND.

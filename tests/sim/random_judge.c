@@ -228,6 +228,8 @@ judge_verbose(const struct made *m, const struct run *r)
 		    h->settled_share * 100, h->settled_low * 100, h->settled_high * 100,
 		    (unsigned long long)h->settled_traces, h->key[0] != '\0' ? ", key " : "",
 		    h->key);
+	if (r->reason != REASON_NONE)
+		printf("  ended: %s %s\n", reason_word(r->reason), r->subject);
 	for (uint32_t rank = 1;; rank++) {
 		const struct verdict *v = forest_verdict(m->stage.forest, r->id, rank);
 

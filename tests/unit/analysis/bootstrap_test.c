@@ -128,6 +128,69 @@ only_draws_from_the_tail_have_a_distance_of_their_own(void **state)
 	arena_release(&a);
 }
 
+enum { RARE_RUNS = 1000 };
+
+/* An edge that takes 40 ms in one request of a hundred and else nothing, in requests of 20 ms with 4 ms of deviation: 64 % of the variance. Of each run the lower end. */
+static void
+few_lows(double *low, double *few, int n, double slow_part)
+{
+	struct rng rng;
+
+	rng_seed(&rng, 17);
+	*few = 0;
+	for (int run = 0; run < RARE_RUNS; run++) {
+		struct comoments edge = { 0 };
+		struct group g = { .edges = &edge };
+		int nslow = 0;
+
+		for (int i = 0; i < n; i++) {
+			double rest = 20e6, x = rng_unit(&rng) < slow_part ? 40e6 : 0;
+
+			for (int k = 0; k < 12; k++)
+				rest += (rng_unit(&rng) - 0.5) * 4e6;
+			nslow += x > 0;
+			comoments_add_high(&edge, &x, 1, rest + x, &g.total, &g.total_high);
+			moments_high_add(&g.total_high, &g.total, rest + x);
+			moments_add(&g.total, rest + x);
+		}
+		low[run] = share_few_low(&g, 0, 1, 0.95);
+		*few += (double)(nslow < 4) / RARE_RUNS;
+		if (nslow < 4)
+			assert_true(low[run] == 0);
+	}
+}
+
+static void
+the_share_of_few_slow_requests_is_at_least_that_of_as_many_as_come_more_seldom(void **state)
+{
+	double truth = 0.01 * 0.99 * 1600 / (0.01 * 0.99 * 1600 + 16), low[RARE_RUNS], few;
+	int beyond = 0, known = 0;
+	(void)state;
+
+	for (int n = 200; n <= 1600; n *= 2) {
+		few_lows(low, &few, n, 0.01);
+		beyond = known = 0;
+		for (int i = 0; i < RARE_RUNS; i++) {
+			beyond += low[i] > truth;
+			known += low[i] > 0;
+		}
+		/* one side of 95 % */
+		assert_true(beyond <= RARE_RUNS * 0.035);
+		assert_true(known >= RARE_RUNS * (0.9 - few));
+	}
+	assert_true(known >= RARE_RUNS * 0.99);
+}
+
+static void
+of_fewer_than_four_slow_requests_nothing_is_certain(void **state)
+{
+	double low[RARE_RUNS], few;
+	(void)state;
+
+	few_lows(low, &few, 200, 0.002);
+	assert_true(few > 0.95);
+}
+
 int
 main(void)
 {
@@ -136,6 +199,9 @@ main(void)
 		cmocka_unit_test(at_most_a_third_is_rare),
 		cmocka_unit_test(a_pareto_tail_is_found_with_its_index),
 		cmocka_unit_test(equal_values_and_few_have_no_tail),
+		cmocka_unit_test(
+		    the_share_of_few_slow_requests_is_at_least_that_of_as_many_as_come_more_seldom),
+		cmocka_unit_test(of_fewer_than_four_slow_requests_nothing_is_certain),
 		cmocka_unit_test(only_draws_from_the_tail_have_a_distance_of_their_own),
 	};
 

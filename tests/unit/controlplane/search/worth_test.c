@@ -141,7 +141,7 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	f.most = 0.46;
 	f.second = 0.39;
 	f.saves = 0.46;
-	f.together = 0.59;
+	f.together = 0.89;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.48;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
@@ -156,9 +156,9 @@ what_one_edge_has_alone_or_all_together_is_no_health(void **state)
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 	f.saves_own = 0.69;
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
-	f.together = 0.61;
+	f.together = 0.91;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
-	f.together = 0.59;
+	f.together = 0.89;
 	f.apart = true;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
 }
@@ -171,6 +171,9 @@ a_least_effect_that_is_large_leaves_room_for_what_is_apart(void **state)
 
 	is(verdict_apart(VERDICT_ALONE, 0.25), 0.47);
 	is(verdict_apart(VERDICT_ALONE, 0.6), 0.8);
+	is(verdict_together(0.1), 0.36);
+	is(verdict_together(0.25), 0.9);
+	is(verdict_together(0.55), 0.9);
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.81;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
@@ -191,6 +194,32 @@ what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv(void **state)
 	    0.36);
 	is(verdict_saves(&(struct verdict){ .cv_now = 0.5, .cv_then = 0.6 }), 0);
 	is(verdict_saves(&(struct verdict){ .cv_now = NAN, .cv_then = NAN }), 0);
+}
+
+static void
+an_edge_that_few_of_its_passages_take_long_in_is_rare(void **state)
+{
+	/* sqrt(0.45) * 0.2 / 0.03 = 4.47; of all, and of a twentieth of them */
+	struct verdict v = {
+		.share = 0.45, .cv = 0.2, .latency_share = 0.03, .traces = 200, .passing = 200
+	};
+	(void)state;
+
+	assert_false(verdict_is_rare(&v));
+	v.latency_share = 0.029;
+	assert_true(verdict_is_rare(&v));
+	v.passing =
+	    10; /* sqrt((1 + 4.63^2) / 20 - 1): those that pass it take as long as each other */
+	assert_false(verdict_is_rare(&v));
+	v.passing = 0; /* not known */
+	assert_true(verdict_is_rare(&v));
+	v.by_latency = true;
+	assert_false(verdict_is_rare(&v));
+	v.by_latency = false;
+	v.latency_share = NAN;
+	assert_false(verdict_is_rare(&v));
+	v.latency_share = 0;
+	assert_false(verdict_is_rare(&v));
 }
 
 static void
@@ -303,6 +332,7 @@ main(void)
 		cmocka_unit_test(what_one_edge_has_alone_or_all_together_is_no_health),
 		cmocka_unit_test(a_least_effect_that_is_large_leaves_room_for_what_is_apart),
 		cmocka_unit_test(what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv),
+		cmocka_unit_test(an_edge_that_few_of_its_passages_take_long_in_is_rare),
 		cmocka_unit_test(a_verdict_that_is_not_sure_is_open_if_it_may_be_worth_mending),
 		cmocka_unit_test(a_run_is_unsure_only_of_what_may_be_worth_mending),
 		cmocka_unit_test(a_run_is_found_only_if_a_sure_verdict_is_worth_mending),
