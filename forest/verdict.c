@@ -131,12 +131,17 @@ is_only_spread(const struct verdict *v, double effect_min)
 	       (!names || v->effect < fmin(VERDICT_SPREAD_OVER * effect_min, VERDICT_SPREAD_ALL));
 }
 
-/* Rare bursts: one edge alone shows too few of the waits. Not of what the load leads to, nor where it is asked what is new. */
+/* Rare bursts: one edge alone shows too few of the waits. A queue that only grows: successive requests wait for the same, so that thousands are worth ten, but how long they wait
+ * is certain. Not of what the load leads to, nor where it is asked what is new. */
 static bool
 is_certain_pool(const struct verdict *v)
 {
+	bool grows = v->pool == POOL_UNEXPLAINED && v->traces >= VERDICT_MANY &&
+	             v->effect >= VERDICT_POOL_SURE &&
+	             v->pool_wait_ns >= VERDICT_POOL_TIMES * v->pool_expected_ns;
+
 	return v->pool != POOL_NONE && !is_of_load(v) && isnan(v->new_part) &&
-	       v->pool_low >= VERDICT_POOL_SURE;
+	       (grows || v->pool_low >= VERDICT_POOL_SURE);
 }
 
 bool

@@ -196,10 +196,12 @@ struct verdict {
 bool verdict_is_whole(const struct verdict *v);
 
 /* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads between two units of which enough is certainly new,
- * or all waits for these threads certainly have VERDICT_POOL_SURE, however few of them this edge shows: the edge has some of the problem; it is not whole; and no mistake of the
+ * or all waits for these threads certainly have VERDICT_POOL_SURE, however few of them this edge shows, or VERDICT_MANY requests wait VERDICT_POOL_TIMES as long as the load leads to, and have
+ * that much of the variance: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 #define VERDICT_POOL_SURE 0.25 /* of what the type varies by */
+#define VERDICT_POOL_TIMES 30.0
 /* Less than the confidence of intervals asks for: what few requests say is the only evidence, and nothing contradicts it later. */
 #define VERDICT_CAPTURED_P 0.01
 

@@ -353,6 +353,37 @@ a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough(void **state)
 }
 
 static void
+a_wait_is_sure_if_many_requests_wait_much_longer_than_any_load_explains(void **state)
+{
+	struct verdict v = { .share_low = 0,
+		.handed_over = true,
+		.pool = POOL_UNEXPLAINED,
+		.pool_low = NAN,
+		.pool_wait_ns = 464e6,
+		.pool_expected_ns = 1e5,
+		.effect = 1,
+		.traces = VERDICT_MANY,
+		.new_part = NAN,
+		.new_low = NAN,
+		.from = (char *)"a/hone:fork(x)",
+		.to = (char *)"b/hone:unit_begin(x)" };
+	(void)state;
+
+	assert_true(verdict_sure(&v));
+	v.pool_wait_ns = 29 * v.pool_expected_ns;
+	assert_false(verdict_sure(&v));
+	v.pool_wait_ns = 31 * v.pool_expected_ns;
+	v.traces--;
+	assert_false(verdict_sure(&v));
+	v.traces++;
+	v.effect = 0.2;
+	assert_false(verdict_sure(&v));
+	v.effect = 1;
+	v.pool = POOL_LONG;
+	assert_false(verdict_sure(&v));
+}
+
+static void
 step_11_waits_that_certainly_have_most_are_a_cause_whatever_their_load(void **state)
 {
 	struct pool_facts f = HEALTHY;
@@ -396,6 +427,8 @@ main(void)
 		cmocka_unit_test(
 		    step_11_waits_that_certainly_have_most_are_a_cause_whatever_their_load),
 		cmocka_unit_test(a_wait_of_which_enough_is_new_is_sure),
+		cmocka_unit_test(
+		    a_wait_is_sure_if_many_requests_wait_much_longer_than_any_load_explains),
 		cmocka_unit_test(a_wait_is_sure_if_all_waits_for_its_threads_certainly_have_enough),
 	};
 
