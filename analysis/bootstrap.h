@@ -116,7 +116,8 @@ int share_intervals(struct edge_share *edges, const struct group *g, enum share_
  * more seldom, and what else varies so much more often, the edge would have this share.
  *
  * What counts as their number is the square of the sum of what each adds to the covariance by the sum of the squares of that: few large ones among many
- * small ones count as few. `inflation`: see struct edge_share. 0: they are fewer than SHARE_FEW_MIN, or the edge has none of the variance. O(1).
+ * small ones count as few. `inflation`: see struct edge_share. 0: they are fewer than SHARE_FEW_MIN, the edge has none of the variance, or the moments of the
+ * group are those of samples that do not have the few. O(1).
  */
 double share_few_low(const struct group *g, uint32_t edge, double inflation, double confidence);
 #define SHARE_FEW_MIN 4.0

@@ -417,16 +417,17 @@ share_few_low(const struct group *g, uint32_t edge, double inflation, double con
 	double n = (double)g->total.n / fmax(1, inflation), rest = 1 - share;
 	/* means of (u v)^2, and of the same with what is not of the edge */
 	double square = p.zz + share * share, both = p.zd + share, all = p.dd + 1,
-	       others = fmax(0, all - 2 * both + square);
+	       others = all - 2 * both + square;
 	double events, few, many = 0;
 
-	if (!(share > 0) || !(square > 0))
+	/* no mean of squares is less than the square of the mean, but where some of them are of samples, which may have none of the few */
+	if (!(share > 0) || square < share * share || others < rest * rest)
 		return 0;
 	events = n * share * share / square;
 	if (!(events >= SHARE_FEW_MIN))
 		return 0;
 	few = share * times_fewer(events, confidence);
-	if (rest > 0 && others > 0)
+	if (rest > 0)
 		many = rest * times_more(n * rest * rest / others, confidence);
 	return few / (few + many);
 }

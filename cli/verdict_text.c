@@ -642,6 +642,8 @@ verdict_tail_put(struct buf *out, const json_t *v)
 		     *has = json_object_get(
 			 json_is_object(few) ? few : json_object_get(v, "tail"), "has");
 
+	if (!json_is_object(has) && json_is_true(json_object_get(v, "rare")))
+		buf_printf(out, "few passages of it take nearly all of that time");
 	if (!json_is_object(has))
 		return;
 	buf_printf(out, "%.0f %% of the ", number_of(has, "slow") * 100);
@@ -923,8 +925,8 @@ run_nothing_put(struct buf *out, const json_t *run)
 	if (edge != NULL && number_of(edge, "effect") >= number_of(run, "effect_min")) {
 		buf_printf(out,
 		    "the variance is spread over several edges: the largest %sone has %.0f %% of the variance of all requests "
-		    "%s; %.0f %% of one edge alone (or as much of the squared CV that would go with it), %.0f %% of each of two, or "
-		    "%.0f %% of all that are named, are worth mending",
+		    "%s; %.0f %% of one edge alone (or as much of the squared CV that would go with it), %.0f %% of each of two, "
+		    "%.0f %% of all that are named, or an edge that few passages take long in, are worth mending",
 		    wait != NULL ? "other " : "", number_of(edge, "effect") * 100,
 		    member(run, "type"), verdict_apart(VERDICT_ALONE, least) * 100,
 		    verdict_apart(VERDICT_TWO, least) * 100, verdict_together(least) * 100);

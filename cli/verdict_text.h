@@ -37,7 +37,7 @@ void verdict_within_put(struct buf *out, const json_t *v);
 void verdict_position_put(struct buf *out, const json_t *v);
 void verdict_sample_put(struct buf *out, const json_t *v);
 void verdict_unlearned_put(struct buf *out, const json_t *v);
-/* What the slow requests of a tail, or the few that take long in the edge, have that the others have not. */
+/* What the slow requests of a tail, or the few that take long in the edge, have that the others have not; else that they are few. */
 void verdict_tail_put(struct buf *out, const json_t *v);
 /* What the requests waited for in the edge. */
 void verdict_waited_put(struct buf *out, const json_t *v);

@@ -136,8 +136,9 @@ is_only_spread(const struct verdict *v, double effect_min)
 static bool
 is_certain_pool(const struct verdict *v)
 {
-	bool grows = v->pool == POOL_UNEXPLAINED && v->traces >= VERDICT_MANY &&
-	             v->effect >= VERDICT_POOL_SURE &&
+	bool grows = v->pool == POOL_UNEXPLAINED && v->passing >= VERDICT_MANY &&
+	             v->effect >= VERDICT_POOL_SURE && v->pool_expected_ns > 0 &&
+	             v->pool_wait_ns >= v->pool_service_ns &&
 	             v->pool_wait_ns >= VERDICT_POOL_TIMES * v->pool_expected_ns;
 
 	return v->pool != POOL_NONE && !is_of_load(v) && isnan(v->new_part) &&
@@ -180,7 +181,8 @@ verdict_apart(double factor, double effect_min)
 double
 verdict_together(double effect_min)
 {
-	return fmin(VERDICT_TOGETHER * effect_min, VERDICT_NEARLY_ALL);
+	return fmax(verdict_apart(VERDICT_ALONE, effect_min),
+	    fmin(VERDICT_TOGETHER * effect_min, VERDICT_NEARLY_ALL));
 }
 
 bool

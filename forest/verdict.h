@@ -196,8 +196,8 @@ struct verdict {
 bool verdict_is_whole(const struct verdict *v);
 
 /* CAPTURED: it is by chance with at most VERDICT_CAPTURED_P. Else: the interval of its share lies above 0, or it is a wait for threads between two units of which enough is certainly new,
- * or all waits for these threads certainly have VERDICT_POOL_SURE, however few of them this edge shows, or VERDICT_MANY requests wait VERDICT_POOL_TIMES as long as the load leads to, and have
- * that much of the variance: the edge has some of the problem; it is not whole; and no mistake of the
+ * or all waits for these threads certainly have VERDICT_POOL_SURE, however few of them this edge shows, or VERDICT_MANY requests pass the edge, the waits are VERDICT_POOL_TIMES what the load leads to and as long
+ * as the threads are held at a time, and have that much of the variance: the edge has some of the problem; it is not whole; and no mistake of the
  * instrumentation is known that puts time into the wrong place there. */
 bool verdict_sure(const struct verdict *v);
 #define VERDICT_POOL_SURE 0.25 /* of what the type varies by */
@@ -248,7 +248,7 @@ enum { VERDICT_MANY = 1000 };
 #define VERDICT_COUNTS 0.8 /* less than that of the least effect is not counted there */
 
 double verdict_apart(double factor, double effect_min); /* the smaller of both, 0..1 */
-/* The same for what all have together: VERDICT_TOGETHER times the least effect, at most VERDICT_NEARLY_ALL. */
+/* The same for what all have together: VERDICT_TOGETHER times the least effect, at most VERDICT_NEARLY_ALL, and no less than one alone. */
 double verdict_together(double effect_min);
 #define VERDICT_NEARLY_ALL 0.9
 /*

@@ -295,15 +295,16 @@ static void
 add_circumstances(json_t *j, const struct verdict *v, bool whole)
 {
 	json_t *more = json_pack(
-	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}",
 	    "measure", measure_word(v), "sure", verdict_sure(v), "effect", number_json(v->effect),
 	    "effective_traces", number_json(v->effective_traces), "separation", separation_json(v),
 	    "position", position_json(v), "unlearned", unlearned_json(v), "over_budget",
 	    (int)v->over_budget, "preload_over_budget", (int)v->preload_over_budget, "preload",
 	    preload_json(v), "waited", waited_json(v), "pool", pool_json(v), "handed_over",
 	    v->handed_over, "text", text_or_null(v->text), "mistake", mistake_json(v), "below",
-	    answer_below(v, whole), "tail", tail_json(v), "few", few_json(v), "captured",
-	    captured_json(v), "new", new_json(v), "within", within_json(v), "ground",
+	    answer_below(v, whole), "tail", tail_json(v), "few", few_json(v), "rare",
+	    !(v->tail_quantile > 0) && verdict_is_rare(v), "captured", captured_json(v), "new",
+	    new_json(v), "within", within_json(v), "ground",
 	    v->ground != GROUND_OPEN ? json_string(ground_word(v->ground)) : json_null());
 
 	json_object_update(j, more);

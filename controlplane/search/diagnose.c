@@ -466,6 +466,13 @@ is_named_before(const struct forest *forest, const struct diagnosis *d, const st
 	return false;
 }
 
+/* The others may have such a place in them. */
+static bool
+is_one_place(const struct verdict *v)
+{
+	return v->kind != VERDICT_SPREAD && v->kind != VERDICT_HIDDEN && v->kind != VERDICT_CUT;
+}
+
 static struct worth_facts
 worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 {
@@ -480,7 +487,7 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 			continue;
 		}
 		f.sure++;
-		if (v->pool == POOL_NONE && v->kind != VERDICT_SPREAD &&
+		if (v->pool == POOL_NONE && is_one_place(v) &&
 		    v->effect >= VERDICT_COUNTS * run->effect_min && !is_named_before(forest, d, v))
 			f.together += v->effect;
 		if (!verdict_worth(v, run->effect_min))
@@ -538,13 +545,14 @@ is_undecided(const struct search_port *port, const struct diagnosis *d)
 static bool
 is_open(const struct search_port *port, const struct diagnosis *d, int64_t waited_ns)
 {
-	int looks = d->traces >= port->settings.conditions.traces_min ? LAST_LOOKS : LATE_LOOKS;
+	bool early = waited_ns < LATE_LOOKS * port->settings.cycle_max_ns,
+	     rare = d->traces >= port->settings.conditions.traces_min && d->before == NULL;
 	struct look_facts f = { 0 };
 
-	if (waited_ns >= looks * port->settings.cycle_max_ns)
+	if (waited_ns >= LAST_LOOKS * port->settings.cycle_max_ns || (!early && !rare))
 		return false;
-	find_unjudged(&f, port, d, looks);
-	return is_undecided(port, d) || f.due > d->run->effect_min;
+	find_unjudged(&f, port, d, rare ? LAST_LOOKS : LATE_LOOKS);
+	return (early && is_undecided(port, d)) || f.due > d->run->effect_min;
 }
 
 static bool
@@ -648,13 +656,29 @@ why_few(const struct diagnosis *d)
 	return REASON_INCOMPLETE;
 }
 
+/* Of enough requests. That there is no problem is only said of those that could be judged. */
+static void
+end_without_problem(struct search_port *port, struct diagnosis *d)
+{
+	struct look_facts f = { 0 };
+	char part[32];
+
+	find_unjudged(&f, port, d, LATE_LOOKS);
+	snprintf(part, sizeof part, "%.0f %%", f.unjudged * 100);
+	if (f.unjudged > d->run->effect_min)
+		diagnose_end(port, d, RUN_NOT_FOUND, REASON_RARE_PATHS, part, port->when);
+	else
+		diagnose_end(port, d, RUN_NOT_FOUND,
+		    is_undecided(port, d) ? REASON_UNDECIDED : REASON_NO_PROBLEM, "", port->when);
+}
+
 static void
 end_unfound(struct search_port *port, struct diagnosis *d, int64_t waited_ns)
 {
 	if (d->traces >= port->settings.conditions.traces_min && d->before != NULL)
 		diagnose_end(port, d, RUN_NOTHING, REASON_AS_BASELINE, "", port->when);
 	else if (d->traces >= port->settings.conditions.traces_min)
-		diagnose_end(port, d, RUN_NOT_FOUND, REASON_NO_PROBLEM, "", port->when);
+		end_without_problem(port, d);
 	else if (waited_ns > 3 * port->settings.cycle_max_ns)
 		diagnose_end(port, d, RUN_NOT_FOUND, why_few(d),
 		    why_few(d) == REASON_UNIT_MISSING

@@ -372,6 +372,13 @@ find_what_if(struct verdict *v, const struct search_port *port, const struct sea
 	return 0;
 }
 
+/* Of a share of the variance of all requests; not of a tail, whose requests are few by themselves. */
+static bool
+is_rare(const struct verdict *v)
+{
+	return !(v->tail_quantile > 0) && verdict_is_rare(v);
+}
+
 static void
 fill_measured(struct verdict *v, const struct population *all, const struct finding *f)
 {
@@ -648,10 +655,12 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 	double now_effect = 0;
 	struct mono since;
 	uint32_t edge;
+	bool was_still;
 	int rc = 0;
 
 	if (v == NULL || v->pool == POOL_STILL)
 		return 0;
+	was_still = v->wait_cause == WAIT_STILL;
 	/* what is known of the threads since then is less, or has just been forgotten */
 	if (s->company_known && (port->calls->company(port->owner, &since) != COMPANY_KNOWN ||
 				    mono_since_ns(port->now, since) < COMPANY_ENOUGH_NS))
@@ -683,6 +692,9 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 			                                                : search_no_memory(s, e);
 		free(now.wait_type);
 	}
+	/* by what it was known of the wait then */
+	if (rc == 0 && now.pool != POOL_NONE && now.wait_cause == WAIT_STILL && !was_still)
+		rc = find_pool(&now, port, s, true, e);
 	forest_verdict_pool(port->forest, v, &now);
 	return rc;
 }
@@ -801,7 +813,6 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	    (v->pool == POOL_OWN && (rc = find_wait(v, port, s, true, e)) != 0) ||
 	    (rc = find_new(v, port, s, e)) != 0)
 		return rc;
-	v->by_latency = s->at.by_latency;
 	v->separation = v->kind == VERDICT_SEPARATED ? sep->between : 0;
 	v->slow_with = v->kind == VERDICT_SEPARATED && sep->with;
 	if ((rc = find_left_out(v, port, s, e)) == 0 && v->kind != VERDICT_SPREAD)
@@ -813,8 +824,10 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	if (rc == 0)
 		rc = search_functions_verdict(v, s, e);
 	v->ground = find_ground(v, port, s, &x->group->shape, x->edge);
-	if (v->wait_cause == WAIT_STILL && refutes_still(v))
+	if (rc == 0 && v->wait_cause == WAIT_STILL && refutes_still(v)) {
 		v->wait_cause = WAIT_UNKNOWN;
+		rc = find_pool(v, port, s, false, e);
+	}
 	if (rc == 0)
 		rc = find_mistake(v, port, s, x->group, x->edge, e);
 	if (rc == 0 && (rc = keep(port, s, v, x, e)) == 0 &&
@@ -944,6 +957,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	uint32_t splits = s->sides.separation.label;
 	struct verdict v = { .kind = kind,
 		.confidence = port->settings.conditions.confidence,
+		.by_latency = s->at.by_latency,
 		.from = (char *)labels_get(port->labels, edge_of->from)->text,
 		.to = (char *)labels_get(port->labels, edge_of->to)->text,
 		.tracepoint = splits != LABEL_NONE ? (char *)labels_get(port->labels, splits)->text
@@ -980,7 +994,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	}
 	v.handed_over = edge_of->owner == LABEL_NONE;
 	fill_measured(&v, &x.all, &f);
-	s->final.rare = verdict_is_rare(&v);
+	s->final.rare = is_rare(&v);
 	v.effect = find_effect(port, s, &v, &x.all.group);
 	facts = facts_of(port, s, &v, &x.all.group);
 	if (facts.look && (rc = is_few_open(&facts.few_open, &v, port, s, &x, e)) != 0)

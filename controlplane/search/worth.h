@@ -52,7 +52,7 @@ struct worth_facts {
 	    saves, /* of these: the two largest effects of different edges, the largest verdict_saves_all() ... */
 	    saves_own; /* ... and verdict_saves() */
 	double
-	    together; /* sum of the effects of all sure verdicts that are no wait for a pool and not spread over edges that others name,
+	    together; /* sum of the effects of all sure verdicts that are no wait for a pool, and neither spread nor hidden nor cut, over places that others may name,
 	                  * and have VERDICT_COUNTS of the least effect; each edge counts once */
 };
 

@@ -47,6 +47,7 @@
  * 	                                while the fault is active
  * 	past FOR_S AGO_S                the fault is active only before the diagnosis, for so long, and ended AGO_S before it
  * 	expect found|unsure|not-found|not-sure|paused|gone      not-sure: unsure, or not found
+ * 	expect not-found REASON                                 with the word of this reason (forest/reasons.tbl.h)
  * 	from LABEL / to LABEL           each may occur several times; any of them is right
  * 	key-is TEXT
  * 	kind WORD                       of the first verdict
@@ -114,8 +115,8 @@ struct app {
 	struct stage stage;
 	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s,
 	    lose_every_s;
-	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
-	    kind[16];
+	char fill_node[24], lose_node[24], expect[16], expect_reason[24], from[8][160], to[8][160],
+	    key_is[96], kind[16];
 	double tail; /* 0: none is asked for */
 	bool always;
 	double stall_ms, stall_sd_ms, past_for, past_ago;
@@ -298,9 +299,10 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->burst_from = atof(word[1]);
 		a->burst_for = atof(word[2]);
 		a->burst_every = n > 3 ? atof(word[3]) : 0;
-	} else if (strcmp(w, "expect") == 0)
+	} else if (strcmp(w, "expect") == 0) {
 		snprintf(a->expect, sizeof a->expect, "%s", word[1]);
-	else if (strcmp(w, "from") == 0)
+		snprintf(a->expect_reason, sizeof a->expect_reason, "%s", n > 2 ? word[2] : "");
+	} else if (strcmp(w, "from") == 0)
 		snprintf(a->from[a->nfrom++], 160, "%s", word[1]);
 	else if (strcmp(w, "to") == 0)
 		snprintf(a->to[a->nto++], 160, "%s", word[1]);
@@ -925,6 +927,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (!quiet || found != want_found || (!either && (r->state == RUN_UNSURE) != want_unsure) ||
 	    (want_gone && !is_gone(a, r, v)) ||
 	    (strcmp(a->expect, "paused") == 0 && !a->was_paused))
+		return false;
+	if (a->expect_reason[0] != '\0' && strcmp(reason_word(r->reason), a->expect_reason) != 0)
 		return false;
 	if (a->used_max >= 0 && (int)r->tracepoints > a->used_max)
 		return false;

@@ -355,7 +355,7 @@ a_run_whose_largest_edge_is_no_half_says_what_would_be_enough(void **state)
 	reason_reads("{\"type\":\"T\",\"state\":\"nothing stands out\",\"effect_min\":0.25,"
 		     "\"verdict\":{},\"verdicts\":[{\"sure\":true,\"effect\":0.3}]}",
 	    "the variance is spread over several edges: the largest one has 30 % of the variance of all requests T; "
-	    "47 % of one edge alone (or as much of the squared CV that would go with it), 40 % of each of two, or 90 % of all that are named, are worth mending");
+	    "47 % of one edge alone (or as much of the squared CV that would go with it), 40 % of each of two, 90 % of all that are named, or an edge that few passages take long in, are worth mending");
 }
 
 static void

@@ -173,9 +173,9 @@ verdicts_are_judged_again_every_2_s_until_the_end(void **state)
 	fake_end(&f);
 }
 
-/* Of the edge from a to b, with 42 % of the variance: not enough alone, and enough if another edge has as much. */
+/* Of the edge from a to b, with this part of the variance: not enough alone. */
 static void
-give_verdict(struct fake *f, struct search *s)
+give_verdict(struct fake *f, struct search *s, double effect)
 {
 	char text[] = "";
 	const struct verdict v = { .run = f->d->run->id,
@@ -186,10 +186,10 @@ give_verdict(struct fake *f, struct search *s)
 		.to = (char *)labels_get(f->port.labels, f->paths.of['b'])->text,
 		.path = text,
 		.traces = 1000,
-		.effect = 0.42,
-		.share = 0.42,
-		.share_low = 0.42,
-		.share_high = 0.42,
+		.effect = effect,
+		.share = effect,
+		.share_low = effect,
+		.share_high = effect,
 		.cost_ns = 1,
 		.new_part = NAN,
 		.new_low = NAN };
@@ -198,9 +198,10 @@ give_verdict(struct fake *f, struct search *s)
 	s->phase = SEARCH_ENDED;
 }
 
-/* Two verdicts of edges with these labels: position or unit differ, or not. */
+/* Verdicts of edges with these labels: position or unit of the second one differ from the others', or not. Two with 42 % each, which is enough of each of two; or three with 39, 31 and
+ * 31 %, which is enough of all together. */
 static enum run_state
-state_with(uint32_t nth, uint32_t origin_nth, char unit)
+state_with(int nverdicts, uint32_t nth, uint32_t origin_nth, char unit)
 {
 	enum run_state state;
 	struct search *x;
@@ -211,12 +212,14 @@ state_with(uint32_t nth, uint32_t origin_nth, char unit)
 	search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
 	f.d->run->effect_min = 0.25;
 	f.d->presence.n = 0;
-	give_verdict(&f, add_waiting(&f, 'a', 'b'));
-	x = add_waiting(&f, 'a', 'b');
-	x->at.gap.nth = nth;
-	x->origin.gap.nth = origin_nth;
-	x->at.gap.from_unit = x->at.gap.to_unit = f.paths.of[(int)unit];
-	give_verdict(&f, x);
+	give_verdict(&f, add_waiting(&f, 'a', 'b'), nverdicts == 2 ? 0.42 : 0.39);
+	for (int i = 1; i < nverdicts; i++) {
+		x = add_waiting(&f, 'a', 'b');
+		x->at.gap.nth = nth > 0 ? nth + (uint32_t)i - 1 : 0;
+		x->origin.gap.nth = origin_nth;
+		x->at.gap.from_unit = x->at.gap.to_unit = f.paths.of[(int)unit];
+		give_verdict(&f, x, nverdicts == 2 ? 0.42 : 0.31);
+	}
 	f.port.now.ns = f.d->begun.ns + 4 * f.port.settings.cycle_max_ns;
 	fake_step(&f);
 	assert_int_equal(f.d->phase, PHASE_ENDED);
@@ -230,12 +233,14 @@ what_verdicts_have_counts_each_edge_once_and_not_each_pair_of_labels(void **stat
 {
 	(void)state;
 
-	assert_int_equal(state_with(0, 0, '('), RUN_NOTHING);
+	assert_int_equal(state_with(3, 0, 0, '('), RUN_NOTHING);
+	assert_int_equal(state_with(3, 1, 0, '('), RUN_FOUND);
+	assert_int_equal(state_with(2, 0, 0, '('), RUN_NOTHING);
 	/* two positions inside what both began with, or a unit of another kind */
-	assert_int_equal(state_with(1, 0, '('), RUN_FOUND);
-	assert_int_equal(state_with(0, 0, 'h'), RUN_FOUND);
+	assert_int_equal(state_with(2, 1, 0, '('), RUN_FOUND);
+	assert_int_equal(state_with(2, 0, 0, 'h'), RUN_FOUND);
 	/* each began with its position, and has the effect of both */
-	assert_int_equal(state_with(1, 1, '('), RUN_NOTHING);
+	assert_int_equal(state_with(2, 1, 1, '('), RUN_NOTHING);
 }
 
 static void

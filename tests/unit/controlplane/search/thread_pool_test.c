@@ -361,8 +361,10 @@ a_wait_is_sure_if_many_requests_wait_much_longer_than_any_load_explains(void **s
 		.pool_low = NAN,
 		.pool_wait_ns = 464e6,
 		.pool_expected_ns = 1e5,
+		.pool_service_ns = 3e6,
 		.effect = 1,
-		.traces = VERDICT_MANY,
+		.traces = 5 * VERDICT_MANY,
+		.passing = VERDICT_MANY,
 		.new_part = NAN,
 		.new_low = NAN,
 		.from = (char *)"a/hone:fork(x)",
@@ -373,9 +375,16 @@ a_wait_is_sure_if_many_requests_wait_much_longer_than_any_load_explains(void **s
 	v.pool_wait_ns = 29 * v.pool_expected_ns;
 	assert_false(verdict_sure(&v));
 	v.pool_wait_ns = 31 * v.pool_expected_ns;
-	v.traces--;
+	assert_true(verdict_sure(&v));
+	v.passing--;
 	assert_false(verdict_sure(&v));
-	v.traces++;
+	v.passing++;
+	v.pool_service_ns =
+	    4e6; /* threads that are mostly free: expected is next to nothing, and so are the waits */
+	assert_false(verdict_sure(&v));
+	v.pool_service_ns = v.pool_expected_ns = 0;
+	assert_false(verdict_sure(&v));
+	v.pool_expected_ns = 1e5;
 	v.effect = 0.2;
 	assert_false(verdict_sure(&v));
 	v.effect = 1;

@@ -174,6 +174,7 @@ a_least_effect_that_is_large_leaves_room_for_what_is_apart(void **state)
 	is(verdict_together(0.1), 0.36);
 	is(verdict_together(0.25), 0.9);
 	is(verdict_together(0.55), 0.9);
+	is(verdict_together(0.9), 0.95); /* no less than one alone */
 	assert_int_equal(worth_state(&f), RUN_NOTHING);
 	f.most = 0.81;
 	assert_int_equal(worth_state(&f), RUN_FOUND);
