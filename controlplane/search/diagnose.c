@@ -449,21 +449,57 @@ same_edge(const struct search *a, const struct search *b)
 		   !gap_same(&a->origin.gap, &b->origin.gap));
 }
 
+/* Two sure verdicts are about the same edge. */
+static bool
+same_place(const struct diagnosis *d, const struct verdict *a, const struct verdict *b)
+{
+	const struct search *x = search_of(d, a), *y = search_of(d, b);
+
+	return verdict_sure(a) && verdict_sure(b) && strcmp(a->from, b->from) == 0 &&
+	       strcmp(a->to, b->to) == 0 && (x == NULL || y == NULL || same_edge(x, y));
+}
+
 /* A verdict of a better rank is about the same edge: a second search of the group came to it, too. */
 static bool
 is_named_before(const struct forest *forest, const struct diagnosis *d, const struct verdict *v)
 {
-	const struct search *s = search_of(d, v), *its;
 	const struct verdict *x;
 
 	for (uint32_t rank = 1;
-	     rank < v->rank && (x = forest_verdict(forest, d->run->id, rank)) != NULL; rank++) {
-		its = search_of(d, x);
-		if (verdict_sure(x) && strcmp(x->from, v->from) == 0 && strcmp(x->to, v->to) == 0 &&
-		    (s == NULL || its == NULL || same_edge(s, its)))
+	     rank < v->rank && (x = forest_verdict(forest, d->run->id, rank)) != NULL; rank++)
+		if (same_place(d, x, v))
 			return true;
-	}
 	return false;
+}
+
+/* The searches of these verdicts began with different edges: what both carry are different parts of what the type varies by. */
+static bool
+began_apart(const struct diagnosis *d, const struct verdict *a, const struct verdict *b)
+{
+	const struct search *x = search_of(d, a), *y = search_of(d, b);
+
+	return x != NULL && y != NULL && !gap_same_ends(&x->origin.gap, &y->origin.gap);
+}
+
+/* The effect of the edge that the verdict is the first one of: what searches that began with different edges, on different paths, found it to have. */
+static double
+place_effect(const struct forest *forest, const struct diagnosis *d, const struct verdict *v)
+{
+	double effect = v->effect;
+	const struct verdict *x, *y;
+
+	for (uint32_t rank = v->rank + 1;
+	     v->pool == POOL_NONE && (x = forest_verdict(forest, d->run->id, rank)) != NULL;
+	     rank++) {
+		bool adds = x->pool == POOL_NONE && same_place(d, v, x);
+
+		for (uint32_t i = v->rank; i < rank && adds; i++) {
+			y = forest_verdict(forest, d->run->id, i);
+			adds = !same_place(d, y, x) || began_apart(d, y, x);
+		}
+		effect += adds && x->effect > 0 ? x->effect : 0;
+	}
+	return effect > 1 ? 1 : effect;
 }
 
 /* The others may have such a place in them. */
@@ -489,15 +525,17 @@ worth_facts_of(const struct forest *forest, const struct diagnosis *d)
 		f.sure++;
 		if (v->pool == POOL_NONE && is_one_place(v) &&
 		    v->effect >= VERDICT_COUNTS * run->effect_min && !is_named_before(forest, d, v))
-			f.together += v->effect;
+			f.together += place_effect(forest, d, v);
 		if (!verdict_worth(v, run->effect_min))
 			continue;
 		f.worth++;
 		f.apart |= v->problem != PROBLEM_UNPREDICTABLE || v->pool != POOL_NONE ||
 		           isnan(v->effect) || !isnan(v->new_part) || verdict_is_rare(v);
 		if (!is_named_before(forest, d, v)) {
-			f.second = fmax(f.second, fmin(f.most, v->effect));
-			f.most = fmax(f.most, v->effect);
+			double effect = place_effect(forest, d, v);
+
+			f.second = fmax(f.second, fmin(f.most, effect));
+			f.most = fmax(f.most, effect);
 		}
 		f.saves = fmax(f.saves, verdict_saves_all(v));
 		f.saves_own = fmax(f.saves_own, verdict_saves(v));

@@ -49,7 +49,7 @@ struct worth_facts {
 	    apart; /* one of `worth` is of a slow group, of a tail, of a pool that is not as usual, or verdict_is_rare() */
 	double effect_min;
 	double most, second,
-	    saves, /* of these: the two largest effects of different edges, the largest verdict_saves_all() ... */
+	    saves, /* of these: the two largest effects of different edges (of one that several searches came to from different edges: the sum), the largest verdict_saves_all() ... */
 	    saves_own; /* ... and verdict_saves() */
 	double
 	    together; /* sum of the effects of all sure verdicts that are no wait for a pool, and neither spread nor hidden nor cut, over places that others may name,

@@ -243,6 +243,34 @@ what_verdicts_have_counts_each_edge_once_and_not_each_pair_of_labels(void **stat
 	assert_int_equal(state_with(2, 1, 1, '('), RUN_NOTHING);
 }
 
+/* Two paths have the edge, and 30 % of all that varies there each: neither stands out by that, both together do. */
+static void
+what_two_paths_have_in_one_edge_is_the_effect_of_the_edge(void **state)
+{
+	(void)state;
+
+	for (int apart = 0; apart < 2; apart++) {
+		struct search *x;
+		struct fake f;
+
+		begin(&f);
+		assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+		search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
+		f.d->run->effect_min = 0.25;
+		f.d->presence.n = 0;
+		give_verdict(&f, add_waiting(&f, 'a', 'b'), 0.3);
+		x = add_waiting(&f, 'a', 'b');
+		if (apart)
+			x->origin.gap.from = f.paths.of['('];
+		give_verdict(&f, x, 0.3);
+		f.port.now.ns = f.d->begun.ns + 4 * f.port.settings.cycle_max_ns;
+		fake_step(&f);
+		assert_int_equal(f.d->phase, PHASE_ENDED);
+		assert_int_equal(f.d->run->state, apart ? RUN_FOUND : RUN_NOTHING);
+		fake_end(&f);
+	}
+}
+
 static void
 what_is_stopped_ends_all_searches_and_tells_the_owner_once(void **state)
 {
@@ -437,6 +465,7 @@ main(void)
 		cmocka_unit_test(verdicts_are_judged_again_every_2_s_until_the_end),
 		cmocka_unit_test(
 		    what_verdicts_have_counts_each_edge_once_and_not_each_pair_of_labels),
+		cmocka_unit_test(what_two_paths_have_in_one_edge_is_the_effect_of_the_edge),
 		cmocka_unit_test(what_is_stopped_ends_all_searches_and_tells_the_owner_once),
 		cmocka_unit_test(while_paused_no_search_begins),
 		cmocka_unit_test(no_traces_count_before_agents_have_confirmed),
