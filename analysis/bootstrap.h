@@ -110,7 +110,7 @@ int share_intervals(struct edge_share *edges, const struct group *g, enum share_
     double confidence, uint32_t rounds, uint64_t seed, struct arena *a);
 
 /*
- * The lower end of the interval of the share of an edge in the variance, if few of its passages take nearly all of it: by their number, which is that of a Poisson distribution.
+ * The lower end of the interval of the share of an edge in the variance by the number of the requests that make up what it has, which is that of a Poisson distribution.
  * Where few requests make up the variance share_intervals() says that any share is possible, since the mean of their squares has no normal distribution. How often such requests
  * come is known all the same, up to the factors of the exact interval of a Poisson mean (Garwood, Biometrika 28, 1936), and if they came so much
  * more seldom, and what else varies so much more often, the edge would have this share.

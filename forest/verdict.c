@@ -120,14 +120,15 @@ is_new_wait(const struct verdict *v)
 				    : VERDICT_NEW_ODD);
 }
 
-/* Of nearly all that varies a key, or the threads that are waited for, may be the cause although no part of the edge has enough. */
+/* Of nearly all that varies a key, or the threads that are waited for, may be the cause although no part of the edge has enough, or none is known. */
 static bool
 is_only_spread(const struct verdict *v, double effect_min)
 {
 	bool names = (v->key != NULL && v->key[0] != '\0') ||
 	             (v->pool != POOL_NONE && !is_of_load(v));
 
-	return v->kind == VERDICT_SPREAD && v->problem == PROBLEM_UNPREDICTABLE &&
+	return (v->kind == VERDICT_SPREAD || v->kind == VERDICT_HIDDEN) &&
+	       v->problem == PROBLEM_UNPREDICTABLE &&
 	       (!names || v->effect < fmin(VERDICT_SPREAD_OVER * effect_min, VERDICT_SPREAD_ALL));
 }
 

@@ -209,7 +209,7 @@ bool verdict_sure(const struct verdict *v);
  * 0. It has a ground, if one is asked for: a state of the threads stands out that is not the wait for a processor.
  * 1. Compared with a baseline: some of it is certainly new, of a wait for threads (between two units, or inside one) VERDICT_NEW_WAIT or
  *    VERDICT_NEW_ODD of all waits for them, and the effect of what is new is VERDICT_NEW times that, or more. (Or one of both is not known.)
- * 2. Else: it is spread over parts none of which has enough: no. A healthy application varies like this. (Not of a slow group; nor if a key explains it or its
+ * 2. Else: it is spread over parts none of which has enough, or these are hidden: no. A healthy application varies like this. (Not of a slow group; nor if a key explains it or its
  *    pool is not as usual, with VERDICT_SPREAD_OVER times that, or with VERDICT_SPREAD_ALL.)
  * 3. Its effect is at least that, or one of both is not known; and it is no wait that the load leads to anyway
  *    (POOL_USUAL), or what its threads wait for themselves (POOL_WAITING).

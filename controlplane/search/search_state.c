@@ -12,7 +12,7 @@ search_patience_ns(const struct search_port *port, const struct search *s)
 	const struct group *g = d->groups != NULL ? groups_find(d->groups, s->origin.group_id)
 	                                          : NULL;
 	double most_ns = FINAL_PATIENCE * (double)port->settings.cycle_max_ns, all_ns, cycle_ns;
-	double plenty = s->final.rare ? DECIDE_MANY : NEXT_PLENTY;
+	double plenty = s->final.patient ? DECIDE_MANY : NEXT_PLENTY;
 
 	if (g == NULL || g->total.n == 0)
 		return 0;

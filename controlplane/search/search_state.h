@@ -155,7 +155,7 @@ struct final_edge {
 	uint64_t wanted;        /* traces, while its interval holds 0 */
 	bool again;             /* it is narrowed once more, if it has the problem */
 	bool open;              /* its interval held 0 when it was measured last */
-	bool rare;              /* few of its passages take nearly all of it: verdict_is_rare() */
+	bool patient;           /* it would be worth mending if it were sure */
 	bool put_off;           /* its deadline was, as it was not sure: verdict_step() */
 	bool look, looked; /* FINAL_LOOK: it is concluded with that; it was, and was not clear */
 };
@@ -301,7 +301,7 @@ struct diagnosis {
 const struct sketch *diagnosis_times(const struct diagnosis *d, struct arena *a);
 
 /* For how long the final edge is measured at most while its interval holds 0: until NEXT_PLENTY requests of the search's
- * group (where few of them take nearly all of the edge: DECIDE_MANY) have come, at the rate of the diagnosis so far, or if that is longer, at the rate of those that count in this cycle: of sampled
+ * group (of an edge that would be worth mending: DECIDE_MANY) have come, at the rate of the diagnosis so far, or if that is longer, at the rate of those that count in this cycle: of sampled
  * requests only some pass the added tracepoints. At most FINAL_PATIENCE times cycle_max; 0 without such a group. O(1). */
 int64_t search_patience_ns(const struct search_port *port, const struct search *s);
 enum { FINAL_PATIENCE = 6 };

@@ -372,13 +372,6 @@ find_what_if(struct verdict *v, const struct search_port *port, const struct sea
 	return 0;
 }
 
-/* Of a share of the variance of all requests; not of a tail, whose requests are few by themselves. */
-static bool
-is_rare(const struct verdict *v)
-{
-	return !(v->tail_quantile > 0) && verdict_is_rare(v);
-}
-
 static void
 fill_measured(struct verdict *v, const struct population *all, const struct finding *f)
 {
@@ -453,7 +446,7 @@ want_more(struct search *s, const struct verdict *v)
 		.wanted = 2 * v->traces,
 		.again = s->final.again,
 		.open = v->share_low <= 0,
-		.rare = s->final.rare,
+		.patient = s->final.patient,
 		.put_off = s->final.put_off };
 }
 
@@ -854,6 +847,14 @@ is_worth_open(const struct verdict *v, double effect_min)
 		   is_between(alone, v->share_low * scale, v->share_high * scale));
 }
 
+/* Whether it would be worth mending if it were sure: what few requests have needs many. Waits for threads are known by all of these, too. */
+static bool
+is_worth_patience(const struct search *s, const struct verdict *v)
+{
+	return v->share_low <= 0 && !v->handed_over && !(v->tail_quantile > 0) &&
+	       verdict_worth(v, s->diagnosis->run->effect_min);
+}
+
 static struct verdict_facts
 facts_of(const struct search_port *port, const struct search *s, const struct verdict *v,
     const struct group *all)
@@ -994,8 +995,8 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 	}
 	v.handed_over = edge_of->owner == LABEL_NONE;
 	fill_measured(&v, &x.all, &f);
-	s->final.rare = is_rare(&v);
 	v.effect = find_effect(port, s, &v, &x.all.group);
+	s->final.patient = is_worth_patience(s, &v);
 	facts = facts_of(port, s, &v, &x.all.group);
 	if (facts.look && (rc = is_few_open(&facts.few_open, &v, port, s, &x, e)) != 0)
 		goto end;

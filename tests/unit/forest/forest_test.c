@@ -373,6 +373,9 @@ what_is_spread_is_not_worth_mending_unless_its_cause_is_named(void **state)
 	(void)state;
 
 	assert_false(verdict_worth(&v, 0.25));
+	v.kind = VERDICT_HIDDEN; /* where in the edge it is, is not known either */
+	assert_false(verdict_worth(&v, 0.25));
+	v.kind = VERDICT_SPREAD;
 	assert_false(verdict_open(&v, 0.25));
 	v.effect = 0.99;
 	assert_false(verdict_worth(&v, 0.25));

@@ -249,7 +249,7 @@ what_two_paths_have_in_one_edge_is_the_effect_of_the_edge(void **state)
 {
 	(void)state;
 
-	for (int apart = 0; apart < 2; apart++) {
+	for (int apart = 0; apart < 3; apart++) {
 		struct search *x;
 		struct fake f;
 
@@ -260,13 +260,15 @@ what_two_paths_have_in_one_edge_is_the_effect_of_the_edge(void **state)
 		f.d->presence.n = 0;
 		give_verdict(&f, add_waiting(&f, 'a', 'b'), 0.3);
 		x = add_waiting(&f, 'a', 'b');
-		if (apart)
+		if (apart > 0)
 			x->origin.gap.from = f.paths.of['('];
+		if (apart > 1) /* a part of what the first one began with */
+			x->origin.beside = 1;
 		give_verdict(&f, x, 0.3);
 		f.port.now.ns = f.d->begun.ns + 4 * f.port.settings.cycle_max_ns;
 		fake_step(&f);
 		assert_int_equal(f.d->phase, PHASE_ENDED);
-		assert_int_equal(f.d->run->state, apart ? RUN_FOUND : RUN_NOTHING);
+		assert_int_equal(f.d->run->state, apart == 1 ? RUN_FOUND : RUN_NOTHING);
 		fake_end(&f);
 	}
 }

@@ -129,12 +129,12 @@ patience_is_for_150_requests_by_the_slower_of_two_rates(void **state)
 	assert_int_equal(search_patience_ns(&port, s), 75 * (int64_t)SECOND_NS);
 	s->cycle.traces = 50;
 	assert_int_equal(search_patience_ns(&port, s), 30 * (int64_t)SECOND_NS);
-	s->final.rare = true; /* 1,000 requests in place of 150 */
+	s->final.patient = true; /* 1,000 requests in place of 150 */
 	s->cycle.traces = 1000;
 	port.settings.cycle_max_ns *= 2;
 	assert_int_equal(search_patience_ns(&port, s), 200 * (int64_t)SECOND_NS);
 	port.settings.cycle_max_ns /= 2;
-	s->final.rare = false;
+	s->final.patient = false;
 	s->cycle.traces = 1;
 	assert_int_equal(search_patience_ns(&port, s), FINAL_PATIENCE * port.settings.cycle_max_ns);
 	s->origin.group_id.a++;

@@ -637,6 +637,7 @@ the_deadline_is_put_off_only_when_the_patience_has_passed(void **state)
 		begin_with(&x, "(abc)", NEARLY, 20 * MS_NS);
 		x.s->origin.share = 0;
 		x.s->cycle.deadline_passed = true;
+		x.f.d->run->effect_min = 2; /* of an edge that would be worth mending it is 1,000 */
 		/* 150 requests in 30 s */
 		x.f.d->begun.ns = x.f.port.now.ns - 140000 * MS_NS;
 		x.s->cycle.begun.ns = x.f.port.now.ns - (passed ? 31000 : 29000) * MS_NS;
