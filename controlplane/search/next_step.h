@@ -157,7 +157,7 @@ struct verdict_facts {
 	double root_share; /* of the first gap, when found */
 	bool can_take_back;
 	bool sure;        /* the interval does not hold 0 */
-	bool worth_open;  /* the interval does not say whether it is worth mending */
+	bool worth_open;  /* worth_is_open() */
 	bool calm;        /* its requests vary much less than all since the diagnosis began */
 	uint64_t traces;  /* of the final edge */
 	double effective; /* how many independent ones these are worth */

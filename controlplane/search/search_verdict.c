@@ -829,24 +829,6 @@ complete(struct search_port *port, struct search *s, struct verdict *v,
 	return rc;
 }
 
-static bool
-is_between(double x, double low, double high)
-{
-	return low < x && x <= high;
-}
-
-/* Whether the verdict is worth mending, alone or with others, depends on where in its interval the share is. */
-static bool
-is_worth_open(const struct verdict *v, double effect_min)
-{
-	double scale = v->share > 0 ? v->effect / v->share : 0;
-	double alone = verdict_apart(VERDICT_ALONE, effect_min);
-
-	return !v->handed_over &&
-	       (is_between(effect_min, v->share_low * scale, v->share_high * scale) ||
-		   is_between(alone, v->share_low * scale, v->share_high * scale));
-}
-
 /* Whether it would be worth mending if it were sure: what few requests have needs many. Waits for threads are known by all of these, too. */
 static bool
 is_worth_patience(const struct search *s, const struct verdict *v)
@@ -873,7 +855,7 @@ facts_of(const struct search_port *port, const struct search *s, const struct ve
 		.root_share = s->origin.share,
 		.can_take_back = can_take_back(s),
 		.sure = v->share_low > 0,
-		.worth_open = is_worth_open(v, s->diagnosis->run->effect_min),
+		.worth_open = worth_is_open(v, s->diagnosis->run->effect_min),
 		.calm = moments_variance(&all->total) < DECIDE_CALM_MAX * search_usual_variance(s),
 		.traces = v->traces,
 		.effective = v->effective_traces,

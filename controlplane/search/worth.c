@@ -27,6 +27,29 @@ effect_of(const struct effect_facts *f)
 	return share * fmin(1, f->group_variance / f->within_variance);
 }
 
+static bool
+is_between(double x, double low, double high)
+{
+	return low < x && x <= high;
+}
+
+bool
+worth_is_open(const struct verdict *v, double effect_min)
+{
+	double scale = v->share > 0 ? v->effect / v->share : 0, low = v->share_low * scale,
+	       high = v->share_high * scale;
+
+	/* 1 */
+	if (v->handed_over)
+		return false;
+	/* 2 */
+	if (is_between(effect_min, low, high))
+		return true;
+	/* 3 and 4 */
+	return v->traces < WORTH_ALONE_TRACES && !verdict_is_rare(v) &&
+	       is_between(verdict_apart(VERDICT_ALONE, effect_min), low, high);
+}
+
 enum run_state
 worth_state(const struct worth_facts *f)
 {

@@ -40,6 +40,17 @@ struct effect_facts {
  */
 double effect_of(const struct effect_facts *f);
 
+/*
+ * Whether it depends on where in its interval the share is if the verdict is worth mending.
+ *
+ * 1. A wait between two units: no. Its effect is that of all waits for these threads.
+ * 2. The least effect is in the interval of its effect: yes.
+ * 3. VERDICT_ALONE times that is, by fewer than WORTH_ALONE_TRACES: yes. It stands out alone, or with others. One that is rare stands out whatever it has.
+ * 4. No.
+ */
+bool worth_is_open(const struct verdict *v, double effect_min);
+enum { WORTH_ALONE_TRACES = 300 };
+
 struct worth_facts {
 	uint32_t sure;       /* verdicts whose interval does not hold 0 */
 	uint32_t worth;      /* of these, those whose effect is worth mending: verdict_worth() */

@@ -198,6 +198,35 @@ what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv(void **state)
 }
 
 static void
+whether_a_verdict_is_alone_or_with_others_is_open_by_few_requests_only(void **state)
+{
+	/* 27 to 63 % of an effect of 50 %: neither certainly 47 % nor certainly less */
+	struct verdict v = { .share = 0.5,
+		.share_low = 0.27,
+		.share_high = 0.63,
+		.effect = 0.5,
+		.cv = 0.3,
+		.latency_share = 0.3,
+		.traces = WORTH_ALONE_TRACES - 1 };
+	(void)state;
+
+	assert_true(worth_is_open(&v, 0.25)); /* 3 */
+	v.latency_share = 0.01;
+	assert_true(verdict_is_rare(&v));
+	assert_false(worth_is_open(&v, 0.25));
+	v.latency_share = 0.3;
+	v.traces++;
+	assert_false(worth_is_open(&v, 0.25)); /* 4 */
+	v.share_low = 0.24;
+	assert_true(worth_is_open(&v, 0.25)); /* 2 */
+	v.handed_over = true;
+	assert_false(worth_is_open(&v, 0.25)); /* 1 */
+	v.handed_over = false;
+	v.effect = 0.1; /* a fifth of the share: 5 to 13 % */
+	assert_false(worth_is_open(&v, 0.25));
+}
+
+static void
 an_edge_that_few_of_its_passages_take_long_in_is_rare(void **state)
 {
 	/* sqrt(0.45) * 0.2 / 0.03 = 4.47; of all, and of a twentieth of them */
@@ -333,6 +362,8 @@ main(void)
 		cmocka_unit_test(what_one_edge_has_alone_or_all_together_is_no_health),
 		cmocka_unit_test(a_least_effect_that_is_large_leaves_room_for_what_is_apart),
 		cmocka_unit_test(what_would_go_if_the_edge_took_its_median_is_by_the_squared_cv),
+		cmocka_unit_test(
+		    whether_a_verdict_is_alone_or_with_others_is_open_by_few_requests_only),
 		cmocka_unit_test(an_edge_that_few_of_its_passages_take_long_in_is_rare),
 		cmocka_unit_test(a_verdict_that_is_not_sure_is_open_if_it_may_be_worth_mending),
 		cmocka_unit_test(a_run_is_unsure_only_of_what_may_be_worth_mending),
