@@ -16,7 +16,7 @@ REASON(PATH_GONE,         7, "path-gone",         "the critical path that had th
 REASON(SAME_EDGE,         8, "same-edge",         "another search has reached the same edge")
 REASON(PROBLEM_GONE,      9, "problem-gone",      "the requests under diagnosis stopped coming, or their problem went away")
 REASON(AS_BASELINE,      55, "as-baseline",       "the response times vary as they did in the baseline")
-REASON(RARE_PATHS,       58, "rare-paths",        "{} of what the response times vary by is in paths that too few requests take to be judged; a diagnosis that gets more of them may say more (`hone start TYPE --tail p99`, `hone capture`)")
+REASON(RARE_PATHS,       58, "rare-paths",        "paths that too few requests take to be judged have more than the least effect of what the response times vary by; a diagnosis that gets more of them may say more (`hone start TYPE --tail p99`, `hone capture`)")
 REASON(UNDECIDED,        59, "undecided",         "the response times seem to vary by more than the limit, which is not certain by the requests that came; a diagnosis that gets more of them may say more")
 REASON(PROBLEM_STOPPED,  54, "problem-stopped",   "the problem was there for a time, and has stopped ({})")
 REASON(END_OVER_BUDGET,  10, "end-over-budget",   "{}, an end of the edge, is over the overhead budget; raise search.budget")

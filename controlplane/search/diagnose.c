@@ -710,15 +710,14 @@ static void
 end_without_problem(struct search_port *port, struct diagnosis *d)
 {
 	struct look_facts f = { 0 };
-	char part[32];
+	enum reason why = REASON_NO_PROBLEM;
 
 	find_unjudged(&f, port, d, LATE_LOOKS);
-	snprintf(part, sizeof part, "%.0f %%", f.unjudged * 100);
 	if (f.unjudged > d->run->effect_min)
-		diagnose_end(port, d, RUN_NOT_FOUND, REASON_RARE_PATHS, part, port->when);
-	else
-		diagnose_end(port, d, RUN_NOT_FOUND,
-		    is_undecided(port, d) ? REASON_UNDECIDED : REASON_NO_PROBLEM, "", port->when);
+		why = REASON_RARE_PATHS;
+	else if (is_undecided(port, d))
+		why = REASON_UNDECIDED;
+	diagnose_end(port, d, RUN_NOT_FOUND, why, "", port->when);
 }
 
 static void
