@@ -472,24 +472,14 @@ is_named_before(const struct forest *forest, const struct diagnosis *d, const st
 	return false;
 }
 
-/* The search that this one is a part of began with an edge of always-on labels. NULL: the verdict is of none. */
-static const struct search *
-first_of(const struct diagnosis *d, const struct verdict *v)
-{
-	const struct search *s = search_of(d, v);
-
-	while (s != NULL && s->origin.beside != UINT32_MAX && s->origin.beside < d->nsearches)
-		s = d->searches[s->origin.beside];
-	return s;
-}
-
 /* The searches of these verdicts began with different edges: what both carry are different parts of what the type varies by. */
 static bool
 began_apart(const struct diagnosis *d, const struct verdict *a, const struct verdict *b)
 {
-	const struct search *x = first_of(d, a), *y = first_of(d, b);
+	const struct search *x = search_of(d, a), *y = search_of(d, b);
 
-	return x != NULL && y != NULL && !gap_same_ends(&x->origin.gap, &y->origin.gap);
+	return x != NULL && y != NULL &&
+	       !gap_same_ends(&search_outermost(x)->origin.gap, &search_outermost(y)->origin.gap);
 }
 
 /* The effect of the edge that the verdict is the first one of: what searches that began with different edges, on different paths, found it to have. */

@@ -5,6 +5,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+const struct search *
+search_outermost(const struct search *s)
+{
+	const struct diagnosis *d = s->diagnosis;
+
+	while (s->origin.beside != UINT32_MAX && s->origin.beside < d->nsearches)
+		s = d->searches[s->origin.beside];
+	return s;
+}
+
 int64_t
 search_patience_ns(const struct search_port *port, const struct search *s)
 {

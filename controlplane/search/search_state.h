@@ -300,6 +300,9 @@ struct diagnosis {
 /* Response times of all its groups, without excluded waits, in the arena. NULL: out of memory. O(groups). */
 const struct sketch *diagnosis_times(const struct diagnosis *d, struct arena *a);
 
+/* The search whose gap this one's is a part of, over all steps: it began with an edge between always-on labels, or inside one. The search itself, if there is none. O(searches). */
+const struct search *search_outermost(const struct search *s);
+
 /* For how long the final edge is measured at most while its interval holds 0: until NEXT_PLENTY requests of the search's
  * group (of an edge that would be worth mending: DECIDE_MANY) have come, at the rate of the diagnosis so far, or if that is longer, at the rate of those that count in this cycle: of sampled
  * requests only some pass the added tracepoints. At most FINAL_PATIENCE times cycle_max; 0 without such a group. O(1). */

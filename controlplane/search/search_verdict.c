@@ -685,7 +685,7 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 			                                                : search_no_memory(s, e);
 		free(now.wait_type);
 	}
-	/* by what it was known of the wait then */
+	/* the pool was judged by what was known of the wait before */
 	if (rc == 0 && now.pool != POOL_NONE && now.wait_cause == WAIT_STILL && !was_still)
 		rc = find_pool(&now, port, s, true, e);
 	forest_verdict_pool(port->forest, v, &now);
@@ -697,11 +697,9 @@ search_effect_again(struct search_port *port, struct search *s, struct err *e)
 static const struct gap *
 always_on_gap(const struct search *s)
 {
-	const struct diagnosis *d = s->diagnosis;
 	uint32_t edge;
 
-	while (s->origin.beside != UINT32_MAX && s->origin.beside < d->nsearches)
-		s = d->searches[s->origin.beside];
+	s = search_outermost(s);
 	return watched_edge(s, &edge) != NULL ? &s->origin.gap : NULL;
 }
 

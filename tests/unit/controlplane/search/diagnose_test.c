@@ -198,20 +198,40 @@ give_verdict(struct fake *f, struct search *s, double effect)
 	s->phase = SEARCH_ENDED;
 }
 
+/* The search that began has ended without a verdict. */
+static void
+begin_without_searches(struct fake *f)
+{
+	begin(f);
+	assert_true(fake_play(f, PROGRAM, SLOW, 3000, one_is_on));
+	search_end(&f->port, f->d->searches[0], REASON_CONTRADICTED);
+	f->d->run->effect_min = 0.25;
+	f->d->presence.n = 0;
+}
+
+/* How the diagnosis ends after its deadlines. */
+static enum run_state
+end_with(struct fake *f)
+{
+	enum run_state state;
+
+	f->port.now.ns = f->d->begun.ns + 4 * f->port.settings.cycle_max_ns;
+	fake_step(f);
+	assert_int_equal(f->d->phase, PHASE_ENDED);
+	state = f->d->run->state;
+	fake_end(f);
+	return state;
+}
+
 /* Verdicts of edges with these labels: position or unit of the second one differ from the others', or not. Two with 42 % each, which is enough of each of two; or three with 39, 31 and
  * 31 %, which is enough of all together. */
 static enum run_state
 state_with(int nverdicts, uint32_t nth, uint32_t origin_nth, char unit)
 {
-	enum run_state state;
 	struct search *x;
 	struct fake f;
 
-	begin(&f);
-	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
-	search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
-	f.d->run->effect_min = 0.25;
-	f.d->presence.n = 0;
+	begin_without_searches(&f);
 	give_verdict(&f, add_waiting(&f, 'a', 'b'), nverdicts == 2 ? 0.42 : 0.39);
 	for (int i = 1; i < nverdicts; i++) {
 		x = add_waiting(&f, 'a', 'b');
@@ -220,12 +240,7 @@ state_with(int nverdicts, uint32_t nth, uint32_t origin_nth, char unit)
 		x->at.gap.from_unit = x->at.gap.to_unit = f.paths.of[(int)unit];
 		give_verdict(&f, x, nverdicts == 2 ? 0.42 : 0.31);
 	}
-	f.port.now.ns = f.d->begun.ns + 4 * f.port.settings.cycle_max_ns;
-	fake_step(&f);
-	assert_int_equal(f.d->phase, PHASE_ENDED);
-	state = f.d->run->state;
-	fake_end(&f);
-	return state;
+	return end_with(&f);
 }
 
 static void
@@ -253,11 +268,7 @@ what_two_paths_have_in_one_edge_is_the_effect_of_the_edge(void **state)
 		struct search *x;
 		struct fake f;
 
-		begin(&f);
-		assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
-		search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
-		f.d->run->effect_min = 0.25;
-		f.d->presence.n = 0;
+		begin_without_searches(&f);
 		give_verdict(&f, add_waiting(&f, 'a', 'b'), 0.3);
 		x = add_waiting(&f, 'a', 'b');
 		if (apart > 0)
@@ -265,11 +276,7 @@ what_two_paths_have_in_one_edge_is_the_effect_of_the_edge(void **state)
 		if (apart > 1) /* a part of what the first one began with */
 			x->origin.beside = 1;
 		give_verdict(&f, x, 0.3);
-		f.port.now.ns = f.d->begun.ns + 4 * f.port.settings.cycle_max_ns;
-		fake_step(&f);
-		assert_int_equal(f.d->phase, PHASE_ENDED);
-		assert_int_equal(f.d->run->state, apart == 1 ? RUN_FOUND : RUN_NOTHING);
-		fake_end(&f);
+		assert_int_equal(end_with(&f), apart == 1 ? RUN_FOUND : RUN_NOTHING);
 	}
 }
 
