@@ -198,6 +198,8 @@ status_encode(const struct status *s, struct buf *b)
 	buf_uint(b, s->inherent);
 	buf_int(b, s->cpu_us);
 	buf_int(b, s->tracer_cpu_us);
+	buf_int(b, s->switch_cpu_us);
+	buf_int(b, s->below_cpu_us);
 	buf_int(b, s->memory_bytes);
 	buf_int(b, s->ring_bytes);
 	buf_int(b, s->files_bytes);
@@ -349,6 +351,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	s.inherent = read_uint(&r);
 	s.cpu_us = read_int(&r);
 	s.tracer_cpu_us = read_int(&r);
+	s.switch_cpu_us = read_int(&r);
+	s.below_cpu_us = read_int(&r);
 	s.memory_bytes = read_int(&r);
 	s.ring_bytes = read_int(&r);
 	s.files_bytes = read_int(&r);

@@ -88,6 +88,9 @@ struct status {
 	int64_t cpu_us; /* of the agent, since it started, with that of hone-below */
 	int64_t
 	    tracer_cpu_us; /* of the session and consumer daemons in that time, without programs in quarantine */
+	/* Of both together, what does not follow the number of records: once, for tracepoints that were switched and for hone-below to
+	 * begin to follow a process; and hone-below apart from that. */
+	int64_t switch_cpu_us, below_cpu_us;
 	int64_t memory_bytes; /* resident */
 	int64_t ring_bytes;   /* of the tracer's buffers */
 	int64_t files_bytes;  /* written by the tracer, not read yet */

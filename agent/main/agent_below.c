@@ -422,6 +422,7 @@ below_source_closed(struct agent *a)
 		return;
 	source_below_look(b->source, &s);
 	b->cpu_before_us += s.cpu_us;
+	b->begin_before_us += s.begin_cpu_us;
 	b->source = NULL;
 	b->outside = 0; /* the next source counts anew */
 	b->outside_at.ns = 0;
@@ -449,6 +450,8 @@ below_status(struct agent *a, struct status *ret)
 	                                      : BELOW_NODE_READY;
 	ret->below_can = b->known ? b->can : 0;
 	ret->below_missing = b->why_not[0] != '\0' ? b->why_not : b->missing;
+	ret->switch_cpu_us = b->begin_before_us + s.begin_cpu_us;
+	ret->below_cpu_us = b->cpu_before_us + s.cpu_us - ret->switch_cpu_us;
 	return b->cpu_before_us + s.cpu_us;
 }
 

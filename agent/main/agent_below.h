@@ -28,7 +28,7 @@ int below_source(struct agent *a, struct source *ret, const struct source *plain
 /* The source is closed next, and with it the socket to hone-below. */
 void below_source_closed(struct agent *a);
 
-/* What the status says of it. Its texts are valid until the next turn. Returns its CPU time in us. */
+/* What the status says of it: of what it costs, too. Its texts are valid until the next turn. Returns its CPU time in us. */
 int64_t below_status(struct agent *a, struct status *s);
 
 void below_release(struct agent *a);

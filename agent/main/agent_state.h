@@ -122,6 +122,8 @@ struct agent_report {
 	/* Of it, what was for records that are read, and the sums at the last status. */
 	int64_t tracer_counted_us, tracer_seen_us;
 	uint64_t tracer_read, tracer_left;
+	/* The session daemon's alone, when the task that runs began to switch tracepoints, and what all such tasks took. */
+	int64_t switch_began_us, switched_us;
 	struct family_demand demand; /* at the begin of the seconds that are looked at */
 	bool spins;                  /* in those before, one of its threads did not rest */
 };
@@ -150,8 +152,8 @@ struct agent_below {
 	struct mono looked_at, leased_at, began, retry_at;
 	int64_t retry_ns;
 	uint64_t deaths;
-	int64_t cpu_before_us; /* of earlier sources */
-	bool known;            /* what it can do, also of earlier sources */
+	int64_t cpu_before_us, begin_before_us; /* of earlier sources; and of that, to begin */
+	bool known;                             /* what it can do, also of earlier sources */
 	uint32_t can;
 	char missing[BELOW_MISSING_MAX + 1], trouble[400];
 	char said[BELOW_MISSING_MAX + 1]; /* what is missing, as logged last */

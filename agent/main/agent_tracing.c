@@ -7,6 +7,7 @@
 
 #include "agent/main/agent_recorder.h"
 #include "agent/main/agent_records.h"
+#include "agent/main/status_report.h"
 #include "agent/reader/source_mapped.h"
 
 void
@@ -128,8 +129,10 @@ tracing_take_result(struct agent *a)
 	if (r.task == TASK_CHECK || r.task == TASK_OPEN)
 		a->tracing.checked_at = r.ended;
 	a->tracing.tend_due = r.task != TASK_TEND;
-	if (r.task == TASK_SET)
+	if (r.task == TASK_SET) {
+		report_switch_ended(a);
 		changes_made(a, &r);
+	}
 	if (r.task == TASK_LIST)
 		tracepoints_listed(a, &r);
 	if (r.task == TASK_RECORD || r.task == TASK_SNAPSHOT)
@@ -173,9 +176,10 @@ tracing_give_task(struct agent *a, struct mono now)
 			tracer_thread_give(thread, TASK_OPEN, NULL, 0);
 		return;
 	}
-	if ((changes = reconcile_changes(a->reconcile, RECONCILE_TRACER, now, &n)) != NULL)
+	if ((changes = reconcile_changes(a->reconcile, RECONCILE_TRACER, now, &n)) != NULL) {
+		report_switch_begins(a);
 		tracer_thread_give(thread, TASK_SET, changes, n);
-	else if (recorder_give_task(a, now))
+	} else if (recorder_give_task(a, now))
 		;
 	else if (list_is_due(a, now))
 		tracer_thread_give(thread, TASK_LIST, NULL, 0);

@@ -67,6 +67,21 @@ tracer_cpu_read_us(struct agent *a, struct mono now)
 	return r->tracer_counted_us;
 }
 
+void
+report_switch_begins(struct agent *a)
+{
+	a->report.switch_began_us = process_cpu_us(a->report.tracer_pid);
+}
+
+void
+report_switch_ended(struct agent *a)
+{
+	int64_t us = process_cpu_us(a->report.tracer_pid);
+
+	if (a->report.switch_began_us > 0 && us > a->report.switch_began_us)
+		a->report.switched_us += us - a->report.switch_began_us;
+}
+
 static int64_t
 own_cpu_us(void)
 {
@@ -195,6 +210,7 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	kernel_status(a, s);
 	recorder_status(a, s);
 	s->tracer_cpu_us = tracer_cpu_read_us(a, now);
+	s->switch_cpu_us += a->report.switched_us;
 	s->memory_bytes = process_memory_bytes();
 	s->ring_bytes = a->records.stats.ring_bytes;
 	s->sent_bytes = l.sent_bytes;

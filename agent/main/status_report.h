@@ -8,6 +8,10 @@
 /* To be called when the agent starts: CPU time that the tracer used before does not count. */
 void report_begin(struct agent *a);
 
+/* Around each task that switches tracepoints: what the session daemon takes for it is told apart. */
+void report_switch_begins(struct agent *a);
+void report_switch_ended(struct agent *a);
+
 /* Posts a STATUS every status.every, or at once if a->report.due. */
 void report_status(struct agent *a, struct mono now);
 

@@ -58,9 +58,11 @@ struct named_probe { /* one that was asked for */
 struct source_below {
 	int socket; /* -1: idle */
 	struct source_below_status status;
-	int64_t cpu_before_us, cpu_us;  /* of earlier ones; of this one */
-	int64_t mark_ns;                /* of this one; INT64_MIN: none yet */
-	uint64_t message;               /* number of its last message; 0: none has one */
+	int64_t cpu_before_us, cpu_us; /* of earlier ones; of this one */
+	bool begins;       /* to follow a process, or to switch a probe, since the last poll; */
+	struct mono begun; /* the last poll that found that */
+	int64_t mark_ns;   /* of this one; INT64_MIN: none yet */
+	uint64_t message;  /* number of its last message; 0: none has one */
 	uint64_t missing, missing_told; /* messages since its last mark, and of these, by LOST */
 	struct mono heard;              /* its last mark, or when it was attached */
 	int64_t attached_ns;
@@ -314,6 +316,16 @@ take_mark(struct source_below *s, int64_t mark_ns, struct mono now)
 	s->heard = now;
 }
 
+static void
+take_cost(struct source_below *s, int64_t cpu_us, struct mono now)
+{
+	if (cpu_us <= s->cpu_us)
+		return;
+	if (mono_since_ns(now, s->begun) < BELOW_BEGINS_NS)
+		s->status.begin_cpu_us += cpu_us - s->cpu_us;
+	s->cpu_us = cpu_us;
+}
+
 /* False: it sent what only the agent sends. */
 static bool
 take(struct source_below *s, const struct below_message *m, struct mono now)
@@ -350,8 +362,7 @@ take(struct source_below *s, const struct below_message *m, struct mono now)
 		take_mark(s, m->mark_ns, now);
 		break;
 	case BELOW_COST:
-		if (m->cost_cpu_us > s->cpu_us)
-			s->cpu_us = m->cost_cpu_us;
+		take_cost(s, m->cost_cpu_us, now);
 		break;
 	case BELOW_RECORDING:
 	case BELOW_EVENTS:
@@ -489,6 +500,9 @@ below_poll(void *state, struct mono now, struct source_output *ret, struct err *
 	(void)e;
 
 	losses_begin(&s->losses);
+	if (s->begins)
+		s->begun = now;
+	s->begins = false;
 	if (s->socket >= 0)
 		more = read_messages(s, now);
 	s->watermark_ns = reached_ns(s, now);
@@ -577,6 +591,7 @@ source_below_attach(struct source_below *s, int socket, struct mono now)
 	s->heard = now;
 	s->number++;
 	s->status.state = SOURCE_BELOW_STARTING;
+	s->begun = now;
 	s->losses.trouble = (struct err){ 0 };
 }
 
@@ -610,6 +625,7 @@ source_below_follow(struct source_below *s, const struct below_follow *f, const 
 	    !map_put(&s->services, f->pid, (void *)(uintptr_t)copy))
 		return false;
 	s->nservices++;
+	s->begins = true;
 	return source_below_send(s, &m);
 }
 
@@ -638,6 +654,7 @@ source_below_probe(struct source_below *s, const struct below_probe *p)
 	known->word = p->word;
 	if (!source_below_send(s, &m))
 		return false;
+	s->begins = true;
 	s->nasked += known->asked != s->number;
 	known->asked = s->number;
 	return true;

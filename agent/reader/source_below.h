@@ -22,6 +22,9 @@
 
 struct source_below;
 
+/* It reads the symbols of a process that it begins to follow, and of the functions in the first stacks. */
+#define BELOW_BEGINS_NS INT64_C(4000000000)
+
 enum source_below_state {
 	SOURCE_BELOW_IDLE, /* none runs */
 	/* It has not said yet what it can do, or has sent no mark: the watermark does not wait for it, so what it reported of
@@ -36,7 +39,9 @@ struct source_below_status {
 	bool known;   /* a CAN was received, of this hone-below or of an earlier one */
 	uint32_t can; /* flags of wire/below.h */
 	char missing[BELOW_MISSING_MAX + 1];
-	int64_t cpu_us;   /* of all of them, since the source was opened */
+	int64_t cpu_us; /* of all of them, since the source was opened; */
+	int64_t
+	    begin_cpu_us; /* of that, to begin: until BELOW_BEGINS_NS after it began to follow a process, or a probe was switched */
 	uint64_t deaths;  /* that ended without being asked to */
 	uint64_t outside; /* waits and samples of threads in no probed request */
 };

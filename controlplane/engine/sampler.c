@@ -60,6 +60,7 @@ struct sampler {
 	struct sampled_type *types;
 	uint32_t ntypes, types_cap;
 	bool open;         /* a window is open */
+	bool held;         /* nothing is decided by it */
 	struct mono since; /* when it began, or when the next one may */
 };
 
@@ -192,6 +193,17 @@ rate_measure(struct sampler *s, struct node_rate *l)
 	l->per_second = l->sum / l->share;
 }
 
+/* What windows of other numbers of records say of the cost of one. */
+static void
+window_learn(struct sampler *s)
+{
+	struct outlay window;
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (spend_window(&s->nodes[i].spend, &window))
+			spend_learn(&s->nodes[i].spend, &window);
+}
+
 static void
 window_take(struct sampler *s)
 {
@@ -271,7 +283,7 @@ node_weigh(const struct sampler *s, struct node_cost *p)
 	p->weight = 0;
 	if (p->judged)
 		p->weight = fmax(
-		    weight_of(outlay_core(w), p->idle_core, node_limit(s, p), w->records),
+		    weight_of(outlay_steady_core(w), p->idle_core, node_limit(s, p), w->records),
 		    weight_of(w->bytes, p->idle_bytes, s->o.bytes_max, w->records));
 }
 
@@ -377,7 +389,7 @@ mark_overruns(struct sampler *s)
 
 		p->was_overrun = p->overrun;
 		p->overrun = p->judged && s->o.core_max > 0 &&
-		             outlay_core(&p->window) > core_limit(s);
+		             outlay_steady_core(&p->window) > core_limit(s);
 	}
 	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
 		if (l->type < s->ntypes && l->per_second > 0 && !is_at_least(&s->types[l->type]))
@@ -418,6 +430,19 @@ shares_hash(const struct sampler *s)
 	return hash;
 }
 
+/* All tracepoints are on: nothing is decided by that, but the cost of a record is known by it. */
+static void
+hold_on(struct sampler *s, struct mono now)
+{
+	bool ended = s->held && mono_since_ns(now, s->since) >= SAMPLER_WINDOW_NS;
+
+	if (ended)
+		window_learn(s);
+	if (ended || !s->held)
+		window_open(s, now);
+	s->held = true;
+}
+
 int
 sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntypes, double extra,
     bool hold, struct mono now, bool *changed, struct err *e)
@@ -431,12 +456,14 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 		return rc;
 	were = shares_hash(s);
 	if (hold) {
-		s->open = false;
+		hold_on(s, now);
+	} else if (s->held) {
+		s->held = s->open = false;
 		s->since.ns = now.ns + SAMPLER_SETTLE_NS;
 	} else if (!s->open && now.ns >= s->since.ns) {
 		window_open(s, now);
 	}
-	ended = s->open && mono_since_ns(now, s->since) >= SAMPLER_WINDOW_NS;
+	ended = s->open && !hold && mono_since_ns(now, s->since) >= SAMPLER_WINDOW_NS;
 	if (ended)
 		window_take(s);
 	overruns = ended && mark_overruns(s);
@@ -494,7 +521,7 @@ sampler_over(const struct sampler *s, uint32_t node)
 
 	if (p == NULL || !p->judged || !all_at_least(s, node))
 		return o;
-	o.core = outlay_core(&p->window);
+	o.core = outlay_steady_core(&p->window);
 	o.idle = p->idle_core;
 	for (int i = 1; i < SPENDERS; i++)
 		if (p->window.core[i] > p->window.core[o.most])

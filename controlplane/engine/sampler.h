@@ -62,7 +62,8 @@ void sampler_mark_types(
 void sampler_forget_type(struct sampler *s, uint32_t type);
 
 /* Decides at the end of a window, or when other types are under diagnosis. extra: share of a core
- * beyond core_max, for a diagnosis. hold: nothing is decided, and no window counts (while learning).
+ * beyond core_max, for a diagnosis. hold: nothing is decided (while learning, when all tracepoints are on); what windows then cost by
+ * their records tells what a record costs.
  * *changed: some share, or sampler_overrun() of some node, has changed. O(types x nodes) at the end of a window, else O(types).
  * ERR_MEMORY. */
 int sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntypes, double extra,

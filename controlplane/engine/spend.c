@@ -23,6 +23,12 @@ outlay_core(const struct outlay *p)
 	return p->core[SPEND_PROGRAMS] + p->core[SPEND_AGENT] + p->core[SPEND_TRACER];
 }
 
+double
+outlay_steady_core(const struct outlay *p)
+{
+	return outlay_core(p) - p->once;
+}
+
 /* How much a total has increased. A total that has decreased began again from 0. */
 static double
 increase(double now, double before)
@@ -36,7 +42,9 @@ outlay_of(const struct spent *from, const struct spent *to, double seconds)
 {
 	struct outlay p = { .bytes = (to->bytes - from->bytes) / seconds,
 		.records = (to->records - from->records) / seconds,
-		.fixed = (to->fixed_ns - from->fixed_ns) / seconds / 1e9 };
+		.fixed = (to->fixed_ns - from->fixed_ns) / seconds / 1e9,
+		.below = (to->below_ns - from->below_ns) / seconds / 1e9,
+		.once = (to->once_ns - from->once_ns) / seconds / 1e9 };
 
 	for (int i = 0; i < SPENDERS; i++)
 		p.core[i] = (to->cpu_ns[i] - from->cpu_ns[i]) / seconds / 1e9;
@@ -49,6 +57,8 @@ smooth(struct outlay *now, const struct outlay *p, double weight)
 	for (int i = 0; i < SPENDERS; i++)
 		now->core[i] += weight * (p->core[i] - now->core[i]);
 	now->fixed += weight * (p->fixed - now->fixed);
+	now->below += weight * (p->below - now->below);
+	now->once += weight * (p->once - now->once);
 	now->bytes += weight * (p->bytes - now->bytes);
 	now->records += weight * (p->records - now->records);
 }
@@ -59,6 +69,7 @@ spend_status(
 {
 	double seconds = (double)mono_since_ns(now, s->at) / 1e9, records, dropped, inherent,
 	       recorder;
+	double daemons_ns, below_ns, once_ns;
 	struct spent before = s->all;
 	struct outlay p;
 
@@ -83,6 +94,15 @@ spend_status(
 	s->all.cpu_ns[SPEND_AGENT] += 1e3 * increase((double)st->cpu_us, (double)s->last.cpu_us);
 	s->all.cpu_ns[SPEND_TRACER] += 1e3 * increase((double)st->tracer_cpu_us,
 						 (double)s->last.tracer_cpu_us);
+	daemons_ns = s->all.cpu_ns[SPEND_AGENT] - before.cpu_ns[SPEND_AGENT] +
+	             s->all.cpu_ns[SPEND_TRACER] - before.cpu_ns[SPEND_TRACER];
+	once_ns = 1e3 * increase((double)st->switch_cpu_us, (double)s->last.switch_cpu_us);
+	once_ns = fmin(once_ns, daemons_ns);
+	below_ns = 1e3 * increase((double)st->below_cpu_us, (double)s->last.below_cpu_us);
+	below_ns = fmin(below_ns, daemons_ns - once_ns);
+	s->all.once_ns += once_ns;
+	s->all.below_ns += below_ns;
+	s->all.fixed_ns += below_ns;
 	p = outlay_of(&before, &s->all, seconds);
 	smooth(
 	    &s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
@@ -129,10 +149,11 @@ line_add(struct spend_line *l, double x, double y)
 	l->xy = keep * l->xy + before / l->n * dx * dy;
 }
 
+/* What of it may follow the number of records. */
 static double
 daemons(const struct outlay *p)
 {
-	return p->core[SPEND_AGENT] + p->core[SPEND_TRACER];
+	return p->core[SPEND_AGENT] + p->core[SPEND_TRACER] - p->below - p->once;
 }
 
 void

@@ -10,7 +10,9 @@
  *
  * A status has totals; the cost between two statuses is their difference. The part that would
  * remain without any record is estimated by a straight line through windows with more and with
- * fewer records (least squares).
+ * fewer records (least squares). What daemons take for other things than records the agent measures: hone-below, and what it costs once to
+ * switch tracepoints and to begin to look below them. The latter is in the costs, and in no window: fewer records would not lower it,
+ * and it is over when it is known.
  */
 #ifndef CONTROLPLANE_ENGINE_SPEND_H
 #define CONTROLPLANE_ENGINE_SPEND_H
@@ -29,13 +31,14 @@ const char *spender_name(enum spender s); /* "programs", "agent", "tracer" */
 struct spent { /* in all */
 	double cpu_ns[SPENDERS];
 	double
-	    fixed_ns; /* of them, records of mapped programs, which do not depend on sampling, and of flight recorders */
+	    fixed_ns; /* of them, records of mapped programs, which do not depend on sampling, and of flight recorders; and hone-below */
+	double below_ns, once_ns; /* of the daemons: hone-below, and once, to switch */
 	double bytes, records;
 };
 
-struct outlay {                /* per second */
-	double core[SPENDERS]; /* shares of one */
-	double fixed;          /* of them */
+struct outlay {                    /* per second */
+	double core[SPENDERS];     /* shares of one */
+	double fixed, below, once; /* of them */
 	double bytes, records;
 };
 
@@ -63,6 +66,8 @@ void spend_status(
     struct spend *s, const struct status *st, double record_ns, double rejected, struct mono now);
 
 double outlay_core(const struct outlay *p); /* all spenders together */
+/* The same without what it took once. */
+double outlay_steady_core(const struct outlay *p);
 
 /* A window begins with the last status. */
 void spend_mark(struct spend *s);

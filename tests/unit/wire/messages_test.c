@@ -461,6 +461,8 @@ random_status(struct rng *r)
 		.dropped = some(r),
 		.cpu_us = (int64_t)some(r),
 		.tracer_cpu_us = (int64_t)some(r),
+		.switch_cpu_us = (int64_t)some(r),
+		.below_cpu_us = (int64_t)some(r),
 		.memory_bytes = (int64_t)some(r),
 		.ring_bytes = (int64_t)some(r),
 		.files_bytes = (int64_t)some(r),
@@ -528,6 +530,8 @@ a_status_is_decoded_unchanged(void **state)
 			    got.kernel_events_per_s == s.kernel_events_per_s);
 		assert_string_equal(got.kernel_missing, s.kernel_missing);
 		assert_true(got.cpu_us == s.cpu_us && got.tracer_cpu_us == s.tracer_cpu_us);
+		assert_true(
+		    got.switch_cpu_us == s.switch_cpu_us && got.below_cpu_us == s.below_cpu_us);
 		assert_true(got.memory_bytes == s.memory_bytes && got.ring_bytes == s.ring_bytes);
 		assert_true(got.files_bytes == s.files_bytes && got.sent_bytes == s.sent_bytes);
 		assert_true(got.guard_ok == s.guard_ok && got.shed_by == s.shed_by);

@@ -573,6 +573,42 @@ its_cpu_time_is_summed_over_all_of_them(void **state)
 }
 
 static void
+say_cost(struct stage *g, int64_t at_ns, int64_t cpu_us)
+{
+	say(g, (struct below_message){ .kind = BELOW_COST, .cost_cpu_us = cpu_us });
+	mark(g, at_ns);
+	poll_at(g, at_ns);
+}
+
+/* Once: for what it reads of a process when it begins to follow it. Later it costs what it reports. */
+static void
+what_it_takes_to_begin_is_told_apart(void **state)
+{
+	const struct below_follow process = { .pid = 5, .flags = BELOW_FOLLOW_WAITS };
+	int64_t at = 100 * SECOND;
+	struct source_below_status s;
+	struct stage g;
+	(void)state;
+
+	stage_open(&g);
+	stage_attach(&g);
+	say(&g, (struct below_message){ .kind = BELOW_CAN, .can = { BELOW_CAN_WAITS, "" } });
+	say_cost(&g, at, 50);
+	say_cost(&g, at += SECOND, 60);
+	at += BELOW_BEGINS_NS;
+	say_cost(&g, at, 70);
+	source_below_look(g.below, &s);
+	assert_true(s.cpu_us == 70 && s.begin_cpu_us == 60);
+	assert_true(source_below_follow(g.below, &process, "cart"));
+	say_cost(&g, at += SECOND, 100);
+	at += BELOW_BEGINS_NS;
+	say_cost(&g, at, 101);
+	source_below_look(g.below, &s);
+	assert_true(s.cpu_us == 101 && s.begin_cpu_us == 90);
+	stage_close(&g);
+}
+
+static void
 a_hit_of_a_probe_is_a_point_with_its_arguments(void **state)
 {
 	const struct batch_label *labels;
@@ -653,6 +689,7 @@ main(void)
 		cmocka_unit_test(one_that_switches_probes_may_be_silent_for_longer),
 		cmocka_unit_test(a_malformed_message_ends_it),
 		cmocka_unit_test(its_cpu_time_is_summed_over_all_of_them),
+		cmocka_unit_test(what_it_takes_to_begin_is_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -374,6 +374,86 @@ a_type_under_diagnosis_is_reduced_last(void **state)
 }
 
 /*
+ * What tracepoints cost once, when they are switched, and what looking below them costs, would not be lower if fewer requests were
+ * sampled. As much in records is.
+ */
+static void
+what_does_not_follow_the_records_lowers_no_diagnosis(void **state)
+{
+	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
+	struct status st = { 0 };
+	struct mono now = { 1000000000 };
+	(void)state;
+
+	for (int i = 0; i < 4 * ENOUGH_S; i++) {
+		st.switch_cpu_us += i % 4 == 0 ? 200000 : 0;
+		st.cpu_us += i % 4 == 0 ? 200000 : 0;
+		st.below_cpu_us += 8000;
+		st.cpu_us += 8000;
+		play_sampler(s, &st, &now, (double[]){ 500, 10 }, true, 1);
+		assert_true(sampler_share(s, 0) == 1);
+	}
+	assert_true(sampler_spend(s, 0)->all.cpu_ns[SPEND_AGENT] > 0.06 * 4e9 * ENOUGH_S);
+	play_sampler(s, &st, &now, (double[]){ 6000, 10 }, true, ENOUGH_S);
+	assert_true(sampler_share(s, 0) < 0.5);
+	sampler_free(s);
+}
+
+/* As if they were switched for nothing. What hone-below costs others count. */
+static void
+what_was_switched_lowers_no_other_type(void **state)
+{
+	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
+	struct status st = { 0 };
+	struct mono now = { 1000000000 };
+	(void)state;
+
+	for (int i = 0; i < 2 * ENOUGH_S; i++) {
+		st.switch_cpu_us += 60000;
+		st.cpu_us += 60000;
+		play_sampler(s, &st, &now, (double[]){ 300, 300 }, false, 1);
+		assert_true(sampler_share(s, 0) == 1 && sampler_share(s, 1) == 1);
+	}
+	for (int i = 0; i < 2 * ENOUGH_S; i++) {
+		st.below_cpu_us += 7000;
+		st.cpu_us += 7000;
+		play_sampler(s, &st, &now, (double[]){ 300, 300 }, false, 1);
+	}
+	assert_true(sampler_share(s, 0) < 0.7 && sampler_share(s, 1) < 0.7);
+	sampler_free(s);
+}
+
+/* Without any record the node costs 1.9 %, and a record 2 us: while learning there are ten times as many as later. So it is known that
+ * fewer records would save next to nothing. */
+static void
+what_a_record_costs_is_learned_while_learning(void **state)
+{
+	const struct sampler_type types[1] = { { 1, true } };
+	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
+	struct mono now = { 1000000000 };
+	struct status st = { 0 };
+	bool changed;
+	(void)state;
+
+	for (int i = 0; i < 4 * ENOUGH_S; i++) {
+		bool learning = i < ENOUGH_S;
+		uint64_t records = (uint64_t)((learning ? 2500 : 250) * sampler_share(s, 0));
+
+		now.ns += 500000000;
+		st.records += records;
+		st.cpu_us += 9500 + (int64_t)(2 * records);
+		assert_int_equal(sampler_status(s, 0, &st, 0, 0, now, NULL), 0);
+		for (uint64_t unit = 0; unit < records / 5; unit++)
+			assert_int_equal(sampler_records(s, 0, 0, 5, NULL), 0);
+		assert_int_equal(sampler_step(s, types, 1, 0.01, learning, now, &changed, NULL), 0);
+		assert_true(sampler_share(s, 0) == 1);
+	}
+	assert_true(
+	    fabs(spend_idle_core(sampler_spend(s, 0), &sampler_spend(s, 0)->now) - 0.019) < 0.001);
+	sampler_free(s);
+}
+
+/*
  * For any load, the stated number of requests a second of each type is sampled; all of a type under
  * diagnosis; and all of a type with fewer.
  */
@@ -595,6 +675,9 @@ main(void)
 		cmocka_unit_test(shares_within_the_budget_do_not_change),
 		cmocka_unit_test(the_network_limit_applies_too),
 		cmocka_unit_test(a_type_under_diagnosis_is_reduced_last),
+		cmocka_unit_test(what_does_not_follow_the_records_lowers_no_diagnosis),
+		cmocka_unit_test(what_was_switched_lowers_no_other_type),
+		cmocka_unit_test(what_a_record_costs_is_learned_while_learning),
 		cmocka_unit_test(a_fixed_cost_over_the_budget_is_reported),
 		cmocka_unit_test(a_diagnosis_has_its_own_budget),
 		cmocka_unit_test(the_cost_of_mapped_programs_is_counted_as_fixed),
