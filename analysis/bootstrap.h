@@ -116,11 +116,37 @@ int share_intervals(struct edge_share *edges, const struct group *g, enum share_
  * more seldom, and what else varies so much more often, the edge would have this share.
  *
  * What counts as their number is the square of the sum of what each adds to the covariance by the sum of the squares of that: few large ones among many
- * small ones count as few. `inflation`: see struct edge_share. 0: they are fewer than SHARE_FEW_MIN, the edge has none of the variance, or the moments of the
- * group are those of samples that do not have the few. O(1).
+ * small ones count as few. In a group that stands for requests of other times, too, those that come together count once: their number is no larger than by the
+ * means of batches of successive requests (dependence.h), as few as eight of them, each with the uncertainty of that many batches.
+ *
+ * ret->low 0: it is less than one, the edge has none of the variance, or the moments of the group are those of samples that do not have the few. Uses the arena for temporary memory. O(1), with
+ * batches O(samples log samples). ERR_MEMORY.
  */
-double share_few_low(const struct group *g, uint32_t edge, double inflation, double confidence);
+struct few_low {
+	double low;    /* share */
+	double events; /* the number of requests, or of bursts of them */
+};
+int share_few_low(
+    struct few_low *ret, const struct group *g, uint32_t edge, double confidence, struct arena *a);
+
+/* The same of an edge that has all of the variance, or this share, nearly all: of `events` requests, or bursts of them, none was seen that another place
+ * has. So many of them at least are the edge's, by the exact interval of a share of none (Clopper & Pearson, Biometrika 26, 1934), and others may make up as much as they do. O(1). */
+double share_all_low(double share, double events, double confidence);
+
+/*
+ * The lower end of a share whose interval reaches to 0. few: the edge is one that few passages take nearly all of the time of.
+ *
+ * 1. `few`, and SHARE_FEW_MIN events make it up: by share_few_low().
+ * 2. Not `few`, it has SHARE_NEARLY_ALL of the variance, and SHARE_BURSTS_MIN events make it up: by share_all_low().
+ * 3. *low is 0.
+ *
+ * Costs and errors as of share_few_low().
+ */
+int share_low_by_events(double *low, const struct group *g, uint32_t edge, bool few,
+    double confidence, struct arena *a);
 #define SHARE_FEW_MIN 4.0
+#define SHARE_NEARLY_ALL 0.9
+#define SHARE_BURSTS_MIN 2.0
 
 /* Variation of response times, and its error: bootstrap-t (Efron 1981; Hall 1988) of the mean,
  * and of the logarithm of the coefficient of variation (CV). */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "analysis/part_shares.h"
 
+#include <math.h>
+
+#include "analysis/bootstrap.h"
 #include "analysis/group.h"
 
 /* A group whose edges are the parts. */
@@ -45,6 +48,7 @@ part_shares(struct edge_share *ret, struct part_total *total, const struct part_
 		.nedges = nparts,
 		.edges = ret };
 	struct group g;
+	int rc;
 
 	if (!group_of(&g, rows, n, nparts, a))
 		return err_set(e, ERR_MEMORY, "out of memory for the parts of %u requests", n);
@@ -58,5 +62,16 @@ part_shares(struct edge_share *ret, struct part_total *total, const struct part_
 		                      : ratio(comoments_covariance(&g.edges[i]), total->variance);
 		x->interval = (struct interval){ x->share, x->share };
 	}
-	return finding_intervals(&f, &g, confidence, rounds, seed, a, e);
+	rc = finding_intervals(&f, &g, confidence, rounds, seed, a, e);
+	for (uint32_t i = 0; rc == 0 && i < nparts && !by_latency; i++) {
+		double low;
+
+		if (ret[i].interval.low > 0)
+			continue;
+		if (share_low_by_events(&low, &g, i, false, confidence, a) != 0)
+			return err_set(
+			    e, ERR_MEMORY, "out of memory for the parts of %u requests", n);
+		ret[i].interval.low = fmax(ret[i].interval.low, low);
+	}
+	return rc;
 }

@@ -16,7 +16,7 @@ struct part_total {
 
 /*
  * Sets ret[nparts]: by_latency: shares of the mean of the whole, else of its variance. Intervals by share_interval.c, of successive requests
- * that may depend on each other; the rows are in the order in which the requests came. n >= 1. Uses the arena. O(n x nparts x rounds).
+ * that may depend on each other, and where they reach to 0 by share_low_by_events(); the rows are in the order in which the requests came. n >= 1. Uses the arena. O(n x nparts x rounds).
  * ERR_MEMORY.
  */
 int part_shares(struct edge_share *ret, struct part_total *total, const struct part_row *rows,

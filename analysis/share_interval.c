@@ -396,40 +396,121 @@ with_batches(struct interval v, const struct products *p, const struct group *g,
 	return v;
 }
 
-/* By which factor the mean number of events is smaller or larger than the one that was seen, at most. */
+/* By which factor the mean number of events is smaller or larger than the one that was seen, at most. More are as certain as these. */
+#define EVENTS_MOST 1e6
+
 static double
 times_fewer(double events, double confidence)
 {
+	events = fmin(events, EVENTS_MOST);
 	return gsl_cdf_chisq_Pinv((1 - confidence) / 2, 2 * events) / (2 * events);
 }
 
 static double
 times_more(double events, double confidence)
 {
+	events = fmin(events, EVENTS_MOST);
 	return gsl_cdf_chisq_Pinv((1 + confidence) / 2, 2 * events + 2) / (2 * events);
 }
 
-double
-share_few_low(const struct group *g, uint32_t edge, double inflation, double confidence)
+/* How many requests, or bursts of them, make up what the edge has of the variance, and what the rest has; see share_few_low(). */
+struct event_counts {
+	double edge, rest;
+};
+
+static double
+fewer_events(double events, double n, double mean, double variance)
+{
+	return variance > 0 ? fmin(events, n * mean * mean / variance) : events;
+}
+
+/* The same by batches of successive requests: what comes in bursts comes as often as these. */
+static int
+count_bursts(struct event_counts *events, const struct products *p, const struct group *g,
+    uint32_t edge, double share, double confidence, struct arena *a)
+{
+	uint32_t n = g->nsamples;
+	double *z = arena_alloc(a, n * sizeof *z), *d = arena_alloc(a, n * sizeof *d);
+	const uint32_t *order = samples_in_order(g, a);
+	double part = (double)g->total.n / n;
+	struct long_run alone;
+
+	if (z == NULL || d == NULL || order == NULL)
+		return ERR_MEMORY;
+	terms_in_order(z, d, g, SHARE_OF_VARIANCE, edge, order);
+	alone = long_run_of(z, d, n, n);
+	for (uint32_t i = 1; i < BATCH_COUNTS && n >= 2 * BATCH_COUNT[i]; i++) {
+		struct long_run of = long_run_of(z, d, n, BATCH_COUNT[i]);
+		double stretch = batch_stretch(confidence, BATCH_COUNT[i]),
+		       few = (double)g->total.n / (stretch * stretch);
+		double zz = p->zz + (of.xx - alone.xx) * part,
+		       zd = p->zd + (of.xy - alone.xy) * part,
+		       dd = p->dd + (of.yy - alone.yy) * part;
+
+		events->edge = fewer_events(events->edge, few, share, zz);
+		events->rest = fewer_events(events->rest, few, 1 - share, dd - 2 * zd + zz);
+	}
+	return 0;
+}
+
+int
+share_few_low(
+    struct few_low *ret, const struct group *g, uint32_t edge, double confidence, struct arena *a)
 {
 	struct products p = products_of(g, edge, SHARE_OF_VARIANCE);
 	double share = comoments_covariance(&g->edges[edge]) / moments_variance(&g->total);
-	double n = (double)g->total.n / fmax(1, inflation), rest = 1 - share;
+	double n = (double)g->total.n, rest = 1 - share;
 	/* means of (u v)^2, and of the same with what is not of the edge */
 	double square = p.zz + share * share, both = p.zd + share, all = p.dd + 1,
 	       others = all - 2 * both + square;
-	double events, few, many = 0;
+	struct event_counts events = { INFINITY, INFINITY };
+	double few, many = 0;
+	int rc;
 
+	*ret = (struct few_low){ 0 };
 	/* no mean of squares is less than the square of the mean, but where some of them are of samples, which may have none of the few */
 	if (!(share > 0) || square < share * share || others < rest * rest)
 		return 0;
-	events = n * share * share / square;
-	if (!(events >= SHARE_FEW_MIN))
+	events.edge = fewer_events(events.edge, n, share, square);
+	events.rest = fewer_events(events.rest, n, rest, others);
+	if (g->stands_for_more && g->nsamples >= DEPENDENCE_MIN &&
+	    (rc = count_bursts(&events, &p, g, edge, share, confidence, a)) != 0)
+		return rc;
+	if (!(events.edge >= 1))
 		return 0;
-	few = share * times_fewer(events, confidence);
+	few = share * times_fewer(events.edge, confidence);
 	if (rest > 0)
-		many = rest * times_more(n * rest * rest / others, confidence);
-	return few / (few + many);
+		many = rest * times_more(events.rest, confidence);
+	*ret = (struct few_low){ few / (few + many), events.edge };
+	return 0;
+}
+
+double
+share_all_low(double share, double events, double confidence)
+{
+	return events > 0 ? fmin(1, share) * pow((1 - confidence) / 2, 1 / events) : 0;
+}
+
+int
+share_low_by_events(
+    double *low, const struct group *g, uint32_t edge, bool few, double confidence, struct arena *a)
+{
+	double share = comoments_covariance(&g->edges[edge]) / moments_variance(&g->total);
+	struct few_low by;
+	int rc;
+
+	*low = 0;
+	if (!few && !(share >= SHARE_NEARLY_ALL))
+		return 0;
+	if ((rc = share_few_low(&by, g, edge, confidence, a)) != 0)
+		return rc;
+	/* 1 */
+	if (few && by.events >= SHARE_FEW_MIN)
+		*low = by.low;
+	/* 2 */
+	if (!few && by.events >= SHARE_BURSTS_MIN)
+		*low = share_all_low(share, by.events, confidence);
+	return 0;
 }
 
 /* The samples do not vary, but other requests did: too rare to tell how certain a share is. */

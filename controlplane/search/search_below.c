@@ -260,6 +260,14 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 	                                                                  : search_no_memory(s, e);
 }
 
+/* For nearly all of its time nobody saw what the threads did: a request that waits in an event loop has none, or its thread is of another program. More
+ * requests say no more. */
+static bool
+is_unseen(const struct below_finding *f)
+{
+	return f->states[BELOW_UNKNOWN].mean_ns >= BELOW_UNSEEN * f->mean_ns;
+}
+
 /* As a part of a gap, a state takes over with isolate_min of the edge. */
 static bool
 stands_out(const struct search_port *port, const struct below_finding *f)
@@ -346,12 +354,14 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 		if (n < BELOW_CLEAR || b->looked || !search_below_gathers(s))
 			return 0;
 		b->looked = true;
-		return (rc = find(&f, port, s, e)) != 0 ? rc : is_clear(port, &f) && agrees(s, &f);
+		return (rc = find(&f, port, s, e)) != 0
+		           ? rc
+		           : (is_clear(port, &f) || is_unseen(&f)) && agrees(s, &f);
 	}
 	if ((rc = find(&f, port, s, e)) != 0)
 		return rc;
 	b->wanted = 2 * n < BELOW_REQUESTS_MAX ? 2 * n : BELOW_REQUESTS_MAX;
-	return stands_out(port, &f);
+	return stands_out(port, &f) || (is_unseen(&f) && agrees(s, &f));
 }
 
 void

@@ -372,11 +372,14 @@ find_what_if(struct verdict *v, const struct search_port *port, const struct sea
 	return 0;
 }
 
-static void
-fill_measured(struct verdict *v, const struct population *all, const struct finding *f)
+static int
+fill_measured(
+    struct verdict *v, const struct population *all, const struct finding *f, struct arena *a)
 {
 	const struct group *g = &all->group;
 	const struct edge_share *share = &f->edges[0];
+	double low;
+	int rc;
 
 	v->traces = g->total.n;
 	v->effective_traces = (double)v->traces / fmax(1, share->inflation);
@@ -388,9 +391,12 @@ fill_measured(struct verdict *v, const struct population *all, const struct find
 	v->share_low = share->interval.low;
 	v->share_high = share->interval.high;
 	v->latency_share = share->latency_share;
-	if (v->share_low <= 0 && verdict_is_rare(v))
-		v->share_low = fmax(
-		    v->share_low, share_few_low(g, 0, share->inflation, v->confidence));
+	if (v->share_low <= 0 && !v->by_latency && !(v->tail_quantile > 0)) {
+		if ((rc = share_low_by_events(&low, g, 0, verdict_is_rare(v), v->confidence, a)) !=
+		    0)
+			return rc;
+		v->share_low = fmax(v->share_low, low);
+	}
 	if (g->slowest.total_ns >= 0) {
 		v->slowest = g->slowest.id;
 		v->slowest_ns = g->slowest.total_ns;
@@ -399,6 +405,7 @@ fill_measured(struct verdict *v, const struct population *all, const struct find
 		v->fastest = g->fastest.id;
 		v->fastest_ns = g->fastest.total_ns;
 	}
+	return 0;
 }
 
 /* Which of the positions on the path it is, where the path passes its ends several times. */
@@ -974,7 +981,10 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		goto end;
 	}
 	v.handed_over = edge_of->owner == LABEL_NONE;
-	fill_measured(&v, &x.all, &f);
+	if (fill_measured(&v, &x.all, &f, port->scratch) != 0) {
+		rc = search_no_memory(s, e);
+		goto end;
+	}
 	v.effect = find_effect(port, s, &v, &x.all.group);
 	s->final.patient = is_worth_patience(s, &v);
 	facts = facts_of(port, s, &v, &x.all.group);

@@ -40,7 +40,8 @@ worth_is_open(const struct verdict *v, double effect_min)
 	       high = v->share_high * scale;
 
 	/* 1 */
-	if (v->handed_over)
+	if (v->handed_over ||
+	    (v->share_low > 0 && v->share >= VERDICT_NEARLY_ALL && v->effect >= effect_min))
 		return false;
 	/* 2 */
 	if (is_between(effect_min, low, high))

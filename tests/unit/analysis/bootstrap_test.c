@@ -141,6 +141,7 @@ few_lows(double *low, double *few, int n, double slow_part)
 	for (int run = 0; run < RARE_RUNS; run++) {
 		struct comoments edge = { 0 };
 		struct group g = { .edges = &edge };
+		struct few_low of;
 		int nslow = 0;
 
 		for (int i = 0; i < n; i++) {
@@ -153,7 +154,8 @@ few_lows(double *low, double *few, int n, double slow_part)
 			moments_high_add(&g.total_high, &g.total, rest + x);
 			moments_add(&g.total, rest + x);
 		}
-		low[run] = share_few_low(&g, 0, 1, 0.95);
+		assert_int_equal(share_few_low(&of, &g, 0, 0.95, NULL), 0);
+		low[run] = of.events >= 4 ? of.low : 0;
 		*few += (double)(nslow < 4) / RARE_RUNS;
 		if (nslow < 4)
 			assert_true(low[run] == 0);
@@ -192,6 +194,110 @@ of_fewer_than_four_slow_requests_nothing_is_certain(void **state)
 	assert_true(few > 0.95);
 }
 
+enum { BURST_RUNS = 400, BURST_MAX = 600 };
+
+struct bursts { /* of the edge, and of the rest */
+	double part[2], ms[2];
+	double length; /* requests, mean */
+};
+
+/* What one of both adds to successive requests: bursts that rise at once and fall slowly. */
+static void
+add_bursts(double *ns, int n, double part, double ms, double length, struct rng *r)
+{
+	double left = 0, size = 0;
+
+	for (int i = -100; i < n; i++) {
+		if (rng_unit(r) < part / length) {
+			left = 1 + floor(-log1p(-rng_unit(r)) * length);
+			size = ms * 1e6 * exp(0.8 * (rng_unit(r) - 0.5));
+		}
+		if (left-- > 0 && i >= 0)
+			ns[i] += size * (0.5 + rng_unit(r));
+	}
+}
+
+static void
+play_bursts(double *edge, double *rest, int n, const struct bursts *b, struct rng *r)
+{
+	for (int i = 0; i < n; i++) {
+		edge[i] = 1e6 * rng_unit(r);
+		rest[i] = 10e6 - 2e6 * log1p(-rng_unit(r));
+	}
+	add_bursts(edge, n, b->part[0], b->ms[0], b->length, r);
+	add_bursts(rest, n, b->part[1], b->ms[1], b->length, r);
+}
+
+static double
+burst_share(struct group *g, const double *edge, const double *rest, int n)
+{
+	struct comoments *m = &g->edges[0];
+
+	for (int i = 0; i < n; i++) {
+		double total = (double)(int64_t)(edge[i] + rest[i]);
+
+		comoments_add_high(m, &edge[i], 1, total, &g->total, &g->total_high);
+		moments_high_add(&g->total_high, &g->total, total);
+		moments_add(&g->total, total);
+		if (g->samples != NULL)
+			g->samples[i] = (struct sample){ .total_ns = (int64_t)total,
+				.number = (uint64_t)i + 1,
+				.order = (uint64_t)i + 1,
+				.edges_ns = (double *)&edge[i] };
+	}
+	return comoments_covariance(m) / moments_variance(&g->total);
+}
+
+static void
+what_each_of_some_bursts_was_has_a_part_of_them_all(void **state)
+{
+	static const struct bursts CASES[] = { { { 0.1, 0 }, { 40, 0 }, 1 },
+		{ { 0.1, 0 }, { 40, 0 }, 5 }, { { 0.1, 0 }, { 40, 0 }, 20 },
+		{ { 0.2, 0.02 }, { 40, 40 }, 5 }, { { 0.2, 0.02 }, { 40, 40 }, 20 },
+		{ { 0.2, 0.1 }, { 40, 40 }, 10 }, { { 0.1, 0.1 }, { 40, 40 }, 20 } };
+	static double edge[1000 * BURST_MAX], rest[1000 * BURST_MAX];
+	static struct sample samples[BURST_MAX];
+	struct arena a = { 0 };
+	struct rng r;
+	int most = 0;
+	(void)state;
+
+	rng_seed(&r, 18);
+	for (size_t c = 0; c < sizeof CASES / sizeof CASES[0]; c++)
+		for (int n = 60; n <= BURST_MAX; n = n * 3 / 2) {
+			struct comoments m = { 0 };
+			struct group all = { .edges = &m };
+			int beyond = 0, known = 0;
+			double truth;
+
+			play_bursts(edge, rest, 1000 * BURST_MAX, &CASES[c], &r);
+			truth = burst_share(&all, edge, rest, 1000 * BURST_MAX);
+			for (int run = 0; run < BURST_RUNS; run++) {
+				struct comoments own = { 0 };
+				struct group g = { .edges = &own,
+					.samples = samples,
+					.nsamples = (uint32_t)n,
+					.stands_for_more = true };
+				struct few_low of;
+				double share;
+
+				play_bursts(edge, rest, n, &CASES[c], &r);
+				share = burst_share(&g, edge, rest, n);
+				arena_reset(&a);
+				assert_int_equal(share_few_low(&of, &g, 0, 0.95, &a), 0);
+				if (share < 0.9 || of.events < 2)
+					continue;
+				known++;
+				of.low = share_all_low(share, of.events, 0.95);
+				beyond += of.low > truth;
+			}
+			assert_true(n < 135 || beyond <= BURST_RUNS * 0.065);
+			most = known > most ? known : most;
+		}
+	assert_true(most > BURST_RUNS * 0.99);
+	arena_release(&a);
+}
+
 int
 main(void)
 {
@@ -203,6 +309,7 @@ main(void)
 		cmocka_unit_test(
 		    the_share_of_few_slow_requests_is_at_least_that_of_as_many_as_come_more_seldom),
 		cmocka_unit_test(of_fewer_than_four_slow_requests_nothing_is_certain),
+		cmocka_unit_test(what_each_of_some_bursts_was_has_a_part_of_them_all),
 		cmocka_unit_test(only_draws_from_the_tail_have_a_distance_of_their_own),
 	};
 

@@ -452,12 +452,13 @@ a_state_that_nobody_saw_does_not_stand_out(void **state)
 
 	begin(&x, true, true);
 	judge(&x);
-	for (int i = 0; i < BELOW_PLENTY;
+	for (int i = 0; i < BELOW_CLEAR;
 	     i++) /* detached for most of it, as far as anyone can tell */
 		request_along(&x, "(abc)",
 		    (const int64_t[]){
 			100, 100, 1000000 + (int64_t)rng_below(&x.f.rng, 8000000), 100 },
 		    (const int64_t[]){ 0, 0, 1000, 0 });
+	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 1); /* more would say no more */
 	search_below_stop(&x.f.port, x.s, NULL);
 	judge(&x);
 	assert_string_equal(x.s->outcome.verdict->below_top, "");
