@@ -20,7 +20,7 @@
 
 #define FRAME_MAGIC 0x454e4f48u /* "HONE" */
 
-enum { FRAME_VERSION = 14, FRAME_HEADER_BYTES = 24 };
+enum { FRAME_VERSION = 15, FRAME_HEADER_BYTES = 24 };
 
 /* Text of REFUSE: honed closes the connection and has read nothing from it, so the peer may connect and send it again. */
 #define REFUSED_UNHEARD "too many connections have sent nothing"

@@ -122,7 +122,7 @@ struct agent_report {
 	/* Of it, what was for records that are read, and the sums at the last status. */
 	int64_t tracer_counted_us, tracer_seen_us;
 	uint64_t tracer_read, tracer_left;
-	/* The session daemon's alone, when the task that runs began to switch tracepoints, and what all such tasks took. */
+	/* The session daemon's alone, when the task that runs began to switch tracepoints (0: none does), and what earlier ones took. */
 	int64_t switch_began_us, switched_us;
 	struct family_demand demand; /* at the begin of the seconds that are looked at */
 	bool spins;                  /* in those before, one of its threads did not rest */

@@ -73,13 +73,20 @@ report_switch_begins(struct agent *a)
 	a->report.switch_began_us = process_cpu_us(a->report.tracer_pid);
 }
 
+/* Of the task that runs. */
+static int64_t
+switching_us(const struct agent *a)
+{
+	int64_t us = process_cpu_us(a->report.tracer_pid), began_us = a->report.switch_began_us;
+
+	return began_us > 0 && us > began_us ? us - began_us : 0;
+}
+
 void
 report_switch_ended(struct agent *a)
 {
-	int64_t us = process_cpu_us(a->report.tracer_pid);
-
-	if (a->report.switch_began_us > 0 && us > a->report.switch_began_us)
-		a->report.switched_us += us - a->report.switch_began_us;
+	a->report.switched_us += switching_us(a);
+	a->report.switch_began_us = 0;
 }
 
 static int64_t
@@ -210,7 +217,7 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	kernel_status(a, s);
 	recorder_status(a, s);
 	s->tracer_cpu_us = tracer_cpu_read_us(a, now);
-	s->switch_cpu_us += a->report.switched_us;
+	s->switch_cpu_us += a->report.switched_us + switching_us(a);
 	s->memory_bytes = process_memory_bytes();
 	s->ring_bytes = a->records.stats.ring_bytes;
 	s->sent_bytes = l.sent_bytes;

@@ -60,7 +60,7 @@ struct source_below {
 	struct source_below_status status;
 	int64_t cpu_before_us, cpu_us; /* of earlier ones; of this one */
 	bool begins;       /* to follow a process, or to switch a probe, since the last poll; */
-	struct mono begun; /* the last poll that found that */
+	struct mono begun; /* the last poll that found that, once in BELOW_BEGINS_EVERY_NS */
 	int64_t mark_ns;   /* of this one; INT64_MIN: none yet */
 	uint64_t message;  /* number of its last message; 0: none has one */
 	uint64_t missing, missing_told; /* messages since its last mark, and of these, by LOST */
@@ -500,7 +500,7 @@ below_poll(void *state, struct mono now, struct source_output *ret, struct err *
 	(void)e;
 
 	losses_begin(&s->losses);
-	if (s->begins)
+	if (s->begins && mono_since_ns(now, s->begun) >= BELOW_BEGINS_EVERY_NS)
 		s->begun = now;
 	s->begins = false;
 	if (s->socket >= 0)

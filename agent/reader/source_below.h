@@ -24,6 +24,8 @@ struct source_below;
 
 /* It reads the symbols of a process that it begins to follow, and of the functions in the first stacks. */
 #define BELOW_BEGINS_NS INT64_C(4000000000)
+/* What it takes for those that come sooner after each other, as in a program that forks often, is a cost like any other. */
+#define BELOW_BEGINS_EVERY_NS INT64_C(30000000000)
 
 enum source_below_state {
 	SOURCE_BELOW_IDLE, /* none runs */

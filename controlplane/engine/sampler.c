@@ -217,7 +217,8 @@ window_take(struct sampler *s)
 		if (!p->judged)
 			continue;
 		spend_learn(&p->spend, &p->window);
-		p->idle_core = spend_idle_core(&p->spend, &p->window);
+		p->idle_core = spend_idle_core(&p->spend, &p->window) +
+		               fmin(p->window.below, s->extra);
 		p->idle_bytes = spend_idle_bytes(&p->spend, &p->window);
 	}
 	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)

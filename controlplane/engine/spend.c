@@ -102,7 +102,6 @@ spend_status(
 	below_ns = fmin(below_ns, daemons_ns - once_ns);
 	s->all.once_ns += once_ns;
 	s->all.below_ns += below_ns;
-	s->all.fixed_ns += below_ns;
 	p = outlay_of(&before, &s->all, seconds);
 	smooth(
 	    &s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
@@ -133,7 +132,8 @@ spend_window(const struct spend *s, struct outlay *ret)
  * Adds a window to the line. The means fade with each window, the sums for the slope only as far as
  * windows differ: equal windows contain no information about the slope and must not erase it. The
  * line begins with ORIGIN windows at (0, 0), so after one window the cost is proportional to the
- * records.
+ * records. Windows of many times the records, as while learning, weigh no more than if they had differed by as many as there are
+ * now: a record may cost less where a request has many, and others have to be able to correct that.
  */
 static void
 line_add(struct spend_line *l, double x, double y)
@@ -147,6 +147,10 @@ line_add(struct spend_line *l, double x, double y)
 	l->y += dy / l->n;
 	l->xx = keep * l->xx + apart;
 	l->xy = keep * l->xy + before / l->n * dx * dy;
+	if (l->xx > l->x * l->x) {
+		l->xy *= l->x * l->x / l->xx;
+		l->xx = l->x * l->x;
+	}
 }
 
 /* What of it may follow the number of records. */

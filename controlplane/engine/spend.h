@@ -31,7 +31,7 @@ const char *spender_name(enum spender s); /* "programs", "agent", "tracer" */
 struct spent { /* in all */
 	double cpu_ns[SPENDERS];
 	double
-	    fixed_ns; /* of them, records of mapped programs, which do not depend on sampling, and of flight recorders; and hone-below */
+	    fixed_ns; /* of them, records of mapped programs, which do not depend on sampling, and of flight recorders */
 	double below_ns, once_ns; /* of the daemons: hone-below, and once, to switch */
 	double bytes, records;
 };

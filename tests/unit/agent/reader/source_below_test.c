@@ -584,7 +584,8 @@ say_cost(struct stage *g, int64_t at_ns, int64_t cpu_us)
 static void
 what_it_takes_to_begin_is_told_apart(void **state)
 {
-	const struct below_follow process = { .pid = 5, .flags = BELOW_FOLLOW_WAITS };
+	const struct below_follow process = { .pid = 5, .flags = BELOW_FOLLOW_WAITS },
+				  other = { .pid = 6, .flags = BELOW_FOLLOW_WAITS };
 	int64_t at = 100 * SECOND;
 	struct source_below_status s;
 	struct stage g;
@@ -599,12 +600,18 @@ what_it_takes_to_begin_is_told_apart(void **state)
 	say_cost(&g, at, 70);
 	source_below_look(g.below, &s);
 	assert_true(s.cpu_us == 70 && s.begin_cpu_us == 60);
-	assert_true(source_below_follow(g.below, &process, "cart"));
-	say_cost(&g, at += SECOND, 100);
-	at += BELOW_BEGINS_NS;
-	say_cost(&g, at, 101);
+	assert_true(source_below_follow(g.below, &process, "cart")); /* soon after */
+	say_cost(&g, at += SECOND, 80);
 	source_below_look(g.below, &s);
-	assert_true(s.cpu_us == 101 && s.begin_cpu_us == 90);
+	assert_true(s.cpu_us == 80 && s.begin_cpu_us == 60);
+	source_below_unfollow(g.below, process.pid);
+	say_cost(&g, at += BELOW_BEGINS_EVERY_NS, 80);
+	assert_true(source_below_follow(g.below, &other, "cart"));
+	say_cost(&g, at += SECOND, 110);
+	at += BELOW_BEGINS_NS;
+	say_cost(&g, at, 111);
+	source_below_look(g.below, &s);
+	assert_true(s.cpu_us == 111 && s.begin_cpu_us == 90);
 	stage_close(&g);
 }
 

@@ -453,6 +453,50 @@ what_a_record_costs_is_learned_while_learning(void **state)
 	sampler_free(s);
 }
 
+/* A record costs less where a request has many: the line of learning is corrected by windows of fewer records. 20 us a request and 2 us a record; 50
+ * records while learning, 5 later. */
+static void
+what_learning_says_of_a_record_is_corrected(void **state)
+{
+	struct spend s = { 0 };
+	struct outlay p = { .records = 50000, .core = { [SPEND_AGENT] = 0.005 + 0.12 } };
+	double idle = 0;
+	(void)state;
+
+	for (int i = 0; i < 15; i++)
+		spend_learn(&s, &p);
+	for (int i = 0; i < 60; i++) {
+		double share = i % 2 == 0 ? 1 : 0.5;
+
+		p.records = 5000 * share;
+		p.core[SPEND_AGENT] = 0.005 + 0.03 * share;
+		spend_learn(&s, &p);
+		idle = spend_idle_core(&s, &p);
+	}
+	assert_true(fabs(idle - 0.005) < 0.002);
+}
+
+/* Waits that would take a core are no fixed cost: they are of the requests under diagnosis. */
+static void
+what_is_below_lowers_a_diagnosis_beyond_its_budget(void **state)
+{
+	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
+	struct status st = { 0 };
+	struct mono now = { 1000000000 };
+	(void)state;
+
+	play_sampler(s, &st, &now, (double[]){ 500, 10 }, true, ENOUGH_S);
+	for (int i = 0; i < 2 * ENOUGH_S; i++) {
+		int64_t us = (int64_t)(200000 * sampler_share(s, 0));
+
+		st.below_cpu_us += us;
+		st.cpu_us += us;
+		play_sampler(s, &st, &now, (double[]){ 500, 10 }, true, 1);
+	}
+	assert_true(sampler_share(s, 0) < 0.25);
+	sampler_free(s);
+}
+
 /*
  * For any load, the stated number of requests a second of each type is sampled; all of a type under
  * diagnosis; and all of a type with fewer.
@@ -678,6 +722,8 @@ main(void)
 		cmocka_unit_test(what_does_not_follow_the_records_lowers_no_diagnosis),
 		cmocka_unit_test(what_was_switched_lowers_no_other_type),
 		cmocka_unit_test(what_a_record_costs_is_learned_while_learning),
+		cmocka_unit_test(what_learning_says_of_a_record_is_corrected),
+		cmocka_unit_test(what_is_below_lowers_a_diagnosis_beyond_its_budget),
 		cmocka_unit_test(a_fixed_cost_over_the_budget_is_reported),
 		cmocka_unit_test(a_diagnosis_has_its_own_budget),
 		cmocka_unit_test(the_cost_of_mapped_programs_is_counted_as_fixed),
