@@ -137,7 +137,8 @@ double share_all_low(double share, double events, double confidence);
  * The lower end of a share whose interval reaches to 0. few: the edge is one that few passages take nearly all of the time of.
  *
  * 1. `few`, and SHARE_FEW_MIN events make it up: by share_few_low().
- * 2. Not `few`, it has SHARE_NEARLY_ALL of the variance, and SHARE_BURSTS_MIN events make it up: by share_all_low().
+ * 2. Not `few`, of SHARE_BURSTS_OF samples it has SHARE_NEARLY_ALL of the variance, SHARE_BURSTS_MIN events make it up, and as many that fall anywhere, as a preemption does, would all be in
+ *    it by chance only: what it takes of a usual request, to the power of their number, is at most SHARE_CHANCE_P. By share_all_low().
  * 3. *low is 0.
  *
  * Costs and errors as of share_few_low().
@@ -147,6 +148,8 @@ int share_low_by_events(double *low, const struct group *g, uint32_t edge, bool 
 #define SHARE_FEW_MIN 4.0
 #define SHARE_NEARLY_ALL 0.9
 #define SHARE_BURSTS_MIN 2.0
+#define SHARE_BURSTS_OF 135 /* samples: among fewer, bursts cannot be told from each other */
+#define SHARE_CHANCE_P 0.01
 
 /* Variation of response times, and its error: bootstrap-t (Efron 1981; Hall 1988) of the mean,
  * and of the logarithm of the coefficient of variation (CV). */

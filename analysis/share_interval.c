@@ -396,8 +396,9 @@ with_batches(struct interval v, const struct products *p, const struct group *g,
 	return v;
 }
 
-/* By which factor the mean number of events is smaller or larger than the one that was seen, at most. More are as certain as these. */
-#define EVENTS_MOST 1e6
+/* By which factor the mean number of events is smaller or larger than the one that was seen, at most. Of more the factors are those of as many: GSL's inverse of
+ * chi-squared does not converge for some numbers from 940 on, and 9 % is wider than needed. */
+#define EVENTS_MOST 500.0
 
 static double
 times_fewer(double events, double confidence)
@@ -491,24 +492,48 @@ share_all_low(double share, double events, double confidence)
 	return events > 0 ? fmin(1, share) * pow((1 - confidence) / 2, 1 / events) : 0;
 }
 
+/* What the edge takes of a usual request: of what comes anywhere, at any time, so much falls into it. */
+static int
+usual_part(double *ret, const struct group *g, uint32_t edge, struct arena *a)
+{
+	double *x = arena_alloc(a, g->nsamples * sizeof *x), total;
+
+	*ret = 1;
+	if (g->nsamples == 0)
+		return 0;
+	if (x == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		x[i] = (double)g->samples[i].total_ns;
+	total = quantile_of_unsorted_rounds(x, g->nsamples, 0.5);
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		x[i] = g->samples[i].edges_ns[edge];
+	if (total > 0)
+		*ret = fmin(1, fmax(0, quantile_of_unsorted_rounds(x, g->nsamples, 0.5) / total));
+	return 0;
+}
+
 int
 share_low_by_events(
     double *low, const struct group *g, uint32_t edge, bool few, double confidence, struct arena *a)
 {
 	double share = comoments_covariance(&g->edges[edge]) / moments_variance(&g->total);
 	struct few_low by;
+	double usual = 0;
 	int rc;
 
 	*low = 0;
 	if (!few && !(share >= SHARE_NEARLY_ALL))
 		return 0;
-	if ((rc = share_few_low(&by, g, edge, confidence, a)) != 0)
+	if ((rc = share_few_low(&by, g, edge, confidence, a)) != 0 ||
+	    (!few && (rc = usual_part(&usual, g, edge, a)) != 0))
 		return rc;
 	/* 1 */
 	if (few && by.events >= SHARE_FEW_MIN)
 		*low = by.low;
 	/* 2 */
-	if (!few && by.events >= SHARE_BURSTS_MIN)
+	if (!few && g->nsamples >= SHARE_BURSTS_OF && by.events >= SHARE_BURSTS_MIN &&
+	    pow(usual, by.events) <= SHARE_CHANCE_P)
 		*low = share_all_low(share, by.events, confidence);
 	return 0;
 }

@@ -260,12 +260,16 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 	                                                                  : search_no_memory(s, e);
 }
 
-/* For nearly all of its time nobody saw what the threads did: a request that waits in an event loop has none, or its thread is of another program. More
+/* For nearly all of its time, and of what it has of the problem, nobody saw what the threads did: a request that waits in an event loop has none, or its thread is of another program. More
  * requests say no more. */
 static bool
-is_unseen(const struct below_finding *f)
+is_unseen(const struct search *s, const struct below_finding *f)
 {
-	return f->states[BELOW_UNKNOWN].mean_ns >= BELOW_UNSEEN * f->mean_ns;
+	const struct edge_share *unknown = &f->states[BELOW_UNKNOWN];
+
+	return s->at.tail_ns <= 0 && f->mean_ns > 0 && f->share > 0 && f->top == BELOW_UNKNOWN &&
+	       unknown->mean_ns >= BELOW_UNSEEN * f->mean_ns &&
+	       unknown->share >= BELOW_UNSEEN * f->share;
 }
 
 /* As a part of a gap, a state takes over with isolate_min of the edge. */
@@ -356,12 +360,12 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 		b->looked = true;
 		return (rc = find(&f, port, s, e)) != 0
 		           ? rc
-		           : (is_clear(port, &f) || is_unseen(&f)) && agrees(s, &f);
+		           : (is_clear(port, &f) || is_unseen(s, &f)) && agrees(s, &f);
 	}
 	if ((rc = find(&f, port, s, e)) != 0)
 		return rc;
 	b->wanted = 2 * n < BELOW_REQUESTS_MAX ? 2 * n : BELOW_REQUESTS_MAX;
-	return stands_out(port, &f) || (is_unseen(&f) && agrees(s, &f));
+	return stands_out(port, &f) || (is_unseen(s, &f) && agrees(s, &f));
 }
 
 void

@@ -25,8 +25,9 @@
  * needs many. Of a state that has most of the edge BELOW_CLEAR are enough, where the verdict waits for nothing else. Fewer after the deadline, since the
  * first wait or sample came, or since it was asked for. */
 enum { BELOW_PLENTY = 150, BELOW_CLEAR = 60, BELOW_FEW = 30 };
-#define BELOW_MOST 0.6   /* share of the edge */
-#define BELOW_UNSEEN 0.9 /* of its time, from which on more requests say no more */
+#define BELOW_MOST 0.6 /* share of the edge */
+#define BELOW_UNSEEN \
+	0.9 /* of its time, and of its share, from which on more requests say no more */
 #define BELOW_MAX_NS INT64_C(30000000000)
 /* For hone-below to start, which costs more than what it does later: until then the overhead budget does not end it. */
 #define BELOW_START_NS INT64_C(6000000000)

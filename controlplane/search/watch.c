@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap.h"
+
 /* Bootstrap rounds; and a group is judged again when it has 1/NEWS more traces. */
 enum { ROUNDS = 100, NEWS = 16 };
 /* Slow requests of a group, of a tail: fewer are not compared; and from this part of its requests on
@@ -60,6 +62,20 @@ stands_out(const struct finding *f, uint32_t edge)
 		if (i != edge && f->edges[i].interval.high >= f->edges[edge].interval.low)
 			return false;
 	return true;
+}
+
+/* It has nearly all of the variance, by as many requests as are not one by chance: where few have most of it, no interval says more for long. */
+static int
+has_nearly_all(bool *ret, const struct eligible *r, double confidence, struct arena *a)
+{
+	const struct finding *f = &r->judged->finding;
+	struct few_low few = { 0 };
+	int rc = 0;
+
+	if (f->problem == PROBLEM_UNPREDICTABLE && f->edges[f->top].share >= SHARE_NEARLY_ALL)
+		rc = share_few_low(&few, r->group, f->top, confidence, a);
+	*ret = few.events >= SHARE_FEW_MIN;
+	return rc;
 }
 
 static void
@@ -297,6 +313,7 @@ eligible_surely(const struct eligible *r, const struct search_port *port, struct
 	struct judged_group *j = r->judged;
 	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
 	const struct baseline *now;
+	bool nearly_all;
 	int rc = carried_now(&now, port, d, e);
 
 	if (rc != 0 ||
@@ -308,5 +325,9 @@ eligible_surely(const struct eligible *r, const struct search_port *port, struct
 	    (rc = finding_intervals(
 		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, port->scratch, e)) != 0)
 		return rc;
-	return late || r->group->total.n >= NEXT_PLENTY || stands_out(&j->finding, j->finding.top);
+	if (late || r->group->total.n >= NEXT_PLENTY || stands_out(&j->finding, j->finding.top))
+		return 1;
+	if ((rc = has_nearly_all(&nearly_all, r, c->confidence, port->scratch)) != 0)
+		return err_set(e, rc, "%s: out of memory", d->run->type);
+	return nearly_all;
 }

@@ -31,7 +31,7 @@ struct eligible { /* a group with a problem */
 int eligible_groups(struct eligible out[ELIGIBLE_MAX], const struct search_port *port,
     struct diagnosis *d, bool deadline_passed, struct err *e);
 /* Judges it by all its traces, with the intervals of shares. 1: it has a problem, and one edge
- * stands out, or it has NEXT_PLENTY traces, or `enough`; 0: not; or ERR_MEMORY. Some tenths of a ms.
+ * stands out, or has nearly all of the variance, or it has NEXT_PLENTY traces, or `enough`; 0: not; or ERR_MEMORY. Some tenths of a ms.
  */
 int eligible_surely(const struct eligible *r, const struct search_port *port, struct diagnosis *d,
     bool enough, struct err *e);

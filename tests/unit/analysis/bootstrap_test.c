@@ -298,6 +298,54 @@ what_each_of_some_bursts_was_has_a_part_of_them_all(void **state)
 	arena_release(&a);
 }
 
+/* Of requests of 10 ms, 60 ms in one of a hundred, all in the edge, which usually takes this part of them. */
+static double
+low_of_stalls(int stalls, double usual_part)
+{
+	static double edge[1000];
+	static struct sample samples[1000];
+	struct comoments own = { 0 };
+	struct group g = { .edges = &own, .samples = samples, .nsamples = 1000 };
+	struct arena a = { 0 };
+	double low;
+
+	for (int i = 0; i < 1000; i++) {
+		edge[i] = usual_part * 10e6 + i % 7 + (i * stalls % 1000 < stalls ? 60e6 : 0);
+		samples[i] = (struct sample){ .total_ns = (int64_t)(edge[i] +
+								    (1 - usual_part) * 10e6),
+			.order = (uint64_t)i + 1,
+			.edges_ns = &edge[i] };
+		comoments_add_high(
+		    &own, &edge[i], 1, (double)samples[i].total_ns, &g.total, &g.total_high);
+		moments_high_add(&g.total_high, &g.total, (double)samples[i].total_ns);
+		moments_add(&g.total, (double)samples[i].total_ns);
+	}
+	assert_int_equal(share_low_by_events(&low, &g, 0, false, 0.95, &a), 0);
+	arena_release(&a);
+	return low;
+}
+
+/* GSL ends the process where an inverse does not converge. */
+static void
+the_lower_end_is_known_for_any_number_of_events(void **state)
+{
+	(void)state;
+	for (int n = 1; n < 1000; n++)
+		assert_true(low_of_stalls(n, 0.3) <= 1);
+}
+
+/* 0.5 to the power of 6 is 0.016, and of 7 it is 0.008. */
+static void
+stalls_that_fall_anywhere_may_all_be_in_the_edge_that_takes_longest(void **state)
+{
+	(void)state;
+	assert_true(low_of_stalls(2, 0.05) > 0.1);
+	assert_true(low_of_stalls(1, 0.05) == 0);
+	assert_true(low_of_stalls(6, 0.5) == 0);
+	assert_true(low_of_stalls(7, 0.5) > 0.5);
+	assert_true(low_of_stalls(20, 0.9) == 0);
+}
+
 int
 main(void)
 {
@@ -310,6 +358,9 @@ main(void)
 		    the_share_of_few_slow_requests_is_at_least_that_of_as_many_as_come_more_seldom),
 		cmocka_unit_test(of_fewer_than_four_slow_requests_nothing_is_certain),
 		cmocka_unit_test(what_each_of_some_bursts_was_has_a_part_of_them_all),
+		cmocka_unit_test(the_lower_end_is_known_for_any_number_of_events),
+		cmocka_unit_test(
+		    stalls_that_fall_anywhere_may_all_be_in_the_edge_that_takes_longest),
 		cmocka_unit_test(only_draws_from_the_tail_have_a_distance_of_their_own),
 	};
 
