@@ -376,6 +376,17 @@ terms_in_order(double *z, double *d, const struct group *g, enum share_of of, ui
 	}
 }
 
+/* p by so many batches of the samples, of which z and d are in order: what their means vary by beyond what the samples do alone. part: requests by samples. */
+static struct products
+products_by_batches(const struct products *p, const double *z, const double *d, uint32_t n,
+    const struct long_run *alone, double part, uint32_t batches)
+{
+	struct long_run of = long_run_of(z, d, n, batches);
+
+	return (struct products){ p->zz + (of.xx - alone->xx) * part,
+		p->zd + (of.xy - alone->xy) * part, p->dd + (of.yy - alone->yy) * part };
+}
+
 /* The interval together with those by batches of successive requests. */
 static struct interval
 with_batches(struct interval v, const struct products *p, const struct group *g, double share,
@@ -385,9 +396,8 @@ with_batches(struct interval v, const struct products *p, const struct group *g,
 	double part = (double)g->total.n / g->nsamples;
 
 	for (uint32_t i = 0; i < BATCH_COUNTS && g->nsamples >= 2 * BATCH_COUNT[i]; i++) {
-		struct long_run of = long_run_of(z, d, g->nsamples, BATCH_COUNT[i]);
-		const struct products q = { p->zz + (of.xx - alone.xx) * part,
-			p->zd + (of.xy - alone.xy) * part, p->dd + (of.yy - alone.yy) * part };
+		const struct products q = products_by_batches(
+		    p, z, d, g->nsamples, &alone, part, BATCH_COUNT[i]);
 		struct interval x = share_bounds(&q, share,
 		    limit * batch_stretch(confidence, BATCH_COUNT[i]), (double)g->total.n);
 
@@ -441,15 +451,13 @@ count_bursts(struct event_counts *events, const struct products *p, const struct
 	terms_in_order(z, d, g, SHARE_OF_VARIANCE, edge, order);
 	alone = long_run_of(z, d, n, n);
 	for (uint32_t i = 1; i < BATCH_COUNTS && n >= 2 * BATCH_COUNT[i]; i++) {
-		struct long_run of = long_run_of(z, d, n, BATCH_COUNT[i]);
+		const struct products q = products_by_batches(
+		    p, z, d, n, &alone, part, BATCH_COUNT[i]);
 		double stretch = batch_stretch(confidence, BATCH_COUNT[i]),
 		       few = (double)g->total.n / (stretch * stretch);
-		double zz = p->zz + (of.xx - alone.xx) * part,
-		       zd = p->zd + (of.xy - alone.xy) * part,
-		       dd = p->dd + (of.yy - alone.yy) * part;
 
-		events->edge = fewer_events(events->edge, few, share, zz);
-		events->rest = fewer_events(events->rest, few, 1 - share, dd - 2 * zd + zz);
+		events->edge = fewer_events(events->edge, few, share, q.zz);
+		events->rest = fewer_events(events->rest, few, 1 - share, q.dd - 2 * q.zd + q.zz);
 	}
 	return 0;
 }

@@ -250,7 +250,7 @@ enum { VERDICT_MANY = 1000 };
 double verdict_apart(double factor, double effect_min); /* the smaller of both, 0..1 */
 /* The same for what all have together: VERDICT_TOGETHER times the least effect, at most VERDICT_NEARLY_ALL, and no less than one alone. */
 double verdict_together(double effect_min);
-#define VERDICT_NEARLY_ALL 0.9 /* as SHARE_NEARLY_ALL of analysis/bootstrap.h */
+#define VERDICT_NEARLY_ALL 0.9
 /*
  * Whether the edge varies as no work does that each request has: the CV of its time, in the requests that pass it, is VERDICT_RARE_CV or more, so that one passage
  * in twenty at most takes nearly all of it. The time itself is not kept: its CV is that of a time which varies independently of the rest of the

@@ -64,7 +64,8 @@ stands_out(const struct finding *f, uint32_t edge)
 	return true;
 }
 
-/* It has nearly all of the variance, by as many requests as are not one by chance: where few have most of it, no interval says more for long. */
+/* It has nearly all of the variance, by SHARE_FEW_MIN requests at least. Where few requests have most of what varies, the intervals of all edges are wide until many
+ * have come. */
 static int
 has_nearly_all(bool *ret, const struct eligible *r, double confidence, struct arena *a)
 {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "analysis/bootstrap.h"
 #include "controlplane/search/tail_target.h"
 
 double
@@ -41,7 +42,7 @@ worth_is_open(const struct verdict *v, double effect_min)
 
 	/* 1 */
 	if (v->handed_over ||
-	    (v->share_low > 0 && v->share >= VERDICT_NEARLY_ALL && v->effect >= effect_min))
+	    (v->share_low > 0 && v->share >= SHARE_NEARLY_ALL && v->effect >= effect_min))
 		return false;
 	/* 2 */
 	if (is_between(effect_min, low, high))

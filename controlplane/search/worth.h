@@ -43,7 +43,7 @@ double effect_of(const struct effect_facts *f);
 /*
  * Whether it depends on where in its interval the share is if the verdict is worth mending.
  *
- * 1. A wait between two units: no. Its effect is that of all waits for these threads. One that certainly has a part, and has nearly all of the variance: no.
+ * 1. A wait between two units: no. Its effect is that of all waits for these threads. One that certainly has a part, and has SHARE_NEARLY_ALL (analysis/bootstrap.h) of the variance: no.
  *    What its lower end leaves open is what others do at other times.
  * 2. The least effect is in the interval of its effect: yes.
  * 3. VERDICT_ALONE times that is, by fewer than WORTH_ALONE_TRACES: yes. It stands out alone, or with others. One that is rare stands out whatever it has.

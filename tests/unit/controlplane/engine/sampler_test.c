@@ -373,6 +373,15 @@ a_type_under_diagnosis_is_reduced_last(void **state)
 	sampler_free(s);
 }
 
+/* The agent tells what it took to switch, and what hone-below took; both are in its CPU time. */
+static void
+spend_apart(struct status *st, int64_t switch_us, int64_t below_us)
+{
+	st->switch_cpu_us += switch_us;
+	st->below_cpu_us += below_us;
+	st->cpu_us += switch_us + below_us;
+}
+
 /*
  * What tracepoints cost once, when they are switched, and what looking below them costs, would not be lower if fewer requests were
  * sampled. As much in records is.
@@ -386,10 +395,7 @@ what_does_not_follow_the_records_lowers_no_diagnosis(void **state)
 	(void)state;
 
 	for (int i = 0; i < 4 * ENOUGH_S; i++) {
-		st.switch_cpu_us += i % 4 == 0 ? 200000 : 0;
-		st.cpu_us += i % 4 == 0 ? 200000 : 0;
-		st.below_cpu_us += 8000;
-		st.cpu_us += 8000;
+		spend_apart(&st, i % 4 == 0 ? 200000 : 0, 8000);
 		play_sampler(s, &st, &now, (double[]){ 500, 10 }, true, 1);
 		assert_true(sampler_share(s, 0) == 1);
 	}
@@ -409,14 +415,12 @@ what_was_switched_lowers_no_other_type(void **state)
 	(void)state;
 
 	for (int i = 0; i < 2 * ENOUGH_S; i++) {
-		st.switch_cpu_us += 60000;
-		st.cpu_us += 60000;
+		spend_apart(&st, 60000, 0);
 		play_sampler(s, &st, &now, (double[]){ 300, 300 }, false, 1);
 		assert_true(sampler_share(s, 0) == 1 && sampler_share(s, 1) == 1);
 	}
 	for (int i = 0; i < 2 * ENOUGH_S; i++) {
-		st.below_cpu_us += 7000;
-		st.cpu_us += 7000;
+		spend_apart(&st, 0, 7000);
 		play_sampler(s, &st, &now, (double[]){ 300, 300 }, false, 1);
 	}
 	assert_true(sampler_share(s, 0) < 0.7 && sampler_share(s, 1) < 0.7);
@@ -487,10 +491,7 @@ what_is_below_lowers_a_diagnosis_beyond_its_budget(void **state)
 
 	play_sampler(s, &st, &now, (double[]){ 500, 10 }, true, ENOUGH_S);
 	for (int i = 0; i < 2 * ENOUGH_S; i++) {
-		int64_t us = (int64_t)(200000 * sampler_share(s, 0));
-
-		st.below_cpu_us += us;
-		st.cpu_us += us;
+		spend_apart(&st, 0, (int64_t)(200000 * sampler_share(s, 0)));
 		play_sampler(s, &st, &now, (double[]){ 500, 10 }, true, 1);
 	}
 	assert_true(sampler_share(s, 0) < 0.25);

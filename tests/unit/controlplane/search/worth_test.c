@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/bootstrap.h"
 #include "controlplane/search/worth.h"
 
 static void
@@ -224,7 +225,7 @@ whether_a_verdict_is_alone_or_with_others_is_open_by_few_requests_only(void **st
 	v.handed_over = false;
 	v.effect = 0.1; /* a fifth of the share: 5 to 13 % */
 	assert_false(worth_is_open(&v, 0.25));
-	v.share = VERDICT_NEARLY_ALL;
+	v.share = SHARE_NEARLY_ALL;
 	v.share_high = 1;
 	v.share_low = 0.1;
 	v.effect = 0.25;
@@ -232,7 +233,7 @@ whether_a_verdict_is_alone_or_with_others_is_open_by_few_requests_only(void **st
 	v.share_low = 0; /* it may be none */
 	assert_true(worth_is_open(&v, 0.25));
 	v.share_low = 0.1;
-	v.share = VERDICT_NEARLY_ALL - 0.01;
+	v.share = SHARE_NEARLY_ALL - 0.01;
 	assert_true(worth_is_open(&v, 0.25));
 }
 
