@@ -139,7 +139,7 @@ double share_all_low(double share, double events, double confidence);
  * 1. `few`, and SHARE_FEW_MIN events make it up: by share_few_low().
  * 2. Not `few`, of SHARE_BURSTS_OF samples it has SHARE_NEARLY_ALL of the variance, SHARE_BURSTS_MIN events make it up, and as many that fall anywhere, as a preemption does, would all be in
  *    it by chance only: what it takes of a usual request, to the power of their number, is at most SHARE_CHANCE_P. By share_all_low().
- * 3. *low is 0.
+ * 3. Otherwise *low stays what it is, which is less than 0 where the interval is.
  *
  * Costs and errors as of share_few_low().
  */

@@ -63,15 +63,10 @@ part_shares(struct edge_share *ret, struct part_total *total, const struct part_
 		x->interval = (struct interval){ x->share, x->share };
 	}
 	rc = finding_intervals(&f, &g, confidence, rounds, seed, a, e);
-	for (uint32_t i = 0; rc == 0 && i < nparts && !by_latency; i++) {
-		double low;
-
-		if (ret[i].interval.low > 0)
-			continue;
-		if (share_low_by_events(&low, &g, i, false, confidence, a) != 0)
+	for (uint32_t i = 0; rc == 0 && i < nparts && !by_latency; i++)
+		if (ret[i].interval.low <= 0 &&
+		    share_low_by_events(&ret[i].interval.low, &g, i, false, confidence, a) != 0)
 			return err_set(
 			    e, ERR_MEMORY, "out of memory for the parts of %u requests", n);
-		ret[i].interval.low = fmax(ret[i].interval.low, low);
-	}
 	return rc;
 }

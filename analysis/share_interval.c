@@ -530,7 +530,6 @@ share_low_by_events(
 	double usual = 0;
 	int rc;
 
-	*low = 0;
 	if (!few && !(share >= SHARE_NEARLY_ALL))
 		return 0;
 	if ((rc = share_few_low(&by, g, edge, confidence, a)) != 0 ||

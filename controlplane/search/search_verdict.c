@@ -378,7 +378,6 @@ fill_measured(
 {
 	const struct group *g = &all->group;
 	const struct edge_share *share = &f->edges[0];
-	double low;
 	int rc;
 
 	v->traces = g->total.n;
@@ -391,12 +390,10 @@ fill_measured(
 	v->share_low = share->interval.low;
 	v->share_high = share->interval.high;
 	v->latency_share = share->latency_share;
-	if (v->share_low <= 0 && !v->by_latency && !(v->tail_quantile > 0)) {
-		if ((rc = share_low_by_events(&low, g, 0, verdict_is_rare(v), v->confidence, a)) !=
-		    0)
-			return rc;
-		v->share_low = fmax(v->share_low, low);
-	}
+	if (v->share_low <= 0 && !v->by_latency && !(v->tail_quantile > 0) &&
+	    (rc = share_low_by_events(&v->share_low, g, 0, verdict_is_rare(v), v->confidence, a)) !=
+		0)
+		return rc;
 	if (g->slowest.total_ns >= 0) {
 		v->slowest = g->slowest.id;
 		v->slowest_ns = g->slowest.total_ns;

@@ -160,6 +160,7 @@ few_lows(double *low, double *few, int n, double slow_part)
 			nslow += x > 0;
 			add_request(&g, x, rest + x);
 		}
+		low[run] = 0;
 		assert_int_equal(share_low_by_events(&low[run], &g, 0, true, 0.95, NULL), 0);
 		*few += (double)(nslow < 4) / RARE_RUNS;
 		if (nslow < 4)
@@ -279,7 +280,7 @@ what_each_of_some_bursts_was_has_a_part_of_them_all(void **state)
 					.samples = samples,
 					.nsamples = (uint32_t)n,
 					.stands_for_more = true };
-				double low;
+				double low = 0;
 
 				play_bursts(edge, rest, n, &CASES[c], &r);
 				burst_share(&g, edge, rest, n);
@@ -305,7 +306,7 @@ low_of_stalls(int stalls, double usual_part)
 	struct comoments own = { 0 };
 	struct group g = { .edges = &own, .samples = samples, .nsamples = 1000 };
 	struct arena a = { 0 };
-	double low;
+	double low = 0;
 
 	for (int i = 0; i < 1000; i++) {
 		edge[i] = usual_part * 10e6 + i % 7 + (i * stalls % 1000 < stalls ? 60e6 : 0);

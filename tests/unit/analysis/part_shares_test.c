@@ -45,11 +45,38 @@ shares_are_covariances_or_means_with_intervals_around_them(void **state)
 	arena_release(&a);
 }
 
+/* Part 1 is the shorter the longer part 0 is. */
+static void
+the_interval_of_a_negative_share_stays_below_nothing(void **state)
+{
+	static double parts[ROWS][2];
+	static struct part_row rows[ROWS];
+	struct edge_share shares[2];
+	struct part_total total;
+	struct arena a = { 0 };
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 3);
+	for (int i = 0; i < ROWS; i++) {
+		parts[i][0] = (double)rng_below(&r, 10000000);
+		parts[i][1] = 2e6 - parts[i][0] / 10;
+		rows[i] = (struct part_row){ (int64_t)(parts[i][0] + parts[i][1]), parts[i] };
+	}
+	assert_int_equal(
+	    part_shares(shares, &total, rows, ROWS, 2, false, 0.95, 200, 1, &a, NULL), 0);
+	assert_true(shares[1].share < -0.1);
+	assert_true(shares[1].interval.low <= shares[1].share &&
+		    shares[1].share <= shares[1].interval.high && shares[1].interval.high < 0);
+	arena_release(&a);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_are_covariances_or_means_with_intervals_around_them),
+		cmocka_unit_test(the_interval_of_a_negative_share_stays_below_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
