@@ -34,7 +34,7 @@ with_defaults(const struct engine_options *o)
 	full.learn_share = o->learn_share > 0 ? o->learn_share : 0.05;
 	full.recorder_share = o->recorder_share > 0 ? o->recorder_share : 0.005;
 	full.levels_share = o->levels_share > 0 ? o->levels_share : 0.005;
-	full.shed_ns = o->shed_ns > 0 ? o->shed_ns : 10000000000;
+	full.shed_ns = o->shed_ns > 0 ? o->shed_ns : 3000000000;
 	full.ignore = full.bins = full.deep = NULL;
 	full.watch.types = full.watch.objectives = NULL;
 	return full;

@@ -50,7 +50,7 @@ struct engine_options {
 	double pause_fill,
 	    resume_fill;     /* occupancy of any queue of any agent, 0..1: see queues.h */
 	int64_t withdraw_ns; /* after a pause of this length the newest tracepoints are disabled */
-	int64_t shed_ns;     /* first backoff of an agent that shed load; 0: 10 s */
+	int64_t shed_ns;     /* first backoff of an agent that shed load; 0: 3 s */
 
 	double sampled; /* share of requests that are sampled; of types under diagnosis: all, or */
 	int64_t diagnosed_most; /* so many a second over all nodes; 0: there is no limit */

@@ -226,7 +226,7 @@ KEY(agents, resume_fill, resume_fill, SHARE, "35%", 0.01, 0.9,
     "The congestion ends when all queues are emptier than this.")
 KEY(agents, withdraw_after, withdraw_after, TIME, "5s", 0.5 * S, 3600 * S,
     "When congestion has lasted for this long, the newest tracepoints are disabled.")
-KEY(agents, shed_for, shed_for, TIME, "10s", 0.1 * S, 3600 * S,
+KEY(agents, shed_for, shed_for, TIME, "3s", 0.1 * S, 3600 * S,
     "Backoff of an agent that has shed load, that is, disabled all added tracepoints by itself: none is enabled there for this long, and "
     "for twice as long each time that it happens again soon, up to 32 times as long.")
 

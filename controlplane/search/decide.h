@@ -10,19 +10,23 @@
 
 /* Constant thresholds; docs/search.md says why. */
 enum {
-	DECIDE_LATE_DIVISOR = 6, /* after the deadline, traces_min / 6 traces suffice */
-	DECIDE_PLENTY = 150,     /* traces after which the likelier part is taken for certain */
-	DECIDE_MANY = 1000,      /* traces after which what was found before no longer counts */
-	DECIDE_SLOW_MIN = 10,    /* of a tail: slow requests ... */
+	DECIDE_LATE_DIVISOR = 6,  /* after the deadline, traces_min / 6 traces suffice */
+	DECIDE_CLEAR_DIVISOR = 2, /* and traces_min / 2, where one part clearly has nearly all */
+	DECIDE_PLENTY = 150,      /* traces after which the likelier part is taken for certain */
+	DECIDE_MANY = 1000,       /* traces after which what was found before no longer counts */
+	DECIDE_SLOW_MIN = 10,     /* of a tail: slow requests ... */
 	DECIDE_SLOW_LATE = 5, /* ... after the deadline; and those that stand for DECIDE_PLENTY, */
-	DECIDE_SLOW_PLENTY = 40, /* and DECIDE_MANY traces */
-	DECIDE_SIDE_MIN = 10,    /* traces of each side of a separation ... */
-	DECIDE_SIDE_LATE = 5,    /* ... after the deadline, or of DECIDE_MANY traces */
-	DECIDE_EFFECTIVE_MIN = 8 /* effective number of requests a covariance rests on */
+	DECIDE_SLOW_PLENTY = 40,   /* and DECIDE_MANY traces */
+	DECIDE_SIDE_MIN = 10,      /* traces of each side of a separation ... */
+	DECIDE_SIDE_LATE = 5,      /* ... after the deadline, or of DECIDE_MANY traces */
+	DECIDE_EFFECTIVE_MIN = 8,  /* effective number of requests a covariance rests on ... */
+	DECIDE_CLEAR_EFFECTIVE = 4 /* ... where one part clearly has nearly all */
 };
 #define DECIDE_SEPARATES_MIN 0.5 /* share of the gap between the sides of a separation */
 #define DECIDE_MUCH_SLOWER 4.0   /* mean time of the slow side by that of the fast side */
 #define DECIDE_SURE_SE 3.0       /* standard errors by which the top part leads */
+#define DECIDE_CLEAR_SE 6.0      /* and if so few traces shall suffice, */
+#define DECIDE_CLEAR_MIN 0.8     /* with this share of the gap */
 #define DECIDE_OF_ROOT_MIN \
 	0.25 /* share of what the search began with that is followed, and that a verdict has */
 #define DECIDE_COVERS_MIN \

@@ -152,6 +152,12 @@ struct offer { /* candidates, in their order */
 	uint32_t over_budget;
 };
 
+static bool
+is_too_often(const struct search *s, const struct candidate *c)
+{
+	return s->budget.passes_most > 0 && c->per_trace >= s->budget.passes_most;
+}
+
 /* The candidate that was picked, or the nearest one that is affordable, of two equally near the
  * later one; UINT32_MAX: none is. */
 static uint32_t
@@ -166,7 +172,8 @@ nearest_affordable(
 			if (i >= o->n || o->out[i])
 				continue;
 			o->out[i] = true;
-			if (is_affordable(port, s, o->some[i].label))
+			if (!is_too_often(s, &o->some[i]) &&
+			    is_affordable(port, s, o->some[i].label))
 				return i;
 			o->over_budget++;
 		}
@@ -200,7 +207,8 @@ enable_picked(struct search_port *port, struct search *s, struct offer *o, const
 
 		if (at == UINT32_MAX)
 			break;
-		rc = enable_candidate(port, s, o->some[at].label, e);
+		if ((rc = enable_candidate(port, s, o->some[at].label, e)) == 0)
+			s->enabled.picks[s->enabled.n - 1].passes = o->some[at].per_trace;
 		enabled++;
 	}
 	s->budget.left_out += enabled > 0 ? 0 : o->over_budget;
@@ -284,6 +292,15 @@ enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, s
 	return rc;
 }
 
+void
+avoid_as_often(struct search *s, const struct pick *pick)
+{
+	double *most = &s->budget.passes_most;
+
+	if (pick->passes > ONCE && (*most <= 0 || pick->passes < *most))
+		*most = pick->passes;
+}
+
 bool
 disable_newest(struct search_port *port, struct search *s)
 {
@@ -301,6 +318,7 @@ disable_newest(struct search_port *port, struct search *s)
 						    .action = ACTION_DISABLE_ONE,
 						    .run = d->run->id,
 						    .reason = REASON_OVER_BUDGET });
+		avoid_as_often(s, &pick);
 		/* a candidate again: it is refused then, and counted as over budget */
 		if (label_set_add(&d->over_budget, pick.label))
 			label_set_del(&s->enabled.tried, pick.label);

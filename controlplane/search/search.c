@@ -607,8 +607,8 @@ log_backoff(struct search_port *port, const struct search *s, bool over)
 	}
 }
 
-/* Congestion: disables this cycle's tracepoints; they may be tried again. What was settled before
- * stays. */
+/* Congestion: disables this cycle's tracepoints; they may be tried again, but for those that requests pass in loops if an agent has
+ * shed load. What was settled before stays. */
 static int
 withdraw(struct search_port *port, struct search *s, struct err *e)
 {
@@ -633,6 +633,8 @@ withdraw(struct search_port *port, struct search *s, struct err *e)
 			continue;
 		disable(port, s, i, reason);
 		label_set_del(&s->enabled.tried, pick.label);
+		if (backing_off)
+			avoid_as_often(s, &pick);
 		hypothesis_withdraw(port, pick.hypothesis, REASON_CONGESTION);
 	}
 	if (s->exploration.hypothesis != NULL)

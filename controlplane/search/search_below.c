@@ -2,6 +2,7 @@
 #include "controlplane/search/search_below.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,13 +283,18 @@ stands_out(const struct search_port *port, const struct below_finding *f)
 	       top->share >= port->settings.isolate_min * f->share;
 }
 
-/* Fewer requests say it, too. */
+/* Fewer requests say it, too: the state has most of the edge, or certainly more than any other one. */
 static bool
 is_clear(const struct search_port *port, const struct below_finding *f)
 {
 	const struct edge_share *top = &f->caused[f->top];
+	double next = 0;
 
-	return f->top != BELOW_UNKNOWN && top->share >= BELOW_MOST * f->share &&
+	for (int i = 0; i < BELOW_STATES; i++)
+		if (i != (int)f->top)
+			next = fmax(next, f->caused[i].interval.high);
+	return f->top != BELOW_UNKNOWN &&
+	       (top->share >= BELOW_MOST * f->share || top->interval.low > next) &&
 	       top->interval.low >= port->settings.isolate_min * f->share;
 }
 

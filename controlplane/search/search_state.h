@@ -56,6 +56,7 @@ struct pick { /* an enabled tracepoint */
 	uint32_t label;
 	bool fresh;                    /* enabled for this cycle: not settled yet */
 	struct hypothesis *hypothesis; /* that it is enabled for */
+	double passes; /* of a candidate: how often a request passes it, as learned; 0: not known */
 };
 
 /* Time by object: the first field of a pair's begin, for example a lock's address. */
@@ -121,6 +122,8 @@ struct search_budget {
 	uint32_t left_out;   /* all of them ... */
 	uint32_t unexplored; /* ... and those among them that could not be explored */
 	struct gap given_up; /* for this gap the forest was told so */
+	double
+	    passes_most; /* what a request passes as often, or oftener, costs too much, too; 0: nothing did */
 };
 
 struct exploration {

@@ -41,6 +41,7 @@ step_1_waits_for_the_least_number_of_traces(void **state)
 	(void)state;
 
 	f.traces = 29;
+	f.ahead = 5;
 	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
 	f.traces = 30;
 	f.pooled = 30;
@@ -52,6 +53,42 @@ step_1_waits_for_the_least_number_of_traces(void **state)
 	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
 	f.traces = 0;
 	assert_int_equal(decide(&f, &(struct decide_thresholds){ 0, 0.3 }).what, DECIDE_WAIT);
+}
+
+static void
+half_of_them_suffice_where_one_part_clearly_has_nearly_all(void **state)
+{
+	struct decide_facts clear = clear_case(), f;
+	(void)state;
+
+	clear.traces = clear.pooled = 15;
+	clear.ahead = DECIDE_CLEAR_SE;
+	clear.top_of_gap = DECIDE_CLEAR_MIN;
+	clear.effective = DECIDE_CLEAR_EFFECTIVE;
+	clear.cover = DECIDE_COVERS_MIN;
+	assert_decides(&clear, DECIDE_NARROW, DECIDE_TOP_PART);
+	for (int i = 0; i < 10; i++) {
+		f = clear;
+		f.traces -= i == 0;
+		f.ahead -= i == 1 ? 0.1 : 0;
+		f.top_of_gap -= i == 2 ? 0.01 : 0;
+		f.effective -= i == 3 ? 0.1 : 0;
+		f.cover -= i == 4 ? 0.01 : 0;
+		f.nparts -= i == 5;
+		f.slow_side = i == 6;
+		f.forced = i == 7;
+		f.tail = i == 8;
+		f.slow = DECIDE_SLOW_PLENTY;
+		if (i == 9)
+			f.separation = (struct separation){ 7, 0.9, true, 7, 8, 5, 1 };
+		assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+	}
+	f = clear;
+	f.share = 0.1; /* what these have is not what was found */
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOT_BACK);
+	f = clear;
+	f.parts_known = false;
+	assert_decides(&f, DECIDE_MEASURE_PARTS, DECIDE_PARTS_UNKNOWN);
 }
 
 /* Of 4,000 traces of a tail, 40 are slow. */
@@ -240,6 +277,12 @@ steps_8_to_10_wait_until_the_deadline(void **state)
 		f.deadline_passed = late;
 		f.effective = 7.9;
 		f.pooled = 1999;
+		f.top_of_gap = 0.7;
+		assert_decides(&f, late ? DECIDE_NARROW : DECIDE_WAIT,
+		    late ? DECIDE_TOP_PART : DECIDE_FEW_EFFECTIVE);
+		f.top_of_gap = DECIDE_CLEAR_MIN;
+		assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+		f.effective = DECIDE_CLEAR_EFFECTIVE - 0.1;
 		assert_decides(&f, late ? DECIDE_NARROW : DECIDE_WAIT,
 		    late ? DECIDE_TOP_PART : DECIDE_FEW_EFFECTIVE);
 	}
@@ -501,6 +544,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(step_1_waits_for_the_least_number_of_traces),
+		cmocka_unit_test(half_of_them_suffice_where_one_part_clearly_has_nearly_all),
 		cmocka_unit_test(a_tail_waits_for_slow_requests_not_for_traces),
 		cmocka_unit_test(step_2_waits_while_the_gap_carries_nothing),
 		cmocka_unit_test(step_3_waits_until_the_problem_is_back),

@@ -209,6 +209,38 @@ the_newest_is_disabled_first_and_is_over_budget_from_then_on(void **state)
 	fake_end(&f);
 }
 
+/* A request passes 'a' once, 'b' three times, and 'c' twice. */
+static void
+what_requests_pass_as_often_as_what_cost_too_much_is_not_tried(void **state)
+{
+	static const char LOOPS[] = "(abbbcc)";
+	(void)state;
+
+	for (const char *cost = "abc"; *cost != '\0'; cost++) {
+		double passes = *cost == 'a' ? 1 : *cost == 'b' ? 3 : 2;
+		struct search *s;
+		struct fake f;
+
+		fake_begin(&f, LOOPS);
+		f.d->strategy = strategy_find("exhaustive");
+		fake_learn(&f, LOOPS);
+		s = fake_search(&f, '(', ')');
+		fake_path(&f, s, "()");
+		assert_true(
+		    label_set_add(&s->enabled.tried, f.paths.of['a'])); /* else it alone is tried */
+		avoid_as_often(
+		    s, &(struct pick){ .label = f.paths.of[(int)*cost], .passes = passes });
+		assert_int_equal(propose(&f.port, s, NULL), *cost == 'a' ? 2 : *cost == 'b');
+		assert_int_equal(fake_wants(&f, 'b'), *cost == 'a');
+		assert_int_equal(fake_wants(&f, 'c'), *cost != 'c');
+		assert_int_equal(s->budget.left_out, *cost == 'c' ? 2 : 0);
+		for (uint32_t i = 0; i < s->enabled.n; i++)
+			assert_true(s->enabled.picks[i].passes ==
+				    (s->enabled.picks[i].label == f.paths.of['b'] ? 3 : 2));
+		fake_end(&f);
+	}
+}
+
 static void
 of_the_preload_layer_the_whole_cycle_is_disabled(void **state)
 {
@@ -272,6 +304,7 @@ main(void)
 		cmocka_unit_test(
 		    what_a_request_passes_once_comes_first_and_what_it_passes_outside_never),
 		cmocka_unit_test(the_newest_is_disabled_first_and_is_over_budget_from_then_on),
+		cmocka_unit_test(what_requests_pass_as_often_as_what_cost_too_much_is_not_tried),
 		cmocka_unit_test(of_the_preload_layer_the_whole_cycle_is_disabled),
 		cmocka_unit_test(
 		    ends_that_are_not_always_on_are_enabled_or_the_one_over_budget_named),

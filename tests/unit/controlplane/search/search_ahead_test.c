@@ -229,7 +229,7 @@ agents_that_do_not_confirm_it_do_not_hold_the_verdict_up(void **state)
 	until_the_end(&x);
 	assert_non_null(v = forest_verdict(x.f.port.forest, x.f.d->run->id, 1));
 	assert_string_equal(v->below_missing, "unconfirmed");
-	assert_true(v->traces >= NEXT_PLENTY);
+	assert_true(v->traces >= NEXT_CLEAR);
 	fake_end(&x.f);
 }
 

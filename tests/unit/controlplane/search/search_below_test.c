@@ -174,6 +174,32 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	end(&without);
 }
 
+/* 51 % of what the edge takes is the lock; of the rest nothing is known. At first in each request, then in all together. */
+static void
+a_state_that_certainly_has_more_than_any_other_needs_no_more_requests(void **state)
+{
+	(void)state;
+
+	for (int certain = 0; certain < 2; certain++) {
+		struct scene x;
+
+		begin(&x, true, true);
+		judge(&x);
+		for (int i = 0; i < BELOW_CLEAR; i++) {
+			int64_t some_ns = 200000 + (int64_t)rng_below(&x.f.rng, 20000000),
+				more_ns = certain ? some_ns
+			                          : (int64_t)rng_below(&x.f.rng, 20000000),
+				lock_ns = more_ns * 51 / 100;
+
+			request_along(&x, "(abc)",
+			    (const int64_t[]){ 100, 100, lock_ns + some_ns * 49 / 100, 100 },
+			    (const int64_t[]){ 0, 0, lock_ns, 0 });
+		}
+		assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), certain);
+		end(&x);
+	}
+}
+
 static void
 the_verdict_says_what_slow_requests_have_more_of(void **state)
 {
@@ -539,6 +565,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verdict_says_what_threads_did_and_is_the_same_without_it),
+		cmocka_unit_test(
+		    a_state_that_certainly_has_more_than_any_other_needs_no_more_requests),
 		cmocka_unit_test(the_verdict_says_what_slow_requests_have_more_of),
 		cmocka_unit_test(nodes_that_cannot_are_told_in_the_verdict),
 		cmocka_unit_test(what_would_be_over_the_budget_is_not_begun),
