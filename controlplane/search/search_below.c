@@ -121,6 +121,7 @@ look(struct search_port *port, struct search *s, uint32_t to, int *rc, struct er
 		return false;
 	}
 	b->begun = b->asked = port->now;
+	b->clear_at = BELOW_CLEAR;
 	b->wanted = BELOW_PLENTY;
 	b->before = leads_to_begin(port, to);
 	b->looks = true;
@@ -246,9 +247,13 @@ search_below_trace(struct search_port *port, struct search *s, const struct trac
 		return 0;
 	if (times == NULL || inside == NULL)
 		return search_no_memory(s, e);
-	if (!b->seen && t->nbelow == 0)
-		return 0; /* it may not have begun on the node */
-	b->seen = true;
+	if (!b->seen) { /* it may not have begun on the node, or after what this request waits for */
+		b->seen = t->nbelow > 0;
+		b->whole_ns = t->end_ns;
+		return 0;
+	}
+	if (t->begin_ns < b->whole_ns)
+		return 0;
 	gap_edges(shape, &s->at.gap, inside, a); /* of a path without the gap: none */
 	if ((rc = below_records_of(&records, t, port->labels, a, e)) != 0 ||
 	    (rc = shape_edges_of_steps(&edges, path, shape, a, e)) != 0)
@@ -361,9 +366,9 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 	    !port->calls->below(port->owner, b->service, missing))
 		return 1;
 	if (n < b->wanted) {
-		if (n < BELOW_CLEAR || b->looked || !search_below_gathers(s))
+		if (n < b->clear_at || !search_below_gathers(s))
 			return 0;
-		b->looked = true;
+		b->clear_at = n + n / 2;
 		return (rc = find(&f, port, s, e)) != 0
 		           ? rc
 		           : (is_clear(port, &f) || is_unseen(s, &f)) && agrees(s, &f);

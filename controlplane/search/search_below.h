@@ -22,9 +22,9 @@
 #include "controlplane/search/search_state.h"
 
 /* Requests that suffice if a state stands out in them; else twice as many, up to BELOW_REQUESTS_MAX: a cause that few requests have
- * needs many. Of a state that has most of the edge, or certainly more than any other, BELOW_CLEAR are enough, where the verdict waits for nothing else. Fewer after the deadline, since the
+ * needs many. Of a state that has most of the edge, or certainly more than any other, BELOW_CLEAR are enough, or half as many more, and so on, where the verdict waits for nothing else. Fewer after the deadline, since the
  * first wait or sample came, or since it was asked for. */
-enum { BELOW_PLENTY = 150, BELOW_CLEAR = 60, BELOW_FEW = 30 };
+enum { BELOW_PLENTY = 150, BELOW_CLEAR = 40, BELOW_FEW = 30 };
 #define BELOW_MOST 0.6 /* share of the edge */
 #define BELOW_UNSEEN \
 	0.9 /* of its time, and of its share, from which on more requests say no more */

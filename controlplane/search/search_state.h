@@ -185,8 +185,10 @@ struct below_search {
 	struct mono asked;       /* when it was asked for */
 	struct mono begun;       /* when it was asked for, or the first record came */
 	bool seen, timed;        /* a record came; `begun` is when that was seen */
-	uint32_t wanted; /* requests after which it is looked at whether a state stands out */
-	bool looked;     /* it was looked at whether one is clear */
+	int64_t
+	    whole_ns; /* requests that began later were looked at from their begin: the end of the first one with a record */
+	uint32_t wanted;   /* requests after which it is looked at whether a state stands out */
+	uint32_t clear_at; /* and whether one is clear */
 	/* Why there is nothing, or what a node cannot say; "": there is all, or it was not to be. */
 	char missing[BELOW_WHY_MAX + 1];
 };
