@@ -318,7 +318,6 @@ disable_newest(struct search_port *port, struct search *s)
 						    .action = ACTION_DISABLE_ONE,
 						    .run = d->run->id,
 						    .reason = REASON_OVER_BUDGET });
-		avoid_as_often(s, &pick);
 		/* a candidate again: it is refused then, and counted as over budget */
 		if (label_set_add(&d->over_budget, pick.label))
 			label_set_del(&s->enabled.tried, pick.label);

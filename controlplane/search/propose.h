@@ -16,7 +16,7 @@ int propose(struct search_port *port, struct search *s, struct err *e);
  * always on. *over_budget: the label of one that is over budget, or LABEL_NONE. 0 or a negative
  * code. */
 int enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, struct err *e);
-/* This tracepoint made an agent shed load, or was measured to be over budget. If requests pass it in loops, so that the problem may be that
+/* This tracepoint made an agent shed load. If requests pass it in loops, so that the problem may be that
  * there are more of these, others that they pass as often are over budget from now on. O(1). */
 void avoid_as_often(struct search *s, const struct pick *pick);
 /* The newest tracepoint of this cycle was measured to be over budget: disables it, of the preload
