@@ -16,14 +16,13 @@ result(enum decide_what what, enum decide_reason reason, bool separates)
 static bool
 is_clear(const struct decide_facts *f)
 {
-	return f->nparts > 1 && !f->slow_side && !f->forced && f->cover >= DECIDE_COVERS_MIN &&
-	       f->ahead >= DECIDE_CLEAR_SE && f->top_of_gap >= DECIDE_CLEAR_MIN &&
-	       f->effective >= DECIDE_CLEAR_EFFECTIVE;
+	return f->nparts > 1 && !f->slow_side && !f->forced && !f->tail &&
+	       (f->cover >= DECIDE_COVERS_MIN || f->row_chosen) && f->ahead >= DECIDE_CLEAR_SE &&
+	       f->top_of_gap >= DECIDE_CLEAR_MIN && f->effective >= DECIDE_CLEAR_EFFECTIVE;
 }
 
 /*
- *  1. Fewer traces than the minimum, or of a tail fewer slow requests: wait. Half of the minimum is enough to measure the
- *     parts (steps 2, 3 and 6), if no label separates; they are followed if they are clear.
+ *  1. Fewer traces than half of the minimum, or than that if a label separates, or of a tail fewer slow requests: wait.
  *  2. The gap carries nothing: wait.
  *  3. The problem is not as large as when the gap was found, or these requests vary much less than all that came since
  *     the diagnosis began: wait, up to DECIDE_MANY traces. What is measured now is not what is searched. One request in
@@ -36,7 +35,7 @@ is_clear(const struct decide_facts *f)
  *     Steps 8 to 10 wait for more traces, until the deadline. Of a tail, where nearly all traces are of
  *     requests that are not slow, DECIDE_SLOW_PLENTY slow requests stand for the numbers of traces in
  *     steps 3, 4, 9 and 10.
- *  8. Fewer traces with these parts than the minimum.
+ *  8. Fewer traces with these parts than the minimum; half of it if they are clear.
  *  9. The lead of the top part is not certain, up to DECIDE_PLENTY traces.
  * 10. The covariance rests on few requests, up to 2 x DECIDE_MANY traces. One slow request among 30
  *     has all its time in one part: with two equal causes, as often in the other. Where four have it in the
@@ -84,13 +83,11 @@ decide(const struct decide_facts *f, const struct decide_thresholds *t)
 	if (!f->parts_known)
 		return result(DECIDE_MEASURE_PARTS, DECIDE_PARTS_UNKNOWN, separates);
 	assert(f->nparts > 0);
-	if (few && !is_clear(f))
-		return result(DECIDE_WAIT, DECIDE_FEW_TRACES, separates);
 	/* 7 */
 	if (!f->row_chosen && !separates && !f->slow_side && f->cover < DECIDE_COVERS_MIN)
 		return result(DECIDE_CHOOSE_ROW, DECIDE_OTHER_PARTS, separates);
 	/* 8 */
-	if (!late && !few && f->pooled < t->traces_min)
+	if (!late && f->pooled < t->traces_min / (is_clear(f) ? DECIDE_CLEAR_DIVISOR : 1))
 		return result(DECIDE_WAIT, DECIDE_FEW_POOLED, separates);
 	/* 9 */
 	if (!late && f->ahead < DECIDE_SURE_SE &&

@@ -40,9 +40,11 @@ step_1_waits_for_the_least_number_of_traces(void **state)
 	struct decide_facts f = clear_case();
 	(void)state;
 
-	f.traces = 29;
-	f.ahead = 5;
+	f.traces = 14;
 	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+	f.traces = f.pooled = 29;
+	f.ahead = 5;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_POOLED);
 	f.traces = 30;
 	f.pooled = 30;
 	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
@@ -73,7 +75,7 @@ half_of_them_suffice_where_one_part_clearly_has_nearly_all(void **state)
 		f.ahead -= i == 1 ? 0.1 : 0;
 		f.top_of_gap -= i == 2 ? 0.01 : 0;
 		f.effective -= i == 3 ? 0.1 : 0;
-		f.cover -= i == 4 ? 0.01 : 0;
+		f.pooled -= i == 4;
 		f.nparts -= i == 5;
 		f.slow_side = i == 6;
 		f.forced = i == 7;
@@ -81,8 +83,17 @@ half_of_them_suffice_where_one_part_clearly_has_nearly_all(void **state)
 		f.slow = DECIDE_SLOW_PLENTY;
 		if (i == 9)
 			f.separation = (struct separation){ 7, 0.9, true, 7, 8, 5, 1 };
-		assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+		assert_decides(
+		    &f, DECIDE_WAIT, i == 0 || i >= 8 ? DECIDE_FEW_TRACES : DECIDE_FEW_POOLED);
 	}
+	/* where the paths with these parts do not carry the gap, other parts may be clear */
+	f = clear;
+	f.cover -= 0.01;
+	assert_decides(&f, DECIDE_CHOOSE_ROW, DECIDE_OTHER_PARTS);
+	f.row_chosen = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.traces = 75; /* of which few have these parts */
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
 	f = clear;
 	f.share = 0.1; /* what these have is not what was found */
 	assert_decides(&f, DECIDE_WAIT, DECIDE_NOT_BACK);
@@ -265,6 +276,7 @@ steps_8_to_10_wait_until_the_deadline(void **state)
 
 		f.deadline_passed = late;
 		f.pooled = 29;
+		f.ahead = DECIDE_CLEAR_SE - 0.1;
 		assert_decides(&f, late ? DECIDE_NARROW : DECIDE_WAIT,
 		    late ? DECIDE_TOP_PART : DECIDE_FEW_POOLED);
 		f = clear_case();
