@@ -233,6 +233,7 @@ fill_candidates(const struct collection *c, struct label_vertices *const *order,
 			.partner = f->partner != NONE ? c->labels[f->partner].out : NONE };
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
 		o->per_trace = passages(m, f->vertex);
+		o->in_gap = (double)f->count / through;
 		o->beside = is_beside(m, f->vertex);
 	}
 }

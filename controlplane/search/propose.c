@@ -74,6 +74,14 @@ is_once(const struct candidate *c)
 	return c->per_trace <= ONCE;
 }
 
+/* A request passes it once at most where it passes the gap. Elsewhere it may pass it as well, mostly in units of another kind, which the gap's are
+ * told from. */
+static bool
+is_once_in_gap(const struct candidate *c)
+{
+	return c->in_gap <= ONCE;
+}
+
 /* What lies beside this gap lies beside every part of it, too, whose ends may say less of where they are.
  * Only requests that pass it in another order than on average could have it inside: then the gap stays
  * a little larger. */
@@ -131,7 +139,9 @@ find_candidates(struct candidate **ret, struct gap_time *time, struct search_por
 	if (!remember_beside(s, *ret, n))
 		return search_no_memory(s, e);
 	n = keep(*ret, n, is_not_beside, number);
-	return any(*ret, n, is_once) ? keep(*ret, n, is_once, number) : n;
+	if (any(*ret, n, is_once))
+		return keep(*ret, n, is_once, number);
+	return any(*ret, n, is_once_in_gap) ? keep(*ret, n, is_once_in_gap, number) : n;
 }
 
 int

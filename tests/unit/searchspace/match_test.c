@@ -114,6 +114,24 @@ the_whole_path_determines_the_place(void **state)
 	MATCH("R F E", 0, "", "x_begin l p m x_end");
 }
 
+/* a is passed once in each of two units, b thrice in one of them. */
+static void
+passages_are_counted_in_all_units_and_in_that_of_the_gap(void **state)
+{
+	static const char PATH[] = "R F1 | U1 V1 | J1 F2 | U2 V2 | J2 E";
+	struct fixture *f = *state;
+	const struct candidate *c;
+
+	LEARN("R F1 J1 F2 J2 E | U1 a V1 | U2 b b a b V2");
+	c = ask(f, PATH, 2, 3, NULL, 1);
+	assert_int_equal(f->n, 1);
+	assert_true(c[0].per_trace == 2 && c[0].in_gap == 1);
+	c = ask(f, PATH, 6, 7, NULL, 1);
+	assert_int_equal(f->n, 2);
+	assert_true(named(f, c, "a")->per_trace == 2 && named(f, c, "a")->in_gap == 1);
+	assert_true(named(f, c, "b")->per_trace == 3 && named(f, c, "b")->in_gap == 3);
+}
+
 static void
 points_elsewhere_on_the_path_are_not_in_the_gap(void **state)
 {
@@ -614,6 +632,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		test(points_of_the_gap_are_in_order),
 		test(the_whole_path_determines_the_place),
+		test(passages_are_counted_in_all_units_and_in_that_of_the_gap),
 		test(points_elsewhere_on_the_path_are_not_in_the_gap),
 		test(structure_not_on_the_path_is_not_passed),
 		test(while_the_path_is_in_other_units_any_point_may_pass),

@@ -2,6 +2,7 @@
 #include "fake_port.h"
 
 #include "controlplane/search/propose.h"
+#include "tests/unit/searchspace/made.h"
 
 static const char PROGRAM[] = "(abcdef)";
 enum { POINTS = 6 };
@@ -182,6 +183,33 @@ what_a_request_passes_once_comes_first_and_what_it_passes_outside_never(void **s
 	fake_end(&f);
 }
 
+/* Of two units, each of which passes a once. */
+static void
+what_a_request_passes_once_where_the_gap_is_comes_before_what_it_passes_often_there(void **state)
+{
+	struct match_path path;
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, "()");
+	learn(f.port.space, f.port.labels, "R F1 J1 F2 J2 E | U1 a V1 | U2 b b a b V2");
+	path = made_path(f.port.labels, "R F1 | U1 V1 | J1 F2 | U2 V2 | J2 E");
+	f.d->type = label_of(f.port.labels, "R");
+	s = fake_search(&f, '(', ')');
+	s->at.path = (uint32_t *)path.tokens;
+	s->at.units = (uint32_t *)path.units;
+	s->at.npath = path.ntokens;
+	s->at.from = 6;
+	s->at.to = 7;
+	assert_int_equal(count_candidates(&f.port, s, NULL), 1);
+	label_set_add(&s->enabled.tried, label_of(f.port.labels, "a"));
+	assert_int_equal(count_candidates(&f.port, s, NULL), 1);
+	label_set_add(&s->enabled.tried, label_of(f.port.labels, "b"));
+	assert_int_equal(count_candidates(&f.port, s, NULL), 0);
+	fake_end(&f);
+}
+
 static void
 the_newest_is_disabled_first_and_is_over_budget_from_then_on(void **state)
 {
@@ -303,6 +331,8 @@ main(void)
 		cmocka_unit_test(between_two_sides_only_what_both_pass_is_a_candidate),
 		cmocka_unit_test(
 		    what_a_request_passes_once_comes_first_and_what_it_passes_outside_never),
+		cmocka_unit_test(
+		    what_a_request_passes_once_where_the_gap_is_comes_before_what_it_passes_often_there),
 		cmocka_unit_test(the_newest_is_disabled_first_and_is_over_budget_from_then_on),
 		cmocka_unit_test(what_requests_pass_as_often_as_what_cost_too_much_is_not_tried),
 		cmocka_unit_test(of_the_preload_layer_the_whole_cycle_is_disabled),
