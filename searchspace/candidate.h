@@ -24,7 +24,7 @@ struct candidate {
 	double share;
 	/* Mean number of occurrences in a trace of the type: for its cost. */
 	double per_trace;
-	/* The same at the places that lie in the gap, which are of its units only, of a trace that passes the gap. */
+	/* The same of each of the gap's units in a trace that passes it there: mean number at the places that lie in the gap. */
 	double in_gap;
 	/* Every trace passed it and both ends of the gap once, and on average before the begin
 	 * or after the end: only an order that changes can put it inside. */

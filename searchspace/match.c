@@ -405,6 +405,19 @@ order_of(const struct matching *m, const struct vertex_list *from, const struct 
 	return o;
 }
 
+/* How often a trace that has units of this kind has one. */
+static double
+passes_of(const struct matching *m, uint32_t unit)
+{
+	uint64_t count = 0, traces = 0;
+
+	for (uint32_t i = graph_newest(m->g, unit, unit); i != NONE; i = m->g->vertices[i].twin) {
+		count += place_of(m, i)->count;
+		traces += place_of(m, i)->traces;
+	}
+	return traces > 0 ? (double)count / (double)traces : 0;
+}
+
 /* Both ends in one unit. 1. If walks match the whole path, what lies on them. 2. Otherwise a
  * step is missing in the space: what lies on any walk between the ends. 3. If there is none, or
  * an end is unknown: what follows the begin or precedes the end. */
@@ -435,6 +448,7 @@ in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t 
 	behind = traces_of(m, &to);
 	*passing = to.n == 0 || before < behind ? before : behind;
 	m->order = order_of(m, &from, &to);
+	m->unit_passes = passes_of(m, s->unit);
 	return match_draw(m, &from, rng) && match_position(m, &from, &to);
 }
 

@@ -58,6 +58,8 @@ struct matching {
 	struct vertex_list walk; /* the drawn walk: each vertex at its first occurrence */
 	struct gap_time time;
 	struct gap_order order;
+	double
+	    unit_passes; /* how often a trace that passes the gap's unit does; 0: not known, as often as 1 */
 };
 
 static inline const struct place *

@@ -4,6 +4,7 @@
  * vertices of one label are one candidate. Its position is where the walk passes the label
  * first, or else the mean of its vertices.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,7 +234,8 @@ fill_candidates(const struct collection *c, struct label_vertices *const *order,
 			.partner = f->partner != NONE ? c->labels[f->partner].out : NONE };
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
 		o->per_trace = passages(m, f->vertex);
-		o->in_gap = (double)f->count / through;
+		o->in_gap = (double)f->count /
+		            (fmax(1e-9, o->share) * through * fmax(1, m->unit_passes));
 		o->beside = is_beside(m, f->vertex);
 	}
 }

@@ -12,13 +12,14 @@ result(enum decide_what what, enum decide_reason reason, bool separates)
 	return (struct decide_result){ what, reason, separates };
 }
 
-/* One of several parts has nearly all of the gap, by far more than its standard error. */
+/* This cycle cut the gap, and one of several parts has nearly all of it, by far more than its standard error: of what the paths with these parts carry,
+ * and most of what all do. */
 static bool
 is_clear(const struct decide_facts *f)
 {
-	return f->nparts > 1 && !f->slow_side && !f->forced && !f->tail &&
-	       (f->cover >= DECIDE_COVERS_MIN || f->row_chosen) && f->ahead >= DECIDE_CLEAR_SE &&
-	       f->top_of_gap >= DECIDE_CLEAR_MIN && f->effective >= DECIDE_CLEAR_EFFECTIVE;
+	return f->cuts && f->nparts > 1 && !f->slow_side && !f->forced && !f->tail &&
+	       f->top_of_gap >= DECIDE_CLEAR_MIN && f->top_of_all >= DECIDE_CLEAR_OF_ALL &&
+	       f->ahead >= DECIDE_CLEAR_SE && f->effective >= DECIDE_CLEAR_EFFECTIVE;
 }
 
 /*
@@ -215,6 +216,7 @@ add_parts(struct decide_facts *f, struct measured *m, const struct decide_contex
 		m->top = f->excess_bounded ? by_excess : m->top;
 	}
 	f->top_of_gap = m->parts[m->top].of_gap;
+	f->top_of_all = decide_of_gap(m, &m->parts[m->top]);
 	f->top_of_root = decide_of_root(c, m, &m->parts[m->top]);
 }
 

@@ -26,7 +26,8 @@ enum {
 #define DECIDE_MUCH_SLOWER 4.0   /* mean time of the slow side by that of the fast side */
 #define DECIDE_SURE_SE 3.0       /* standard errors by which the top part leads */
 #define DECIDE_CLEAR_SE 6.0      /* and if so few traces shall suffice, */
-#define DECIDE_CLEAR_MIN 0.8     /* with this share of the gap */
+#define DECIDE_CLEAR_MIN 0.8     /* with this share of the gap ... */
+#define DECIDE_CLEAR_OF_ALL 0.6  /* ... and this of what it carries in all requests */
 #define DECIDE_OF_ROOT_MIN \
 	0.25 /* share of what the search began with that is followed, and that a verdict has */
 #define DECIDE_COVERS_MIN \
@@ -64,9 +65,10 @@ struct decide_facts {
 	bool slow_side;                  /* only the slow side of a separation is followed: */
 	bool excess_bounded;             /* its excess is certainly largest in the top part */
 	bool forced; /* decide although the excess is not bounded: nothing is left to cut with */
-	double top_of_gap, top_of_root; /* shares of the top part */
-	double cover;                   /* see struct measured */
-	bool row_chosen; /* between which labels the parts are: decide_row() was asked */
+	double top_of_gap, top_of_root; /* shares of the top part ... */
+	double top_of_all; /* ... and of what the gap carries in the population: decide_of_gap() */
+	double cover;      /* see struct measured */
+	bool row_chosen;   /* between which labels the parts are: decide_row() was asked */
 };
 
 enum decide_what {

@@ -11,6 +11,7 @@ void
 narrow(struct search *s, const struct measured *m, const struct part *part)
 {
 	bool first = s->origin.share == 0;
+	double usual = search_usual_variance(s), whole;
 	struct decide_context c;
 
 	assert(m->nparts > 0 && part >= m->parts && part < m->parts + m->nparts);
@@ -26,7 +27,11 @@ narrow(struct search *s, const struct measured *m, const struct part *part)
 	s->at.gap = part->gap;
 	s->at.share = part->share;
 	s->at.of_root *= decide_of_gap(m, part);
-	s->at.carried = part->share * (s->at.by_latency ? m->all.t : m->all.whole);
+	whole = s->at.by_latency ? m->all.t : m->all.whole;
+	/* a few requests may have had much of the problem */
+	if (!s->at.by_latency && usual > 0 && usual < whole)
+		whole = usual;
+	s->at.carried = part->share * whole;
 }
 
 int

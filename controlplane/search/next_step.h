@@ -112,7 +112,7 @@ struct final_facts {
 	uint64_t passing; /* of these, those that pass the gap, as one edge or not */
 	uint64_t wanted;  /* twice as many as when it was measured last; 0: it was not */
 	bool open;        /* its interval held 0 then */
-	/* It was looked at whether it is clear, or is not to be: a tail, an edge that the search did not narrow to, or one of the preload
+	/* It was looked at whether it is clear with three quarters of these or more, or is not to be: a tail, an edge that the search did not narrow to, or one of the preload
 	 * layer, whose objects are told by their share. */
 	bool looked;
 	bool can_take_back; /* there is a larger edge to go back to */
@@ -125,7 +125,7 @@ struct final_facts {
  * 2. The deadline has passed, and NEXT_FEW pass the edge: conclude.
  * 3. The deadline has passed, NEXT_FEW traces came, and there is a larger edge: take back.
  * 4. The deadline has passed: end.
- * 5. NEXT_CLEAR traces, as many as wanted, and NEXT_PASSING of them pass the edge, and it was not looked at yet: look. Of an edge that has nearly
+ * 5. NEXT_CLEAR traces, as many as wanted, and NEXT_PASSING of them pass the edge, and it was not looked at with nearly as many: look. Of an edge that has nearly
  *    all of the problem, more requests say the same again.
  * 6. Wait.
  */
@@ -135,7 +135,7 @@ enum final_step final_step(const struct final_facts *f);
 
 enum verdict_step {
 	VERDICT_STEP_KEEP,
-	VERDICT_STEP_WAIT,      /* it is not clear: judge again with NEXT_PLENTY traces */
+	VERDICT_STEP_WAIT, /* it is not clear: look again with a third more, and judge with NEXT_PLENTY traces */
 	VERDICT_STEP_MORE,      /* judge again with twice as many traces */
 	VERDICT_STEP_TAKE_BACK, /* measure the edge that the search came from */
 	VERDICT_STEP_END,       /* without a verdict: contradicted */

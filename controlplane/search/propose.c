@@ -2,6 +2,7 @@
 #include "controlplane/search/propose.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "controlplane/search/enabled.h"
 #include "controlplane/search/narrow.h"
@@ -12,6 +13,9 @@
 static const double ALL_PASS = 0.9;
 /* Mean passages of a request up to which a candidate is passed once. */
 static const double ONCE = 1.05;
+
+/* Passages of what made an agent shed load, by those of what may do so as well: there may be more of these than were learned. */
+static const double AS_OFTEN = 4;
 
 /* ---- candidates ---- */
 
@@ -101,11 +105,25 @@ is_not_beside(const struct candidate *c)
 }
 
 static bool
-any(const struct candidate *c, int n, bool (*is)(const struct candidate *))
+is_too_often(const struct search *s, const struct candidate *c)
+{
+	return s->budget.passes_most > 0 && c->per_trace > s->budget.passes_most;
+}
+
+static bool
+fits(const struct search_port *port, const struct search *s, const struct candidate *c)
+{
+	return !is_too_often(s, c) && is_affordable(port, s, c->label);
+}
+
+/* One of these can be enabled. */
+static bool
+any_fits(const struct search_port *port, const struct search *s, const struct candidate *c, int n,
+    bool (*is)(const struct candidate *))
 {
 	int i = 0;
 
-	while (i < n && !is(&c[i]))
+	while (i < n && !(is(&c[i]) && fits(port, s, &c[i])))
 		i++;
 	return i < n;
 }
@@ -139,9 +157,10 @@ find_candidates(struct candidate **ret, struct gap_time *time, struct search_por
 	if (!remember_beside(s, *ret, n))
 		return search_no_memory(s, e);
 	n = keep(*ret, n, is_not_beside, number);
-	if (any(*ret, n, is_once))
+	if (any_fits(port, s, *ret, n, is_once))
 		return keep(*ret, n, is_once, number);
-	return any(*ret, n, is_once_in_gap) ? keep(*ret, n, is_once_in_gap, number) : n;
+	return any_fits(port, s, *ret, n, is_once_in_gap) ? keep(*ret, n, is_once_in_gap, number)
+	                                                  : n;
 }
 
 int
@@ -162,12 +181,6 @@ struct offer { /* candidates, in their order */
 	uint32_t over_budget;
 };
 
-static bool
-is_too_often(const struct search *s, const struct candidate *c)
-{
-	return s->budget.passes_most > 0 && c->per_trace >= s->budget.passes_most;
-}
-
 /* The candidate that was picked, or the nearest one that is affordable, of two equally near the
  * later one; UINT32_MAX: none is. */
 static uint32_t
@@ -182,8 +195,7 @@ nearest_affordable(
 			if (i >= o->n || o->out[i])
 				continue;
 			o->out[i] = true;
-			if (!is_too_often(s, &o->some[i]) &&
-			    is_affordable(port, s, o->some[i].label))
+			if (fits(port, s, &o->some[i]))
 				return i;
 			o->over_budget++;
 		}
@@ -303,12 +315,15 @@ enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, s
 }
 
 void
-avoid_as_often(struct search *s, const struct pick *pick)
+avoid_as_often(struct search *s)
 {
-	double *most = &s->budget.passes_most;
+	double *most = &s->budget.passes_most, oftenest = 0;
 
-	if (pick->passes > ONCE && (*most <= 0 || pick->passes < *most))
-		*most = pick->passes;
+	for (uint32_t i = 0; i < s->enabled.n; i++)
+		if (s->enabled.picks[i].fresh)
+			oftenest = fmax(oftenest, s->enabled.picks[i].passes);
+	if (oftenest > ONCE && (*most <= 0 || oftenest / AS_OFTEN < *most))
+		*most = fmax(ONCE, oftenest / AS_OFTEN);
 }
 
 bool

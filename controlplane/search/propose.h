@@ -16,9 +16,10 @@ int propose(struct search_port *port, struct search *s, struct err *e);
  * always on. *over_budget: the label of one that is over budget, or LABEL_NONE. 0 or a negative
  * code. */
 int enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, struct err *e);
-/* This tracepoint made an agent shed load. If requests pass it in loops, so that the problem may be that
- * there are more of these, others that they pass as often are over budget from now on. O(1). */
-void avoid_as_often(struct search *s, const struct pick *pick);
+/* An agent shed load while this cycle's tracepoints were on. The likeliest cause is the one that requests pass most often: there may be more of
+ * its passages than were learned, and that may be the problem. It, and what is passed a fourth as often or oftener, is over budget for this search from
+ * now on, but never what a request passes once. O(enabled). */
+void avoid_as_often(struct search *s);
 /* The newest tracepoint of this cycle was measured to be over budget: disables it, of the preload
  * layer all of this cycle, since one end of a pair is useless. False: there is none. */
 bool disable_newest(struct search_port *port, struct search *s);

@@ -182,8 +182,8 @@ final_facts_of(const struct search *s, const struct measured *m, const struct gr
 		.wanted = s->at.tail_ns > 0 ? tail_requests(s, DECIDE_SLOW_PLENTY)
 		                            : s->final.wanted,
 		.open = s->at.tail_ns <= 0 && s->final.open,
-		.looked = s->final.looked || s->final.kind != VERDICT_PLACE || s->second.begun ||
-		          s->layer.state == LAYER_FOUND || s->at.tail_ns > 0,
+		.looked = (uint64_t)m->all.n < s->final.look_at || s->final.kind != VERDICT_PLACE ||
+		          s->second.begun || s->layer.state == LAYER_FOUND || s->at.tail_ns > 0,
 		.can_take_back = can_take_back(s),
 		.deadline_passed = s->cycle.deadline_passed };
 }
@@ -607,7 +607,7 @@ log_backoff(struct search_port *port, const struct search *s, bool over)
 	}
 }
 
-/* Congestion: disables this cycle's tracepoints; they may be tried again, but for those that requests pass in loops if an agent has
+/* Congestion: disables this cycle's tracepoints; they may be tried again, but for what requests pass most often if an agent has
  * shed load. What was settled before stays. */
 static int
 withdraw(struct search_port *port, struct search *s, struct err *e)
@@ -626,6 +626,9 @@ withdraw(struct search_port *port, struct search *s, struct err *e)
 						    .cause = why->reason,
 						    .queue = why->queue,
 						    .fill = why->fill });
+	if (backing_off &&
+	    s->phase != SEARCH_SWITCHING) /* before agents confirmed, they may not have been on */
+		avoid_as_often(s);
 	for (uint32_t i = s->enabled.n; i-- > 0;) {
 		struct pick pick = s->enabled.picks[i];
 
@@ -633,8 +636,6 @@ withdraw(struct search_port *port, struct search *s, struct err *e)
 			continue;
 		disable(port, s, i, reason);
 		label_set_del(&s->enabled.tried, pick.label);
-		if (backing_off)
-			avoid_as_often(s, &pick);
 		hypothesis_withdraw(port, pick.hypothesis, REASON_CONGESTION);
 	}
 	if (s->exploration.hypothesis != NULL)

@@ -207,6 +207,9 @@ search_below_begin(struct search_port *port, struct search *s, const struct verd
 		}
 		search_enter(s, SEARCH_SWITCHING);
 	}
+	/* of a problem that few requests have, as few as at first may have none */
+	if (b->clear_at < v->traces * 2 / 3)
+		b->clear_at = (uint32_t)(v->traces * 2 / 3);
 	enter(b, BELOW_GATHERING);
 	return true;
 }
@@ -290,7 +293,7 @@ stands_out(const struct search_port *port, const struct below_finding *f)
 
 /* Fewer requests say it, too: the state has most of the edge, or certainly more than any other one. */
 static bool
-is_clear(const struct search_port *port, const struct below_finding *f)
+is_clear(const struct search_port *port, const struct search *s, const struct below_finding *f)
 {
 	const struct edge_share *top = &f->caused[f->top];
 	double next = 0;
@@ -298,7 +301,7 @@ is_clear(const struct search_port *port, const struct below_finding *f)
 	for (int i = 0; i < BELOW_STATES; i++)
 		if (i != (int)f->top)
 			next = fmax(next, f->caused[i].interval.high);
-	return f->top != BELOW_UNKNOWN &&
+	return s->at.tail_ns <= 0 && f->top != BELOW_UNKNOWN &&
 	       (top->share >= BELOW_MOST * f->share || top->interval.low > next) &&
 	       top->interval.low >= port->settings.isolate_min * f->share;
 }
@@ -357,7 +360,7 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 	struct below_finding f;
 	int rc;
 
-	if (b->seen && !b->timed) { /* traces come without a time */
+	if (n > 0 && !b->timed) { /* traces come without a time */
 		b->begun = port->now;
 		b->timed = true;
 	}
@@ -371,7 +374,7 @@ search_below_ready(const struct search_port *port, struct search *s, struct err 
 		b->clear_at = n + n / 2;
 		return (rc = find(&f, port, s, e)) != 0
 		           ? rc
-		           : (is_clear(port, &f) || is_unseen(s, &f)) && agrees(s, &f);
+		           : (is_clear(port, s, &f) || is_unseen(s, &f)) && agrees(s, &f);
 	}
 	if ((rc = find(&f, port, s, e)) != 0)
 		return rc;

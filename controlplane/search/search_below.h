@@ -56,8 +56,8 @@ bool search_below_gathers(const struct search *s);
 int search_below_trace(struct search_port *port, struct search *s, const struct trace *t,
     const struct critpath *path, const struct shape *shape, struct err *e);
 
-/* 1: enough requests came, or the deadline has passed; 0: not yet; ERR_MEMORY. O(1), and as below_list_find() when the requests have
- * doubled. */
+/* 1: enough requests came, or the deadline has passed; 0: not yet; ERR_MEMORY. O(1), and as below_list_find() when there are half as many requests more, or twice as
+ * many. */
 int search_below_ready(const struct search_port *port, struct search *s, struct err *e);
 
 /* Whether the requests that came have the problem in the edge, as the verdict's had: a quarter of its share at least. The problem may have

@@ -123,7 +123,7 @@ struct search_budget {
 	uint32_t unexplored; /* ... and those among them that could not be explored */
 	struct gap given_up; /* for this gap the forest was told so */
 	double
-	    passes_most; /* what a request passes as often, or oftener, costs too much, too; 0: nothing did */
+	    passes_most; /* what a request passes oftener costs too much: avoid_as_often(); 0: nothing did */
 };
 
 struct exploration {
@@ -160,7 +160,9 @@ struct final_edge {
 	bool open;              /* its interval held 0 when it was measured last */
 	bool patient;           /* it would be worth mending if it were sure */
 	bool put_off;           /* its deadline was, as it was not sure: verdict_step() */
-	bool look, looked; /* FINAL_LOOK: it is concluded with that; it was, and was not clear */
+	bool look;              /* FINAL_LOOK: it is concluded with that ... */
+	uint64_t
+	    look_at; /* ... again with so many traces, since it was not clear; 0: it was not looked at */
 };
 
 /* Its first way was contradicted or hidden, and it narrows once more. */
@@ -183,10 +185,10 @@ struct below_search {
 	bool looks;              /* it is asked for now */
 	struct below_list *list; /* NULL: it was not asked for */
 	struct mono asked;       /* when it was asked for */
-	struct mono begun;       /* when it was asked for, or the first record came */
-	bool seen, timed;        /* a record came; `begun` is when that was seen */
+	struct mono begun;       /* when it was asked for, or the first request counted */
+	bool seen, timed; /* a record came; a request counted, and `begun` is when that was seen */
 	int64_t
-	    whole_ns; /* requests that began later were looked at from their begin: the end of the first one with a record */
+	    whole_ns; /* requests that began later are taken to have been looked at from their begin: the end of the first one with a record */
 	uint32_t wanted;   /* requests after which it is looked at whether a state stands out */
 	uint32_t clear_at; /* and whether one is clear */
 	/* Why there is nothing, or what a node cannot say; "": there is all, or it was not to be. */

@@ -1002,7 +1002,7 @@ conclude(struct search_port *port, struct search *s, const struct groups *groups
 		search_set_task(s, TASK_FINAL_EDGE);
 		s->final.kind = v.kind;
 		s->final.look = false;
-		s->final.looked = true;
+		s->final.look_at = facts.traces + facts.traces / 3;
 		break;
 	case VERDICT_STEP_MORE:
 		want_more(s, &v);

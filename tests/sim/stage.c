@@ -48,7 +48,7 @@ stage_options(uint64_t seed)
 		.pause_fill = 0.5,
 		.resume_fill = 0.35,
 		.withdraw_ns = 5000000000,
-		.shed_ns = 10000000000,
+		.shed_ns = 3000000000,
 		.cycle_max_ns = 20000000000,
 		.sampled = 1,
 		.lease_ns = 5000000000,

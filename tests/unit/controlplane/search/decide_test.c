@@ -24,7 +24,9 @@ clear_case(void)
 		.top_of_gap = 0.9,
 		.top_of_root = 0.9,
 		.all = 100,
-		.usual = 100 };
+		.usual = 100,
+		.cuts = true,
+		.top_of_all = 0.9 };
 }
 
 #define assert_decides(facts, a_what, a_reason)                     \
@@ -67,9 +69,9 @@ half_of_them_suffice_where_one_part_clearly_has_nearly_all(void **state)
 	clear.ahead = DECIDE_CLEAR_SE;
 	clear.top_of_gap = DECIDE_CLEAR_MIN;
 	clear.effective = DECIDE_CLEAR_EFFECTIVE;
-	clear.cover = DECIDE_COVERS_MIN;
+	clear.top_of_all = DECIDE_CLEAR_OF_ALL;
 	assert_decides(&clear, DECIDE_NARROW, DECIDE_TOP_PART);
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 12; i++) {
 		f = clear;
 		f.traces -= i == 0;
 		f.ahead -= i == 1 ? 0.1 : 0;
@@ -81,14 +83,16 @@ half_of_them_suffice_where_one_part_clearly_has_nearly_all(void **state)
 		f.forced = i == 7;
 		f.tail = i == 8;
 		f.slow = DECIDE_SLOW_PLENTY;
+		f.top_of_all -= i == 10 ? 0.01 : 0;
+		f.cuts = i != 11;
 		if (i == 9)
 			f.separation = (struct separation){ 7, 0.9, true, 7, 8, 5, 1 };
-		assert_decides(
-		    &f, DECIDE_WAIT, i == 0 || i >= 8 ? DECIDE_FEW_TRACES : DECIDE_FEW_POOLED);
+		assert_decides(&f, DECIDE_WAIT,
+		    i == 0 || i == 8 || i == 9 ? DECIDE_FEW_TRACES : DECIDE_FEW_POOLED);
 	}
 	/* where the paths with these parts do not carry the gap, other parts may be clear */
 	f = clear;
-	f.cover -= 0.01;
+	f.cover = DECIDE_COVERS_MIN - 0.01;
 	assert_decides(&f, DECIDE_CHOOSE_ROW, DECIDE_OTHER_PARTS);
 	f.row_chosen = true;
 	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);

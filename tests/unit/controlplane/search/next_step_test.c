@@ -258,7 +258,7 @@ an_open_final_edge_is_measured_again_with_twice_its_traces(void **state)
 }
 
 static void
-the_final_edge_is_looked_at_once_before_it_has_all_its_traces(void **state)
+the_final_edge_is_looked_at_before_it_has_all_its_traces(void **state)
 {
 	struct final_facts f = { .found = true, .traces = NEXT_CLEAR, .passing = NEXT_PASSING };
 	(void)state;
@@ -569,7 +569,7 @@ main(void)
 		cmocka_unit_test(every_sequence_ends),
 		cmocka_unit_test(the_final_edge_waits_for_its_traces),
 		cmocka_unit_test(an_open_final_edge_is_measured_again_with_twice_its_traces),
-		cmocka_unit_test(the_final_edge_is_looked_at_once_before_it_has_all_its_traces),
+		cmocka_unit_test(the_final_edge_is_looked_at_before_it_has_all_its_traces),
 		cmocka_unit_test(of_few_requests_only_a_clear_verdict_is_kept),
 		cmocka_unit_test(an_edge_that_does_not_come_back_is_taken_back),
 		cmocka_unit_test(a_verdict_is_not_kept_against_its_own_measurement),

@@ -237,15 +237,15 @@ the_newest_is_disabled_first_and_is_over_budget_from_then_on(void **state)
 	fake_end(&f);
 }
 
-/* A request passes 'a' once, 'b' three times, and 'c' twice. */
+/* A request passes 'a' once, 'b' nine times, and 'c' twice. */
 static void
-what_requests_pass_as_often_as_what_cost_too_much_is_not_tried(void **state)
+what_requests_pass_a_fourth_as_often_as_what_made_an_agent_shed_load_is_not_tried(void **state)
 {
-	static const char LOOPS[] = "(abbbcc)";
+	static const char LOOPS[] = "(abbbbbbbbbcc)", SHED[] = "-acb";
 	(void)state;
 
-	for (const char *cost = "abc"; *cost != '\0'; cost++) {
-		double passes = *cost == 'a' ? 1 : *cost == 'b' ? 3 : 2;
+	for (const char *shed = SHED; *shed != '\0'; shed++) {
+		bool b = *shed == '-' || *shed == 'a', c = b || *shed == 'b';
 		struct search *s;
 		struct fake f;
 
@@ -256,15 +256,22 @@ what_requests_pass_as_often_as_what_cost_too_much_is_not_tried(void **state)
 		fake_path(&f, s, "()");
 		assert_true(
 		    label_set_add(&s->enabled.tried, f.paths.of['a'])); /* else it alone is tried */
-		avoid_as_often(
-		    s, &(struct pick){ .label = f.paths.of[(int)*cost], .passes = passes });
-		assert_int_equal(propose(&f.port, s, NULL), *cost == 'a' ? 2 : *cost == 'b');
-		assert_int_equal(fake_wants(&f, 'b'), *cost == 'a');
-		assert_int_equal(fake_wants(&f, 'c'), *cost != 'c');
-		assert_int_equal(s->budget.left_out, *cost == 'c' ? 2 : 0);
+		if (*shed != '-') {
+			assert_int_equal(
+			    enable_candidate(&f.port, s, f.paths.of[(int)*shed], NULL), 0);
+			s->enabled.picks[0].passes = *shed == 'a' ? 1 : *shed == 'b' ? 9 : 2;
+			avoid_as_often(s);
+			disable(&f.port, s, 0, REASON_SHED);
+			if (*shed != 'a')
+				label_set_del(&s->enabled.tried, f.paths.of[(int)*shed]);
+		}
+		assert_int_equal(propose(&f.port, s, NULL), b + c);
+		assert_int_equal(fake_wants(&f, 'b'), b);
+		assert_int_equal(fake_wants(&f, 'c'), c);
+		assert_int_equal(s->budget.left_out, b || c ? 0 : 2);
 		for (uint32_t i = 0; i < s->enabled.n; i++)
 			assert_true(s->enabled.picks[i].passes ==
-				    (s->enabled.picks[i].label == f.paths.of['b'] ? 3 : 2));
+				    (s->enabled.picks[i].label == f.paths.of['b'] ? 9 : 2));
 		fake_end(&f);
 	}
 }
@@ -334,7 +341,8 @@ main(void)
 		cmocka_unit_test(
 		    what_a_request_passes_once_where_the_gap_is_comes_before_what_it_passes_often_there),
 		cmocka_unit_test(the_newest_is_disabled_first_and_is_over_budget_from_then_on),
-		cmocka_unit_test(what_requests_pass_as_often_as_what_cost_too_much_is_not_tried),
+		cmocka_unit_test(
+		    what_requests_pass_a_fourth_as_often_as_what_made_an_agent_shed_load_is_not_tried),
 		cmocka_unit_test(of_the_preload_layer_the_whole_cycle_is_disabled),
 		cmocka_unit_test(
 		    ends_that_are_not_always_on_are_enabled_or_the_one_over_budget_named),

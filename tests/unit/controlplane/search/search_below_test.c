@@ -8,7 +8,7 @@
 #include "instrument/policy.h"
 
 /* The edge from 'b' to 'c' of "(abc)" has the problem: most of it is a lock. */
-enum { EDGE = 2, TRACES = 200 };
+enum { EDGE = 2, TRACES = 150, CLEAR = TRACES * 2 / 3 };
 
 static const char *WAIT_FIELDS[] = { "off_ns", "ready_ns", "owner_state", "owner_place", "waker",
 	"waker_type", "owner_name", "owner_type", "waker_name" };
@@ -159,7 +159,7 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 	x.now_ns -= 100;
 	request(&x, 1000000, true); /* nor one that had begun before it ended */
 	assert_int_equal(below_list_requests(x.s->below.list), 0);
-	requests(&x, BELOW_CLEAR - 1);
+	requests(&x, CLEAR - 1);
 	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 0);
 	requests(&x, 1);
 	assert_int_equal(search_below_ready(&x.f.port, x.s, NULL), 1); /* the lock has most of it */
@@ -172,17 +172,17 @@ a_verdict_says_what_threads_did_and_is_the_same_without_it(void **state)
 		    v->share_low == without.s->outcome.verdict->share_low &&
 		    v->traces == without.s->outcome.verdict->traces);
 	assert_int_equal(without.s->outcome.verdict->below_requests, 0);
-	assert_int_equal(v->below_requests, BELOW_CLEAR);
+	assert_int_equal(v->below_requests, CLEAR);
 	assert_string_equal(v->below_top, "lock");
 	assert_string_equal(v->below_missing, "");
 	assert_memory_equal(v->below_places, "lock\t", 5);
 	assert_non_null(strstr(v->below_places, "\tflush_log() at journal.c:88;futex"));
 	assert_memory_equal(v->below_holders, "disk\t", 5);
 	assert_non_null(strstr(v->below_holders, "\twrite_out() at journal.c:131;fsync\twriter"));
-	assert_memory_equal(v->below_wakers, "40\t", 3);
+	assert_memory_equal(v->below_wakers, "100\t", 4);
 	assert_non_null(strstr(v->below_wakers, "\tCHECKOUT\tworker"));
 	assert_memory_equal(
-	    v->below_held, "40\t", 3); /* outside of requests, whose type is empty */
+	    v->below_held, "100\t", 4); /* outside of requests, whose type is empty */
 	assert_int_equal(v->below_held[strlen(v->below_held) - 1], '\t');
 	end(&x);
 	end(&without);
@@ -199,7 +199,7 @@ a_state_that_certainly_has_more_than_any_other_needs_no_more_requests(void **sta
 
 		begin(&x, true, true);
 		look_begins(&x);
-		for (int i = 0; i < BELOW_CLEAR; i++) {
+		for (int i = 0; i < CLEAR; i++) {
 			int64_t some_ns = 200000 + (int64_t)rng_below(&x.f.rng, 20000000),
 				more_ns = certain ? some_ns
 			                          : (int64_t)rng_below(&x.f.rng, 20000000),
@@ -492,8 +492,7 @@ a_state_that_nobody_saw_does_not_stand_out(void **state)
 
 	begin(&x, true, true);
 	look_begins(&x);
-	for (int i = 0; i < BELOW_CLEAR;
-	     i++) /* detached for most of it, as far as anyone can tell */
+	for (int i = 0; i < CLEAR; i++) /* detached for most of it, as far as anyone can tell */
 		request_along(&x, "(abc)",
 		    (const int64_t[]){
 			100, 100, 1000000 + (int64_t)rng_below(&x.f.rng, 8000000), 100 },
