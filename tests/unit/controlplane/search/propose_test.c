@@ -176,6 +176,8 @@ what_a_request_passes_once_comes_first_and_what_it_passes_outside_never(void **s
 	s = fake_search(&f, '(', 'c');
 	fake_path(&f, s, "(c)");
 	assert_int_equal(count_candidates(&f.port, s, NULL), 1);
+	label_set_add(&f.refused, f.paths.of['a']); /* over the budget, it hides nothing */
+	assert_int_equal(count_candidates(&f.port, s, NULL), 2);
 	label_set_add(&s->enabled.tried, f.paths.of['a']);
 	assert_int_equal(count_candidates(&f.port, s, NULL), 1);
 	label_set_add(&s->enabled.tried, f.paths.of['b']);

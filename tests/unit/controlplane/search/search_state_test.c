@@ -54,6 +54,36 @@ a_search_narrows_and_remembers_what_had_most(void **state)
 	search_free(s);
 }
 
+/* The requests of a cycle have twice the variance of all that came since the diagnosis began. */
+static void
+what_a_few_requests_carried_is_no_more_than_all_did(void **state)
+{
+	struct part part = { .gap = { 1, 5 }, .of_gap = 1, .share = 0.5 };
+	struct measured m = { .share = 0.5, .parts = &part, .nparts = 1 };
+	struct diagnosis d = { .seed = 1 };
+	struct search *s;
+	struct group *g = NULL;
+	struct paths p;
+	double variance;
+	(void)state;
+
+	paths_begin(&p, "()");
+	for (int64_t i = 0; i < 100; i++)
+		g = paths_add(&p, "()", (const int64_t[]){ 1000 + i * 10 });
+	d.groups = p.groups;
+	s = search_new(&d, &(struct gap){ 1, 9 }, g->shape.key);
+	variance = moments_variance(&g->total);
+	m.all.whole = 2 * variance;
+	narrow(s, &m, &part);
+	assert_near(s->at.carried, variance / 2, 1e-6);
+	m.all.whole = variance / 2;
+	s->origin.share = 0;
+	narrow(s, &m, &part);
+	assert_near(s->at.carried, variance / 4, 1e-6);
+	search_free(s);
+	paths_end(&p);
+}
+
 static void
 a_followed_side_is_compared_by_its_mean_and_the_shares_stay_those_of_all(void **state)
 {
@@ -149,6 +179,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_search_is_on_from_its_begin_to_its_end),
 		cmocka_unit_test(a_search_narrows_and_remembers_what_had_most),
+		cmocka_unit_test(what_a_few_requests_carried_is_no_more_than_all_did),
 		cmocka_unit_test(
 		    a_followed_side_is_compared_by_its_mean_and_the_shares_stay_those_of_all),
 		cmocka_unit_test(patience_is_for_150_requests_by_the_slower_of_two_rates),
