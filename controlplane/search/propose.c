@@ -14,8 +14,8 @@ static const double ALL_PASS = 0.9;
 /* Mean passages of a request up to which a candidate is passed once. */
 static const double ONCE = 1.05;
 
-/* Passages of what made an agent shed load, by those of what may do so as well: there may be more of these than were learned. */
-static const double AS_OFTEN = 4;
+/* Passages in the gap of what made an agent shed load, by those of what may do so as well: there may be more of these than were learned. */
+static const double AS_OFTEN = 16;
 
 /* ---- candidates ---- */
 
@@ -107,7 +107,7 @@ is_not_beside(const struct candidate *c)
 static bool
 is_too_often(const struct search *s, const struct candidate *c)
 {
-	return s->budget.passes_most > 0 && c->per_trace > s->budget.passes_most;
+	return s->budget.passes_most > 0 && c->in_gap > s->budget.passes_most;
 }
 
 static bool
@@ -230,7 +230,7 @@ enable_picked(struct search_port *port, struct search *s, struct offer *o, const
 		if (at == UINT32_MAX)
 			break;
 		if ((rc = enable_candidate(port, s, o->some[at].label, e)) == 0)
-			s->enabled.picks[s->enabled.n - 1].passes = o->some[at].per_trace;
+			s->enabled.picks[s->enabled.n - 1].passes = o->some[at].in_gap;
 		enabled++;
 	}
 	s->budget.left_out += enabled > 0 ? 0 : o->over_budget;
@@ -322,7 +322,10 @@ avoid_as_often(struct search *s)
 	for (uint32_t i = 0; i < s->enabled.n; i++)
 		if (s->enabled.picks[i].fresh)
 			oftenest = fmax(oftenest, s->enabled.picks[i].passes);
-	if (oftenest > ONCE && (*most <= 0 || oftenest / AS_OFTEN < *most))
+	if (oftenest <= ONCE)
+		return;
+	s->diagnosis->disturbed = true;
+	if (*most <= 0 || oftenest / AS_OFTEN < *most)
 		*most = fmax(ONCE, oftenest / AS_OFTEN);
 }
 
@@ -343,6 +346,7 @@ disable_newest(struct search_port *port, struct search *s)
 						    .action = ACTION_DISABLE_ONE,
 						    .run = d->run->id,
 						    .reason = REASON_OVER_BUDGET });
+		d->disturbed |= pick.passes > ONCE;
 		/* a candidate again: it is refused then, and counted as over budget */
 		if (label_set_add(&d->over_budget, pick.label))
 			label_set_del(&s->enabled.tried, pick.label);

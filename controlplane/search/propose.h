@@ -16,9 +16,9 @@ int propose(struct search_port *port, struct search *s, struct err *e);
  * always on. *over_budget: the label of one that is over budget, or LABEL_NONE. 0 or a negative
  * code. */
 int enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, struct err *e);
-/* An agent shed load while this cycle's tracepoints were on. The likeliest cause is the one that requests pass most often: there may be more of
- * its passages than were learned, and that may be the problem. It, and what is passed a fourth as often or oftener, is over budget for this search from
- * now on, but never what a request passes once. O(enabled). */
+/* An agent shed load while this cycle's tracepoints were on. The likeliest cause is the one that requests pass most often in the gap: there may be more of
+ * its passages than were learned, and that may be the problem. It, and what is passed there a sixteenth as often or oftener, is over budget for this search
+ * from now on, but never what is passed there once. O(enabled). */
 void avoid_as_often(struct search *s);
 /* The newest tracepoint of this cycle was measured to be over budget: disables it, of the preload
  * layer all of this cycle, since one end of a pair is useless. False: there is none. */

@@ -150,7 +150,7 @@ search_usual_variance(const struct search *s)
 	                               ? groups_find(s->diagnosis->groups, s->origin.group_id)
 	                               : NULL;
 
-	return root == NULL || s->at.by_latency || s->at.tail_ns > 0
+	return root == NULL || s->diagnosis->disturbed || s->at.by_latency || s->at.tail_ns > 0
 	           ? 0
 	           : moments_variance(&root->total) * (s->origin.again ? DECIDE_AGAIN_TIMES : 1);
 }

@@ -56,7 +56,8 @@ struct pick { /* an enabled tracepoint */
 	uint32_t label;
 	bool fresh;                    /* enabled for this cycle: not settled yet */
 	struct hypothesis *hypothesis; /* that it is enabled for */
-	double passes; /* of a candidate: how often a request passes it, as learned; 0: not known */
+	double
+	    passes; /* of a candidate: how often a request passes it in the gap, as learned; 0: not known */
 };
 
 /* Time by object: the first field of a pair's begin, for example a lock's address. */
@@ -302,6 +303,8 @@ struct diagnosis {
 	uint32_t nsearches, searches_cap;
 	uint32_t npicks;              /* tracepoints that the newest cycle enabled */
 	struct label_set over_budget; /* labels whose measured cost was over the budget */
+	/* A tracepoint in a loop was over it, or made an agent shed load: it may have slowed the requests, so what all varied by is not known. */
+	bool disturbed;
 };
 
 /* Response times of all its groups, without excluded waits, in the arena. NULL: out of memory. O(groups). */
@@ -336,7 +339,7 @@ int search_measure_input(struct measure_input *ret, const struct search_port *po
     const struct search *s, struct err *e);
 struct decide_context search_decide_context(const struct search *s);
 /* The variance, ns^2, of the response times of all requests of its group since the diagnosis began. 0: not known, or the search is not
- * for a variance. Of a search that is made again DECIDE_AGAIN_TIMES that: requests that lack a part of the problem misled the first. */
+ * for a variance, or tracepoints have disturbed them. Of a search that is made again DECIDE_AGAIN_TIMES that: requests that lack a part of the problem misled the first. */
 double search_usual_variance(const struct search *s);
 
 #endif

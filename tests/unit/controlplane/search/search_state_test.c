@@ -80,6 +80,11 @@ what_a_few_requests_carried_is_no_more_than_all_did(void **state)
 	s->origin.share = 0;
 	narrow(s, &m, &part);
 	assert_near(s->at.carried, variance / 4, 1e-6);
+	m.all.whole = 2 * variance;
+	s->origin.share = 0;
+	d.disturbed = true; /* what all varied by is not known */
+	narrow(s, &m, &part);
+	assert_near(s->at.carried, variance, 1e-6);
 	search_free(s);
 	paths_end(&p);
 }

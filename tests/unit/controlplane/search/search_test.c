@@ -350,7 +350,7 @@ congestion_disables_only_this_cycles_tracepoints_which_may_be_tried_again(void *
 		assert_int_equal(h->reason, REASON_CONGESTION);
 		assert_int_equal(s->cycle.traces, 0);
 		/* what shed load is not tried again, if it is passed in loops, and nothing that is passed as often */
-		assert_true(s->budget.passes_most == (backing_off ? 7.0 / 4 : 0));
+		assert_true(s->budget.passes_most == (backing_off ? 1.05 : 0));
 		/* and the pause ends when the queues are short again */
 		f.port.paused = f.port.backing_off = false;
 		assert_true(fake_play(&f, PROGRAM, SLOW, 6000, NULL));
