@@ -202,7 +202,8 @@ explore(struct search_port *port, struct search *s, struct err *e)
 		label_set_release(&service.seen);
 		return search_no_memory(s, e);
 	}
-	if (!service.in_layer && x->at_once == 0 && knows_service(port, &service)) {
+	if (!service.in_layer && x->at_once == 0 && !x->before_loops &&
+	    knows_service(port, &service)) {
 		label_set_release(&service.seen);
 		return 0;
 	}
@@ -237,6 +238,31 @@ collect_unseen(const struct search_port *port, const struct programs *all,
 				texts_intern(unseen, name, strlen(name));
 		}
 	}
+}
+
+int
+explore_before_loops(struct search_port *port, struct search *s, struct err *e)
+{
+	struct explored_service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
+	const struct programs *all;
+	struct texts *unseen;
+	uint32_t n = 0;
+
+	if (s->exploration.own || s->layer.state != LAYER_CLOSED ||
+	    s->at.gap.from_unit != s->at.gap.to_unit)
+		return 0;
+	if ((unseen = texts_new()) == NULL || !learned_labels(&x.seen, port, s->diagnosis->type)) {
+		texts_free(unseen);
+		label_set_release(&x.seen);
+		return search_no_memory(s, e);
+	}
+	for (uint32_t i = 0; (all = port->calls->programs(port->owner, i)) != NULL; i++)
+		collect_unseen(port, all, &x, unseen);
+	n = texts_count(unseen);
+	texts_free(unseen);
+	label_set_release(&x.seen);
+	s->exploration.before_loops = n > 0 && n <= AT_ONCE;
+	return s->exploration.before_loops;
 }
 
 uint32_t

@@ -4,7 +4,8 @@
  * have some: up to 256 at a time are enabled, 50 traces teach the space, and the search goes on with
  * what it then knows. Where the space knows some, those that were not seen while learning are not
  * explored: in a service of many request types they are most of its tracepoints, and few of them
- * are of this type. In the preload layer, those of one provider are explored at a time.
+ * are of this type. But where only labels are left that requests pass in loops, which cost most and say least of where a gap is, these are, if they
+ * are at most 256: a wait for a lock may be passed for the first time. In the preload layer, those of one provider are explored at a time.
  */
 #ifndef CONTROLPLANE_SEARCH_EXPLORE_H
 #define CONTROLPLANE_SEARCH_EXPLORE_H
@@ -42,6 +43,9 @@ enum explore_choice explore_choose(const struct explore_facts *f);
  * layer some of its present provider. Begins a cycle, and the task TASK_EXPLORE. How many, or a
  * negative code; 0: there are none, or all were explored. O(tracepoints of the service x nodes). */
 int explore(struct search_port *port, struct search *s, struct err *e);
+/* Whether explore() is to come before learned labels that requests pass in loops: 1, and explore() does that from now on; 0; or a negative
+ * code. O(tracepoints of the service x nodes + learned places). */
+int explore_before_loops(struct search_port *port, struct search *s, struct err *e);
 /* How many different tracepoints of the gap's service were neither seen while learning, of any request
  * type, nor explored: a fault may pass them for the first time. Appends the names of the first
  * UNSEEN_NAMED, one on each line. Without memory, fewer. O(tracepoints of the service x nodes + learned

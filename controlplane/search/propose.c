@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "controlplane/search/enabled.h"
+#include "controlplane/search/explore.h"
 #include "controlplane/search/narrow.h"
 #include "controlplane/search/search_hypothesis.h"
 #include "searchspace/match.h"
@@ -129,8 +130,8 @@ any_fits(const struct search_port *port, const struct search *s, const struct ca
 }
 
 static int
-find_candidates(struct candidate **ret, struct gap_time *time, struct search_port *port,
-    struct search *s, struct err *e)
+find_candidates(struct candidate **ret, bool *loops, struct gap_time *time,
+    struct search_port *port, struct search *s, struct err *e)
 {
 	const struct match_path path = { .ntokens = s->at.npath,
 		.tokens = s->at.path,
@@ -141,6 +142,7 @@ find_candidates(struct candidate **ret, struct gap_time *time, struct search_por
 	uint32_t *number;
 	int n;
 
+	*loops = false;
 	assert(s->at.npath > 0);
 	if (excluded(&without, port, s))
 		n = match_between(ret, time, port->space, s->diagnosis->type, &path,
@@ -159,8 +161,10 @@ find_candidates(struct candidate **ret, struct gap_time *time, struct search_por
 	n = keep(*ret, n, is_not_beside, number);
 	if (any_fits(port, s, *ret, n, is_once))
 		return keep(*ret, n, is_once, number);
-	return any_fits(port, s, *ret, n, is_once_in_gap) ? keep(*ret, n, is_once_in_gap, number)
-	                                                  : n;
+	if (any_fits(port, s, *ret, n, is_once_in_gap))
+		return keep(*ret, n, is_once_in_gap, number);
+	*loops = n > 0;
+	return n;
 }
 
 int
@@ -168,8 +172,9 @@ count_candidates(struct search_port *port, struct search *s, struct err *e)
 {
 	struct gap_time time;
 	struct candidate *some;
+	bool loops;
 
-	return find_candidates(&some, &time, port, s, e);
+	return find_candidates(&some, &loops, &time, port, s, e);
 }
 
 /* ---- within the budget ---- */
@@ -256,11 +261,14 @@ propose(struct search_port *port, struct search *s, struct err *e)
 	struct gap_time time;
 	struct offer o = { 0 };
 	uint32_t *picked, n, in_all;
-	int left = find_candidates(&o.some, &time, port, s, e), enabled;
+	bool loops;
+	int left = find_candidates(&o.some, &loops, &time, port, s, e), enabled, first;
 
 	s->budget.left_out = s->budget.unexplored;
 	if (left <= 0)
 		return left;
+	if (loops && (first = explore_before_loops(port, s, e)) != 0)
+		return first < 0 ? first : 0;
 	o.n = (uint32_t)left;
 	picked = arena_calloc(port->scratch, o.n, sizeof *picked);
 	o.out = arena_calloc(port->scratch, o.n, sizeof *o.out);

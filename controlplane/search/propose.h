@@ -10,7 +10,7 @@
 int count_candidates(struct search_port *port, struct search *s, struct err *e);
 /* Enables those of them that the strategy picks, as the first step of a cycle. A pick over budget
  * gives way to the nearest candidate that is not. How many, or a negative code; 0: there is none, or
- * all are over budget, which budget.left_out then counts. */
+ * all are over budget, which budget.left_out then counts, or only loops are left, and explore() is to come first. */
 int propose(struct search_port *port, struct search *s, struct err *e);
 /* Enables the ends of the gap and the labels that requests are divided by, where these are not
  * always on. *over_budget: the label of one that is over budget, or LABEL_NONE. 0 or a negative

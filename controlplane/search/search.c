@@ -356,6 +356,9 @@ go_on(struct search_port *port, struct search *s, struct next_facts *f, bool *ag
 			if ((n = explore(port, s, e)) < 0)
 				return n;
 			f->exploration = trial_of(n);
+			if (n == 0 && s->exploration.before_loops) /* it was to come before these */
+				f->candidates = TRIAL_OPEN;
+			s->exploration.before_loops = false;
 			break;
 		case NEXT_LAYER:
 			if ((n = preload_step(port, s, e)) < 0)

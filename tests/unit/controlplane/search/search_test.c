@@ -115,15 +115,15 @@ all_programs(void)
 /* Requests whose traces teach the space while it is explored, until the diagnosis has ended.
  * Returns the largest number of tracepoints that were enabled at the same time. */
 static uint32_t
-play_and_teach(struct fake *f, int requests)
+play_and_teach(struct fake *f, const char *letters, int requests)
 {
 	int64_t time_ns[PATH_MAX_STEPS];
 	struct fake_trace t;
 	uint32_t most = 0;
 
 	for (int i = 0; i < requests && f->d->phase != PHASE_ENDED; i++) {
-		fake_times(f, PROGRAM, SLOW, time_ns);
-		fake_trace(f, &t, PROGRAM, time_ns, false);
+		fake_times(f, letters, SLOW, time_ns);
+		fake_trace(f, &t, letters, time_ns, false);
 		f->port.now.ns += 20 * MS_NS;
 		if (diagnosis_explores(f->d))
 			assert_int_equal(space_learn(f->port.space, &t.t, NULL), 0);
@@ -146,7 +146,7 @@ a_service_of_which_nothing_was_learned_is_explored_and_then_cut(void **state)
 
 	fake_begin(&f, PROGRAM);
 	f.programs = all_programs();
-	assert_int_equal(play_and_teach(&f, 9000), 9); /* all tracepoints, each once */
+	assert_int_equal(play_and_teach(&f, PROGRAM, 9000), 9); /* all tracepoints, each once */
 	assert_int_equal(f.d->run->state, RUN_FOUND);
 	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
 	assert_int_equal(v->kind, VERDICT_PLACE);
@@ -164,6 +164,33 @@ a_service_of_which_nothing_was_learned_is_explored_and_then_cut(void **state)
 	fake_end(&f);
 }
 
+/* Healthy requests pass x in a loop, and neither d nor e, between which the slow ones wait. */
+static void
+what_was_never_passed_is_explored_before_loops_are_tried(void **state)
+{
+	static const char *names[] = { "app:a", "app:d", "app:e", "app:h", "app:x" };
+	static struct program program = { "s", 1, 0, 5 };
+	static const struct programs programs = { 1, 5, &program, names };
+	static const char WAITS[] = "(axxdexxh)";
+	(void)state;
+
+	for (int can = 0; can < 2; can++) {
+		const struct verdict *v;
+		struct fake f;
+
+		fake_begin(&f, "(adehx)");
+		fake_learn(&f, "(axxxxh)");
+		f.programs = can ? &programs : NULL;
+		play_and_teach(&f, WAITS, 9000);
+		assert_int_equal(f.d->run->state, RUN_FOUND);
+		assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+		assert_string_equal(v->from, can ? "s/app:d" : "s/app:x");
+		assert_string_equal(v->to, can ? "s/app:e" : "s/app:x");
+		assert_int_equal(v->unlearned, 0);
+		fake_end(&f);
+	}
+}
+
 static void
 the_effort_bounds_exploring_like_everything_else(void **state)
 {
@@ -176,7 +203,7 @@ the_effort_bounds_exploring_like_everything_else(void **state)
 		fake_begin(&f, PROGRAM);
 		f.programs = all_programs();
 		f.d->run->effort = effort;
-		assert_int_equal(play_and_teach(&f, 9000), effort > 0 ? 9 : 0);
+		assert_int_equal(play_and_teach(&f, PROGRAM, 9000), effort > 0 ? 9 : 0);
 		assert_int_equal(f.d->run->cycles, effort);
 		assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
 		/* explored, but not cut by what was learned; or not even explored */
@@ -560,6 +587,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_search_comes_to_the_slow_edge_and_says_so),
 		cmocka_unit_test(a_service_of_which_nothing_was_learned_is_explored_and_then_cut),
+		cmocka_unit_test(what_was_never_passed_is_explored_before_loops_are_tried),
 		cmocka_unit_test(the_effort_bounds_exploring_like_everything_else),
 		cmocka_unit_test(what_one_request_in_twenty_does_is_found_and_measured_over_all),
 		cmocka_unit_test(a_mistake_of_the_instrumentation_makes_its_verdict_unsure),
