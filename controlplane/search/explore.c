@@ -202,13 +202,14 @@ explore(struct search_port *port, struct search *s, struct err *e)
 		label_set_release(&service.seen);
 		return search_no_memory(s, e);
 	}
-	if (!service.in_layer && x->at_once == 0 && !x->before_loops &&
+	if (!service.in_layer && (x->at_once == 0 || x->was_before_loops) && !x->before_loops &&
 	    knows_service(port, &service)) {
 		label_set_release(&service.seen);
 		return 0;
 	}
 	x->at_once = x->at_once == 0 ? AT_ONCE : x->at_once;
 	x->own |= !service.in_layer;
+	x->was_before_loops |= x->before_loops;
 	x->done_before = x->done;
 	rc = explore_service(port, s, &service, &t, e);
 	label_set_release(&service.seen);

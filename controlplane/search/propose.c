@@ -322,19 +322,27 @@ enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, s
 	return rc;
 }
 
+static void
+avoid_from(struct search *s, double passes)
+{
+	double *most = &s->budget.passes_most;
+
+	if (passes <= ONCE)
+		return;
+	s->diagnosis->disturbed = true;
+	if (*most <= 0 || passes / AS_OFTEN < *most)
+		*most = fmax(ONCE, passes / AS_OFTEN);
+}
+
 void
 avoid_as_often(struct search *s)
 {
-	double *most = &s->budget.passes_most, oftenest = 0;
+	double oftenest = 0;
 
 	for (uint32_t i = 0; i < s->enabled.n; i++)
 		if (s->enabled.picks[i].fresh)
 			oftenest = fmax(oftenest, s->enabled.picks[i].passes);
-	if (oftenest <= ONCE)
-		return;
-	s->diagnosis->disturbed = true;
-	if (*most <= 0 || oftenest / AS_OFTEN < *most)
-		*most = fmax(ONCE, oftenest / AS_OFTEN);
+	avoid_from(s, oftenest);
 }
 
 bool
@@ -354,7 +362,7 @@ disable_newest(struct search_port *port, struct search *s)
 						    .action = ACTION_DISABLE_ONE,
 						    .run = d->run->id,
 						    .reason = REASON_OVER_BUDGET });
-		d->disturbed |= pick.passes > ONCE;
+		avoid_from(s, pick.passes);
 		/* a candidate again: it is refused then, and counted as over budget */
 		if (label_set_add(&d->over_budget, pick.label))
 			label_set_del(&s->enabled.tried, pick.label);

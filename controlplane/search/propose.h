@@ -21,7 +21,8 @@ int enable_ends(struct search_port *port, struct search *s, uint32_t *over_budge
  * from now on, but never what is passed there once. O(enabled). */
 void avoid_as_often(struct search *s);
 /* The newest tracepoint of this cycle was measured to be over budget: disables it, of the preload
- * layer all of this cycle, since one end of a pair is useless. False: there is none. */
+ * layer all of this cycle, since one end of a pair is useless. What is passed in the gap nearly as often is over it, too: see
+ * avoid_as_often(). False: there is none. */
 bool disable_newest(struct search_port *port, struct search *s);
 
 #endif

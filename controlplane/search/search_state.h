@@ -131,8 +131,9 @@ struct exploration {
 	struct hypothesis *hypothesis; /* owns what is enabled; NULL: nothing is explored now */
 	uint32_t done, done_before;    /* of the service's tracepoints, in the order in which agents
 	                                  list them: after and before this cycle */
-	bool own;          /* the program's own were explored, not only the preload layer */
-	bool before_loops; /* ... although some were learned: explore_before_loops() */
+	bool own; /* the program's own were explored, not only the preload layer */
+	bool before_loops,
+	    was_before_loops; /* ... although some were learned, in one cycle: explore_before_loops() */
 	uint32_t
 	    at_once; /* most in one cycle; 0: never explored. Less where they were over budget */
 	uint32_t traces; /* that taught the space meanwhile */
