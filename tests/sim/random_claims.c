@@ -268,10 +268,12 @@ hypothesis_claims(const struct made *m, const struct run *r, struct claims *ret)
 	uint64_t at = 0;
 
 	while ((h = forest_next(m->stage.forest, r->id, &at)) != NULL) {
-		bool told = hypothesis_settled(h->state) && h->state != HYPOTHESIS_WITHDRAWN;
+		bool told = hypothesis_settled(h->state) && h->state != HYPOTHESIS_WITHDRAWN,
+		     explored = h->reason == REASON_EXPLORED; /* it measures no edge */
 
 		ret->unsettled += !hypothesis_settled(h->state);
-		ret->blank += told && (h->settled_traces == 0 || h->mean_ns <= 0 || h->cv <= 0);
+		ret->blank += told && (h->settled_traces == 0 ||
+					  (!explored && (h->mean_ns <= 0 || h->cv <= 0)));
 	}
 }
 
