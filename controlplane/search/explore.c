@@ -241,13 +241,23 @@ collect_unseen(const struct search_port *port, const struct programs *all,
 	}
 }
 
+/* Of all nodes; they may run the same program. */
+static void
+collect_unseen_everywhere(
+    struct search_port *port, const struct explored_service *x, struct texts *unseen)
+{
+	const struct programs *all;
+
+	for (uint32_t i = 0; (all = port->calls->programs(port->owner, i)) != NULL; i++)
+		collect_unseen(port, all, x, unseen);
+}
+
 int
 explore_before_loops(struct search_port *port, struct search *s, struct err *e)
 {
 	struct explored_service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
-	const struct programs *all;
 	struct texts *unseen;
-	uint32_t n = 0;
+	uint32_t n;
 
 	if (s->exploration.own || s->layer.state != LAYER_CLOSED ||
 	    s->at.gap.from_unit != s->at.gap.to_unit)
@@ -257,8 +267,7 @@ explore_before_loops(struct search_port *port, struct search *s, struct err *e)
 		label_set_release(&x.seen);
 		return search_no_memory(s, e);
 	}
-	for (uint32_t i = 0; (all = port->calls->programs(port->owner, i)) != NULL; i++)
-		collect_unseen(port, all, &x, unseen);
+	collect_unseen_everywhere(port, &x, unseen);
 	n = texts_count(unseen);
 	texts_free(unseen);
 	label_set_release(&x.seen);
@@ -270,8 +279,7 @@ uint32_t
 explore_unseen(struct search_port *port, const struct search *s, struct buf *names)
 {
 	struct explored_service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
-	struct texts *unseen = texts_new(); /* nodes may run the same program */
-	const struct programs *all;
+	struct texts *unseen = texts_new();
 	uint32_t n, type;
 	bool learned = true;
 
@@ -279,8 +287,7 @@ explore_unseen(struct search_port *port, const struct search *s, struct buf *nam
 		learned = learned_labels(&x.seen, port, type);
 	if (unseen != NULL && !s->exploration.own && s->at.gap.from_unit == s->at.gap.to_unit &&
 	    learned)
-		for (uint32_t i = 0; (all = port->calls->programs(port->owner, i)) != NULL; i++)
-			collect_unseen(port, all, &x, unseen);
+		collect_unseen_everywhere(port, &x, unseen);
 	n = unseen != NULL ? texts_count(unseen) : 0;
 	for (uint32_t i = 0; i < n && i < UNSEEN_NAMED; i++)
 		buf_printf(names, "%s%s", i > 0 ? "\n" : "", texts_get(unseen, i));

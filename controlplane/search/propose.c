@@ -15,7 +15,7 @@ static const double ALL_PASS = 0.9;
 /* Mean passages of a request up to which a candidate is passed once. */
 static const double ONCE = 1.05;
 
-/* Passages in the gap of what made an agent shed load, by those of what may do so as well: there may be more of these than were learned. */
+/* Passages in the gap of what made an agent shed load, or was over the budget, by those of what may be so as well: there may be more of these than were learned. */
 static const double AS_OFTEN = 16;
 
 /* ---- candidates ---- */
