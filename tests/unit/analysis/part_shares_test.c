@@ -11,25 +11,34 @@
 
 enum { ROWS = 300 };
 
-/* Part 0 varies by 10 ms, part 1 takes 1 ms always, part 2 is half of part 0; the whole is parts 0 and 1. */
-static void
-shares_are_covariances_or_means_with_intervals_around_them(void **state)
+/* Part 0 varies by 10 ms, part 1 takes most_ns less that share of part 0, part 2 is half of part 0; the whole is parts 0 and 1. */
+static const struct part_row *
+make_rows(double most_ns, double less)
 {
 	static double parts[ROWS][3];
 	static struct part_row rows[ROWS];
-	struct edge_share shares[3];
-	struct part_total total;
-	struct arena a = { 0 };
 	struct rng r;
-	(void)state;
 
 	rng_seed(&r, 3);
 	for (int i = 0; i < ROWS; i++) {
 		parts[i][0] = (double)rng_below(&r, 10000000);
-		parts[i][1] = 1e6;
+		parts[i][1] = most_ns - less * parts[i][0];
 		parts[i][2] = parts[i][0] / 2;
-		rows[i] = (struct part_row){ (int64_t)(parts[i][0] + 1e6), parts[i] };
+		rows[i] = (struct part_row){ (int64_t)(parts[i][0] + parts[i][1]), parts[i] };
 	}
+	return rows;
+}
+
+/* Part 1 takes 1 ms always. */
+static void
+shares_are_covariances_or_means_with_intervals_around_them(void **state)
+{
+	const struct part_row *rows = make_rows(1e6, 0);
+	struct edge_share shares[3];
+	struct part_total total;
+	struct arena a = { 0 };
+	(void)state;
+
 	assert_int_equal(
 	    part_shares(shares, &total, rows, ROWS, 3, false, 0.95, 200, 1, &a, NULL), 0);
 	assert_true(fabs(shares[0].share - 1) < 1e-6 && fabs(shares[1].share) < 1e-6);
@@ -49,20 +58,12 @@ shares_are_covariances_or_means_with_intervals_around_them(void **state)
 static void
 the_interval_of_a_negative_share_stays_below_nothing(void **state)
 {
-	static double parts[ROWS][2];
-	static struct part_row rows[ROWS];
+	const struct part_row *rows = make_rows(2e6, 0.1);
 	struct edge_share shares[2];
 	struct part_total total;
 	struct arena a = { 0 };
-	struct rng r;
 	(void)state;
 
-	rng_seed(&r, 3);
-	for (int i = 0; i < ROWS; i++) {
-		parts[i][0] = (double)rng_below(&r, 10000000);
-		parts[i][1] = 2e6 - parts[i][0] / 10;
-		rows[i] = (struct part_row){ (int64_t)(parts[i][0] + parts[i][1]), parts[i] };
-	}
 	assert_int_equal(
 	    part_shares(shares, &total, rows, ROWS, 2, false, 0.95, 200, 1, &a, NULL), 0);
 	assert_true(shares[1].share < -0.1);
